@@ -5,7 +5,7 @@
 # numbers, so in bfloat16 a single activation of a single sequence takes 4.3 GB, and each of its 126 layers
 # has several. Data parallelism gives every rank sequences of its own, but it cannot divide *one*. So the
 # sequence itself is cut among 16 ranks ([table 4](https://arxiv.org/abs/2407.21783)): each has 8,192 tokens, and
-# none ever holds all of them. But a token of one rank has to attend to those of the others.
+# none ever holds all of them. But a token on one rank has to attend to those on the others.
 #
 # **You will learn** why only attention minds the cut, how a softmax is put together from pieces, and two
 # ways to bring queries and keys together: around a ring, and with all-to-alls. You will count what each
@@ -74,10 +74,10 @@ with torch.no_grad():
 # **attention** the tokens meet: the result for a token is a mean of the values $v_j$ of all tokens, weighted
 # by how well its query $q$ fits their keys $k_j$. For each head,
 #
-# $$o = \frac{\sum_j e^{s_j} v_j}{\sum_j e^{s_j}}, \qquad s_j = \frac{q \cdot k_j}{\sqrt{d}}$$
+# $$\bar o = \frac{\sum_j e^{s_j} v_j}{\sum_j e^{s_j}}, \qquad s_j = \frac{q \cdot k_j}{\sqrt{d}}$$
 #
-# where $d$ is the number of elements of a key. So each rank needs the keys and values of all ranks, though
-# not necessarily at the same time.
+# where $d$ is the number of elements of a key, and the $s_j$ are called **scores**. So each rank needs the keys and
+# values of all ranks, though not necessarily at the same time.
 #
 # ## A softmax in pieces
 #
@@ -101,9 +101,10 @@ for larger in (0, 80, 85, 86, 200):
     print(f"B's scores larger by {larger:3}: {plain:.4f}, and it should be {right:.4f}")
 
 # %% [markdown]
-# From $e^{89}$ on a number is too large for float32, and infinity divided by infinity is not a number. The
-# cure is an old one: subtract the largest score $m$ from all of them. All weights shrink by the same factor
-# $e^{-m}$, which cancels in the quotient, and the largest weight is 1.
+# $e^{89}$ is too large for float32, and infinity divided by infinity is not a number. (One less, and each weight
+# still fits, but the weighted sum of the values does not.) The cure is an old one: subtract the largest score $m$
+# from all of them. All weights shrink by the same factor $e^{-m}$, which cancels in the quotient, and the largest
+# weight is 1.
 #
 # But each block has a largest score of its own, and the second is not known while the first is being
 # computed. **Predict** on paper: block A was summed with $m_A$, block B with $m_B$. What do you multiply
@@ -124,8 +125,8 @@ predict("")
 # GPU's fast memory; we shall use it to go through the blocks of other ranks.
 #
 # It can be written with one number in place of two. The logarithm of the sum of weights,
-# $L = m + \ln \ell = \ln \sum_j e^{s_j}$, is called the **log-sum-exp**. Of a block that is finished, with the
-# result $\bar o = o / \ell$, nothing else need be known:
+# $L = m + \ln \ell = \ln \sum_j e^{s_j}$, is called the **log-sum-exp**. Besides it, only the result
+# $\bar o = o / \ell$ of a finished block is needed:
 #
 # $$L = \ln\left(e^{L_A} + e^{L_B}\right), \qquad \bar o = e^{L_A - L}\,\bar o_A + e^{L_B - L}\,\bar o_B$$
 #
@@ -150,9 +151,9 @@ for larger in (0, 200, -200):
     print(f"B's scores larger by {larger:4}: {out:.4f}, and it should be {right:.4f}")
 
 # %% [markdown]
-# The results of the blocks are *averaged with weights*, and the weights are how much of the softmax each
-# block has. **Predict:** what comes out if you take the plain mean of the two results instead, for blocks
-# that differ by 1, and by 200?
+# The results of the blocks are *averaged with weights*, and a block's weight is its share of the softmax.
+# **Predict:** what comes out if you take the plain mean of the two results instead? Below, B's values are A's plus 10,
+# and its scores are larger by 0, by 1, and by 200.
 
 # %%
 predict("")
@@ -165,18 +166,21 @@ for larger in (0, 1, 200):
     print(f"B's scores larger by {larger:3}: plain mean {plain:.3f}, and it should be {right:.3f}")
 
 # %% [markdown]
+# The plain mean is right only where both blocks weigh the same. With scores that are larger by 200, B has all of the
+# softmax, and A should not count at all.
+#
 # ## Around the ring
 #
-# Now give each rank a block of tokens, with their $q$, $k$ and $v$. The queries stay where they are. The
-# blocks of keys and values go round the ring, as the pieces do in `ring_all_gather`, with one difference:
-# a rank adds a block to its sums when it comes, passes it on, and lets it go. This is **ring attention**
-# ([Liu, Zaharia and Abbeel 2023](https://arxiv.org/abs/2310.01889)), and it builds on computing attention
-# [block by block](https://arxiv.org/abs/2305.19370) on one device.
+# Now give each rank a block of tokens, with their $q$, $k$ and $v$. The queries stay where they are. The blocks of
+# keys and values go round the ring, as the pieces do in `ring_all_gather`, with one difference: a rank adds a block
+# to its sums when it comes, passes it on, and lets it go. This is **ring attention** ([Liu, Zaharia and Abbeel
+# 2023](https://arxiv.org/abs/2310.01889)), which builds on attention that is computed [block by
+# block](https://arxiv.org/abs/2305.19370) on one device.
 #
-# ![Four ranks in four rows, in four steps. In step 0 each rank holds its own block of keys and values. In
-# each further step it holds the block that its left neighbour held before: rank 0 works on blocks 0, 3, 2,
-# 1, rank 1 on 1, 0, 3, 2, rank 2 on 2, 1, 0, 3, rank 3 on 3, 2, 1, 0. Blocks of later ranks are drawn faint:
-# with a causal mask nothing is computed there.](../imgs/ring_of_blocks.png)
+# ![Four ranks in four rows, in four steps. In step 0 each rank holds its own block of keys and values. In each
+# further step it holds the block that its left neighbour held before: rank 0 works on blocks 0, 3, 2, 1, rank 1 on 1,
+# 0, 3, 2, rank 2 on 2, 1, 0, 3, rank 3 on 3, 2, 1, 0. Blocks of later ranks are not filled: with a causal mask
+# nothing is computed there.](../imgs/ring_of_blocks.png)
 #
 # **Predict** for $n$ ranks: how many blocks does each rank send? How many blocks of *other* ranks does it
 # have to hold at the same time, if the next block travels while it works on this one?
@@ -188,22 +192,21 @@ predict("")
 # A rank sends its own block, and passes on all that come except the last: $n - 1$ blocks. It holds one that
 # it works on and one that is coming: two, whether there are 3 ranks or 3000.
 #
-# With a **causal** mask, token $i$ sees only tokens $j \le i$. Blocks are in rank order, so there are three
-# kinds of them. Which part does a query on rank $r$ see of its own block, and of one from an earlier
-# rank? (The picture tells you about later ranks.) Decide what your function does with each kind before you
-# write it. Beware of rows that see nothing yet: $m = -\infty$, and $-\infty - (-\infty)$ is not a number.
+# With a **causal** mask, token $i$ sees only tokens $j \le i$. Blocks are in rank order, so there are three kinds of
+# them. Which part does a query on rank $r$ see of its own block, and of one from an earlier rank? (The picture tells
+# you about later ranks.) Decide what your function does with each kind before you write it. Beware of rows that have
+# seen nothing yet: for them $m = -\infty$, and $-\infty - (-\infty)$ is not a number.
 #
 # ## Exercise: ring attention
 #
 # `q`, `k` and `v` are heads × own tokens × dim, of the same shape on all ranks; the tokens are in rank order.
 # Return this rank's rows of $\mathrm{softmax}(q k^\top/\sqrt{\mathrm{dim}})\,v$ over the tokens of all
-# ranks. The grader compares them to the accuracy of float32, and has scores that overflow without a
-# maximum. There is no backward pass.
+# ranks. The grader compares with the accuracy of float32, and some of its cases have scores that overflow unless a
+# maximum is subtracted. There is no backward pass.
 #
-# - Send to neighbours only: $n - 1$ blocks, each of the bytes of a `k` and a `v`.
-# - Never hold more than **two** blocks of other ranks. What has been received counts from the moment its
-#   receive is posted for as long as any variable refers to it, and so does a copy. The grader looks whenever a
-#   rank begins to wait.
+# - Send to neighbours only, and exactly $n - 1$ blocks, each the size of a `k` and a `v`.
+# - Never hold more than **two** blocks of other ranks. A block counts from the moment its receive is posted until
+#   no variable refers to it any more, and a copy of it counts, too. The grader looks whenever a rank begins to wait.
 
 
 # %%
@@ -277,7 +280,8 @@ if ring_works:
 # Every block adds a few roundings, and they come in another order on every rank. Otherwise ring attention
 # is exact: nothing is approximated.
 #
-# Follow your blocks on a simulated network. Each bar is a rank, and arrows are messages.
+# Follow your blocks on a simulated network, where computing takes no time. Each row is a rank, and each arrow a
+# message.
 
 # %% tags=["nbval-ignore-output"]
 if ring_works:
@@ -286,10 +290,9 @@ if ring_works:
 # %% [markdown]
 # ## What a rank holds
 #
-# Suppose a rank gathered all keys and values first and then called torch's attention. That needs
-# $n - 1$ blocks of other ranks, and $n$ times as many scores. Here both hold all they need, while the
-# tokens *of each rank* stay the same and ranks are added. `HeldStorages` notes the most bytes that were
-# alive at any time, $q$, $k$ and $v$ aside.
+# Suppose a rank gathered all keys and values first, and then computed attention in one go. That needs $n - 1$ blocks of
+# other ranks, and $n$ times as many scores. Here are both ways on more and more ranks, with as many tokens *on each rank*
+# as before. `HeldStorages` notes the most bytes that were alive at any time, $q$, $k$ and $v$ aside.
 #
 # **Predict:** how do the two grow from 2 to 8 ranks?
 
@@ -325,7 +328,7 @@ if ring_works:
         print(f"n = {n}: gathered {gathered:4.1f} blocks, ring {ring:3.1f}")
 
 # %% [markdown]
-# A block is the bytes of one rank's `k` and `v`. What is gathered, its copy in one piece and the scores
+# A block here is the bytes of one rank's `k` and `v`. What is gathered, its copy in one piece and the scores
 # all grow with $n$. On the ring there is one block of another rank if $n = 2$, and from then on there are two.
 # The rest are sums, the scores of one block, and a buffer in which the grader receives for you. (The scores,
 # heads × tokens × tokens, are not needed all at once either: FlashAttention goes through a block in tiles.)
@@ -333,15 +336,15 @@ if ring_works:
 # ## All tokens of some heads
 #
 # There is another way to bring queries and keys together. Each head attends by itself, so cut the *heads*
-# among the ranks instead: a rank that has all tokens of some heads needs no other rank. But the tokens were cut,
-# because everything else works on whole tokens.
+# among the ranks instead: a rank that has all tokens of some heads needs no other rank. But the tokens were cut for a
+# reason: everything else works on whole tokens, with all of their heads.
 #
 # ![A square of four heads by four blocks of tokens, twice. On the left each rank has a column, all heads of
 # its tokens. On the right each rank has a row, all tokens of one head. An all-to-all leads from left to right,
 # and one leads back.](../imgs/heads_for_tokens.png)
 #
-# So change the cut just for attention, and change it back. From columns to rows of this square: rank 0 has
-# something for every rank, and so has every other. You know that collective. This is **Ulysses**
+# So change the cut just for attention, and change it back afterwards. On the way from columns to rows of this square,
+# rank 0 has something for every rank, and so has every other rank. You know that collective. This is **Ulysses**
 # ([Jacobs and others 2023](https://arxiv.org/abs/2309.14509)).
 #
 # **Predict:** how many such exchanges does one attention need, and which part of a tensor leaves its rank
@@ -371,7 +374,7 @@ for rank, came in enumerate(run(who_gets_what, 2)):
     print(f"rank {rank}: {came.tolist()}")
 
 # %% [markdown]
-# Hundreds are heads, and the rest is the place in the sequence. `all_to_all_single` cuts the first dimension
+# The hundreds are heads, and the rest is the place in the sequence. `all_to_all_single` cuts the first dimension
 # into $n$ equal parts, sends part $j$ to rank $j$, and puts what comes from rank $j$ into part $j$.
 #
 # **Predict:** which shape does rank 0 want, and what has to be done to the four rows that it got?
@@ -380,11 +383,15 @@ for rank, came in enumerate(run(who_gets_what, 2)):
 predict("")
 
 # %% [markdown]
+# Rank 0 wants its two heads, each with all six tokens: 2 × 6. So its first and third row belong side by side, and so do
+# its second and fourth. In the exercise each of these rows is a matrix of tokens × dim, and there are more heads and
+# more ranks, but the question is the same: which two dimensions have to become neighbours before they can become one?
+#
 # ## Exercise: Ulysses
 #
-# The same attention as before, with `dist.all_to_all_single` (or `dist.all_to_all`). The number of heads is
-# divisible by $n$. A rank sends at most $4\,\frac{n-1}{n}$ times the elements of `q`. For attention itself
-# you may use torch's.
+# The same attention as before, with `dist.all_to_all_single` (or `dist.all_to_all`). The number of heads is divisible by
+# $n$. A rank sends at most $4\,\frac{n-1}{n}$ times the elements of `q`. For attention itself you may use
+# `F.scaled_dot_product_attention`.
 
 
 # %%
@@ -415,7 +422,7 @@ ulysses_works
 # %% [markdown]
 # ## Which sends less?
 #
-# Let $Q$ be the bytes of one rank's $q$, and those of its $k$ and its $v$. The ring sends $2(n-1)\,Q$ from
+# Let $Q$ be the bytes of one rank's $q$; its $k$ and its $v$ have as many. The ring sends $2(n-1)\,Q$ from
 # each rank, Ulysses $4\,\frac{n-1}{n}\,Q$.
 #
 # **Predict:** for which number of ranks are they equal? By which factor do they differ on 8 ranks?
@@ -439,8 +446,8 @@ if ring_works and ulysses_works:
 # %% [markdown]
 # On two ranks they are equal; on $n$ ranks Ulysses sends $n/2$ times less. Why would anyone use the ring?
 #
-# **It can hide.** While a block travels, a rank computes with the one before. In one step it multiplies
-# $q$ with $k$ and the weights with $v$, $4\,t^2\,hd$ operations for $t$ tokens of $h$ heads, and sends
+# **Its messages can hide.** While a block travels, a rank computes with the one before. In one step it multiplies
+# $q$ with $k$ and the weights with $v$, $4\,t^2\,hd$ operations for $t$ tokens with $h$ heads of $d$ elements, and sends
 # $2\,t\,hd$ elements of $e$ bytes. With $F$ operations and $B$ bytes a second, sending is hidden if
 #
 # $$\frac{2\,t\,hd\,e}{B} \le \frac{4\,t^2\,hd}{F} \quad\Longleftrightarrow\quad t \ge \frac{e}{2}\cdot\frac{F}{B}$$
@@ -458,11 +465,11 @@ for name, bandwidth in (("NVLink, 450 GB/s each way", 450e9), ("InfiniBand, 50 G
 # directions together, and twice the operations, with sparsity. No program reaches the full $F$; with less,
 # fewer tokens are enough. Causal attention has half the work, and needs twice as many.)
 #
-# **It has no limit.** Ulysses cannot use more ranks than there are heads. Most large models have few heads for
-# keys and values: in [grouped-query attention](https://arxiv.org/abs/2305.13245) several heads of queries share
-# one of keys and values. Llama 3 405B has 128 heads of queries and 8 of keys and values
-# ([table 3](https://arxiv.org/abs/2407.21783)), so a ring sends 16 times less, and hides it
-# behind 16 times fewer tokens.
+# **It does not run out of heads.** Ulysses cannot use more ranks than there are heads. And most large models have few
+# heads of keys and values: in [grouped-query attention](https://arxiv.org/abs/2305.13245) several heads of queries
+# share one of keys and values. Llama 3 405B has 128 heads of queries and 8 of keys and values
+# ([table 3](https://arxiv.org/abs/2407.21783)), so a ring sends 16 times less, and hides it behind 16 times fewer
+# tokens.
 #
 # **Predict:** with that, which of the two sends less on 8 ranks, and from how many ranks on is it the other one?
 
@@ -476,12 +483,11 @@ for n in (2, 4, 8, 16, 32, 64):
     print(f"n = {n:2}: ring {ring:5.2f} Q, Ulysses {ulysses:.2f} Q")
 
 # %% [markdown]
-# Up to 16 ranks the ring sends less, on 17 they would be equal, and beyond that the ring sends more. But on more
-# than 8 ranks Ulysses has no head of keys and values for each of them, and has to send copies. Llama 3 itself was trained with a third way: it gathers keys and values before
-# attention, because with so few heads of them
-# they are small, and because other masks are then easier (section 3.3.2 of the [paper](https://arxiv.org/abs/2407.21783)).
-# And the two can be combined: Ulysses inside a node, a ring across nodes
-# ([Fang and Zhao 2024](https://arxiv.org/abs/2405.07719)).
+# Up to 16 ranks the ring sends less, on 17 they would be equal, and beyond that the ring sends more. (On more than 8
+# ranks there is no longer a head of keys and values for each, so Ulysses has to send copies.) Llama 3 itself was
+# trained in a third way: it gathers keys and values before attention, since with so few heads they are small, and
+# other masks are then easier (section 3.3.2 of the [paper](https://arxiv.org/abs/2407.21783)). And the two can be
+# combined: Ulysses inside a node, a ring across nodes ([Fang and Zhao 2024](https://arxiv.org/abs/2405.07719)).
 #
 # ## Half the work, and no time saved
 #
@@ -523,13 +529,14 @@ print(f"the last rank has {work[-1] / average:.2f} times the average")
 # the right the rows are cut into eight chunks, whose owner is covered by question marks.](../imgs/causal_splits.png)
 #
 # The middle one is [striped attention](https://arxiv.org/abs/2311.09431). Its ranks are nearly equal: each token
-# of rank $r + 1$ sees one key more than the one of rank $r$ beside it. With two chunks for each rank, it can be
-# made exactly equal.
+# of rank $r + 1$ sees one key more than the one of rank $r$ beside it. With two chunks for each
+# rank, the work can be made exactly equal.
 #
 # ## Exercise: zigzag
 #
-# Return a list with the tokens of each rank, numbers from 0. `tokens` is divisible by $2n$. Each rank gets
-# equally many, and the pairs of any two ranks differ by at most `tokens` / $2n$. Nothing is sent.
+# Return a list of `n` lists: the tokens of each rank, numbered from 0. `n` is the number of ranks, and `tokens` is
+# divisible by $2n$. Each rank gets equally many tokens, and the numbers of pairs of any two ranks differ by at most
+# `tokens` / $2n$. Nothing is sent.
 
 
 # %%
@@ -546,7 +553,7 @@ zigzag_works = check(zigzag_split)
 zigzag_works
 
 # %% [markdown]
-# Even in sum is not enough for a ring: its ranks go on step by step, and every step takes as long as its
+# An even total is not enough for a ring: its ranks go from step to step, and every step takes as long as its
 # slowest rank. So let us see how the work of each *step* is shared out, and how long the whole ring takes. In the
 # simulation below a rank sleeps for one nanosecond for every pair of query and key that its queries see in the
 # block that it has.
@@ -608,9 +615,9 @@ if zigzag_works:
 # step: of another rank's block, each rank sees exactly half. The stripes are nearly as good; what they lack
 # matters less, the longer the sequence is.
 #
-# A rank then no longer has consecutive tokens, so the mask has to follow from the tokens' places and not from
-# the rank alone, and so do embeddings of positions. Everything else in the block does not care in which order
-# its tokens are. Llama 3 cuts its sequences in this way (section 3.3.2), and so does
+# A rank then no longer has consecutive tokens, so the mask has to follow from the tokens' places and not from the
+# rank alone, and so do the embeddings of positions. Nothing else in the block cares about the order of its tokens.
+# Llama 3 cuts its sequences in this way (section 3.3.2), and so does
 # [Megatron-LM](https://docs.nvidia.com/megatron-core/developer-guide/latest/apidocs/core/core.ssm.mamba_context_parallel.html),
 # whose six chunks on three ranks come in the order 16 25 34.
 #
@@ -618,22 +625,22 @@ if zigzag_works:
 #
 # `torch.distributed.tensor.experimental` has a context
 # [`context_parallel`](https://docs.pytorch.org/docs/stable/distributed.tensor.html), in which
-# `scaled_dot_product_attention` becomes a ring attention; sequences are cut in zigzag unless one asks for another
-# cut. Its documentation calls it a prototype. It replaces three kernels, those of FlashAttention,
-# of the memory-efficient attention and of cuDNN
+# `scaled_dot_product_attention` becomes a ring attention; sequences are cut in zigzag unless you ask for another cut.
+# Its documentation calls it a prototype. It replaces three kernels, those of FlashAttention, of the memory-efficient
+# attention and of cuDNN
 # ([source](https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/tensor/experimental/_context_parallel/_attention.py)).
 # All three are for GPUs. On a CPU, with gloo, causal attention in it raises an error, because the CPU's kernel is not
 # among them; so it cannot run beside yours here.
 #
 # ## Summary
 #
-# A sequence that fits on no rank can be cut along its tokens. All of a transformer works on tokens alone,
-# except attention.
+# A sequence that fits on no rank can be cut along its tokens. Everything in a transformer works on each
+# token alone, except attention.
 #
 # - A softmax can be computed in pieces. Keep the largest score, the sum of weights and the weighted sum; when the
 #   largest score grows, rescale both sums.
 # - **Ring attention** passes blocks of keys and values round: $2(n-1)\,Q$ bytes from each rank, hidden behind the
-#   computation if each rank has enough tokens; two blocks of others in memory, however long the sequence is.
+#   computation if each rank has enough tokens; two blocks of other ranks in memory, however many ranks there are.
 # - **Ulysses** exchanges tokens for heads with four all-to-alls: $4\,\frac{n-1}{n}\,Q$ bytes, on at most as many
 #   ranks as there are heads.
 # - A causal mask makes contiguous tokens uneven, almost by a factor of two. Two chunks for each rank, one from either end,

@@ -2,11 +2,11 @@
 # # 28 · Expert parallelism
 #
 # Larger models learn more, and cost more: in a dense model every token passes through every weight. A
-# **mixture of experts** breaks that link. It has many small networks, and each token uses a few of them.
-# Mixtral has [47 billion parameters, of which a token uses 13](https://arxiv.org/abs/2401.04088);
-# DeepSeek-V3 has [671 billion, and a token uses 37](https://arxiv.org/abs/2412.19437). But all 671 have
-# to be somewhere. So the experts live on different ranks, and in each such layer the tokens travel to
-# them and back.
+# **mixture of experts** breaks that link. It has many small networks, the *experts*, and each token uses only
+# a few of them. Mixtral has [47 billion parameters, of which a token uses
+# 13](https://arxiv.org/abs/2401.04088); DeepSeek-V3 has [671 billion, and a token uses
+# 37](https://arxiv.org/abs/2412.19437). But all 671 have to be somewhere. So the experts live on different
+# ranks, and in each such layer the tokens travel to them and back.
 #
 # Chapter [08](08_all_to_all.ipynb) sent tokens to one expert on each rank and back, and chapter
 # [10](10_scatter_reduce.ipynb) added up what several experts make of one token. Now you train such a
@@ -83,7 +83,7 @@ for count, k in ((8, 2), (64, 2)):
 # what its experts make of it.
 #
 # Nothing makes sure that the experts are chosen equally often. Yet buffers have a size, and a rank has a
-# limited amount of time. So an expert may get a **capacity**: a number of tokens that it takes, at most.
+# limited amount of time. So an expert may get a **capacity**: the largest number of tokens that it takes.
 # A choice that finds its expert full is **dropped**: the token does without that expert. If it loses all
 # its experts, the layer gives zeros for it, and only the residual connection around the layer carries it
 # on ([Switch Transformers](https://arxiv.org/abs/2101.03961), section 2.2).
@@ -115,9 +115,10 @@ predict("")
 # - the experts of each token, best first, as `int64`;
 # - their weights: the softmax over the $k$ chosen logits, in the dtype of `logits`.
 #
-# Where an expert has `capacity` tokens already, the expert is −1 and the weight is 0. Places are given
-# token by token, and then by choice. The weights that are left stay as they are. Gradients have to flow
-# from the weights back to `logits`: it is the only way in which the router can learn.
+# Where the chosen expert already has `capacity` tokens, the entry is −1 instead, and its weight is 0. Places
+# are given token by token, and then by choice. The weights that are left stay as they are. There may be no
+# tokens, and the capacity may be 0. Gradients have to flow from the weights back to `logits`: the router has no
+# other way to learn.
 #
 # A loop over tokens is right, but slow. Without one you need the running count of each expert. Useful:
 # `topk`, `F.one_hot`, `cumsum`, `masked_fill`.
@@ -150,8 +151,8 @@ if route_works:
 
 # %% [markdown]
 # Token 2 finds expert 0 full, since tokens 0 and 1 were there first, although it wants that expert as
-# much as they do. It keeps its second choice, with the weight 0.27 that it had. The order of the tokens
-# decides, and nothing else.
+# much as they do. It keeps its second choice, with the weight 0.27 that it had. For token 3 it is expert 1 that
+# is full. The order of the tokens decides, and nothing else.
 #
 # ### A router with one choice
 #
@@ -199,7 +200,7 @@ print(f"the busiest expert has {busy.max() / 128:.1f} times its share;", end=" "
 print(f"{int((busy < 64).sum())} of 8 experts have less than half of theirs")
 
 # %% [markdown]
-# And it may get worse with training: an expert that gets more tokens learns more, is better, and is
+# And it may get worse with training: an expert that gets more tokens learns more, gets better, and is
 # chosen even more often ([Shazeer and others 2017](https://arxiv.org/abs/1701.06538), section 4).
 #
 # So the loss gets a second term, the **auxiliary loss**. In the form of [Switch
@@ -252,9 +253,9 @@ print("busiest expert, below 1.5 times its share:", bool(busy.max() < 1.5 * 128)
 
 # %% [markdown]
 # In training the term must not win over the loss that matters, hence the small factor: Switch
-# Transformers uses 0.01. There are other ways to even loads.
-# [DeepSeek-V3](https://arxiv.org/abs/2412.19437) adds a bias to each logit when it chooses, and moves it
-# up or down after each step, depending on the load. With [expert
+# Transformers uses 0.01. There are other ways to even out the loads.
+# [DeepSeek-V3](https://arxiv.org/abs/2412.19437) adds a bias to each expert's score when it chooses (not to the
+# weights), and moves it up or down after each step, depending on the load. With [expert
 # choice](https://arxiv.org/abs/2202.09368) the *experts* choose: each takes the tokens that score highest
 # for it, up to its capacity. Then all experts are equally busy, but some tokens may get no expert.
 #
@@ -264,8 +265,8 @@ print("busiest expert, below 1.5 times its share:", bool(busy.max() < 1.5 * 128)
 #
 # $$\text{capacity} = \left\lceil \text{factor} \cdot \frac{\text{tokens} \cdot k}{\text{experts}} \right\rceil$$
 #
-# **Predict:** with factor 1 and even loads nothing is dropped. With loads that are not even, are there
-# factors with which nothing is dropped and no room is empty?
+# **Predict:** with factor 1 and even loads nothing is dropped. With loads that are not even, is
+# there a factor with which nothing is dropped and no room is empty?
 
 # %%
 predict("")
@@ -284,7 +285,7 @@ if route_works:
         )
 
 # %% [markdown]
-# There are none: with less room more is dropped, and with more room more of it is empty. Where buffers
+# There is none: with less room more is dropped, and with more room more of it is empty. Where buffers
 # have a fixed size, empty room is sent and computed like any other. Where sizes may vary, there is no
 # need to pad: [MegaBlocks](https://arxiv.org/abs/2211.15841) computes experts with different numbers of
 # tokens in one go, and drops nothing. The exercise below does not pad either; a capacity is the router's
@@ -300,8 +301,8 @@ if route_works:
 # comes from: rank 1 has B and D from rank 0, for experts 2 and 3, and then R and P of its own, for
 # experts 2 and 3. It regroups them by expert, B with R and D with P](../imgs/expert_dispatch.png)
 #
-# First, each rank has to know what will arrive, and now by expert. `counts` has a number for each expert
-# of all ranks, so an even all-to-all of `len(experts)` numbers for each rank tells everybody.
+# First, each rank has to know what will arrive, and for which of its experts. `counts` has a number for each
+# expert of all ranks. An all-to-all that hands each rank its `len(experts)` of them tells everybody.
 #
 # **Predict:** what does each rank get in the picture?
 
@@ -323,7 +324,7 @@ for rank, (counts, arriving) in enumerate(run(who_wants_whom, 2)):
 
 # %% [markdown]
 # The rows that arrive are sorted by *source*, and by expert only among the rows of one source. Before an
-# expert can work on its rows, they have to be found. The counts that have arrived say where they are.
+# expert can work on its rows, they have to be picked out. The counts that have arrived say where they are.
 #
 # ### Lists, or one tensor
 #
@@ -530,8 +531,9 @@ if experts_work:
 
 # %% [markdown]
 # If your answer is like ours, you see five: the counts, the dispatch and the combine in forward, and two
-# in backward. The counts are small, but no rank can make room for its rows before they have come. Between
-# two all-to-alls the experts work, and the rank that is ready first waits for all others.
+# in backward. The counts carry the least, yet their bar need not be the shortest: a rank that comes early waits in
+# it for all others. The exchange cannot be skipped, since no rank can make room for its rows before it knows how many
+# will come. Between two all-to-alls the experts work.
 #
 # ## One process, four ranks
 #
@@ -566,8 +568,8 @@ def problem(count=512, width=8):
 
 # %% [markdown]
 # Each of the four ranks has a quarter of the tokens, two of the eight experts, and a copy of the router.
-# The loss is the mean over all tokens of all ranks, so each rank divides its sum of errors by their
-# number.
+# The loss is the mean over all tokens of all ranks, so each rank divides its own sum of errors by the number of
+# all of them.
 #
 # **Predict:** after backward, which gradients are complete, and which does a rank have to add up with
 # those of the others: those of its experts, those of the router, or both?
@@ -615,15 +617,15 @@ if route_works and experts_work:
 # An expert's gradients are complete: the tokens of all ranks have travelled to it, and so have their
 # gradients. It is on one rank only, and there is nothing to add up. The router is on all ranks, and each
 # copy has seen its own tokens alone: it is data parallel, and needs the all-reduce of chapter 15. Leave
-# that out, and each rank ends with a router of its own, without any error.
+# that out, and each rank ends up with a router of its own, without any error message.
 #
 # (In a large system each expert is on several ranks as well. Then its gradients are summed over *these*
 # ranks, in a group of their own.)
 #
 # ## The straggler
 #
-# A layer is as fast as its busiest expert. To see what that costs, we play a cluster of 16 ranks, with an
-# expert each. An expert works for one microsecond on each row; `time.sleep` passes virtual time on
+# A layer is only as fast as its busiest expert. To see what that costs, we simulate a cluster of 16 ranks
+# with one expert each. An expert works for one microsecond on each row; `time.sleep` passes virtual time on
 # simulated ranks ([chapter 13](13_cost_models.ipynb)).
 #
 # **Predict:** 256 tokens on each rank. In one run they are spread evenly; in the other, half of all
@@ -657,11 +659,12 @@ if experts_work:
         print(f"{hot:5.1%} go to expert 0: {1e6 * seconds:5.0f} µs, {seconds / even:.1f} times as long")
 
 # %% [markdown]
-# With one half, expert 0 has 2176 rows, 8.5 times its share, and 15 ranks wait for it. Adding more ranks
+# With one half, expert 0 has 2176 rows, 8.5 times its share, and 15 ranks wait for it. (The layer takes a little
+# less than 8.5 times as long, because messages take their time in either case.) Adding more ranks
 # does not help: the share of the hot expert stays what it is.
 #
-# A capacity limits the damage. **Predict:** half of the tokens want expert 0, and capacity factors go
-# from 1 to 4. What happens to the time, and to the share of tokens that are dropped?
+# A capacity limits the damage. **Predict:** half of the tokens want expert 0, and the capacity factor
+# goes from 1 to 16. What happens to the time, and to the share of the tokens that are dropped?
 
 # %%
 predict("")
@@ -685,12 +688,12 @@ if route_works and experts_work:
         )
 
 # %% [markdown]
-# The time follows the capacity, and what is dropped pays for it. That is the trade: speed, or tokens, or
-# a router that has learnt to be even, which gives both.
+# The time follows the capacity, and you pay for the time that you save with tokens that are dropped. Only a
+# router that has learnt to spread its tokens evenly gives you both.
 #
 # ## Across nodes
 #
-# Between nodes, messages and bytes are dear. [DeepSpeed-MoE](https://arxiv.org/abs/2201.05596) saves
+# Between nodes, messages and bytes are expensive. [DeepSpeed-MoE](https://arxiv.org/abs/2201.05596) saves
 # messages: its all-to-all has two levels, inside nodes and between them, as the all-reduce of chapter
 # [21](21_hierarchy.ipynb) has. [DeepSeek-V3](https://arxiv.org/abs/2412.19437) saves bytes: where several
 # of a token's experts are on one node, its row crosses the network once and is passed on inside that
@@ -730,7 +733,7 @@ print(f"chosen freely: {nodes_of(free):.1f} nodes; on at most 4: {nodes_of(limit
 #   experts, or the router gets no gradient.
 # - A capacity bounds memory and time. What does not fit is dropped, in the order of the tokens; room that
 #   is left is paid for if buffers have a fixed size.
-# - An auxiliary loss evens loads: it is 1 if all is even, and $N$ if one expert gets everything.
+# - An auxiliary loss evens out the loads: it is 1 if all is even, and $N$ if one expert gets everything.
 # - Dispatch and combine are two all-to-alls of rows, after one of counts. The backward of an all-to-all
 #   is an all-to-all in the opposite direction. So a row that changes rank travels four times in a step.
 # - Gradients of experts are complete on their rank; those of the router have to be summed.
@@ -745,7 +748,7 @@ print(f"chosen freely: {nodes_of(free):.1f} nodes; on at most 4: {nodes_of(limit
 #
 # ### Check yourself
 #
-# <details><summary>64 experts, k = 2, 4096 tokens of which each has 2 choices, capacity factor 1.25. How many tokens does an expert take at most?</summary>
+# <details><summary>64 experts, k = 2, 4096 tokens, capacity factor 1.25. How many tokens does an expert take at most?</summary>
 #
 # 1.25 · 4096 · 2 / 64 = 160.
 # </details>
@@ -758,7 +761,7 @@ print(f"chosen freely: {nodes_of(free):.1f} nodes; on at most 4: {nodes_of(limit
 # <details><summary>Why are the counts not exchanged again before the combine, or in backward?</summary>
 #
 # As many rows as came from a rank go back to it: the list of what arrives becomes the list of what is
-# sent. In backward, gradients take the same ways in the opposite direction.
+# sent. In backward, gradients take the same paths in the opposite direction.
 # </details>
 #
 # <details><summary>Your loss is the mean over a rank's own tokens, and you divide the router's summed gradients by n. By what do you divide those of the experts?</summary>

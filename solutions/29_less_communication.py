@@ -1,17 +1,17 @@
 # %% [markdown]
 # # 29 · Less communication
 #
-# Data parallelism sends all gradients in every step. Inside a machine, or between machines of one cluster,
-# that hides behind the computation. But your GPUs may stand in two buildings, with an ordinary cable in
-# between. Then a step waits for the cable, and all the collectives that you have written so far are of no
-# help: they already send as few bytes as an exact sum allows.
+# Data parallelism sends all gradients in every step. Inside a machine, or between machines of one cluster, that can hide
+# behind the computation. But your GPUs may stand in two buildings, with an ordinary cable in between. Then a step waits for
+# the cable, and all the collectives that you have written so far are of no help: the ring of chapter 11 already sends as few
+# bytes as an exact sum allows, with messages from rank to rank.
 #
-# What remains is to send something other than the exact sum in every step. This chapter sends fewer bits for
-# each number, fewer numbers, and finally nothing at all in most steps, and looks at what training makes of it.
+# So the exact sum in every step has to go. This chapter sends fewer bits for each number, then fewer numbers, and finally
+# nothing at all in most steps, and looks at what training makes of it.
 #
-# **You will learn** to quantize a sum without ranks drifting apart, why error feedback lets a thousandth of a
-# gradient do the work of all of it, what low rank has that the others lack, and how DiLoCo trains with one
-# synchronisation in hundreds of steps.
+# **You will learn** to quantize a sum without ranks drifting apart, why error feedback lets a few thousandths of a gradient
+# do the work of all of it, what low rank has that the others lack, and how DiLoCo trains with one synchronisation in hundreds
+# of steps.
 #
 # **You need** chapters [11](11_ring_all_reduce.ipynb), [13](13_cost_models.ipynb),
 # [15](15_data_parallel.ipynb) and [16](16_scale_math.ipynb).
@@ -33,9 +33,11 @@ from grader.simulation.clusters import Nodes
 # ## When the link is the bound
 #
 # Chapter [16](16_scale_math.ipynb) put two times beside each other: that of sending the gradients, and that of the
-# backward pass behind which they can hide. The number of parameters canceled, and this remained:
+# backward pass behind which they can hide. The number of parameters cancelled, and this remained:
 #
 # $$\text{ratio} = \frac{e}{2 \cdot \text{tokens}} \cdot \frac{n-1}{n} \cdot \frac{F}{B}$$
+#
+# with $e$ bytes for a gradient, $F$ operations and $B$ bytes a second, and the tokens of *one* of the $n$ replicas in a step.
 #
 # **Predict:** on a link of 450 GB/s, 8 replicas hide their gradients from about 1,900 tokens on. From how many on do
 # they hide them over an ordinary cable of 1 Gbit/s? (A gigabit is an eighth of a gigabyte.)
@@ -58,20 +60,20 @@ for name, bandwidth in LINKS.items():
     print(f"{name:27} hidden from {tokens:9,.0f} tokens on; 7 billion gradients take {seconds:6.2f} s")
 
 # %% [markdown]
-# Seven million tokens *on each replica, in each step*: GPT-3 had [3.2 million](https://arxiv.org/abs/2005.14165) (table
-# 2.1) in a step, over all replicas. With fewer, every step waits for the cable for minutes.
+# Seven million tokens *on each replica, in each step*: GPT-3 had [3.2 million](https://arxiv.org/abs/2005.14165) (table 2.1)
+# in a step, over all replicas. With fewer, each step waits for the cable, and with 7 billion parameters it waits for minutes.
 #
 # The ratio also says what can be done:
 #
 # - make $e$ smaller: **fewer bits for each number** (quantization);
 # - send **fewer numbers** (the largest ones, or a low rank);
-# - send **less often**, which makes the tokens of a step more (local steps, DiLoCo).
+# - send **less often**, so that more tokens pass from one time to the next (local steps, DiLoCo).
 #
 # ## Fewer bits: quantization
 #
-# An int8 holds the whole numbers from −128 to 127 in one byte. To send floats in int8, divide them by a **scale**
-# that makes the largest of them 127, and round. Whoever receives them multiplies by the same scale, so the scale has to
-# travel, too: one float32 for a whole chunk.
+# An int8 holds the whole numbers from −128 to 127 in one byte. To send floats in int8, divide them by a **scale** that makes
+# the largest of them 127, and round. The receiver multiplies by the same scale, so the scale has to travel, too: one float32
+# for a whole chunk.
 
 # %%
 def through_int8(t):
@@ -87,13 +89,12 @@ print(f"largest number {t.abs().max():.2f}, largest error {error:.4f}")
 print("the error is at most half a scale:", bool(error <= t.abs().max() / 127 / 2 * (1 + 1e-4)))
 
 # %% [markdown]
-# To round to the nearest makes at most half a scale of error, $\max|t| / 254$. (To round up or down *at random*, with the
-# probabilities that make the mean right, doubles that, but the errors then cancel in a sum of many:
+# Rounding to the nearest makes an error of at most half a scale, $\max|t| / 254$. (Rounding up or down *at random*, with the
+# probabilities that make the mean right, doubles that bound, but in a sum of many the errors then tend to cancel:
 # [QSGD](https://arxiv.org/abs/1610.02132) proves convergence for this **stochastic rounding**.)
 #
-# Now let $n$ ranks add up such numbers. int8 numbers with different scales cannot be added, and sums of int8 overflow; so
-# a rank turns what it receives into floats, adds, and quantizes anew. How often that happens depends on the
-# algorithm:
+# Now let $n$ ranks add up such numbers. int8 numbers with different scales cannot be added, and sums of int8 overflow; so a
+# rank turns what it receives into floats, adds, and quantizes again. How often that happens depends on the algorithm:
 #
 # ![Two ways to add up a chunk of four ranks. Above, along a ring: the chunk of rank 0 is quantized, sent to rank 1,
 # turned into floats and added, quantized again, and so on through ranks 2 and 3, and the sum is quantized once more
@@ -101,8 +102,8 @@ print("the error is at most half a scale:", bool(error <= t.abs().max() / 127 / 
 # their own chunk and send it to rank 0, which adds them up and quantizes the sum: each number is quantized once on its
 # way there, and the sum once on its way back.](../imgs/quantized_ways.png)
 #
-# **Predict:** each rank's largest number is $M$. What is the largest error that the sum of 8 ranks can have on either way,
-# in units of $M/254$? Mind that a partial sum of $k$ ranks may be as large as $kM$.
+# **Predict:** no rank has a number larger than $M$ in magnitude. What is the largest error that the sum of 8 ranks can have,
+# each way, in units of $M/254$? Mind that a partial sum of $k$ ranks may be as large as $kM$.
 
 # %%
 predict("")
@@ -130,11 +131,12 @@ for n in (2, 8, 64, 512):
 # %% [markdown]
 # Along a ring, a partial sum of $k$ ranks is quantized with an error of up to $kM/254$, for $k = 1, \dots, n$. Together that
 # is $\frac{n(n+1)}{2}$ units. Directly, each of $n - 1$ ranks makes one unit of error, and the sum $n$ more: $2n - 1$. (In
-# both, these are bounds up to what float32 itself rounds.) In random data of many ranks, errors cancel and sums do not
-# reach $nM$, so both do much better than that, but the ring still falls behind more and more. That is why [ZeRO++](https://arxiv.org/abs/2306.10209) replaces the ring's reduce-scatter by an
-# all-to-all when it sends 4-bit gradients.
+# both, these are bounds up to what float32 itself rounds.) In random data of many ranks, many errors cancel and sums do not
+# reach $nM$, so both do much better than that, but the ring still falls behind more and more. That is why
+# [ZeRO++](https://arxiv.org/abs/2306.10209) replaces the ring's reduce-scatter by an all-to-all when it sends 4-bit
+# gradients.
 #
-# Both ways send the same: $2(n-1)$ messages of one chunk each.
+# Both ways send the same: from each rank, $2(n-1)$ messages of one chunk.
 #
 # ## Exercise: quantized_all_reduce
 #
@@ -143,12 +145,12 @@ for n in (2, 8, 64, 512):
 #
 # - A rank sends at most $2(n-1)\,(\lceil \text{len}/n \rceil + 8)$ bytes: int8 for each element, and up to 8 bytes for what
 #   else you want to put into a message. (`scale.view(torch.int8)` shows the four bytes of a float32, and
-#   `.view(torch.float32)` turns four bytes back into one.)
+#   `.view(torch.float32)` turns four bytes back into one; of a slice, `clone()` them first.)
 # - An element may be off by at most $2n \cdot \max|x| / 127$, where the maximum goes over all ranks.
 # - All ranks end with **the same bits**, and with the same ones if the call is repeated. A model whose ranks disagree about
 #   a gradient is no longer one model. Which numbers does the rank that adds up a chunk have to keep, then?
 #
-# There may be zeros, and there may be fewer elements than ranks.
+# A rank may have nothing but zeros, and there may be fewer elements than ranks.
 
 
 # %%
@@ -251,10 +253,10 @@ predict("")
 #
 # ## Exercise: TopKFeedback
 #
-# `compress(grad)` returns two tensors: the indices, into the flattened gradient, of the $k$ elements of *grad and what was
-# left* that are largest in magnitude, and their values, with their signs. What was sent so far and what is left always add
-# up to all that came. `grad` has any shape, the same in each call, and stays as it is. Nothing is sent here: this is one
-# rank's part.
+# `compress(grad)` adds what was left to `grad`, and returns two tensors: the indices, into the flattened gradient, of the $k$
+# elements of this sum that are largest in magnitude, and their values in the sum, with their signs. Their order does not
+# matter. What was sent so far and what is left always add up to all that came. `grad` has any shape, the same in each call,
+# and stays as it is. Nothing is sent here: this is one rank's part.
 
 # %%
 class TopKFeedback:
@@ -446,9 +448,10 @@ axes[1].legend()
 plt.show()
 
 # %% [markdown]
-# int8 trains like float32, with or without feedback: the curves lie on one another. One bit for each number and the largest 1 %
-# crawl without feedback. With it, 1 bit, a thirty-second of the bytes, ends near float32, and so does the largest 1 %, after a
-# slow beginning: most elements have to pile up before they are sent. Even 9 numbers of 4482 get there, a little later.
+# int8 trains like float32, with or without feedback: the curves lie on top of one another. One bit for each number and the
+# largest 1 % crawl without feedback. With it, 1 bit, a thirty-second of the bytes, ends near float32, and so does the largest
+# 1 %, after a slow beginning: most elements have to pile up before they are sent. Even 9 numbers of 4482 get there, a little
+# later.
 #
 # Your `TopKFeedback` does what the codec with feedback does, so it should train alike:
 
@@ -476,7 +479,7 @@ if top_k_works:
     print("the same losses to 1e-3:", torch.allclose(yours, codec, atol=1e-3))
 
 # %% [markdown]
-# ## What the bytes of a gradient hide
+# ## Gathered, not added up
 #
 # Top-k has a catch. The largest elements of one rank are not those of another, so compressed gradients cannot be added up on
 # the way, as an all-reduce does. They are **gathered**: every rank receives those of all the others, $(n - 1) \cdot 8k$ bytes
@@ -503,23 +506,26 @@ for n in (2, 8, 32, 64, 100, 128, 512):
 # %% [markdown]
 # From 100 ranks on nothing is saved. That is one reason why papers go to 0.1 % and below: [Deep Gradient
 # Compression](https://arxiv.org/abs/1712.01887) (Lin and others 2017) sends 0.1 %, and needs momentum correction, clipping
-# and a warm-up for it. A second reason to be careful: to find the $k$ largest of a billion numbers takes time as well, and on a
-# fast network more than it saves.
+# and a warm-up for it. A second reason to be careful: finding the $k$ largest of a billion numbers takes time as well, and on
+# a fast network that may be more than it saves.
 #
 # ## Low rank: compression that can be added up
 #
 # The gradient of a layer is a matrix $G$ of $a \times b$. [PowerSGD](https://arxiv.org/abs/1905.13727) (Vogels and others
 # 2019) replaces it by a product of two thin ones, $G \approx P Q^\top$ with $r$ columns each: $r(a + b)$ numbers instead of
-# $ab$. To find them it makes one step of the power iteration, from the $Q$ of the step before:
+# $ab$. Such a product is a matrix of *rank* $r$, in the sense of linear algebra. To find $P$ and $Q$, it makes one step of
+# the **power iteration**, which turns any few columns towards the directions in which $G$ is largest, by multiplying again
+# and again with $G$ and $G^\top$. Each training step begins with the $Q$ of the one before:
 #
 # $$P = \overline{G_i}\,Q = \overline{G_i Q}, \qquad P \leftarrow \text{orthogonalize}(P), \qquad Q = \overline{G_i^\top P}$$
 #
-# The bars are means over ranks. **The products are linear in $G_i$**, so the mean of $G_i Q$ is the product of the mean
+# $G_i$ is the gradient on rank $i$, the bars are means over all ranks, and orthogonalizing makes unit vectors of the columns,
+# at right angles to each other. **The products are linear in $G_i$**, so the mean of $G_i Q$ is the product of the mean
 # gradient: an ordinary all-reduce adds them up, and what is sent does not grow with $n$. Error feedback keeps
 # $G_i - P Q^\top$.
 #
-# **Predict:** a gradient of 64 × 64 changes slowly. After how many such steps is a rank of 2 nearly as good as the best that any
-# rank 2 can be, which is that of the singular value decomposition?
+# **Predict:** a gradient of 64 × 64 does not change. After how many such steps are two columns nearly as good as the best
+# two, which are those of the singular value decomposition?
 
 # %%
 predict("")
@@ -536,7 +542,8 @@ for step in range(1, 6):
     print(f"after {step} steps: {(G - left @ Q.T).norm() / G.norm():.3f} of G is missing; at best {best:.3f}")
 
 # %% [markdown]
-# A step or two are enough, and a real gradient changes little from one step to the next.
+# Two steps are enough. PowerSGD makes only one for each gradient, but each goes on where the last one ended, and error
+# feedback keeps what is missed.
 #
 # ### Beside torch's own
 #
@@ -580,18 +587,18 @@ for kind in ("no hook", "float16", "PowerSGD"):
     print(f"{kind:9} the last step: {[op.nbytes for op in last]} bytes; the same on both ranks: {alike}")
 
 # %% [markdown]
-# PowerSGD makes two all-reduces in each step, of all $P$s and then of all $Q$s: $64 + 64$ numbers each, where there were 8192.
-# With its defaults, torch's hook averages the first 1000 steps in the usual way, since gradients change fast at the beginning,
-# and leaves alone what would not become at least half as small, such as biases.
+# PowerSGD makes two all-reduces in each step, of the $P$s of both layers and then of their $Q$s: $2 \cdot 64$ numbers each,
+# where there were 8192. With its defaults, torch's hook averages the first 1000 steps in the usual way, since gradients
+# change fast at the beginning, and leaves alone what would not become at least half as small, such as biases.
 #
 # All ranks have the same gradients, here too. Why? Because each of them gets the *same* $P$ and $Q$ from an all-reduce.
 #
 # ## Less often: local steps
 #
-# All of this still waits for the network in each step. So let ranks walk alone for a while: each makes $H$ ordinary steps on its
-# own data with its own optimizer, and only then are their weights averaged. This is **local SGD**;
-# [Stich 2018](https://arxiv.org/abs/1805.09767) proves, for convex losses, the rate of SGD with up to a root of $T$ times fewer
-# rounds of communication in $T$ steps. Torch has it as
+# All of this still waits for the network in each step. So let ranks walk alone for a while: each makes $H$ ordinary steps on
+# its own data with its own optimizer, and only then are their weights averaged. This is **local SGD**; [Stich
+# 2018](https://arxiv.org/abs/1805.09767) proves for convex losses that it can keep the rate of SGD, and communicate up to
+# $\sqrt{T}$ times less often in $T$ steps. Torch has it as
 # [`PostLocalSGDOptimizer`](https://docs.pytorch.org/docs/stable/distributed.optim.html) with a `PeriodicModelAverager` from
 # `torch.distributed.algorithms.model_averaging`.
 #
@@ -636,15 +643,17 @@ for eta, mu in ((1.0, 0.0), (0.7, 0.9)):
     print(f"eta {eta}, mu {mu}: first {steps[0]:.2f}, second {steps[1]:.2f}, the 60th {steps[-1]:.2f} Delta")
 
 # %% [markdown]
-# With $\eta = 1$ and $\mu = 0$ the new weights are $\theta - \Delta$, the mean of all $\theta_r$: local SGD. With 0.9, steps in one
-# direction add up to $\eta / (1 - \mu) = 7$ times $\Delta$. One outer step makes up for many that were not made together.
+# With $\eta = 1$ and $\mu = 0$ the new weights are $\theta - \Delta$, the mean of all $\theta_r$: local SGD. With 0.9, steps
+# in one direction grow towards $\eta / (1 - \mu) = 7$ times $\Delta$: an outer step then goes seven times as far as the ranks
+# did, on average, since the last one.
 #
 # ## Exercise: DiLoCo
 #
 # `DiLoCo(module, inner_steps, outer_lr, momentum)` is made once; at that moment all ranks get rank 0's parameters.
-# `after_inner_step()` is called after every step of the inner optimizer. Every `inner_steps` calls it makes an outer step: the mean
-# change is a gradient for SGD with Nesterov momentum, as above, on the last common weights; the result goes into the parameters,
-# and it returns `True`. In all other calls it returns `False`, changes nothing, and **sends nothing**.
+# `after_inner_step()` is called after every step of the inner optimizer. Every `inner_steps` calls it makes an outer step:
+# the mean change is a gradient for SGD with Nesterov momentum, as above, on the last common weights, with `outer_lr` for
+# $\eta$, `momentum` for $\mu$, and $v = 0$ in the beginning; the result goes into the parameters, and it returns `True`. In
+# all other calls it returns `False`, changes nothing, and **sends nothing**.
 #
 # - `dist.all_reduce` and `dist.broadcast` are allowed.
 # - The inner optimizer holds the parameters of the module, so write into them.
@@ -688,8 +697,8 @@ diloco_works
 # %% [markdown]
 # ## Does that train, too?
 #
-# The same four ranks and spirals, now with AdamW inside. We compare 200 steps of data parallelism, which averages gradients every
-# time, with two ways to communicate every 20 steps: averaging the weights, as in local SGD, and DiLoCo.
+# The same four ranks and spirals, now with AdamW inside. We compare 200 steps of data parallelism, which averages gradients
+# in every step, with two ways to communicate every 20 steps: averaging the weights, as in local SGD, and DiLoCo.
 #
 # **Predict:** how much worse are those two after 200 steps, on all of the data?
 
@@ -742,8 +751,8 @@ if diloco_works:
 
 # %% [markdown]
 # Neither is worse, on this small task: averaging every 20 steps keeps up with data parallelism, and the outer momentum makes
-# DiLoCo faster than both. The authors report that DiLoCo with 8 workers and $H = 500$ performs as well as synchronous training on a language model,
-# while communicating 500 times less. (On a single worker the outer momentum helps as well, as
+# DiLoCo faster than both. The authors of DiLoCo report that with 8 workers and $H = 500$ it performs as well as synchronous
+# training on a language model, while communicating 500 times less. (On a single worker the outer momentum helps as well, as
 # [later work](https://arxiv.org/abs/2510.15830) found.)
 #
 # But there is a condition in the experiment that is easy to miss: each rank's data is a fair sample of all. Look at how the
@@ -762,10 +771,10 @@ if diloco_works:
 
 # %% [markdown]
 # Now each rank sees one spiral only. Data parallelism does not notice: the mean of four gradients is the gradient of all the
-# data, however the points are shared out. (The sum is the same; chapter 15 tested that.) But a rank that walks alone for 20 steps
-# learns to say "spiral 0" to everything, and four such ranks have no common direction to average. The authors of DiLoCo report
-# great robustness to how data are distributed among workers. One class for each rank is the extreme case, and it is an easy
-# accident: stride and data had a common period.
+# data, however the points are shared out. (All have as many points; chapter [15](15_data_parallel.ipynb) tested that.) But a
+# rank that walks alone for 20 steps learns to answer with its own spiral, whatever the point, and four such ranks have no
+# common direction to average. The authors of DiLoCo report great robustness to how data are distributed among workers. One
+# class for each rank is the extreme case, and it is an easy accident: stride and data had a common period.
 #
 # ## Bytes for each token
 #
@@ -776,7 +785,7 @@ if diloco_works:
 # | data parallel | $\frac{2(n-1)}{n} \cdot 4P \,/\, T$ |
 # | DiLoCo | $\frac{2(n-1)}{n} \cdot 4P \,/\, (H \cdot T)$ |
 #
-# **Predict:** with $P$ = 1 billion, $n = 8$, $T$ = 65,536 and $H$ = 500, how many bytes for each token are these?
+# **Predict:** with $P$ = 1 billion, $n = 8$, $T$ = 65,536 and $H$ = 500, how many bytes is that for each token, in either case?
 
 # %%
 predict("")
@@ -811,8 +820,8 @@ if diloco_works:
 # for one second, and there are a billion float32 parameters. The simulation takes a millionth of the bytes over links of a
 # millionth of the speed.
 #
-# **Predict:** with 10 Gbit/s between the buildings, how long does a step of data parallelism take, if nothing overlaps? And a step
-# of DiLoCo with $H = 100$, on the average?
+# **Predict:** with 10 Gbit/s between the buildings, how long does a step of data parallelism take, if nothing overlaps? And a
+# step of DiLoCo with $H = 100$, on average?
 
 # %%
 predict("")
@@ -833,7 +842,7 @@ def buildings(bits):
 
 
 def timed_steps(H):
-    """Seconds of a step on the average: one of computing, and what is sent."""
+    """Seconds that a step takes on average: one of computing, and the time for what is sent."""
     steps = H or 1
     module = nn.Linear(1000, 1, bias=False)
     outer = DiLoCo(module, H, 0.7, 0.9) if H else None
@@ -867,7 +876,8 @@ if diloco_works:
 #
 # ## Summary
 #
-# An exact sum of gradients cannot be had for fewer bytes. What a slow link asks for is another kind of step.
+# With messages from rank to rank, an exact sum of gradients cannot be had for fewer bytes than a ring sends. What a slow link
+# asks for is another kind of step.
 #
 # - **Fewer bits.** int8 with a scale for each chunk is a quarter of float32. Quantize once on each way; a ring quantizes again at
 #   every hop. All ranks keep what was sent, the owner of a chunk included, or they drift apart.
@@ -875,7 +885,8 @@ if diloco_works:
 #   lost, only late. What is gathered grows with $n$; what is linear, such as PowerSGD's factors, can be all-reduced.
 # - **Less often.** Ranks make many inner steps alone; the mean change is a gradient for an outer optimizer. The bytes for each token
 #   fall by $H$. Each rank's data should be a fair sample.
-# - Compression is worth its error where the link is the bound. Inside a machine it costs more than it saves.
+# - Compression is worth its error where the link is the bound. Where gradients hide behind the backward pass anyway, as they
+#   can inside a machine, it saves no time.
 #
 # **Where this is used:** [ZeRO++](https://www.deepspeed.ai/tutorials/zeropp/) quantizes weights and gradients in DeepSpeed;
 # PowerSGD and float16 are hooks of `DistributedDataParallel`; DiLoCo has trained models over the Internet, such as
