@@ -30,7 +30,7 @@ import torch.distributed as dist
 from grader import check, hint, predict, run, timeline
 
 # %% [markdown]
-# ## Who notices
+# ## Who notices?
 #
 # Four processes all-reduce a tensor, and then rank 2 is killed. The other three call all-reduce again. They have
 # passed `timeout=timedelta(seconds=3)` to `init_process_group`, so no wait lasts longer than that.
@@ -275,7 +275,7 @@ survives = bool(checked := check(sum_of_survivors))
 checked
 
 # %% [markdown]
-# The check takes a while, most of it spent waiting for the dead. Watch your own function at it, once with everyone
+# The check takes a while, most of it spent waiting for the dead. Watch your own function at work, once with everyone
 # alive and once with rank 0 killed as it enters. **Predict:** which lanes end early, and how long is the longest?
 
 # %%

@@ -245,7 +245,7 @@ for step in (data_parallel, zero_1_or_2, zero_3):
 # two elements of padding at its end. The shard of rank 1 holds the last two elements of parameter 0 and
 # the first of parameter 1: cuts need not fall between parameters.](../imgs/zero_row.png)
 #
-# Equal shards need a row whose length $n$ divides. So the row is padded: a shard has $\lceil P/n \rceil$
+# Equal shards need a row whose length is divisible by $n$. So the row is padded: a shard has $\lceil P/n \rceil$
 # elements, and the last ones of the row may be padding. The cuts take no notice of parameters: here rank 1
 # updates the end of one and the beginning of the next.
 #
@@ -282,9 +282,9 @@ for length in (13, 5):
 #   `requires_grad` False, is left alone. All others have the same dtype; their shapes are arbitrary.
 # - A gradient that is `None` on some ranks counts as zero there. If it is `None` on **all** ranks, the
 #   parameter is skipped, as in torch: its weights and its state stay as they are, and its bias correction
-#   does not count this step. No rank can tell which from its own gradients.
+#   does not count this step. No rank can tell which of the two it is from its own gradients alone.
 #
-# You may use `adamw_update`. Begin with one parameter and a length that $n$ divides.
+# You may use `adamw_update`. Begin with one parameter, whose length is divisible by $n$.
 
 # %%
 class ShardedAdamW:

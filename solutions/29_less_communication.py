@@ -444,7 +444,7 @@ for feedback, ax in enumerate(axes):
     ax.set_title("with error feedback" if feedback else "without")
     ax.set_xlabel("step")
 axes[0].set_ylabel("loss")
-axes[1].legend()
+axes[1].legend(loc="upper right", fontsize="small")  # where no curve runs
 plt.show()
 
 # %% [markdown]
