@@ -771,12 +771,12 @@ ulysses_attention = Exercise(
             "transpose and permute only change how a tensor is read, and a message needs its"
             " numbers in one piece in memory, in that order: call .contiguous() before you send"
             " it.",
-            when=lambda e: e.says("contiguous"),
+            when=lambda e: e.says("must be contiguous"),
         ),
         Mistake(
-            "all_to_all_single cuts the first dimension into n parts, so the heads have to be"
-            " first. If q, k and v are to travel as one tensor, stack them along another"
-            " dimension.",
+            "all_to_all_single cuts the first dimension into n parts, one for each rank: on the"
+            " way there that has to be the heads, and on the way back the ranks whose tokens they"
+            " are. (If q, k and v travel as one tensor, stack them along another dimension.)",
             when=lambda e: e.says("do not divide evenly"),
         ),
         Mistake(

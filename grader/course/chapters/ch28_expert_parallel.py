@@ -695,7 +695,8 @@ def _missing(e: Evidence, of_x: bool) -> bool:
     )
 
 
-#: What cuts a tensor off from its history.
+#: How an answer calls a torch.autograd.Function, and what cuts a tensor off from its history.
+_WRAPPED = r"\.apply\("
 _CUTS = r"\.detach\(|\.data\b|no_grad\("
 
 
@@ -909,12 +910,12 @@ expert_parallel = Exercise(
             " knows nothing about, and the result hangs on the last such tensor. Call it in the"
             " forward of a torch.autograd.Function, whose backward sends the gradients the other"
             " way.",
-            when=lambda e: _no_gradient(e) and not e.written(_CUTS) and not e.written(r"\.apply\("),
+            when=lambda e: _no_gradient(e) and not e.written(_WRAPPED),
         ),
         Mistake(
             "No gradient comes back at all: the result is cut off from its history by .detach(),"
             " .data or torch.no_grad().",
-            when=lambda e: _no_gradient(e) and e.written(_CUTS),
+            when=lambda e: _no_gradient(e) and e.written(_WRAPPED) and e.written(_CUTS),
         ),
         Mistake(
             "The experts get gradients, and x gets none: autograd does not see how the rows came"

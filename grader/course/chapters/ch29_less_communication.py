@@ -174,9 +174,8 @@ _MAGNITUDES = r"abs|\ba?min(imum|max)?\b|norm|pow|square|sqrt|\*\*"
 
 
 def _no_magnitudes(e: Evidence) -> bool:
-    """Return whether nothing in the source can tell the largest magnitude from the largest"
-    " number."""
-    return bool(_wrong_values(e)) and not e.written(_MAGNITUDES)
+    """Return whether the source looks for a largest number, and has nothing to find magnitudes."""
+    return bool(_wrong_values(e)) and e.written(r"\ba?max\b") and not e.written(_MAGNITUDES)
 
 
 def _only_matrices(e: Evidence) -> bool:

@@ -1,6 +1,6 @@
 # exercise: ulysses_attention
 # diagnosis: exception
-# hint: heads have to be first
+# hint: has to be the heads
 import torch, torch.distributed as dist, torch.nn.functional as F
 
 
