@@ -659,8 +659,8 @@ if experts_work:
         print(f"{hot:5.1%} go to expert 0: {1e6 * seconds:5.0f} µs, {seconds / even:.1f} times as long")
 
 # %% [markdown]
-# With one half, expert 0 has 2176 rows, 8.5 times its share, and 15 ranks wait for it. (The layer takes a little
-# less than 8.5 times as long, because messages take their time in either case.) Adding more ranks
+# With one half, expert 0 has 2176 rows, 8.5 times its share, and 15 ranks wait for it. (The whole layer
+# takes less than 8.5 times as long, because its messages take their time in either case.) Adding more ranks
 # does not help: the share of the hot expert stays what it is.
 #
 # A capacity limits the damage. **Predict:** half of the tokens want expert 0, and the capacity factor
