@@ -418,8 +418,8 @@ pipeline_bubble = Exercise(
     ),
     mistakes=(
         Mistake(
-            "That is the idle time beside the *work*, as in the papers. A share of the stage's time"
-            " is asked for, which is work and waiting together.",
+            "That compares the idle time with the *work*, as papers do. Divide by all of the stage's"
+            " time instead: work and waiting together.",
             gives=_share(lambda p, m: (p - 1) / m),
         ),
         Mistake(
@@ -444,11 +444,11 @@ pipeline_bubble = Exercise(
             ),
         ),
         Mistake(
-            "stages may be 1, and then stages − 1 is nothing to divide by.",
+            "stages may be 1: then stages − 1 is 0, and nothing can be divided by it.",
             when=lambda e: e.says("ZeroDivisionError") and e.case.stages == 1,
         ),
         Mistake(
-            "Those are per cent; a share between 0 and 1 is asked for.",
+            "That is a percentage. Return the share as a number between 0 and 1.",
             gives=_share(lambda p, m: 100 * bubble(p, m)),
         ),
     ),
