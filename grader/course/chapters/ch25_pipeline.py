@@ -418,8 +418,8 @@ pipeline_bubble = Exercise(
     ),
     mistakes=(
         Mistake(
-            "That compares the idle time with the *work*, as papers do. Divide by all of the stage's"
-            " time instead: work and waiting together.",
+            "That compares the idle time with the *work*, as papers do. Divide by the whole time of"
+            " a stage instead: work and waiting together.",
             gives=_share(lambda p, m: (p - 1) / m),
         ),
         Mistake(
