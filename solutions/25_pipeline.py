@@ -8,11 +8,11 @@
 # the next. But then each rank waits for the one before. How can they all work at the same time?
 #
 # **You will learn** why a batch is cut into micro-batches, in which orders a rank can work through them,
-# what each order costs in idle time and in memory, and what goes wrong with the messages. You will write
-# two orders, the formula of their idle time, and a function that runs a stage of a real model.
+# what each order costs in idle time and in memory, and what can go wrong with the messages. You will write
+# two orders, the formula for their idle time, and a function that runs a stage of a real model.
 #
 # **You need** chapters [01](01_point_to_point.ipynb) (`isend` and `irecv`),
-# [12](12_deadlock_clinic.ipynb), and [16](16_scale_math.ipynb), which has met pipelines before.
+# [12](12_deadlock_clinic.ipynb), and [16](16_scale_math.ipynb), where you met pipelines first.
 #
 # **Time:** 2½ hours, and 4 exercises, of which the last is worth 2 points.
 
@@ -37,12 +37,12 @@ from grader.rank.instrumentation import HeldStorages
 # Each rank has a few consecutive layers: a **stage**. In the forward pass, a stage receives the output of
 # the stage before, computes, and sends its own output on. In the backward pass, gradients come back the
 # other way. What travels is one tensor of shape (batch, sequence, hidden) in each direction, and no
-# weights. Chapter 16 compared the time for that with the time of computing: the ratio was far below 1.
+# weights. In chapter 16 the time for that was far below the time of computing.
 #
 # Here is a step on four [simulated ranks](../docs/simulation.md), whose clock counts `time.sleep` as
 # computing. For the whole batch, a stage takes 4 ms forward and 8 ms backward.
 #
-# **Predict:** for which share of the time does each of 4 stages work? What do the others do meanwhile?
+# **Predict:** what share of the time does each of the 4 stages work? What do the others do meanwhile?
 
 # %%
 predict("")
@@ -63,7 +63,8 @@ def whole_batch():
 
 
 one_by_one = simulate(whole_batch, 4, alpha=0, beta=0)
-print(f"{1000 * one_by_one.seconds:.0f} ms, of which each stage works 12: a share of {0.012 / one_by_one.seconds:.2f}")
+share = 0.012 / one_by_one.seconds
+print(f"{1000 * one_by_one.seconds:.0f} ms, of which each stage works 12: a share of {share:.2f}")
 timeline(one_by_one)
 
 # %% [markdown]
@@ -72,15 +73,15 @@ timeline(one_by_one)
 #
 # ## Micro-batches
 #
-# So the batch is cut into $m$ **micro-batches**. When stage 0 has finished its forward pass of the first,
-# it sends that on and begins with the second. The gradient of the batch is the mean of the gradients of
-# the micro-batches, and `backward` adds up gradients in `p.grad`, so the result is the same.
+# So the batch is cut into $m$ **micro-batches** of the same size. When stage 0 has made the forward pass of
+# the first one, it sends the output on and begins with the second. The result stays the same: the gradient
+# of the batch's mean loss is the mean over the micro-batches, and each call of `backward` adds to `p.grad`
+# what its micro-batch contributes.
 #
-# In which order? Each stage has $2m$ passes to make, and two rules to obey: a forward pass needs that of
-# the stage before, and a backward pass needs that of the stage after (the last stage can begin with it
-# right after its own forward pass). The simplest order is that of
-# [GPipe](https://arxiv.org/abs/1811.06965) (Huang and others 2019): all forward passes, then all backward
-# passes.
+# In which order? Each stage has $2m$ passes to make, and two rules to obey. A forward pass needs that of
+# the stage before. A backward pass needs that of the stage after; on the last stage it needs only the
+# stage's own forward pass. The simplest order is that of [GPipe](https://arxiv.org/abs/1811.06965) (Huang
+# and others 2019): all forward passes, then all backward passes.
 #
 # ## Exercise: gpipe_order
 #
@@ -102,9 +103,9 @@ gpipe_known
 # %% [markdown]
 # ## Idle time
 #
-# `passes` goes through an order on a rank: it receives, sleeps for the time of the pass, and sends. With
-# four micro-batches a pass takes a quarter of what it took above: 1 ms forward and 2 ms backward.
-# `draw` shows which pass a stage makes when; the numbers are those of the micro-batches.
+# `passes` goes through an order on a rank: for each pass it receives, sleeps as long as the pass takes, and
+# sends. With four micro-batches a pass takes a quarter of what it took above: 1 ms forward and 2 ms backward.
+# `draw` shows when a stage makes which pass; the numbers are those of the micro-batches.
 #
 # **Predict:** how long does the step take on 4 stages with 4 micro-batches? And at which end of the step
 # does the last stage wait?
@@ -134,6 +135,7 @@ def passes(order_of, micro_batches, send=None, seconds=SECONDS, note=mark):
             request.wait()
 
 
+# a third kind of pass, "weight", comes at the end of the chapter
 COLOURS = {"forward": "#9ecae1", "backward": "#fdae6b", "weight": "#a1d99b"}
 
 
@@ -174,9 +176,10 @@ if gpipe_known:
 # %% [markdown]
 # ## Exercise: pipeline_bubble
 #
-# Which share of its time is a stage idle, with `stages` stages and `micro_batches` micro-batches? Forward
-# and backward passes take the same time on all stages (though not as long as each other), and messages
-# take none. The time is that of the whole step, from the first forward to the last backward pass.
+# What share of the time is a stage idle, with `stages` stages and `micro_batches` micro-batches? A forward
+# pass takes the same time on every stage, and so does a backward pass (which may take longer than a forward
+# pass). Messages take no time. The time is that of the whole step, from the start of the first forward pass
+# to the end of the last backward pass.
 #
 # Count in the picture: how many passes does a stage make, and for how many does it wait?
 
@@ -191,9 +194,10 @@ bubble_known = check(pipeline_bubble)
 bubble_known
 
 # %% [markdown]
-# Papers often give the bubble beside the *work*, $(p-1)/m$, which is more: it can exceed 1.
+# Papers often compare the bubble with the *work* instead. With $p$ stages, that is $(p-1)/m$: a larger
+# number, which can exceed 1.
 #
-# **Predict:** how many micro-batches do 8 stages need, so that they are idle for less than a tenth of the
+# **Predict:** how many micro-batches do 8 stages need so that they are idle for less than a tenth of the
 # time?
 
 # %%
@@ -204,11 +208,12 @@ if gpipe_known and bubble_known:
     for stages, m in ((2, 4), (4, 4), (8, 8), (8, 32), (8, 64)):
         ran = simulate(passes, stages, gpipe_order, m, alpha=0, beta=0)
         measured = 1 - m * sum(SECONDS.values()) / ran.seconds
-        print(f"{stages} stages, {m:2} micro-batches: measured {measured:.4f}, formula {pipeline_bubble(stages, m):.4f}")
+        formula = pipeline_bubble(stages, m)
+        print(f"{stages} stages, {m:2} micro-batches: measured {measured:.4f}, formula {formula:.4f}")
 
 # %% [markdown]
-# Measured and computed agree in every digit. A tenth takes 64 micro-batches: $(p-1)/(m+p-1) < 1/10$ means
-# $m > 9(p-1) = 63$.
+# Measured and computed agree in every digit. Less than a tenth takes 64 micro-batches:
+# $(p-1)/(m+p-1) < 1/10$ means $m > 9(p-1) = 63$.
 #
 # ## Memory
 #
@@ -223,23 +228,23 @@ if gpipe_known and bubble_known:
 predict("")
 
 # %% [markdown]
-# The last one: it could turn round right after its first forward pass. And then the stage before could
-# follow, because its gradient is there. That is **1F1B**, one forward, one backward. It comes from
-# [PipeDream](https://arxiv.org/abs/1806.03377) (Harlap and others 2018), which lets micro-batches see
-# different weights; the form without that, where every step ends with a *flush* of the pipeline, is due to
-# [PipeDream-2BW](https://arxiv.org/abs/2006.09503) and is what
-# [Megatron-LM](https://arxiv.org/abs/2104.04473) (both Narayanan and others 2021) uses.
+# The last one: it could turn round right after its first forward pass. Then the stage before could follow,
+# because its gradient is there, and so on up the pipeline. That is **1F1B**, one forward, one backward. It
+# comes from [PipeDream](https://arxiv.org/abs/1806.03377) (Harlap and others 2018), which lets micro-batches
+# see different weights. The form here empties the pipeline at the end of every step, a *flush*, so that all
+# see the same ones. It is due to [PipeDream-2BW](https://arxiv.org/abs/2006.09503), and
+# [Megatron-LM](https://arxiv.org/abs/2104.04473) uses it (both Narayanan and others 2021).
 #
-# - First each stage makes as many forward passes as it takes until its first gradient can arrive: the last
-#   stage none, the one before it one, and so on. That is its **warm-up**.
+# - First comes the **warm-up**: forward passes only, until the first gradient can arrive. That is none on the
+#   last stage, one on the stage before it, two on the one before that, and so on.
 # - Then it makes a forward pass and a backward pass in turn, as long as there are forward passes left.
-# - In the end, the other backward passes follow.
+# - At the end come the backward passes that are left.
 #
 # ## Exercise: one_f_one_b_order
 #
-# Return the order of a stage, in the same form. Backward passes come in the order of the forward ones. At
-# no time are more than `stages - stage` micro-batches in flight on a stage. There may be fewer
-# micro-batches than that.
+# Return the order of a stage, in the same form. Backward passes come in the order of the forward ones. On
+# stage number `stage`, counted from 0, at most `stages - stage` micro-batches are ever in flight. There may be
+# fewer micro-batches than that.
 
 # %%
 def one_f_one_b_order(stage: int, stages: int, micro_batches: int) -> list[tuple[str, int]]:
@@ -280,12 +285,13 @@ if gpipe_known and alternate_known:
     display(timeline(simulate(without_marks, 4, one_f_one_b_order, 8, alpha=0, beta=0)))
 
 # %% [markdown]
-# Neither: the bubble is the same. But 1F1B needs memory for $p$ micro-batches at most, and not for $m$.
+# Neither: the bubble is the same. But 1F1B needs memory for $p$ micro-batches at most, instead of $m$.
 # So $m$ can be made large, and *that* makes the bubble small. (The timeline is that of 1F1B: stages wait
 # where the chart above it is white.)
 #
-# The first stage still needs $p$ times what the last one does. In large models, the layers are sometimes
-# shared out unevenly for that reason.
+# The first stage still needs $p$ times what the last one does. That is one reason to share out layers
+# unevenly: for [Llama 3](https://arxiv.org/abs/2407.21783), the first stage got one layer less, and so did
+# the last, which also computes the logits and the loss.
 #
 # ## Sending both ways
 #
@@ -293,7 +299,7 @@ if gpipe_known and alternate_known:
 # other has made a backward pass and sends a gradient down, at the same moment.
 #
 # **Predict:** `passes` sends with `isend`. What happens with `dist.send`, in GPipe's order and in that of
-# 1F1B? (On gloo, `send` returns when the receive is posted.)
+# 1F1B? (On gloo, `send` returns only when the receive has been posted.)
 
 # %%
 predict("")
@@ -306,36 +312,39 @@ if gpipe_known and alternate_known:
 
 # %% [markdown]
 # In GPipe's order all messages go one way, and then all go the other way; each `send` meets a rank that
-# waits for it. In 1F1B two ranks send to each other and neither receives: chapter 12's first patient.
+# is waiting for it. In 1F1B two ranks send to each other and neither receives: chapter 12's first patient.
 # There are two ways out. With `isend`, a rank goes on while its message waits. Or a rank starts its send
 # and its receive together, as with torch's `batch_isend_irecv`; Megatron-LM has a function
-# `send_forward_recv_backward` for that.
+# [`send_forward_recv_backward`](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/pipeline_parallel/p2p_communication.py)
+# for that.
 #
 # An `isend` has a price: until you `wait` for it, the tensor has to stay as it is, and so it stays in
 # memory. The request itself keeps it alive.
 #
 # ## Exercise: run_pipeline
 #
-# Now with tensors. Rank $r$ has stage $r$ of a model; there are as many stages as ranks. Run `stage` in the
-# given order.
+# Now with tensors. Rank $r$ has stage $r$ of a model; there are as many stages as ranks. Run `stage`, an
+# `nn.Module`, in the given order.
 #
-# - `inputs` is a list of the micro-batches on the first stage, and `targets` one of what belongs to them
-#   on the last; both are `None` elsewhere. The inputs may be integers, such as numbers of tokens.
+# - `inputs` is the list of micro-batches on the first stage, and `targets` the list of their targets on the
+#   last; elsewhere both are `None`. The inputs may be integers, such as the numbers of tokens.
 # - What travels between stages has shape `shape` and the dtype of the stage's parameters, in both
 #   directions.
 # - The last stage computes `loss_fn(output, target)`, a mean over the micro-batch. The loss of the batch is
 #   the mean over all micro-batches, which are equally large. The last stage returns it as a float, the
 #   others return `None`.
 # - Afterwards each parameter's `grad` is the gradient of that loss, as if the whole model had been on one
-#   rank. It is `None` before.
-# - `order` may be any order that all stages can follow, and not just the two above.
-# - Only point-to-point calls are allowed. After a forward pass, a rank holds the activations of those
-#   micro-batches that its order has in flight: their input, their output, what autograd keeps. Up to six
-#   other tensors of `shape` may be on their way or left in a variable, but not one for each micro-batch.
-# - It takes as long as the order takes: no pass waits for anything but its stage and its input. The grader
-#   measures that in virtual seconds, on simulated ranks where messages take no time.
+#   rank. Before the call it is `None`.
+# - `order` need not be one of the two above. Every stage gets an order that fits those of the others.
+# - Only point-to-point calls are allowed.
+# - After a forward pass, a rank holds the activations of those micro-batches that its order has in flight:
+#   their inputs, their outputs, and what autograd keeps. At most six other tensors of `shape` may be on their
+#   way or left in a variable: a fixed number, and not one for each micro-batch.
+# - The step takes as long as the order asks: no pass waits for anything but its stage and its input. The
+#   grader measures that on simulated ranks where messages take no time, for 1F1B and for one micro-batch
+#   after the other.
 #
-# Of a tensor that you have received, autograd computes a gradient if you call `x.requires_grad_()` before
+# Autograd computes the gradient of a tensor that you have received if you call `x.requires_grad_()` before
 # you use it. `y.backward(gradient)` begins a backward pass in the middle of a model.
 
 # %%
@@ -447,18 +456,20 @@ if gpipe_known and alternate_known and pipeline_works:
         piped = run(training, 4, order_of, data, seconds=120)
         theirs = [gradient for _, part in piped for gradient in part]
         gap = max(abs(a - b) for a, b in zip(piped[-1][0], losses))
-        print(f"{name:5} losses equal to 1e-5: {gap < 1e-5}, gradients to 1e-5: {apart(theirs, gradients) < 1e-5}")
+        close = apart(theirs, gradients) < 1e-5
+        print(f"{name:5} losses equal to 1e-5: {gap < 1e-5}, gradients to 1e-5: {close}")
     print("the loss has fallen:", losses[-1] < losses[0])
 
 # %% [markdown]
-# They agree, but not to the last bit in general: one process adds up the rows of the whole batch in one matrix
-# product, and the pipeline those of each micro-batch, and then the micro-batches. All micro-batches of a step see
-# the same weights, unlike those of the first PipeDream, so the training is the same.
+# They agree, but in general not to the last bit. One process adds up the rows of the whole batch in one matrix
+# product; the pipeline adds up the rows of each micro-batch, and then the micro-batches. All micro-batches of a
+# step see the same weights, unlike those of the first PipeDream, so the training is the same.
 #
 # ## What each rank holds
 #
-# `HeldStorages` measures what the grader measures: the bytes of all tensors that are alive after a forward
-# pass, without the weights, their gradients and the data. We give them in units of one micro-batch.
+# `HeldStorages` (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) measures what the grader measures: the
+# bytes of all tensors that are alive after a forward pass, without the weights, their gradients and the data.
+# We give them in units of what one micro-batch in flight takes.
 #
 # **Predict:** how many micro-batches does each of 4 stages hold at most, of 12, with either order?
 
@@ -470,7 +481,11 @@ def held(order_of, micro_batches):
     rank, n = dist.get_rank(), dist.get_world_size()
     stage, most = layers(rank), 0
     batch = [torch.ones(ROWS, WIDTH) for _ in range(micro_batches)]
-    storages = HeldStorages(lambda: [*batch, *(t for p in stage.parameters() for t in (p, p.grad) if t is not None)])
+
+    def not_counted():
+        return [*batch, *(t for p in stage.parameters() for t in (p, p.grad) if t is not None)]
+
+    storages = HeldStorages(not_counted)
 
     def look(*_):
         nonlocal most
@@ -493,17 +508,18 @@ if gpipe_known and alternate_known and pipeline_works:
     one = 4 * ROWS * (4 * WIDTH + 2 * WIDTH)  # bytes: inside, the input and the output
     for name, order_of in (("GPipe", gpipe_order), ("1F1B", one_f_one_b_order)):
         for m in (6, 12):
-            print(f"{name:5} {m:2} micro-batches, held by stage:", *(f"{b / one:5.1f}" for b in run(held, 4, order_of, m)))
+            by_stage = [f"{nbytes / one:5.1f}" for nbytes in run(held, 4, order_of, m)]
+            print(f"{name:5} {m:2} micro-batches, held by stage:", *by_stage)
 
 # %% [markdown]
 # With GPipe every stage holds them all, and twice as many when $m$ doubles. With 1F1B stage 0 holds 4, stage 3
-# one, and $m$ does not matter. (It is not a whole number: a tensor or two are on their way, and the first stage's
-# inputs do not count.)
+# holds one, and $m$ does not matter. (They are not whole numbers, since a tensor or two are on their way and the
+# first stage's inputs do not count.)
 #
-# What if even that is too much? A stage can keep the input of a micro-batch alone, and make its forward pass
-# once more before the backward pass: *activation recomputation*, which the GPipe paper uses as well. It costs a
-# third more computing, if a backward pass takes twice as long as a forward pass. In the exercise that would show as
-# too many virtual seconds.
+# What if even that is too much? A stage can keep nothing but the input of a micro-batch, and repeat its forward
+# pass just before the backward pass: *activation recomputation*, which the GPipe paper uses as well. If a backward
+# pass takes twice as long as a forward pass, that is a third more computing. (In the exercise it would show as too
+# many virtual seconds.)
 #
 # ## Beside torch's own
 #
@@ -538,9 +554,12 @@ if gpipe_known and alternate_known and pipeline_works:
         theirs = run(torchs, 4, schedule, data, seconds=120)
         yours = run(training, 4, order_of, data, 1, seconds=120)
         mean, gap = sum(theirs[-1][0]) / M, max(apart(a[1], b[1]) for a, b in zip(theirs, yours))
-        print(f"{schedule:13} loss equal to 1e-6: {abs(mean - yours[-1][0][0]) < 1e-6}, gradients to 1e-6: {gap < 1e-6}")
+        same = abs(mean - yours[-1][0][0]) < 1e-6
+        print(f"{schedule:13} loss equal to 1e-6: {same}, gradients to 1e-6: {gap < 1e-6}")
 
 # %% [markdown]
+# To six decimals: both cut the batch into the same micro-batches.
+#
 # ## Messages take time
 #
 # So far they took none. Now let each take 0.2 ms, a fifth of a forward pass.
@@ -580,16 +599,19 @@ if gpipe_known and alternate_known:
     print("                    received when needed   posted one pass ahead")
     for name, order_of in (("GPipe", gpipe_order), ("1F1B", one_f_one_b_order)):
         for alpha in (0, 0.0002):
-            late, early = (simulate(one, 4, order_of, 8, alpha=alpha, beta=0) for one in (passes, receiving_early))
-            print(f"{name:5} {1000 * alpha:.1f} ms a message: {1000 * late.seconds:14.1f} ms {1000 * early.seconds:20.1f} ms")
+            late, early = (
+                1000 * simulate(one, 4, order_of, 8, alpha=alpha, beta=0).seconds
+                for one in (passes, receiving_early)
+            )
+            print(f"{name:5} {1000 * alpha:.1f} ms a message: {late:14.1f} ms {early:20.1f} ms")
 
 # %% [markdown]
-# A message begins to travel when both ends are there. If the receive is posted only when the stage needs the
-# tensor, the stage waits for the whole message. Posted one pass ahead, messages travel while the stage computes.
-# In GPipe's order they nearly disappear: what is left is 1.2 ms, for six messages through the pipeline and back.
-# 1F1B gains less. Where forward and backward passes alternate, a stage needs the gradient that its neighbour has
-# only just computed, and the neighbour then needs the activation that the stage has only just computed: a message
-# is on its way while both wait.
+# A message begins to travel when its send and its receive are both posted. If the receive is posted only when the
+# stage needs the tensor, the stage waits for the whole message. Posted one pass ahead, messages travel while the
+# stage computes. In GPipe's order their time nearly disappears: 1.2 ms are left, for six messages through the
+# pipeline and back. 1F1B gains less. Where forward and backward passes alternate, a stage needs the gradient that
+# its neighbour has only just computed, and the neighbour then needs the activation that the stage has only just
+# computed. So both wait while a message is on its way.
 #
 # ## Less bubble: interleaving
 #
@@ -599,21 +621,22 @@ if gpipe_known and alternate_known:
 #
 # Give each rank several shorter stages, as in the lower row: $v = 2$. A micro-batch goes round all ranks twice. The
 # first one reaches the last rank after stages that are $1/v$ as long, so the pipeline fills and drains in $1/v$ of
-# the time. Beside the work, the bubble is $\frac{1}{v}\cdot\frac{p-1}{m}$
+# the time. Compared with the work, the bubble is $\frac{1}{v}\cdot\frac{p-1}{m}$
 # ([Narayanan and others 2021](https://arxiv.org/abs/2104.04473)). The price is $v$ times as many messages, and more
 # micro-batches in flight during the warm-up. Torch has this order as `ScheduleInterleaved1F1B`.
 #
 # ## Less bubble: two kinds of backward
 #
-# A backward pass computes two things: the gradient of the stage's **input**, for which the stage before waits, and
-# those of its **weights**, for which nobody waits until the optimizer's step.
+# A backward pass computes two things: the gradient of the stage's **input**, which the stage before is waiting for,
+# and those of its **weights**, which nothing needs before the optimizer's step.
 # [Zero Bubble Pipeline Parallelism](https://arxiv.org/abs/2401.10241) (Qi and others 2024) cuts the pass in two, and
 # puts the second part where a stage would be idle.
 #
-# Here is the paper's first schedule, ZB-H1. It is 1F1B in which stage $s$ leaves $s$ of its weight passes for later.
-# All three kinds take 1 ms.
+# Here is the paper's first schedule, ZB-H1: it is 1F1B, but stage $s$ is always $s$ weight passes behind. A forward
+# pass, the first part of a backward pass and a weight pass take 1 ms each.
 #
-# **Predict:** which part of the bubble disappears: that at the beginning, or that at the end? How much is left?
+# **Predict:** which part of the bubble disappears, the one at the beginning or the one at the end? Of 9 ms, how much
+# is left?
 
 # %%
 predict("")
@@ -632,7 +655,8 @@ def zero_bubble_order(stage, stages, micro_batches):
 
 if alternate_known:
     equal = dict.fromkeys(("forward", "backward", "weight"), 0.001)
-    for title, order_of, seconds in (("1F1B", one_f_one_b_order, SECONDS), ("ZB-H1", zero_bubble_order, equal)):
+    ways = ("1F1B", one_f_one_b_order, SECONDS), ("ZB-H1", zero_bubble_order, equal)
+    for title, order_of, seconds in ways:
         ran = simulate(passes, 4, order_of, 8, None, seconds, alpha=0, beta=0)
         print(f"{title:5} {1000 * ran.seconds:.0f} ms, idle {1000 * ran.seconds - 24:.0f} ms")
         draw(ran, title)
@@ -645,8 +669,8 @@ if alternate_known:
 # second schedule, ZB-H2, fills the beginning with more forward passes as well, for nearly twice the memory. Then
 # nothing is idle until the optimizer's step, if all three kinds take equally long.
 #
-# How does one split `backward`? `torch.autograd.grad(y, x, gradient, retain_graph=True)` gives the gradient of the
-# input alone, and a second call with the weights gives theirs; torch has `ScheduleInterleavedZeroBubble`.
+# How do you split `backward`? `torch.autograd.grad(y, x, gradient, retain_graph=True)` gives the gradient of the
+# input alone, and a second call with the weights gives theirs. Torch has this as `ScheduleInterleavedZeroBubble`.
 #
 # ## Summary
 #
@@ -663,8 +687,8 @@ if alternate_known:
 #
 # **Where this is used:** between machines, around tensor parallelism inside them, in
 # [Megatron-LM](https://arxiv.org/abs/2104.04473) and for
-# [Llama 3](https://arxiv.org/abs/2407.21783), which uses an interleaved 1F1B with a number of micro-batches that need
-# not be a multiple of the stages. The
+# [Llama 3](https://arxiv.org/abs/2407.21783), whose interleaved 1F1B does not need the number of micro-batches to be a
+# multiple of the number of stages. The
 # [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) compares these schedules at
 # length.
 #
@@ -672,8 +696,8 @@ if alternate_known:
 #
 # <details><summary>One stage of four takes twice as long as the others. How long does a step take with many micro-batches?</summary>
 #
-# Twice as long: the slowest stage works all the time, and the others wait for it. That is why stages are balanced,
-# and why the embedding and the output layer count as layers when layers are shared out.
+# About twice as long: the slowest stage works all the time, and the others wait for it. That is why stages are
+# balanced, and why the embedding and the output layer count when layers are shared out.
 # </details>
 #
 # <details><summary>Why does the bubble not depend on whether a backward pass takes twice a forward pass or as long?</summary>

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 26 · Tensor parallelism
 #
-# ZeRO cuts what a rank *keeps* between the steps. But to compute a layer, the rank still needs that whole
-# layer, and all of the layer's work is its own. What if one layer alone is too large, or too slow?
+# ZeRO and FSDP cut what a rank *keeps*, and a pipeline deals out whole layers. But to compute a layer, a rank
+# still needs that whole layer, and does all of its work alone. What if one layer is too large, or too slow?
 
 # %%
 hidden = 20480  # of MT-NLG, a model of 530 billion parameters and 105 such blocks
@@ -11,19 +11,19 @@ print(f"one block: {block_params / 1e9:.2f} billion parameters")
 print(f"16 bytes for each while it trains: {16 * block_params / 1e9:.1f} GB")
 
 # %% [markdown]
-# (The numbers of MT-NLG are in [Smith and others 2022](https://arxiv.org/abs/2201.11990).) One block of 105
-# takes more than a GPU of 80 GB has. **Tensor parallelism** shares out the *work* of each layer: every rank
-# multiplies with its own part of each matrix, and no rank ever has a whole one. The price is that
+# (The numbers of MT-NLG are in [Smith and others 2022](https://arxiv.org/abs/2201.11990).) A single block, of
+# 105, takes more memory than a GPU of 80 GB has. **Tensor parallelism** shares out the *work* of each layer:
+# every rank multiplies with its own part of each matrix, and no rank ever has a whole one. The price is that
 # activations travel in every layer.
 #
 # Chapter [17](17_sharded_matmul.ipynb) cut single products, and put two of them together: columns first,
 # then rows, with one collective at each end. This chapter builds a transformer from that, as Megatron-LM
-# does, and then asks what is left: the loss, whose logits are the largest tensor of all, and the time of
-# those collectives.
+# does. Then it turns to what is left: the loss, whose logits are the largest tensor of all, and the time
+# that those collectives take.
 #
-# **You will learn** where a transformer block communicates, and how often; how attention is cut, and a
-# loss over a vocabulary that no rank has; what sequence parallelism saves; and how to multiply while data
-# are still on their way.
+# **You will learn** where a transformer block communicates, and how often; how to cut attention, and a
+# loss over a vocabulary that no rank has all of; what sequence parallelism saves; and how to multiply while
+# data is still on its way.
 #
 # **You need** chapters [05](05_all_gather.ipynb), [07](07_all_reduce.ipynb) and
 # [17](17_sharded_matmul.ipynb), and for the last part [16](16_scale_math.ipynb).
@@ -270,8 +270,9 @@ if pair_works:
 #
 # ## A whole block
 #
-# Now both halves, with layer norms and additions between them. Here is a block whose borders are given as
-# arguments: `enter` multiplies with columns, `leave` ends the shards.
+# Now both halves, with layer norms and additions between them. What happens at the borders is given to `block`
+# as two arguments: `enter` takes an activation into the shards and multiplies it with the rank's columns, and
+# `leave` makes the parts of all ranks whole again.
 
 
 # %%
@@ -335,13 +336,14 @@ if pair_works:
 #
 # ### Counted, beside the formula
 #
-# Chapter 16 counts what one rank sends for one token in the forward pass of a block: four all-gathers or
-# reduce-scatters of $\frac{n-1}{n} e h$ bytes, which is two all-reduces. It compares that with the
-# $2 \cdot 12 h^2 / n$ operations of its products. For the whole block the ratio of the two times is
-# $\frac{e (n-1)}{6h} \cdot \frac{F}{B}$, with $F$ operations and $B$ bytes a second.
+# Chapter 16 counts what one rank sends for one token in the forward pass of a block of width $h$, with $e$
+# bytes for each element: four all-gathers or reduce-scatters of $\frac{n-1}{n} e h$ bytes, which is two
+# all-reduces. It compares that with the $2 \cdot 12 h^2 / n$ operations of the rank's products. For the whole
+# block, communication and computation take times in the ratio $\frac{e (n-1)}{6h} \cdot \frac{F}{B}$, with $F$
+# operations and $B$ bytes a second.
 #
-# **Predict:** do the tokens of the batch matter? And the ratio with 8 GPUs inside one machine (450 GB/s),
-# and with 8 in different ones (50 GB/s): is it above or below 1 at $h = 8192$?
+# **Predict:** does it matter how many tokens the batch has? Take $h = 8192$ and 8 GPUs, first inside one
+# machine (450 GB/s), then in different machines (50 GB/s). Is the ratio above or below 1?
 
 # %%
 predict("")
@@ -361,15 +363,15 @@ for where, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
         print(f"{where:7} h = {h:5}, 8 ranks: communication takes {ratio:.2f} of the computation's time")
 
 # %% [markdown]
-# Tokens cancel. Inside a machine, communication takes a good half of the computation's time at $h = 8192$;
-# across machines several times as long. And unlike in data parallelism, it comes *on top*: the next layer
-# needs the sum. That is why tensor parallelism stays where links are fastest, and why there are two ways on
-# from here: keep less for the same bytes, and hide the time.
+# The tokens cancel. At $h = 8192$, communication takes nearly two thirds of the computation's time inside a
+# machine, and several times as long across machines. And unlike in data parallelism, it comes *on top*: the
+# next layer needs the sum. That is why tensor parallelism stays where links are fastest. Two improvements
+# lead on from here: keep less in memory for the same bytes, and hide the time.
 #
 # ## Sequence parallelism: the same bytes, less memory
 #
 # Outside of the pairs, every rank computes the same norms and additions and keeps the same inputs for
-# backward. Chapter 17 had the idea: **an all-reduce is a reduce-scatter and an all-gather**, so stop after
+# backward. Chapter 17 had the remedy: **an all-reduce is a reduce-scatter and an all-gather**. So stop after
 # the first half, let each rank work on its own tokens, and do the second half where the next shards begin.
 # ([Korthikanti and others 2022](https://arxiv.org/abs/2205.05198) call the new pair $g$ and $\bar g$.) Here
 # are the two, as in chapter 17, and a third function that does not keep what it has gathered.
@@ -430,11 +432,11 @@ def of_own_tokens(x, w):
 # %% [markdown]
 # The block is the same as before; only its borders change. `HeldStorages`, which you know from chapter
 # [23](23_zero.ipynb), adds up the memory of all tensors that the block has made or used and that are still
-# alive after forward. The weights are left out, so what remains is what waits for backward.
+# alive after forward. The weights are left out, so what remains is what is kept for backward.
 #
 # **Predict:** with replicated norms, five tensors of the size of $x$ stay on every rank: $x$, the result of
 # each norm, and the sum after each half. All others are cut. Which of the five does sequence parallelism
-# cut, and what do gathered tokens cost? Which of the three forms sends most?
+# cut? What does it cost to keep tokens that were gathered? And which of the three forms sends most?
 
 # %%
 predict("")
@@ -480,18 +482,19 @@ if pair_works:
 # **Sent:** with own tokens exactly as much as with all-reduces, $8 \frac{n-1}{n} S$ a step, and with the
 # second gathering $10 \frac{n-1}{n} S$.
 #
-# **Kept:** with replicated norms, the block keeps 5 S that every rank has. Of all else a rank has its part:
-# queries, keys and values (3), the heads' results (1), the MLP before and after its GELU (4 + 4), and the
-# attention weights. These are $8 \cdot 128^2$ numbers, which here are another 4 S, and grow with the square
-# of the length. Together that is $5 + \frac{16}{n}$, and a little for the norms.
+# **Kept**, in units of S, the size of $x$: with replicated norms, every rank keeps all five tensors. Of
+# everything else it keeps its part: queries, keys and values (3), the heads' results (1), the MLP before and
+# after its GELU (4 + 4), and the attention weights. Those are $8 \cdot 128^2$ numbers, here another 4 S, and
+# they grow with the square of the sequence length. Together that is $5 + \frac{16}{n}$, and a little for the
+# norms.
 #
-# With own tokens, a rank keeps its part of $x$ and of the two sums. The results of the norms are not kept
-# in parts: the products need them *gathered*, and these two tensors stay, whatever $n$ is. That is
-# $2 + \frac{19}{n}$. With the second gathering the parts are kept instead, and all of it shrinks with $n$:
-# $\frac{21}{n}$. Megatron chooses the last.
+# With own tokens, a rank keeps only its part of $x$ and of the two sums. But the products need the results of
+# the norms *gathered*, and those two tensors stay whole, whatever $n$ is. That is $2 + \frac{19}{n}$. If
+# backward gathers a second time, their parts are kept instead, and everything shrinks with $n$:
+# $\frac{21}{n}$. That is what the paper does.
 #
-# (Korthikanti and others count 34 bytes for each element of $x$ in such a block, in 16 bits and with
-# dropout, besides the attention weights. Of these, 10 are outside of the pairs.)
+# (It counts 34 bytes for each element of $x$ in such a block, in 16 bits and with dropout, besides the
+# attention weights. Of these, 10 are outside of the pairs.)
 #
 # ## The loss over a vocabulary
 #
@@ -505,9 +508,9 @@ print(f"logits of one sequence in float32: {4 * length * vocabulary / 1e9:.1f} G
 print(f"activations between its blocks, in bf16: {2 * length * 4096 / 1e6:.0f} MB")
 
 # %% [markdown]
-# ([The Llama 3 models](https://arxiv.org/abs/2407.21783), of which the smallest has a width of 4096.) To
-# gather the logits would be by far the largest transfer of the whole step, and every rank would need the
-# memory. But the loss of a token is one number. For a row of logits $l$ with the target $t$ it is
+# ([Llama 3](https://arxiv.org/abs/2407.21783); its smallest model has a width of 4096.) Gathered logits would be
+# sixty times as large as what travels between the blocks, and every rank would need the memory. But the loss of
+# a token is one number. For a row of logits $l$ with the target $t$ it is
 #
 # $$-\log \mathrm{softmax}(l)_t = \log \sum_j e^{l_j} - l_t.$$
 #
@@ -517,8 +520,8 @@ print(f"activations between its blocks, in bf16: {2 * length * 4096 / 1e6:.0f} M
 predict("")
 
 # %% [markdown]
-# A sum needs only the ranks' partial sums, and $l_t$ is known to the rank whose part of the vocabulary has
-# the target. That would be two numbers. Try the formula with logits that are not small:
+# The sum over $j$ needs only one partial sum from each rank, and $l_t$ is known to the rank whose part of the
+# vocabulary has the target. That would be two numbers. Try the formula with logits that are not small:
 
 # %%
 for top in (10.0, 100.0, 1000.0, -1000.0):
@@ -529,8 +532,8 @@ for top in (10.0, 100.0, 1000.0, -1000.0):
     print(f"logits around {top:5.0f}: as it stands {naive:.4f}, with the largest subtracted {shifted:.4f}")
 
 # %% [markdown]
-# $e^{100}$ is beyond float32, and of very negative logits all exponentials are zero. Every loss function
-# therefore subtracts the row's largest logit $m$ first, and adds it again after the logarithm:
+# $e^{100}$ is beyond float32, and for very negative logits all exponentials are rounded to zero. Libraries
+# therefore subtract the row's largest logit $m$ first, and add it again after the logarithm:
 # $\log \sum_j e^{l_j} = m + \log \sum_j e^{l_j - m}$. That makes three numbers a row, and an order: no
 # rank can begin with the sum before $m$ is known.
 #
@@ -541,16 +544,21 @@ for top in (10.0, 100.0, 1000.0, -1000.0):
 #
 # And backward? The gradient of the loss with respect to $l_j$ is $\mathrm{softmax}(l)_j$, less 1 for the
 # target. **Predict:** which messages does that need?
-#
+
+# %%
+predict("")
+
+# %% [markdown]
 # ## Exercise: vocab_parallel_cross_entropy
 #
 # `logits_shard` has all rows, and this rank's columns of the vocabulary, as `tensor_split` cuts it.
 # `targets` has the number of the right entry for each row, counted over the *whole* vocabulary, and is the
 # same on every rank. Return the mean loss over rows, on every rank.
 #
-# - The gradient of `logits_shard` equals that of the whole logits. Every rank computes the same loss.
-# - `dist.all_reduce` is allowed. No call carries more than one element for each row. One more call of a
-#   single element may find out how large the vocabulary is.
+# - Each rank gets its columns of the gradient of the whole logits. Every rank computes the same loss, and may
+#   make it part of a larger sum.
+# - `dist.all_reduce` is allowed. No call carries more than one element for each row, and all calls together
+#   carry at most four. One more call, of a single element, may find out how large the vocabulary is.
 # - Large logits do not overflow, and very negative ones do not vanish.
 # - With a small vocabulary, some ranks have no columns at all.
 
@@ -623,7 +631,7 @@ if loss_works:
         )
 
 # %% [markdown]
-# However large the vocabulary is, three numbers a row are sent, and none in backward: each rank can work
+# However large the vocabulary is, three numbers a row are reduced, and none in backward: each rank can work
 # out its own part of the softmax from the sum that it has kept. (Megatron-LM does it
 # [like this](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/tensor_parallel/cross_entropy.py),
 # and in torch it is
@@ -632,7 +640,7 @@ if loss_works:
 # ## All of it together
 #
 # A block with your $f$ and $g$, and your loss on top: four ranks learn to predict the next of 50 symbols.
-# The embedding is replicated, all other weights are cut. Beside it, one process does the same.
+# The embedding is replicated; all other weights are cut. One process does the same for comparison.
 #
 # **Predict:** do the embedding's gradients have to be averaged over ranks?
 
@@ -706,11 +714,11 @@ if pair_works and loss_works:
 #
 # ## Beside torch's own
 #
-# Torch cuts a finished module by a plan:
+# Torch cuts a finished module according to a plan:
 # [`parallelize_module`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html) replaces the
 # weights of the named layers by *distributed tensors*, and puts $f$ and $g$ where the plan says.
 #
-# **Predict:** will it make other calls than your MLP, or carry more?
+# **Predict:** will torch's MLP make other calls than yours, or calls that carry more?
 
 # %%
 predict("")
@@ -781,8 +789,8 @@ if mlp_works:
     print("torch's:", calls_of_step(torchs.trace))
 
 # %% [markdown]
-# The same two calls, with the same elements. The plan is shorter than the code, and it knows
-# `SequenceParallel` and more. What does it cost on this computer?
+# The same two calls, with as many elements. A plan is shorter than code, and there is a `SequenceParallel` for
+# it, too. What does it cost on this computer?
 
 # %% tags=["nbval-ignore-output"]
 if mlp_works:
@@ -794,14 +802,14 @@ if mlp_works:
         print(f"{name:8} {taken / seconds['yours']:.2f} of the time of your fastest step")
 
 # %% [markdown]
-# For a layer as small as this one, nearly all of the time is Python: distributed tensors look up for every
-# operation how its result is cut. The larger the matrices are, the less of that shows.
+# For every operation, distributed tensors look up how its result is cut, and a layer as small as this one has
+# little else to do. The larger the matrices are, the less of that shows.
 #
 # ## Multiply while it travels
 #
 # Back to time. With sequence parallelism, each pair begins with an all-gather, and the product waits for
 # it. Here it is on four simulated ranks, which compute by sleeping, as in chapter 16: first the ring of
-# chapter [05](05_all_gather.ipynb), then the product of one piece after the other.
+# chapter [05](05_all_gather.ipynb), then the products, one piece after another.
 
 # %%
 PIECE = torch.zeros(1000)  # 4 kB
@@ -809,7 +817,7 @@ ALPHA, BETA = 1e-6, 1e-9  # 5 µs for such a piece
 
 
 def computing(seconds):
-    """A product that takes so long, for each piece that it is given."""
+    """Return a product that takes this long for each piece."""
 
     def multiply(piece):
         time.sleep(seconds * len(piece) / len(PIECE))
@@ -838,7 +846,7 @@ print(f"a piece travels for 5 µs, and its product takes 4 µs: {1e6 * in_turn.s
 timeline(in_turn)
 
 # %% [markdown]
-# Virtual time goes from left to right. For 15 µs no rank computes, and for 16 µs no link is used. Yet a
+# Virtual time goes from left to right. For 15 µs no rank computes, and for 16 µs no link is used. Yet each
 # rank has a piece that it could multiply from the first moment on: its own.
 #
 # **Predict:** if each piece is multiplied while the next one travels, how long does the layer take? And if
@@ -855,10 +863,10 @@ predict("")
 # below another, as one tensor. There is no backward.
 #
 # - Call `multiply(piece)` for each piece, while the next piece travels.
-# - Point-to-point messages only, and to neighbours only; a rank sends $n - 1$ pieces.
+# - Point-to-point messages only, and to neighbours on the ring only; a rank sends $n - 1$ pieces.
 # - `check` runs it on real ranks, and also on simulated ones, where a product takes half as long as its
-#   piece travels, or twice as long. There, the virtual time may be that of all $n$ products or of all
-#   $n - 1$ transfers, whichever is longer, and that of one more product.
+#   piece travels, or twice as long. There, the virtual time may be at most that of all $n$ products or of all
+#   $n - 1$ transfers, whichever is longer, plus that of one more product.
 
 
 # %%
@@ -895,9 +903,9 @@ if overlaps:
 
 # %% [markdown]
 # Now the links are busy until all pieces are there, and only the last product has no transfer beside it:
-# 15 + 4 µs. With products of 10 µs it is the other way round: the transfers take no time of their own.
+# 15 + 4 µs. With products of 2 µs it is 15 + 2. With products of 10 µs the transfers are what hides: 4 · 10.
 #
-# The mirror image ends a pair: multiply the rows for one rank's tokens, and send that partial sum on, while
+# The mirror image ends a pair: multiply the rows for one rank's tokens, and send that partial sum on while
 # the next is multiplied. A compiler for TPUs does both ([Wang and others
 # 2023](https://doi.org/10.1145/3567955.3567959)). PyTorch has them as [async tensor
 # parallelism](https://discuss.pytorch.org/t/distributed-w-torchtitan-introducing-async-tensor-parallelism-in-pytorch/209487),
@@ -905,7 +913,7 @@ if overlaps:
 #
 # ### What spoils it
 #
-# **Predict:** which of these makes the pieces lose against one all-gather and one product: a latency of
+# **Predict:** which of these makes the pieces slower than one all-gather and one product: a latency of
 # 20 µs, a start of 5 µs that each product needs before it runs at full speed, a rank that begins 20 µs late?
 
 # %%
@@ -945,12 +953,14 @@ if overlaps:
         print(f"{trouble:33} in one {whole:4.0f} µs, in pieces {pieces:4.0f} µs")
 
 # %% [markdown]
-# - **Latency**: a ring pays it $n - 1$ times. Where a whole all-gather may use another algorithm, it may be
-#   faster than the ring's transfers alone. The pieces still hide the products, but there is less to gain.
+# The first two do, and the third costs both ways the same 20 µs.
+#
+# - **Latency**: a ring pays it $n - 1$ times. A whole all-gather is free to use another algorithm, here one with
+#   $\log_2 n$ rounds, and that can be faster than the ring's transfers alone. The pieces still hide the
+#   products, but that gains less than the ring costs.
 # - **Small products**: each piece is a product of its own. A GPU that needs many rows to run at its peak, or
 #   some time to start, pays $n$ times. This alone can cost more than the overlap gains.
-# - **A late rank** holds up its neighbours, whichever way: overlap does not hide waiting for a rank that is
-#   not there.
+# - **A late rank** holds up its neighbours either way: overlap cannot hide waiting for a rank that is not there.
 # - **Shared resources**, which the simulation does not have: on a GPU, a collective takes some of the
 #   processors that the product would use. PyTorch's async tensor parallelism leaves the transfers to the
 #   GPU's [copy engines](https://danielvegamyhre.github.io/ml/performance/2025/05/26/async-tp.html), which do
@@ -960,13 +970,14 @@ if overlaps:
 #
 # A block that fits on no GPU becomes $n$ parts that do:
 #
-# - Columns, something that works on each column or head alone, rows. Between $f$ and $g$ nothing is sent;
-#   they cost two all-reduces in forward and two in backward for each block, of the size of the activations.
+# - Columns, then something that works on each column or head alone, then rows. Between $f$ and $g$ nothing is
+#   sent. For each block, they cost two all-reduces in forward and two in backward, of the size of the
+#   activations.
 # - Communication takes $\frac{e(n-1)}{6h} \cdot \frac{F}{B}$ of the computation's time, whatever the batch.
-#   So $n$ is at most the number of GPUs in a machine.
+#   So $n$ is rarely more than the number of GPUs in a machine.
 # - Sequence parallelism sends the same bytes and cuts what is kept outside of the pairs.
-# - A loss over a shared vocabulary needs three numbers a row: the largest logit, the sum, the target's.
-# - Multiply in pieces while the next one travels, and the longer of the two hides the shorter.
+# - A loss over a vocabulary that is cut needs three numbers a row: the largest logit, the sum, the target's logit.
+# - Multiply one piece while the next one travels, and the longer of the two hides the shorter.
 #
 # **Where this is used:** in [Megatron-LM](https://github.com/NVIDIA/Megatron-LM), and in [torchtitan's
 # Llama](https://github.com/pytorch/torchtitan) by torch's own plan. To read on: the chapters on sharded
@@ -978,8 +989,8 @@ if overlaps:
 #
 # <details><summary>A model has 64 query heads, but only 8 heads of keys and values, each shared by 8 queries. What happens with 16 ranks?</summary>
 #
-# Each rank has 4 query heads, but there is only half a head of keys and values for each. So two ranks keep
-# the same one. Each knows only what its own queries contribute to the gradient of that head's columns, so
+# Each rank has 4 query heads, but there is only half a head of keys and values for each rank. So two ranks keep
+# the same head. Each knows only what its own queries contribute to the gradient of that head's columns, so
 # the two have to add up their gradients.
 # </details>
 #
@@ -996,9 +1007,9 @@ if overlaps:
 #
 # <details><summary>The largest logit and the sum need two calls, one after the other. Could one call do, in which ranks combine pairs of both?</summary>
 #
-# Yes: of (m, s) and (m', s') the larger m is kept, and the other sum is multiplied by e to the difference
-# before the two are added. That is a reduction like any other, in any order, but not one that
-# `dist.all_reduce` has. Attention that is computed block by block combines its blocks in this way.
+# Yes: of (m, s) and (m', s') keep the larger m, and multiply the other s by e to the power of the smaller m
+# minus the larger before you add the two. That is a reduction like any other and works in any order, but
+# `dist.all_reduce` does not have it. Attention that is computed block by block combines its blocks in this way.
 # </details>
 #
 # **Next:** [27 · Context parallelism](27_context_parallel.ipynb), for a sequence that is too long for one.

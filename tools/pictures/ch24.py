@@ -27,34 +27,35 @@ def _box(
 def fsdp_step() -> Sheet:
     """When the whole weights of each of four layers are on a rank, in a step."""
     sheet = Sheet(9.6, 3.9)
-    left, top, slot, height = 1.15, 3.05, 0.98, 0.4
+    left, top, slot, height = 1.15, 3.05, 0.9, 0.4
+    first = left + slot  # where forward begins, after the first gather
     turns = [*range(_LAYERS), *reversed(range(_LAYERS))]
     for layer in range(_LAYERS):
         y = top - layer * 0.68 - height
         sheet.text(left - 0.15, y + height / 2, f"layer {layer}", 10, align="right")
         sheet.axes.add_patch(
             Rectangle(
-                (left, y), len(turns) * slot, 0.07, fc=colour_of(layer), ec="none", alpha=0.55
+                (left, y), (1 + len(turns)) * slot, 0.07, fc=colour_of(layer), ec="none", alpha=0.55
             )
         )
         for place, turn in enumerate(turns):
             if turn != layer:
                 continue
-            x = left + place * slot
+            x = first + place * slot
             # the last layer of forward is the first of backward
             again = place and turns[place - 1] == layer
-            if place and not again:
+            if not again:
                 _box(sheet, x - slot, y, slot, height, layer, faint=True)
                 sheet.text(x - slot / 2, y + height / 2 + 0.04, "gather", 8, colour=FAINT)
             _box(sheet, x, y, slot, height, layer)
             what = "forward" if place < _LAYERS else "backward"
             sheet.text(x + slot / 2, y + height / 2 + 0.04, what, 9)
-    middle = left + _LAYERS * slot
+    middle = first + _LAYERS * slot
     sheet.axes.plot([middle] * 2, [0.28, top + 0.15], color="#888888", lw=1, ls=":")
-    sheet.text(left + 2 * slot, top + 0.4, "forward", 11, bold=True)
+    sheet.text(first + 2 * slot, top + 0.4, "forward", 11, bold=True)
     sheet.text(middle + 2 * slot, top + 0.4, "backward", 11, bold=True)
     sheet.text(
-        left + _LAYERS * slot,
+        left + (1 + len(turns)) / 2 * slot,
         0.08,
         "a box is whole weights, dashed while they are gathered; the thin bar is this rank's shard",
         9,

@@ -73,6 +73,18 @@ class _Branches(nn.Module):
         return self.picked(joined, which)  # type: ignore[no-any-return]
 
 
+class _Mirrored(nn.Module):
+    """A layer that multiplies with its weight twice, which autograd saves each time."""
+
+    def __init__(self, width: int, inside: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(inside, width))
+        self.bias = nn.Parameter(torch.empty(inside))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x @ self.weight.T + self.bias) @ self.weight
+
+
 def _chain(*widths: int) -> nn.Sequential:
     layers = [nn.Linear(a, b) for a, b in itertools.pairwise(widths)]
     return nn.Sequential(*[part for layer in layers for part in (layer, nn.Tanh())][:-1])
@@ -85,11 +97,15 @@ ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
     "sizes that n does not divide": lambda: _chain(13, 16, 8, 43, 3, 50),
     "an embedding, and buffers": _Words,
     "branches, and an integer input": _Branches,
-    "a large layer": lambda: _chain(2, 64, 96),
+    "a large layer": lambda: nn.Sequential(nn.Linear(2, 64), nn.Tanh(), _Mirrored(64, 96)),
+    "one layer": lambda: nn.Linear(40, 24),
 }
 
 #: The network of which gathered layers are counted.
 COUNTED = "sizes that n does not divide"
+
+#: The network that is a layer itself.
+ALONE = "one layer"
 
 
 def build(architecture: str, dtype: torch.dtype, state: Sequence[torch.Tensor]) -> nn.Module:
@@ -123,6 +139,7 @@ _RUNS: tuple[tuple[str, torch.dtype, torch.dtype | None], ...] = (
     ("branches, and an integer input", torch.float32, None),
     ("a large layer", torch.float32, torch.bfloat16),
     ("an embedding, and buffers", torch.float32, torch.bfloat16),
+    (ALONE, torch.float32, None),
 )
 
 
@@ -898,6 +915,11 @@ FullySharded = Exercise(
             ),
         ),
         Mistake(
+            "It works unless the wrapped model is a layer itself, such as one nn.Linear."
+            " module.modules() begins with the module; its children and submodules leave it out.",
+            when=lambda e: _only(e, lambda c: bool(c.architecture == ALONE)),
+        ),
+        Mistake(
             "Each rank has begun with its own weights. Broadcast rank 0's before you cut them.",
             when=_own_weights,
         ),
@@ -982,6 +1004,12 @@ FullySharded = Exercise(
                 and "dtype" in (e.failure.message if e.failure else "")
                 and _only(e, lambda c: bool(c.compute))
             ),
+        ),
+        Mistake(
+            "Autograd has noticed that a tensor it saved was changed in place. If that is a weight"
+            " whose memory you fill again for backward, write into its .data: autograd does not"
+            " watch that.",
+            when=lambda e: e.says("modified by an inplace operation"),
         ),
         Mistake(
             "An integer input was cast. Only floating inputs are: x.is_floating_point() tells.",

@@ -246,6 +246,29 @@ def _right_look(c: Case) -> list[Any]:
     return [{"micro-batches in flight at most": most_in_flight(order)}]
 
 
+def _backward_first(stage: int, stages: int, m: int) -> Order:
+    """Return the right warm-up, and then pairs that begin with the backward pass."""
+    warm_up = min(stages - stage - 1, m)
+    order = [(FORWARD, i) for i in range(warm_up)]
+    for i in range(m - warm_up):
+        order += [(BACKWARD, i), (FORWARD, i + warm_up)]
+    return order + [(BACKWARD, i) for i in range(m - warm_up, m)]
+
+
+def _nonexistent(e: Evidence) -> bool:
+    """Return whether just short orders fail, and hold micro-batches that there are not."""
+
+    def short(c: Case) -> bool:
+        return bool(c.micro_batches < c.stages - c.stage)
+
+    orders = [(one.case, one.actual[0]) for one in e.failed if one.case.look == "order"]
+    try:
+        beyond = [any(i not in range(c.micro_batches) for _, i in order) for c, order in orders]
+    except (TypeError, ValueError):
+        return False
+    return bool(beyond) and any(beyond) and all(short(one.case) for one in e.failed)
+
+
 def _as_order(
     *wrong: Callable[[int, int, int], Order],
 ) -> tuple[Callable[[Case], list[Any] | None], ...]:
@@ -261,15 +284,6 @@ def _as_order(
         return of
 
     return tuple(map(gives, wrong))
-
-
-def _unclipped(stage: int, stages: int, m: int) -> Order:
-    """Return what comes of a warm-up that does not mind how many micro-batches there are."""
-    warm_up = stages - stage - 1
-    order = [(FORWARD, i) for i in range(warm_up)]
-    for i in range(warm_up, m):
-        order += [(FORWARD, i), (BACKWARD, i - warm_up)]
-    return order + [(BACKWARD, i) for i in range(max(m - warm_up, 0), m)]
 
 
 one_f_one_b_order = Exercise(
@@ -331,6 +345,14 @@ one_f_one_b_order = Exercise(
             gives=_as_order(lambda stage, stages, m: alternating(stages - stage - 2, m)),
         ),
         Mistake(
+            "After the warm-up a backward pass comes before a forward pass here, so a stage waits"
+            " for the gradient while it could make a forward pass; and the last stage has nothing"
+            " yet to go backward with. The forward pass of a pair comes first.",
+            gives=lambda c: (
+                [_backward_first(c.stage, c.stages, c.micro_batches)] if c.look == "order" else None
+            ),
+        ),
+        Mistake(
             "The warm-up gets longer from stage to stage here. It is the first stage that waits"
             " longest for a gradient.",
             gives=_as_order(lambda stage, stages, m: alternating(stage, m)),
@@ -338,9 +360,7 @@ one_f_one_b_order = Exercise(
         Mistake(
             "With fewer micro-batches than the warm-up takes, passes come of micro-batches that do"
             " not exist: the warm-up has at most micro_batches passes.",
-            gives=lambda c: (
-                [_unclipped(c.stage, c.stages, c.micro_batches)] if c.look == "order" else None
-            ),
+            when=_nonexistent,
         ),
         Mistake(
             "The last backward passes are missing: after the last forward pass, as many are left as"
@@ -399,8 +419,8 @@ pipeline_bubble = Exercise(
     ),
     mistakes=(
         Mistake(
-            "That is the idle time beside the *work*, as in the papers. A share of the stage's time"
-            " is asked for, which is work and waiting together.",
+            "That compares the idle time with the *work*, as papers do. Divide by the whole time of"
+            " a stage instead: work and waiting together.",
             gives=_share(lambda p, m: (p - 1) / m),
         ),
         Mistake(
@@ -425,11 +445,11 @@ pipeline_bubble = Exercise(
             ),
         ),
         Mistake(
-            "stages may be 1, and then stages − 1 is nothing to divide by.",
+            "stages may be 1: then stages − 1 is 0, and nothing can be divided by it.",
             when=lambda e: e.says("ZeroDivisionError") and e.case.stages == 1,
         ),
         Mistake(
-            "Those are per cent; a share between 0 and 1 is asked for.",
+            "That is a percentage. Return the share as a number between 0 and 1.",
             gives=_share(lambda p, m: 100 * bubble(p, m)),
         ),
     ),
@@ -752,6 +772,23 @@ def _held(e: Evidence, condition: Callable[[JudgedCase], bool]) -> bool:
     return e.diagnosis is Diagnosis.MEMORY_LIMIT and bool(over) and all(map(condition, over))
 
 
+def _receives_early(one: JudgedCase) -> bool:
+    """Return whether the rank that holds too much waits for two more activations than it has used.
+
+    One may be on its way while the pass before it computes.
+    """
+    for rank, marks in enumerate(one.trace.marks):
+        for mark in marks:
+            if mark.text.startswith("holds "):
+                posted = sum(
+                    op.kind == "recv" and op.peer == rank - 1 and op.posted <= mark.time
+                    for op in one.trace.operations[rank]
+                )
+                made = sum(m.text == FORWARD and m.time <= mark.time for m in marks)
+                return posted > made + 1
+    return False
+
+
 def _graphs(one: JudgedCase) -> bool:
     found = _inside_held(one)
     return found is not None and found[0] > found[1]
@@ -966,6 +1003,11 @@ run_pipeline = Exercise(
             "Tensors inside the stage outlive their backward pass. They belong to autograd's graph,"
             " which backward frees, unless it is told retain_graph=True or never comes.",
             when=lambda e: _held(e, _graphs),
+        ),
+        Mistake(
+            "Receives are posted for several micro-batches ahead, and each has a tensor waiting."
+            " Post the receive of a pass just before it, or one pass ahead.",
+            when=lambda e: _held(e, _receives_early),
         ),
         Mistake(
             "What the stage keeps inside is freed in time, but inputs, outputs or gradients of"

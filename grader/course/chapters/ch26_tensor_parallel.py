@@ -1023,7 +1023,13 @@ vocab_parallel_cross_entropy = Exercise(
         Mistake(
             "Logits travel: a call carries as much as a shard of them, or more. For each row, one"
             " number is enough for the maximum, one for the sum, and one for the target's logit.",
-            when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES,
+            when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and _missed(e, "in a call"),
+        ),
+        Mistake(
+            "No call carries too much, but there are too many of them. For each row, one number is"
+            " enough for the maximum, one for the sum, and one for the target's logit; backward can"
+            " keep what it needs of them.",
+            when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and _missed(e, "sent by"),
         ),
         *_COMMON,
     ),

@@ -28,7 +28,6 @@ class FullySharded(nn.Module):
         super().__init__()
         self.module, self.compute_dtype = module, compute_dtype
         self.shapes = {}  # of the whole parameters, by shard
-        self.again = {}  # what backward has gathered and still needs, by shard
         for layer in module.modules():
             own = dict(layer.named_parameters(recurse=False))
             for name, p in own.items():
@@ -54,13 +53,13 @@ class FullySharded(nn.Module):
 
     def _reduce(self, shard, gradient):
         """The shard's gradient, of the whole gradients of all ranks."""
-        self.again.pop(shard, None)
         mean = torch.empty_like(shard)
         dist.reduce_scatter_tensor(mean, self._row(gradient.to(shard.dtype)))
         return mean / dist.get_world_size()
 
     def _around(self, layer, compute):
         """A forward for the layer: it gathers, lets the old forward compute, and frees."""
+
         def cast(value):
             floating = isinstance(value, torch.Tensor) and value.is_floating_point()
             return value.to(self.compute_dtype) if self.compute_dtype and floating else value
@@ -69,9 +68,7 @@ class FullySharded(nn.Module):
             if isinstance(packed, torch.Tensor):
                 return packed
             shard, view = packed
-            for again in (1, 2):
-                whole = self._gather(shard, self.compute_dtype)
-            return whole.as_strided(*view)
+            return self._gather(shard, self.compute_dtype).as_strided(*view)
 
         def forward(*inputs):
             own, shards = dict(layer._parameters), {}
