@@ -18,7 +18,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import commands, engine, replay, simulator
+from benchmarks import commands, engine, part_two, replay, simulator
 from benchmarks.figures import Figure
 
 #: What there is to measure.
@@ -27,6 +27,7 @@ PARTS: dict[str, Callable[[], Iterable[Figure]]] = {
     "engine": engine.figures,
     "simulator": simulator.figures,
     "replay": replay.figures,
+    "part_two": part_two.figures,
 }
 
 

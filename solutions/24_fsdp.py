@@ -788,6 +788,85 @@ if fsdp_works:
 # The ratios vary from run to run, and a computer whose ranks share its processors says little about a
 # cluster: nothing is prefetched here, and every call is recorded. Trust the number of calls and of bytes
 # above instead.
+
+# %% [markdown]
+# ## Chapter 16, counted
+#
+# Chapter [16](16_scale_math.ipynb) worked out a step on paper. Now there are programs that make one, and its
+# formulas can be held against them: `Replicated` is data parallelism, and your class is ZeRO-3. Each of 4 ranks
+# has 64 tokens, for six layers of 256 × 256, and makes one step of AdamW in float32. (So $e$ is 4. A parameter
+# has 4 + 4 + 8 bytes of state, as many as the 2 + 2 + 12 of mixed precision.) The bytes that are sent come from
+# the record of the run, operations from torch's own counter, and state from `HeldStorages`.
+#
+# **Predict:** data parallelism sends beside the backward pass, and ZeRO-3 beside both passes. Which of the two
+# ratios is larger? And which formula will be furthest from what is counted?
+
+# %%
+predict("")
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+from grader import mark
+from grader.course import sizes  # with the functions of chapter 16
+
+TOKENS, PEAK, OUTSIDE = 64, 989e12, 50e9  # operations and bytes a second, as in chapter 16
+
+
+def counted_step(wrap):
+    """Bytes held after a step of AdamW, and the operations of forward and of backward."""
+    torch.manual_seed(0)
+    x = torch.randn(TOKENS, 256, requires_grad=True)  # as in the middle of a model
+    held = HeldStorages(lambda: [t for t in (x, x.grad) if t is not None])
+    with held:
+        model = wrap(nn.Sequential(*[nn.Linear(256, 256, bias=False) for _ in range(6)]))
+        optimizer = torch.optim.AdamW(model.parameters())
+        mark("forward")
+        with FlopCounterMode(display=False) as forward:
+            loss = model(x).square().mean()
+        mark("backward")
+        with FlopCounterMode(display=False) as backward:
+            loss.backward()
+            model.finish_gradient_synchronization()
+        mark("done")
+        optimizer.step()
+    del loss
+    held.settle(0)
+    return held.nbytes, forward.get_total_flops(), backward.get_total_flops()
+
+
+if fsdp_works:
+    n, P = 4, 6 * 256 * 256
+    of_zero3 = sizes.zero3_overlap_ratio(TOKENS, 1, n, PEAK, OUTSIDE, 4)
+    of_dp = sizes.dp_overlap_ratio(TOKENS, n, PEAK, OUTSIDE, 4)
+    print(f"{'':32}{'formula':>12}{'counted':>12}{'quotient':>10}")
+    for name, wrap, parts, passes in (("DP", Replicated, 1, 2), ("ZeRO-3", FullySharded, n, 3)):
+        ran = run(counted_step, n, wrap, seconds=300)
+        state, forward, backward = ran[0]
+        step = ran.trace.split_at("forward")[1].split_at("done")[0]
+        sent = 4 * step.max_sent_elements
+        sent_in_forward = 4 * step.split_at("backward")[0].max_sent_elements
+        rows = [
+            ("bytes of state", sizes.training_state_bytes(P) / parts, state),
+            ("bytes sent", passes * (n - 1) / n * 4 * P, sent),
+            ("operations", sizes.step_flops(TOKENS, P), forward + backward),
+        ]
+        if name == "DP":
+            rows.append(("ratio, beside backward", of_dp, sent / OUTSIDE / (backward / PEAK)))
+        else:
+            rows.append(("ratio, forward", of_zero3, sent_in_forward / OUTSIDE / (forward / PEAK)))
+            in_backward = sent - sent_in_forward
+            rows.append(("ratio, backward", of_zero3, in_backward / OUTSIDE / (backward / PEAK)))
+        for what, formula, counted in rows:
+            print(f"{name + ', ' + what:32}{formula:12,.0f}{counted:12,.0f}{counted / formula:10.4f}")
+
+# %% [markdown]
+# If your class is like ours, all quotients are 1 to four digits: the formulas count what the program does. All
+# three ratios are the same, as chapter 16 found: ZeRO-3 sends half as much again, and has half as much again to
+# hide it behind. With 64 tokens they are far above 1, and nothing of this could be hidden. (The few bytes of
+# state beyond the formula are AdamW's counters of steps.) Real models differ from the formulas where their
+# layers are not plain matrices: biases and norms add parameters, and attention adds operations, as chapters
+# [25](25_pipeline.ipynb) and [26](26_tensor_parallel.ipynb) will show.
 #
 # ## Summary
 #

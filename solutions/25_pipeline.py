@@ -671,6 +671,76 @@ if alternate_known:
 #
 # How do you split `backward`? `torch.autograd.grad(y, x, gradient, retain_graph=True)` gives the gradient of the
 # input alone, and a second call with the weights gives theirs. Torch has this as `ScheduleInterleavedZeroBubble`.
+
+# %% [markdown]
+# ## Chapter 16, counted
+#
+# The bubble was chapter [16](16_scale_math.ipynb)'s formula, and you have measured it. That chapter has another
+# one for pipelines: the time in which activations travel to the next stage, over that stage's forward pass. To
+# hold it against your `run_pipeline`, let each of 4 stages be torch's own transformer block, which is chapter
+# 16's block without a gate, with biases and with norms that have parameters. The bytes come from the record of
+# the run, and the operations of a forward pass from torch's counter, on the *meta* device.
+#
+# **Predict:** which of the formulas is exact here, which counts too little, and does the ratio come out too
+# large or too small?
+
+# %%
+predict("")
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+from grader.course import sizes  # with the functions of chapter 16
+
+HIDDEN, TOKENS = 64, 32  # numbers of a token, and tokens of a micro-batch: one sequence
+PEAK, OUTSIDE = 989e12, 50e9  # operations and bytes a second, as in chapter 16
+
+
+def transformer_block(device=None):
+    return nn.TransformerEncoderLayer(HIDDEN, 4, 4 * HIDDEN, dropout=0.0, batch_first=True, device=device)
+
+
+def piped_blocks(batch):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    torch.manual_seed(rank)
+    run_pipeline(
+        transformer_block(),
+        one_f_one_b_order(rank, n, len(batch)),
+        batch if rank == 0 else None,
+        batch if rank == n - 1 else None,
+        nn.functional.mse_loss,
+        (1, TOKENS, HIDDEN),
+    )
+
+
+if alternate_known and pipeline_works:
+    ran = run(piped_blocks, 4, list(torch.ones(M, 1, TOKENS, HIDDEN)), seconds=120)
+    arrived = [m.nbytes for m in ran.trace.messages if (m.source, m.destination) == (0, 1)]
+    block = transformer_block("meta")
+    with FlopCounterMode(display=False) as counter:
+        block(torch.empty(1, TOKENS, HIDDEN, device="meta"))
+    sent, operations = sum(arrived) / M, counter.get_total_flops()
+    of_a_block = sizes.transformer_block_params(HIDDEN, glu=False)
+    rows = (
+        ("parameters of a stage", of_a_block, sum(p.numel() for p in block.parameters())),
+        ("bytes to the next stage", 4 * TOKENS * HIDDEN, sent),
+        ("operations, forward", sizes.step_flops(TOKENS, of_a_block) / 3, operations),
+        (
+            "ratio",
+            sizes.pp_overlap_ratio(HIDDEN, 1, PEAK, OUTSIDE, 4, glu=False),
+            sent / OUTSIDE / (operations / PEAK),
+        ),
+    )
+    print(f"{'for a micro-batch':26}{'formula':>14}{'counted':>14}{'quotient':>10}")
+    for what, formula, counted in rows:
+        print(f"{what:26}{formula:14,.2f}{counted:14,.2f}{counted / formula:10.4f}")
+
+# %% [markdown]
+# The bytes are exact: $e$ for each number of each token. Biases and norms are $13h$ parameters beside $12h^2$, and
+# attention adds $s/6h$ to the operations, here a twelfth. So there is a little more to hide behind than the formula
+# says, and the ratio is a twelfth smaller. Both get smaller as $h$ grows: with $h = 8192$ and 2048 tokens, attention
+# is 4 %. A ratio of 50 says that a block of width 64 is too narrow for a pipeline between machines. Chapter 16 had
+# less than 1 because the ratio falls with $h$ and with the layers of a stage.
 #
 # ## Summary
 #

@@ -367,6 +367,56 @@ for where, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
 # machine, and several times as long across machines. And unlike in data parallelism, it comes *on top*: the
 # next layer needs the sum. That is why tensor parallelism stays where links are fastest. Two improvements
 # lead on from here: keep less in memory for the same bytes, and hide the time.
+
+# %% [markdown]
+# The operations can be counted as well as the elements, by torch's own counter on each rank. So here are all of
+# chapter 16's numbers for this block, beside those of your program. (The block of the formula has three times the
+# operations of four square matrices, for the same messages. So its ratio is a third of that of one square matrix,
+# which is what `tp_overlap_ratio` gives. $e$ is 4 here.)
+#
+# **Predict:** which of the quotients is not 1, and does it change with $n$?
+
+# %%
+predict("")
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+from grader.course import sizes  # with the functions of chapter 16
+
+
+def forward_counted(x):
+    """Parameters of this rank, and the operations of its forward pass."""
+    weights = my_shards(*block_weights(width))
+    with FlopCounterMode(display=False) as counter:
+        block(x.requires_grad_(), weights, HEADS // dist.get_world_size(), replicated, g)
+    return sum(w.numel() for w in weights), counter.get_total_flops()
+
+
+if pair_works:
+    of_a_block = sizes.transformer_block_params(width, glu=False)
+    print(f"{'':34}{'formula':>12}{'counted':>12}{'quotient':>10}")
+    for n in (2, 4, 8):
+        ran = run(forward_counted, n, x, seconds=120)
+        parameters, operations = ran[0]
+        sent = 4 * ran.trace.max_sent_elements
+        rows = (
+            ("parameters of a rank", of_a_block / n, parameters),
+            ("bytes sent, forward", 4 * (n - 1) / n * 4 * width * tokens, sent),
+            ("operations, forward", sizes.step_flops(tokens, of_a_block) / 3 / n, operations),
+            (
+                "ratio inside a machine",
+                sizes.tp_overlap_ratio(width, n, PEAK, INSIDE, 4) / 3,
+                sent / INSIDE / (operations / PEAK),
+            ),
+        )
+        for what, formula, counted in rows:
+            print(f"n = {n}: {what:27}{formula:12,.2f}{counted:12,.2f}{counted / formula:10.4f}")
+
+# %% [markdown]
+# Parameters and bytes are exact. The operations are 4 % more than the formula's: attention compares each of $s$
+# tokens with all others, which adds $s/6h$, whatever $n$ is, since heads are shared out like everything else. So the
+# ratio is a little smaller than on paper.
 #
 # ## Sequence parallelism: the same bytes, less memory
 #
