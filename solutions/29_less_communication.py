@@ -917,3 +917,5 @@ if diloco_works:
 # </details>
 #
 # **To go on:** read [Streaming DiLoCo](https://arxiv.org/abs/2501.18512), and find in it each of the three ways to send less.
+#
+# **Next:** [30 · Capstone](30_capstone.ipynb), in which your pieces train a transformer together.

@@ -34,6 +34,7 @@ SILENT = {
     "node_groups", "first_divergence", "sum_of_survivors", "ShardedAdamW",
     "zigzag_split", "route", "TopKFeedback",
     "gpipe_order", "one_f_one_b_order", "pipeline_bubble", "run_pipeline",
+    "build_mesh", "train",
 }  # fmt: skip
 
 

@@ -210,6 +210,8 @@ SWEEPS = {
     "zero3_overlap_ratio": without("takes numbers", (1,)),
     "tp_overlap_ratio": without("takes numbers", (1,)),
     "pp_overlap_ratio": without("takes numbers", (1,)),
+    "build_mesh": without("takes numbers", (1, 2, 4, 6, 8)),
+    "train": without("takes tokens and a configuration", (1, 2, 8)),
     "parallel_mlp": Sweep(
         shared_out(lambda c: 1, "w_in_shard"),
         dtypes=FLOATING,

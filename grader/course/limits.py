@@ -59,12 +59,12 @@ __all__ = [
 # The bound counts bytes that arrive, over all channels together: it holds for every
 # algorithm, for whatever dtype the messages have, and however well they are packed.
 #
-# No bound is declared where a rank computes the result from its own arguments (as in ``who_am_i``
-# and ``route``), where there is no result (``barrier``), where it is a single number
-# (``unblock_branch``), which a wrong answer can give by chance, where it may come through the
-# store, whose entries are no messages (``sum_of_survivors``), where it is mostly known beforehand
-# (``ShardedAdamW``: Adam's steps are nearly of one size), and where it is computed from what comes
-# in and does not say how much that was (``run_pipeline``).
+# No bound is declared where a rank can compute the result from its own arguments (as in
+# ``who_am_i``, ``route`` and ``train``), where there is no result (``barrier``), where it is a
+# single number (``unblock_branch``), which a wrong answer can give by chance, where it may come
+# through the store, whose entries are no messages (``sum_of_survivors``), where it is mostly
+# known beforehand (``ShardedAdamW``: Adam's steps are nearly of one size), and where it is
+# computed from what comes in and does not say how much that was (``run_pipeline``).
 
 #: Bits that each rank may have guessed.
 LUCK = 32
