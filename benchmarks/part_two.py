@@ -48,7 +48,7 @@ from benchmarks.figures import Figure
 from benchmarks.ring import from_chapter
 from grader import mark, run
 from grader.core.verdict import amount
-from grader.rank.instrumentation import HeldStorages
+from grader.rank.instrumentation import PeakStorages
 from grader.trace.trace import Operation, Trace
 
 RANKS = 4
@@ -599,27 +599,13 @@ class Counts:
     most: int = 0
 
 
-class PeakStorages(HeldStorages):
-    """Held storages that note the most bytes that were held when an operation had ended."""
-
-    def __init__(self) -> None:
-        super().__init__(list)
-        self.most = 0
-
-    def __torch_dispatch__(self, *call: Any) -> Any:
-        """Call an operation, and look."""
-        result = super().__torch_dispatch__(*call)
-        self.most = max(self.most, self.nbytes)
-        return result
-
-
 def _recorded(number: int, torchs: bool) -> dict[str, Any]:
     """Make the steps on a rank beside one process that makes them, too."""
     comparison = COMPARISONS[number]
     alone = comparison.alone()
     single = [alone.step() for _ in range(WARMUP + COUNTED)]
     given = [] if torchs else comparison.solutions()
-    storages = PeakStorages()
+    storages = PeakStorages(list)
     with storages:
         contestant = comparison.theirs() if torchs else comparison.mine(*given)
         losses = [contestant.step() for _ in range(WARMUP)]

@@ -792,7 +792,7 @@ else:
 # that lives longer would hand the function over as an argument. If your class uses `from
 # torch.distributed import all_reduce`, change it to say `dist.all_reduce`.)
 #
-# ### Write it: train
+# ### Write it: training
 #
 # The data are the spirals of chapter 15: 256 points, two classes, a small network. Each rank trains on
 # its part of them, `tensor[rank::n]`. Its model is `ddp(network(seed=rank), 4096)`: other weights on
@@ -817,7 +817,7 @@ def network(seed):
     return nn.Sequential(nn.Linear(2, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))
 
 
-def train(ddp, ring, data, steps=60):
+def training(ddp, ring, data, steps=60):
     """Train on this rank's part of the data; the loss of the rank, step by step."""
     dist.all_reduce = RingThread(ring).all_reduce
     ### BEGIN SOLUTION
@@ -845,8 +845,8 @@ def train(ddp, ring, data, steps=60):
 # %%
 data, trained = spirals(), False
 if thread_works:
-    alone = run(train, 1, ddp, ring, data, seconds=60, may_fail=True)
-    four = run(train, 4, ddp, ring, data, seconds=60, may_fail=True)
+    alone = run(training, 1, ddp, ring, data, seconds=60, may_fail=True)
+    four = run(training, 4, ddp, ring, data, seconds=60, may_fail=True)
     failure = alone.failure or four.failure
     trained = failure is None
     if failure:
@@ -1000,7 +1000,7 @@ if trained:
 # machine whose network is the bottleneck, those are what counts.
 #
 # Where could you go from here? Send the pieces of several buckets in one batch. Reduce in pieces, so
-# that adding overlaps with sending. Or run the training on MPI: `run(train, 2, ddp, ring, data,
+# that adding overlaps with sending. Or run the training on MPI: `run(training, 2, ddp, ring, data,
 # backend="mpi", seconds=60)`.
 #
 # ## Summary

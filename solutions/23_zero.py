@@ -284,7 +284,8 @@ for length in (13, 5):
 #   parameter is skipped, as in torch: its weights and its state stay as they are, and its bias correction
 #   does not count this step. No rank can tell which of the two it is from its own gradients alone.
 #
-# You may use `adamw_update`. Begin with one parameter, whose length is divisible by $n$.
+# You may use `adamw_update`, or let `torch.optim.AdamW` train your shard. Begin with one parameter, whose length is
+# divisible by $n$.
 
 # %%
 class ShardedAdamW:

@@ -738,7 +738,7 @@ if alternate_known and pipeline_works:
 # %% [markdown]
 # The bytes are exact: $e$ for each number of each token. Biases and norms are $13h$ parameters beside $12h^2$, and
 # attention adds $s/6h$ to the operations, here a twelfth. So there is a little more to hide behind than the formula
-# says, and the ratio is a twelfth smaller. Both get smaller as $h$ grows: with $h = 8192$ and 2048 tokens, attention
+# says, and the ratio is 8 % smaller. Both get smaller as $h$ grows: with $h = 8192$ and 2048 tokens, attention
 # is 4 %. A ratio of 50 says that a block of width 64 is too narrow for a pipeline between machines. Chapter 16 had
 # less than 1 because the ratio falls with $h$ and with the layers of a stage.
 #

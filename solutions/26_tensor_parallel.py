@@ -711,7 +711,7 @@ def text():
     return symbols[:-1], symbols[1:]
 
 
-def train(weights, head, heads, enter, leave, loss_of):
+def training(weights, head, heads, enter, leave, loss_of):
     torch.manual_seed(30)
     embedding = (0.5 * torch.randn(SYMBOLS, width)).requires_grad_()
     optimizer = torch.optim.SGD([embedding, *weights, head], lr=0.3)
@@ -734,12 +734,12 @@ def train_in_ranks():
     rank, n = dist.get_rank(), dist.get_world_size()
     head = head_weight().tensor_split(n, 1)[rank].clone().requires_grad_()
     weights = my_shards(*block_weights(width))
-    return train(weights, head, HEADS // n, replicated, g, vocab_parallel_cross_entropy)
+    return training(weights, head, HEADS // n, replicated, g, vocab_parallel_cross_entropy)
 
 
 def train_alone():
     weights = [w.requires_grad_() for w in block_weights(width)]
-    return train(weights, head_weight().requires_grad_(), HEADS, plain, lambda y: y, F.cross_entropy)
+    return training(weights, head_weight().requires_grad_(), HEADS, plain, lambda y: y, F.cross_entropy)
 
 
 if pair_works and loss_works:

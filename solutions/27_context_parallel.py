@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from grader import check, hint, predict, run, simulate, timeline
-from grader.rank.instrumentation import HeldStorages
+from grader.rank.instrumentation import PeakStorages
 
 # %% [markdown]
 # ## Where tokens meet
@@ -292,7 +292,7 @@ if ring_works:
 #
 # Suppose a rank gathered all keys and values first, and then computed attention in one go. That needs $n - 1$ blocks of
 # other ranks, and $n$ times as many scores. Here are both ways on more and more ranks, with as many tokens *on each rank*
-# as before. `HeldStorages` notes the most bytes that were alive at any time, $q$, $k$ and $v$ aside.
+# as before. `PeakStorages` notes the most bytes that were alive at any time, $q$, $k$ and $v$ aside.
 #
 # **Predict:** how do the two grow from 2 to 8 ranks?
 
@@ -313,7 +313,7 @@ def gathered_attention(q, k, v, causal):
 def most_held(attention, tokens):
     torch.manual_seed(dist.get_rank())
     q, k, v = torch.randn(3, 4, tokens, 64)
-    storages = HeldStorages(lambda: [q, k, v])
+    storages = PeakStorages(lambda: [q, k, v])
     with storages:
         attention(q, k, v, False)
     return storages.most, 2 * k.nbytes
@@ -630,7 +630,7 @@ if zigzag_works:
 # attention and of cuDNN
 # ([source](https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/tensor/experimental/_context_parallel/_attention.py)).
 # All three are for GPUs. On a CPU, with gloo, causal attention in it raises an error, because the CPU's kernel is not
-# among them; so it cannot run beside yours here.
+# among them; so it cannot run beside your causal attention here.
 #
 # ## Summary
 #

@@ -579,7 +579,7 @@ predict("")
 
 
 # %%
-def train(sum_router=True, steps=30):
+def training(sum_router=True, steps=30):
     n, rank = dist.get_world_size(), dist.get_rank()
     x, target = problem()
     torch.manual_seed(6)
@@ -602,13 +602,13 @@ def train(sum_router=True, steps=30):
 
 
 if route_works and experts_work:
-    ((single, _),) = run(train, 1, seconds=60)
-    four = run(train, 4, seconds=60)
+    ((single, _),) = run(training, 1, seconds=60)
+    four = run(training, 4, seconds=60)
     total = torch.stack([losses for losses, _ in four]).sum(0)
     print("the losses of one process, to 1e-3:", torch.allclose(single, total, atol=1e-3))
     print("the loss has fallen by half:       ", bool(total[-1] < total[0] / 2))
     for sum_router in (True, False):
-        ran = run(train, 4, sum_router, seconds=60)
+        ran = run(training, 4, sum_router, seconds=60)
         same = all(torch.equal(router, ran[0][1]) for _, router in ran)
         done = "summed" if sum_router else "left alone"
         print(f"router's gradients {done}: the same router on all ranks: {same}")

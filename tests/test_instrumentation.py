@@ -14,6 +14,7 @@ from grader.core.verdict import Diagnosis
 from grader.course.limits import held, holding, point, sent_elements
 from grader.rank.instrumentation import (
     HeldStorages,
+    PeakStorages,
     ReceivedStorages,
     differentiated,
     refusing,
@@ -397,6 +398,17 @@ def test_a_storage_counts_once_wherever_it_is_held():
     assert str(held_storages) == ("1 of 7 float32, 1 of 5 float32, 1 of 3 float32, 1 of 1 float32")
     del kept
     assert (held_storages.nbytes, str(held_storages)) == (0, "")
+
+
+def test_the_peak_is_what_was_held_at_most_and_when_it_grew_again():
+    storages, kept = PeakStorages(list), torch.ones(4)
+    with storages:
+        torch.ones(100)
+        kept.mul_(2)
+        assert (storages.most, storages.nbytes) == (400, 16)
+        kept.untyped_storage().resize_(800)
+        kept.mul_(2)
+    assert storages.most == 800
 
 
 def test_memory_that_grows_again_counts_again():

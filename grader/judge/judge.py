@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -331,7 +332,8 @@ class Judge:
             count: is told how many of how many cases are judged, as it goes on.
         """
         started = time.monotonic()
-        verdict = self._judge(exercise, submission, count or _silent)
+        with _one_thread():
+            verdict = self._judge(exercise, submission, count or _silent)
         return replace(verdict, seconds=round(time.monotonic() - started, 3))
 
     def _judge(self, exercise: Exercise, submission: Submission, count: Count) -> ExerciseVerdict:
@@ -589,6 +591,21 @@ class Judge:
             seed=self._settings.seed,
             cases=tuple(cases),
         )
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch use one thread of this process in this context.
+
+    The tensors of oracles are small.  On a busy machine, several threads wait for each other at
+    the end of every operation, many times as long as they work.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 #: World sizes that have to fail before the hint is known.

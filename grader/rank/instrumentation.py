@@ -33,6 +33,7 @@ __all__ = [
     "Device",
     "UNSEEN",
     "HeldStorages",
+    "PeakStorages",
     "OnDevice",
     "ReceivedStorages",
     "differentiated",
@@ -294,6 +295,25 @@ class HeldStorages(_Watch):
                 del self._seen[address]
             else:
                 yield storage, text
+
+
+class PeakStorages(HeldStorages):  # type: ignore[no-untyped-call]
+    """Held storages that note the most bytes that were held when an operation had ended.
+
+    To add up all storages after every operation takes longer than most operations.
+
+    Attributes:
+        most: those bytes.
+    """
+
+    def __init__(self, own: Callable[[], Iterable[torch.Tensor]]) -> None:
+        super().__init__(own)
+        self.most = 0
+
+    def __torch_dispatch__(self, *call: Any) -> Any:
+        result = super().__torch_dispatch__(*call)
+        self.most = max(self.most, self.nbytes)
+        return result
 
 
 def _unwrapped(tensors: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:

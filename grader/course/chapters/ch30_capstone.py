@@ -437,20 +437,7 @@ class _Training:
 
 
 def trained(c: Case, way: _Training = _Training()) -> list[list[float | None]]:
-    """Return the losses that every rank returns.
-
-    One thread does it: the tensors are tiny, and on a busy machine several threads wait for each
-    other for a hundred times as long as they work.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        return _trained(c, way)
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _trained(c: Case, way: _Training) -> list[list[float | None]]:
+    """Return the losses that every rank returns."""
     config, (dp, tp, pp) = c.model_config, _layout(c)
     parts = tp if way.alone else 1
     start = [_shards(config, way, pp, parts, t) for t in range(parts)]
