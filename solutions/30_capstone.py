@@ -309,9 +309,10 @@ print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}"
 # - `dist.send(x, dst)` takes the rank in the *world*. By name you can give the rank in the group: `dist.send(x,
 #   group=group, group_dst=place)`. So it is with `isend`, and `recv` and `irecv` have `group_src`.
 #
-# `enter` and `leave` are $f$ and $g$ of chapter 26. `average_gradients` is that of chapter 15; here every parameter
-# has a gradient. `run_pipeline` and `one_f_one_b_order` are those of chapter 25. No exercise judges this cell; the
-# next one tries it.
+# `enter` and `leave` are $f$ and $g$ of chapter 26. `average_in_group` is `average_gradients` of chapter 15; here
+# every parameter has a gradient. `pipeline_in_group` and `one_f_one_b` are `run_pipeline` and `one_f_one_b_order` of
+# chapter 25. (By their old names, the grader would take them for answers to those exercises.) No exercise judges
+# this cell; the next one tries it.
 
 
 # %%
@@ -357,7 +358,7 @@ class Leave(torch.autograd.Function):
     ### END SOLUTION
 
 
-def average_gradients(module, group):
+def average_in_group(module, group):
     """Every gradient becomes its mean over the group."""
     ### BEGIN SOLUTION
     for p in module.parameters():
@@ -366,7 +367,7 @@ def average_gradients(module, group):
     ### END SOLUTION
 
 
-def one_f_one_b_order(stage, stages, micro_batches):
+def one_f_one_b(stage, stages, micro_batches):
     """The passes of a stage in the order of 1F1B."""
     ### BEGIN SOLUTION
     warm_up = min(stages - stage - 1, micro_batches)
@@ -377,7 +378,7 @@ def one_f_one_b_order(stage, stages, micro_batches):
     ### END SOLUTION
 
 
-def run_pipeline(stage, order, inputs, targets, loss_fn, shape, group):
+def pipeline_in_group(stage, order, inputs, targets, loss_fn, shape, group):
     """Run one's stage in this order; the stages are the ranks of the group."""
     ### BEGIN SOLUTION
     rank, last = dist.get_rank(group), dist.get_world_size(group) - 1
@@ -436,14 +437,14 @@ def pieces_tried():
 
     layer = nn.Linear(1, 1, bias=False)
     layer.weight.grad = torch.full((1, 1), float(rank))
-    average_gradients(layer, group)
-    found["average_gradients"] = layer.weight.grad.item() == 1.0 + rank % 2
+    average_in_group(layer, group)
+    found["average_in_group"] = layer.weight.grad.item() == 1.0 + rank % 2
 
     stage = nn.Linear(1, 1, bias=False)
     nn.init.constant_(stage.weight, 2.0)
-    order = one_f_one_b_order(0 if first else 1, 2, 3)
+    order = one_f_one_b(0 if first else 1, 2, 3)
     rows = [torch.tensor([[row]]) for row in (1.0, 2.0, 6.0)]
-    loss = run_pipeline(
+    loss = pipeline_in_group(
         stage,
         order,
         rows if first else None,
@@ -454,7 +455,7 @@ def pieces_tried():
     )
     # the mean of 4x² over 1, 2 and 6, and of its derivative by one of the two weights
     loss_right = loss is None if first else abs(loss - 4 * 41 / 3) < 1e-4
-    found["run_pipeline"] = loss_right and abs(stage.weight.grad.item() - 2 * 41 / 3) < 1e-4
+    found["pipeline_in_group"] = loss_right and abs(stage.weight.grad.item() - 2 * 41 / 3) < 1e-4
     return found
 
 
@@ -516,16 +517,16 @@ def train(model_config: dict, batches: list, dp: int, tp: int, pp: int) -> list[
     for inputs, targets in batches:
         inputs, targets = (rows.chunk(dp)[d].chunk(m) for rows in (inputs, targets))
         stage.zero_grad()
-        loss = run_pipeline(
+        loss = pipeline_in_group(
             stage,
-            one_f_one_b_order(p, pp, m),
+            one_f_one_b(p, pp, m),
             inputs if p == 0 else None,
             targets if p == pp - 1 else None,
             loss_of,
             (*inputs[0].shape, model_config["width"]),
             mesh["pp"],
         )
-        average_gradients(stage, mesh["dp"])
+        average_in_group(stage, mesh["dp"])
         step(stage.parameters(), model_config["learning_rate"])
         total = torch.tensor(loss or 0.0)  # only the last stage knows it
         dist.all_reduce(total, group=mesh["pp"])

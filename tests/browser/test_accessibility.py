@@ -105,15 +105,15 @@ def test_all_that_is_shown_in_jupyterlab_in_both_themes(server: Server, page: Pa
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNEL})
     codes = [SETUP, *(code for code, _ in SHOWN.values())]
     notebook.cells = [nbformat.v4.new_code_cell(code) for code in codes]
-    nbformat.write(notebook, server.course / "notebooks" / "shown.ipynb")
+    nbformat.write(notebook, server.course / "shown.ipynb")
     reader = Reader(server, page)
-    reader.open("notebooks/shown.ipynb")
+    reader.open("shown.ipynb")
     reader.run_all()
     found = {("Light", name): axe for name, axe in looked_at(reader, dark=False).items()}
     page.keyboard.press("Control+s")
     expect(page.locator(".jp-mod-dirty")).to_have_count(0)
     with server.dark():
-        reader.open("notebooks/shown.ipynb")  # which shows what was saved
+        reader.open("shown.ipynb")  # which shows what was saved
     found |= {("Dark", name): axe for name, axe in looked_at(reader, dark=True).items()}
     assert found == {(theme, name): [] for theme in ("Light", "Dark") for name in SHOWN}
     # on paper, whatever the theme

@@ -716,7 +716,7 @@ train = Exercise(
         " which columns, rows and heads of them, and d which rows of the batch. Embed belongs to"
         " the first stage, Head to the last.",
         "For each batch: cut it into dp parts, and one's own into micro-batches; clear the"
-        " gradients; run_pipeline over the pp group; average the gradients over the dp group; p -="
+        " gradients; the pipeline over the pp group; average the gradients over the dp group; p -="
         " learning_rate · p.grad. Inside the blocks enter and leave do what has to be done along"
         " tp. In the end the ranks of the last stage know the loss of their part: sum over pp (the"
         " others have 0), mean over dp.",
@@ -743,11 +743,11 @@ train = Exercise(
         "        inputs, targets = (x.chunk(dp)[d].chunk(m) for x in (inputs, targets))\n"
         "        for weight in stage.parameters():\n"
         "            weight.grad = None\n"
-        "        loss = run_pipeline(\n"
-        "            stage, one_f_one_b_order(p, pp, m), inputs if p == 0 else None,\n"
+        "        loss = pipeline_in_group(\n"
+        "            stage, one_f_one_b(p, pp, m), inputs if p == 0 else None,\n"
         "            targets if p == pp - 1 else None, loss_of,\n"
         '            (*inputs[0].shape, model_config["width"]), mesh["pp"])\n'
-        '        average_gradients(stage, mesh["dp"])\n'
+        '        average_in_group(stage, mesh["dp"])\n'
         "        with torch.no_grad():\n"
         "            for weight in stage.parameters():\n"
         '                weight -= model_config["learning_rate"] * weight.grad\n'
