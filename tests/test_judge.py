@@ -326,6 +326,23 @@ def test_sizes_share_worlds_until_one_fails(stuck, factor, until_hint, worlds, m
     assert opened == worlds
 
 
+def test_oracles_compute_with_one_thread_and_the_process_has_its_own_again():
+    seen = []
+
+    def expected(case):
+        seen.append(torch.get_num_threads())
+        return [torch.zeros(2)] * case.n
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        judge(lambda x: torch.zeros(2), declare(expected=expected))
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {1}
+
+
 def test_an_exercise_for_several_ranks_is_skipped_on_one():
     exercise = dataclasses.replace(TOY["twice"], world_sizes=(2, 3))
     verdict = judge(lambda x: 2 * x, exercise, world_sizes=(1,))

@@ -266,7 +266,7 @@ def _nonexistent(e: Evidence) -> bool:
         beyond = [any(i not in range(c.micro_batches) for _, i in order) for c, order in orders]
     except (TypeError, ValueError):
         return False
-    return bool(beyond) and any(beyond) and all(short(one.case) for one in e.failed)
+    return any(beyond) and all(short(one.case) for one in e.failed)
 
 
 def _as_order(

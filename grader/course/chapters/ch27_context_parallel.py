@@ -875,7 +875,7 @@ def report(plan: Any, tokens: int, n: int) -> dict[str, str]:
 def _malformed(plan: Any, tokens: int, n: int) -> str:
     """Return what is wrong with the form of a result; what it should be if nothing is."""
     if not isinstance(plan, (list, tuple)):
-        return f"no list, but of type {type(plan).__name__}"
+        return f"of type {type(plan).__name__}, not a list"
     for rank, own in enumerate(plan):
         if not isinstance(own, (list, tuple)):
             return f"a list whose entry {rank} is of type {type(own).__name__}"

@@ -913,8 +913,8 @@ expert_parallel = Exercise(
             when=lambda e: _no_gradient(e) and not e.written(_WRAPPED),
         ),
         Mistake(
-            "No gradient comes back at all: the result is cut off from its history by .detach(),"
-            " .data or torch.no_grad().",
+            "No gradient comes back at all, of x or of the experts. What passes through .detach(),"
+            " .data or torch.no_grad() loses its history: look where your code uses them.",
             when=lambda e: _no_gradient(e) and e.written(_WRAPPED) and e.written(_CUTS),
         ),
         Mistake(

@@ -305,8 +305,8 @@ quantized_all_reduce = Exercise(
             gives=either(own_kept),
         ),
         Mistake(
-            "The scale comes from the largest number of a chunk, and not from the largest"
-            " magnitude: −5 does not fit if 3 becomes 127. Take max│x│.",
+            "Your code looks for a largest number, and nowhere at magnitudes: −5 does not fit if 3"
+            " becomes 127. Take the scale from max│x│.",
             when=_no_magnitudes,
         ),
         Mistake(

@@ -16,7 +16,6 @@ import torch
 import torch.distributed as dist
 from torch.nn import functional as F
 
-from grader.core.values import tensors_in
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
@@ -70,7 +69,7 @@ def _words(layout: Layout) -> str:
 
 
 def mesh_in_rank(answer: Callable[..., Any], dp: int, tp: int, pp: int) -> Any:
-    """Make the mesh, and report each group by its ranks; what is no group by its type and value."""
+    """Make the mesh, and report each group by its ranks, and anything else by type and value."""
     mesh = answer(dp, tp, pp)
     if not isinstance(mesh, dict):
         return mesh
@@ -103,7 +102,7 @@ def right_mesh(c: Case) -> list[dict[str, str]]:
 
 
 def _strided(order: str) -> Callable[[Case], list[dict[str, str]]]:
-    """Make what comes of numbering ranks in another order, the outermost dimension first."""
+    """Return what gives the groups of another order of numbering, outermost dimension first."""
 
     def gives(c: Case) -> list[dict[str, str]]:
         sizes = {"d": c.dp, "t": c.tp, "p": c.pp}
@@ -145,7 +144,7 @@ def _blocks(c: Case) -> list[dict[str, str]]:
 
 
 def _swapped(one: str, other: str) -> Callable[[Case], list[dict[str, str]]]:
-    """Make the right groups with two names exchanged."""
+    """Return what gives the right groups with two names exchanged."""
     names = {one: other, other: one}
     return lambda c: [
         {name: groups[names.get(name, name)] for name in NAMES} for groups in right_mesh(c)
@@ -267,7 +266,7 @@ build_mesh = Exercise(
 
 # The model. -------------------------------------------------------------------------
 
-#: Tokens that there are.
+#: The number of different tokens.
 _VOCABULARY = 11
 
 #: The weights of a block, in the order in which they are used.
@@ -328,7 +327,7 @@ def trainings(draw: Draw) -> Iterator[Case]:
         if dp * tp * pp != draw.n:
             continue
         rows = dp * one.micro_batches * one.rows
-        words = draw.tensor(Kind(torch.int64, (2,))) + 99
+        words = draw.tensor(Kind(torch.int64, (2,))) + 99  # drawn from −99 to 99
         tokens = [
             (draw.tensor(Kind(torch.int64, (rows, one.length + 1))) + 99) % _VOCABULARY
             for _ in range(BATCHES if draw.n <= FEW else ON_MANY)
@@ -358,9 +357,12 @@ def trainings(draw: Draw) -> Iterator[Case]:
 
 
 class LeastHeld(HeldStorages):  # type: ignore[no-untyped-call]
-    """Knows the fewest bytes that were held as the rank began to wait, once it has computed.
+    """Held storages that note the fewest bytes held as the rank began to wait.
 
-    Before its first matrix product a rank may not have made its weights yet.
+    They count from the first matrix product on; before it, a rank may not have made its weights.
+
+    Attributes:
+        least: those bytes, and what they were; None if the rank has not waited.
     """
 
     def __init__(self, own: Callable[[], list[torch.Tensor]]) -> None:
@@ -369,7 +371,7 @@ class LeastHeld(HeldStorages):  # type: ignore[no-untyped-call]
         self._computes = False
 
     def received(self, tensors: Any) -> None:
-        """Leave receives alone; the recorder tells of them."""
+        """Do nothing: what arrives is noted when an operation uses it."""
 
     def waits(self) -> None:
         """Compare what is held, as the rank begins to wait, with the least so far."""
@@ -377,8 +379,7 @@ class LeastHeld(HeldStorages):  # type: ignore[no-untyped-call]
             self.least = self.nbytes, str(self)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        self._note(tensors_in([args, kwargs or {}, result]))
+        result = super().__torch_dispatch__(func, types, args, kwargs)
         self._computes = self._computes or func.overloadpacket.__name__ in ("mm", "bmm", "addmm")
         return result
 
@@ -399,7 +400,7 @@ def train_in_rank(
     with without_compiler(), without_symbolic_shapes(), storages:
         losses = answer(dict(model_config), given, dp, tp, pp)
     if storages.least is not None:
-        group.mark(holding(storages.least[0], "at the least", storages.least[1]))
+        group.mark(holding(storages.least[0], "when it holds least", storages.least[1]))
     return losses
 
 
@@ -413,7 +414,7 @@ class _Training:
     Attributes:
         of_dp: what rank d makes of the gradients of all d.
         alone: whether a rank of tp has only its own part of the gradient at the entry of a shard.
-        times: what the gradient is multiplied by behind each shard, by tp.
+        times: what leave multiplies the gradient by in backward, by tp.
         scale: what all gradients are multiplied by, given the configuration.
         stays: the names of the weights that never change.
         gathers: whether gradients of earlier batches are added.
@@ -585,11 +586,14 @@ def most_held(c: Case) -> int:
     return int(4 * (7 * _shard(c) // 2 + ends + 12 * _message(c)))
 
 
+#: Elements a batch that may travel along pp beside activations, such as the loss.
+_ASIDE = 8
+
 LIMITS = (
     _along_limit(1, "≥", _least_along_tp),
     _along_limit(2, "≥", lambda c: _passes(c) * _message(c) * _ways_along_pp(c) // c.tp),
     _along_limit(
-        2, "≤", lambda c: _passes(c) * _message(c) * _ways_along_pp(c) + 8 * len(c.batches)
+        2, "≤", lambda c: _passes(c) * _message(c) * _ways_along_pp(c) + _ASIDE * len(c.batches)
     ),
     _along_limit(0, "≥", lambda c: len(c.batches) * 2 * _shard(c) * (c.dp - 1) // c.dp),
     point(
@@ -653,7 +657,7 @@ def _missed(axis: int, diagnosis: Diagnosis) -> Callable[[Evidence], bool]:
 
 
 def _not_last(value: float | None) -> Callable[[Case], list[list[float | None]]]:
-    """Make what ranks return if those of all stages but the last do not know the loss."""
+    """Return what gives the losses if only the last stage knows them; others return ``value``."""
     return lambda c: trained(
         c, _Training(returned=lambda all_d, d, last: sum(all_d) / len(all_d) if last else value)
     )
@@ -664,7 +668,7 @@ def _gives(**changed: Any) -> Callable[[Case], list[list[float | None]]]:
 
 
 def _fitting_heads(c: Case) -> list[list[float | None]] | None:
-    """Return what comes of as many heads on every rank as the model has, where that is possible."""
+    """Return the losses if every rank has as many heads as the model; None if they do not fit."""
     if c.model_config["width"] % (c.model_config["heads"] * c.tp):
         return None
     return trained(c, _Training(heads=lambda tp: tp))
@@ -806,8 +810,9 @@ train = Exercise(
             gives=_gives(alone=True),
         ),
         Mistake(
-            "The gradients behind a shard are added up over tp, and become tp times too large. All"
-            " ranks have the same loss, so backward of leave passes the gradient on as it is.",
+            "Gradients that come back through leave are added up over tp, and so are tp times too"
+            " large. All ranks have the same loss: backward of leave passes the gradient on as it"
+            " is.",
             gives=_gives(times=lambda tp: tp),
         ),
         Mistake(
@@ -861,14 +866,14 @@ train = Exercise(
             gives=_gives(scale=lambda config: 0.0),
         ),
         Mistake(
-            "A rank has another number in a group than in the world, and src and dst are numbers in"
-            " the world: group_src and group_dst take the one in the group.",
+            "A rank's number in a group is not its number in the world. src and dst take the one in"
+            " the world; group_src and group_dst take the one in the group.",
             when=lambda e: e.says("is not in this group of ranks"),
         ),
         Mistake(
             "Wherever tp is more than 1 even the first loss is wrong, before anything was learned,"
             " and elsewhere all is right. So look at the forward pass along tp: which columns, rows"
-            " and heads has rank t, and what is added up behind the rows?",
+            " and heads has rank t, and what is added up after the product with the rows?",
             when=_only_along(1, first_right=False),
         ),
         Mistake(
@@ -901,15 +906,15 @@ train = Exercise(
             when=_only_along(0, first_right=False),
         ),
         Mistake(
-            "Fewer activations travel along tp than two all-reduces for each layer, forward and"
-            " backward, take. Ranks that share a layer have a part of its heads and columns each;"
-            " here they seem to compute whole layers, or they are other ranks than build_mesh's.",
+            "Less travels along tp than two all-reduces a layer send, forward and backward. Ranks"
+            " that share a layer have a part of its heads and columns each; here they seem to"
+            " compute whole layers, or they are other ranks than build_mesh's.",
             when=_missed(1, Diagnosis.TOO_FEW_BYTES),
         ),
         Mistake(
-            "Fewer activations travel along pp than micro-batches go from stage to stage. A stage"
-            " has layers // pp layers and gets its input from the stage before; here some ranks"
-            " seem to compute the layers of others, or they are other ranks than build_mesh's.",
+            "Less travels along pp than the activations of the micro-batches. A stage has layers //"
+            " pp layers and gets its input from the stage before; here some ranks seem to compute"
+            " the layers of others, or they are other ranks than build_mesh's.",
             when=_missed(2, Diagnosis.TOO_FEW_BYTES),
         ),
         Mistake(
@@ -918,8 +923,8 @@ train = Exercise(
             when=_missed(2, Diagnosis.TOO_MANY_BYTES),
         ),
         Mistake(
-            "Along dp fewer gradients travel than a rank has weights. Each rank of dp sees its own"
-            " rows only, and the gradients of all its weights have to be averaged.",
+            "Less travels along dp than the gradients of a rank's weights. Each rank of dp sees"
+            " only its own rows, and the gradients of all its weights have to be averaged.",
             when=_missed(0, Diagnosis.TOO_FEW_BYTES),
         ),
         Mistake(
@@ -936,7 +941,8 @@ train = Exercise(
         Diagnosis.WRONG_VALUE: "Which layouts are wrong, and is the first loss right there? The"
         " first one shows the forward pass, the second the gradients.",
         Diagnosis.DEADLOCK: "Which group is waited in, and do all its ranks make that call, and in"
-        " the same order? A stage that knows no loss has to take part in passing it on as well.",
+        " the same order? A stage that does not know the loss still has to take part in passing it"
+        " on.",
         Diagnosis.SIZE_MISMATCH: "Who is the other end? In a group a rank has another number than"
         " in the world: group_src and group_dst take the one in the group.",
         Diagnosis.FORBIDDEN_CALL: "Allowed are point-to-point calls, new_group, all_reduce,"

@@ -1,6 +1,6 @@
 # exercise: expert_parallel
 # diagnosis: wrong_gradient
-# hint: cut off from its history
+# hint: loses its history
 import torch, torch.distributed as dist
 from torch import nn
 class Move(torch.autograd.Function):
