@@ -149,7 +149,7 @@ class Class:
         if not fitting or (kind == "hanging" and self._random.random() < 0.3):
             return self._broken(chapter, LOOPS)
         answer: Answer = self._random.choice(fitting)
-        return answer.exercise, answer.path.read_text()
+        return answer.exercise, answer.source
 
     def _broken(self, chapter: str, bodies: Sequence[str]) -> tuple[str, str]:
         names = sorted({one.exercise for one in self._right if one.path.parent.name == chapter})

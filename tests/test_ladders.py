@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +11,7 @@ from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
+from tools import course
 
 EXERCISES = discover()
 
@@ -30,8 +30,6 @@ from torch import Tensor, nn
 #: Chapters whose answers stand on code that the chapter gives, and on pieces of earlier chapters.
 ON_THE_CHAPTER = {"30_capstone"}
 
-SOLUTIONS = Path(__file__).parent.parent / "solutions"
-
 
 def code(exercise: Exercise) -> str:
     """The code of the last hint, under the exercise's header where the hint leaves it out."""
@@ -46,7 +44,7 @@ def code(exercise: Exercise) -> str:
 def whole(chapter: str) -> str:
     """A file with the answer of each exercise of a chapter, as the last hints have it."""
     ours = (one for one in EXERCISES.values() if one.chapter == chapter)
-    given = chapter in ON_THE_CHAPTER and (SOLUTIONS / f"{chapter}.py").read_text(encoding="utf-8")
+    given = chapter in ON_THE_CHAPTER and course.solved(chapter)
     return IMPORTS + (given or "") + "\n".join(map(code, ours))  # a later definition wins
 
 

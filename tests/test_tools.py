@@ -284,6 +284,16 @@ def test_there_are_enough_answers():
         assert len({answer.diagnosis for answer in rejected}) >= 3, name
 
 
+def test_an_answer_may_be_what_differs_from_the_solved_chapter(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text("# exercise: train\n# on: 30_capstone\ndef train(*arguments):\n    return []\n")
+    answer = course.Answer.read(path, accepted=True)
+    assert answer.source.startswith(course.solved("30_capstone"))
+    assert answer.source.endswith(path.read_text())
+    verdict = course.judge_answer(answer, catalogue(), seed=1)
+    assert verdict.diagnosis == Diagnosis.WRONG_SHAPE, verdict.message
+
+
 def test_what_must_not_be_said_is_looked_for_in_message_and_hint(tmp_path):
     path = tmp_path / "answer.py"
     path.write_text("# exercise: twice\n# diagnosis: exception\n# hint: -\n# not: tree | ring\n")

@@ -30,7 +30,7 @@ from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
 
-_HEADER = re.compile(r"^# (exercise|diagnosis|hint|says|not|earns): (.+)$")
+_HEADER = re.compile(r"^# (exercise|on|diagnosis|hint|says|not|earns): (.+)$")
 
 
 class AnswerError(Exception):
@@ -52,6 +52,8 @@ class Answer:
             name another mistake; separated by `` | `` in the header.
         earns: the largest share of the points that it may earn, if that is said; then it
             is judged to the end.
+        on: the chapter whose solved source comes before it, where it is only what differs from
+            that: a later definition counts.
     """
 
     path: Path
@@ -61,6 +63,7 @@ class Answer:
     says: str
     earns: float | None = None
     banned: tuple[str, ...] = ()
+    on: str = ""
 
     @classmethod
     def read(cls, path: Path, accepted: bool) -> Answer:
@@ -78,8 +81,8 @@ class Answer:
                 found[match[1]] = match[2].strip()
         if "exercise" not in found:
             raise AnswerError(f"{path}:1: begin with `# exercise: NAME`")
-        if accepted and len(found) > 1:
-            raise AnswerError(f"{path}:2: a right answer has no {list(found)[1]}")
+        if accepted and (unfit := found.keys() - {"exercise", "on"}):
+            raise AnswerError(f"{path}:2: a right answer has no {min(unfit)}")
         if not accepted and found.get("diagnosis") not in set(Diagnosis):
             raise AnswerError(f"{path}:2: `# diagnosis:` must be one of {', '.join(Diagnosis)}")
         try:
@@ -96,7 +99,14 @@ class Answer:
             found.get("says", ""),
             earns,
             tuple(words.strip() for words in found.get("not", "").split("|") if words.strip()),
+            found.get("on", ""),
         )
+
+    @property
+    def source(self) -> str:
+        """What is judged: its file, after the chapter that it stands on."""
+        own = self.path.read_text(encoding="utf-8")
+        return f"{solved(self.on)}\n\n{own}" if self.on else own
 
     def complaint(self, verdict: ExerciseVerdict, specific: Collection[str] = ()) -> str:
         """What is wrong with a verdict on this answer; empty if nothing is.
@@ -130,6 +140,11 @@ class Answer:
         return ""
 
 
+def solved(chapter: str) -> str:
+    """The source of a chapter's solved edition."""
+    return (ROOT / "solutions" / f"{chapter}.py").read_text(encoding="utf-8")
+
+
 def answers(folder: Path, accepted: bool) -> list[Answer]:
     """The answers below a folder."""
     return [Answer.read(path, accepted) for path in sorted(folder.glob("*/*.py"))]
@@ -140,7 +155,7 @@ def judge_answer(answer: Answer, catalogue: Catalogue[Exercise], seed: int) -> E
     # a wrong answer is judged as far as its hint depends on it; each further failure
     # would cost a new world
     settings = Settings(seed, until_hint=answer.diagnosis is not None and answer.earns is None)
-    submission = Submission.from_file(answer.path, catalogue)
+    submission = Submission.from_bytes(answer.source.encode(), str(answer.path), catalogue)
     return Judge(default_launcher(), settings).judge(catalogue[answer.exercise], submission)
 
 
