@@ -400,6 +400,14 @@ def test_a_storage_counts_once_wherever_it_is_held():
     assert (held_storages.nbytes, str(held_storages)) == (0, "")
 
 
+def test_the_largest_of_what_is_held_are_named_and_the_rest_counted():
+    storages = HeldStorages(list)
+    with storages:
+        kept = [torch.ones(size) for size in (1, 2, 3, 3, 4, 5, 6, 1)]
+    assert str(storages).endswith("1 of 4 float32, 2 of 3 float32, 3 smaller")
+    assert storages.nbytes == 4 * sum(len(one) for one in kept)
+
+
 def test_the_peak_is_what_was_held_at_most_and_when_it_grew_again():
     storages, kept = PeakStorages(list), torch.ones(4)
     with storages:

@@ -204,6 +204,10 @@ def noticing_unseen() -> Iterator[None]:
 LETTING_GO = 0.5
 
 
+#: Kinds of tensors that are named of what a rank holds: the largest ones explain a sum.
+_KINDS = 4
+
+
 class HeldStorages(_Watch):
     """A dispatch mode that knows which memory the tensors of its context hold.
 
@@ -273,7 +277,9 @@ class HeldStorages(_Watch):
         """Return what is held, the largest first: ``2 of 24×32 float32, 1 of 32 float32``."""
         counted = Counter(entry for entry in self._alive())
         ordered = sorted(counted.items(), key=lambda item: -item[0][0])
-        return ", ".join(f"{number} of {text}" for (_, text), number in ordered)
+        told = [f"{number} of {text}" for (_, text), number in ordered[:_KINDS]]
+        smaller = sum(number for _, number in ordered[_KINDS:])
+        return ", ".join([*told, f"{smaller} smaller"] if smaller else told)
 
     def _alive(self) -> list[tuple[int, str]]:
         """Return the bytes of each storage that count, if there are any, and its first shape."""

@@ -806,7 +806,7 @@ train = Exercise(
         Mistake(
             "What comes back at the entry of a shard is the part of this rank's own columns and"
             " heads. Add these parts up over tp in the backward pass of enter: otherwise the layers"
-            " below, down to the embedding, learn from a part of the gradient.",
+            " below, down to the embedding, learn from only part of the gradient.",
             gives=_gives(alone=True),
         ),
         Mistake(
