@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import types
 
 import pytest
 
@@ -159,6 +161,24 @@ def test_a_live_function_travels_by_value_with_what_it_uses():
         return helper(x)
 
     assert load(live_program(f, 2)).entry("anything")() == 42
+
+
+def test_a_live_function_brings_only_submodules_that_it_may_mean(monkeypatch):
+    package, submodule = types.ModuleType("package"), types.ModuleType("package.tensor")
+    package.__package__, package.tensor = "package", submodule
+    other = types.SimpleNamespace(tensor=float)
+    for module in (package, submodule):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def means(text):
+        function = eval(f"lambda local: {text}", {"p": package, "o": other})
+        return b"package.tensor" in live_program(function).live
+
+    assert means("p.tensor")
+    assert means("(p or o).tensor")
+    assert means("p, local.tensor")
+    assert not means("p, o.tensor(1)")
+    assert means("o.tensor(1), p.tensor")
 
 
 def test_a_live_function_that_cannot_travel():

@@ -345,11 +345,12 @@ def settled(there: Callable[[], bool]) -> bool:
     Returns:
         whether it is.
     """
-    until = time.monotonic() + LETTING_GO
+    until, pause = time.monotonic() + LETTING_GO, 1e-4
     while not there():
         if time.monotonic() >= until:
             return False
-        time.sleep(1e-4)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)  # it is there at once, or is not worth a processor
     return True
 
 

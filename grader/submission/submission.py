@@ -6,6 +6,7 @@ it can run in the process in which submitted files are parsed.
 
 from __future__ import annotations
 
+import dis
 import functools
 import importlib
 import io
@@ -197,6 +198,34 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         if special and value.__name__ in sys.modules:
             return importlib.import_module, (value.__name__,)
         return super().reducer_override(value)
+
+    def _dynamic_function_reduce(self, function: types.FunctionType) -> Any:
+        """Return a function's parts, without submodules that it does not mean.
+
+        cloudpickle lets a process import every submodule whose name is an attribute in the code.
+        For ``torch.tensor`` in a function that also uses ``torch.distributed``, this would be
+        ``torch.distributed.tensor``, and take a third of a second in every rank.
+        """
+        parts = super()._dynamic_function_reduce(function)
+        slots = parts[2][1]
+        found = slots["_cloudpickle_submodules"]
+        slots["_cloudpickle_submodules"] = [m for m in found if _may_mean(function, m)]
+        return parts
+
+
+def _may_mean(function: types.FunctionType, submodule: types.ModuleType) -> bool:
+    """Return whether code may read a submodule as an attribute, as in ``torch.distributed``.
+
+    It cannot if each attribute of this name is read of a global variable, and is something else.
+    """
+    name = submodule.__name__.rpartition(".")[2]
+    for owner, read in itertools.pairwise(dis.get_instructions(function.__code__)):
+        if read.argval == name and read.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            known = owner.opname == "LOAD_GLOBAL" and not read.is_jump_target
+            value = function.__globals__.get(owner.argval) if known else None
+            if getattr(value, name, submodule) is submodule:
+                return True
+    return False
 
 
 def live_program(function: Callable[..., Any] | str, *arguments: Any) -> Program:
