@@ -84,34 +84,54 @@ def test_an_instrument_imports_nothing():
     assert (done.stdout, done.stderr) == ("refusing:\ndifferentiated:\nheld:\n", "")
 
 
-def test_optimizers_step_without_importing_the_compiler():
-    code = (
+def _deferred(code):
+    """Run code in a process of its own, where torch's compiler is deferred."""
+    begin = (
         "import sys, torch, grader.rank.instrumentation as p\n"
-        "weight = torch.nn.Parameter(torch.ones(1)); weight.grad = torch.ones(1)\n"
-        "with p.without_compiler(): torch.optim.SGD([weight], lr=0.5).step()\n"
-        "print(weight.item(), 'torch._dynamo' in sys.modules, '_dynamo' in vars(torch))"
+        "NAMES = 'torch._dynamo', 'torch.fx.experimental.symbolic_shapes'\n"
+        "def there(): return [type(sys.modules.get(n)).__name__ for n in NAMES]\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("0.5 False False\n", "")
+    done = subprocess.run([sys.executable, "-c", begin + code], capture_output=True, text=True)
+    assert done.stderr == ""
+    return done.stdout.splitlines()
 
 
-def test_a_gradient_is_passed_on_without_importing_symbolic_shapes():
-    code = (
-        "import sys, torch, grader.rank.instrumentation as p\n"
-        "name = 'torch.fx.experimental.symbolic_shapes'\n"
-        "x = torch.ones(2, requires_grad=True)\n"
-        "with p.without_symbolic_shapes():\n"
-        "    (3 * x).backward(torch.ones(2))\n"
-        "    try: (3 * x).backward(torch.ones(3))\n"
-        "    except RuntimeError as error: print('[3]' in str(error), name in sys.modules)\n"
-        "print(x.grad.tolist(), name in sys.modules)\n"
-        "with p.without_symbolic_shapes():\n"
-        "    from torch.fx.experimental.symbolic_shapes import ShapeEnv\n"
-        "print(ShapeEnv.__name__, name in sys.modules)"
+def test_training_imports_no_compiler():
+    assert _deferred(
+        "weight = torch.nn.Parameter(torch.ones(2))\n"
+        "with p.without_compiler():\n"
+        "    optimizer = torch.optim.AdamW([weight], lr=0.5)\n"
+        "    (3 * weight).backward(torch.ones(2))\n"
+        "    print(weight.grad.tolist())\n"
+        "    try: (3 * weight).backward(torch.ones(3))\n"
+        "    except RuntimeError as error: print('[3]' in str(error))\n"
+        "    optimizer.step(); optimizer.zero_grad()\n"
+        "    @torch._dynamo.disable(recursive=False)\n"
+        "    def plain(): return 1\n"
+        "    print(plain(), *there())\n"
+        "print(*there(), '_dynamo' in vars(torch), 'torch.utils._sympy.functions' in sys.modules)"
+    ) == ["[3.0, 3.0]", "True", "1 _Deferred _Deferred", "NoneType NoneType False False"]
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        "from torch._dynamo import config; torch._dynamo.trace_rules",
+        "import torch._dynamo.utils",
+        "import torch._dynamo.profiler",  # which the package does not import itself
+    ],
+)
+def test_what_asks_for_more_of_the_compiler_gets_all_of_it(asks):
+    lines = _deferred(
+        "p.defer_compiler(); p.defer_compiler()\n"
+        f"{asks}\n"
+        "import torch._dynamo.utils as utils, torch._dynamo.config as config\n"
+        "print(there()[0], torch._dynamo is sys.modules['torch._dynamo'])\n"
+        "print(torch._dynamo.utils is utils is sys.modules['torch._dynamo.utils'])\n"
+        "print(utils.__spec__.origin == utils.__file__, utils.config is torch._dynamo.config)\n"
+        "print(torch._dynamo.disable.__module__)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    told = "True True\n[3.0, 3.0] False\nShapeEnv True\n"
-    assert (done.stdout, done.stderr) == (told, "")
+    assert lines == ["module True", "True", "True True", "torch._dynamo.decorators"]
 
 
 def _uses_scatter_add(x):

@@ -171,7 +171,7 @@ def test_a_live_function_brings_only_submodules_that_it_may_mean(monkeypatch):
         monkeypatch.setitem(sys.modules, module.__name__, module)
 
     def means(text):
-        function = eval(f"lambda local: {text}", {"p": package, "o": other})
+        function = eval(f"lambda local: ({text})", {"p": package, "o": other})
         return b"package.tensor" in live_program(function).live
 
     assert means("p.tensor")

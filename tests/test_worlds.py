@@ -39,6 +39,15 @@ def test_results_and_output_come_in_rank_order():
     assert outcome.output == tuple(f"I am {rank}\nerror stream\n" for rank in range(4))
 
 
+def test_a_rank_that_trains_imports_no_compiler():
+    def answer():
+        optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.ones(1))])
+        optimizer.zero_grad()
+        return "torch._dynamo" in sys.modules, "torch._dynamo.utils" in sys.modules
+
+    assert [result.value for result in play(answer, 2).results] == [(True, False)] * 2
+
+
 def test_what_is_printed_below_python_is_captured_too():
     def answer():
         os.write(1, b"raw\n")

@@ -6,7 +6,6 @@ import builtins
 import dis
 import inspect
 import io
-import itertools
 import marshal
 import pickle
 import sys
@@ -216,7 +215,7 @@ def loader(
     make = _live_loader(program.live) if program.live else _unit_loader(units)
 
     def load_afresh() -> LoadedProgram:
-        known = len(sys.modules)
+        known = frozenset(sys.modules)
         try:
             return make()
         finally:
@@ -225,11 +224,9 @@ def loader(
     return load_afresh
 
 
-def forget_modules(known: int, own: Callable[[str], bool]) -> None:
-    """Let modules whose file is ``own`` be imported anew, but for the first ``known`` modules."""
-    # modules stand in the order of their imports
-    later = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - known))
-    for name in list(later):
+def forget_modules(known: Collection[str], own: Callable[[str], bool]) -> None:
+    """Let modules whose file is ``own`` be imported anew, but for those whose name is known."""
+    for name in [name for name in sys.modules if name not in known]:
         if own(getattr(sys.modules[name], "__file__", None) or ""):
             del sys.modules[name]
 

@@ -16,6 +16,8 @@ import time
 import timeit
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -36,6 +38,7 @@ __all__ = [
     "PeakStorages",
     "OnDevice",
     "ReceivedStorages",
+    "defer_compiler",
     "differentiated",
     "holding",
     "noticing_unseen",
@@ -47,7 +50,6 @@ __all__ = [
     "steps",
     "without_compiler",
     "without_device",
-    "without_symbolic_shapes",
 ]
 
 
@@ -414,66 +416,107 @@ def holding(nbytes: int, when: str, what: str) -> str:
     return f"holds {nbytes} bytes {when}: {what}" if what else f"holds {nbytes} bytes {when}"
 
 
-@contextlib.contextmanager
-def without_compiler() -> Iterator[None]:
-    """Let torch's optimizers run in this context without importing torch's compiler.
+class _Deferred(ModuleType):
+    """A module of torch that answers a few questions; for any other it is imported."""
 
-    They ask it to leave them alone whenever they are made or make a step, and importing it takes
-    seconds in every rank.  Where it has been imported already, nothing changes.
-    """
-    name = "torch._dynamo"
-    if name in sys.modules:
-        yield
-        return
-    stand_in: Any = ModuleType(name)
-    stand_in.graph_break = lambda: None
-    stand_in.disable = lambda function, *_, **__: function
-    sys.modules[name] = torch._dynamo = stand_in
-    try:
-        yield
-    finally:
-        del sys.modules[name], torch._dynamo
-
-
-class _ShapeRules(ModuleType):
-    """What torch asks of its symbolic shapes when a gradient is given; the rest is imported.
-
-    Attributes:
-        users: the number of contexts that want it; simulated ranks share a process.
-    """
-
-    expect_true = staticmethod(bool)
-    sym_eq = staticmethod(operator.eq)
-    users = 0
+    def __init__(self, name: str, answers: Mapping[str, Callable[..., Any]]) -> None:
+        super().__init__(name)
+        self.__path__ = []  # it may be a package: the import system then asks _Submodules
+        self.__dict__.update(answers)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # the import system asks whether this is a package
+        if name.startswith("__"):  # the import system and others look whether it has these
             raise AttributeError(name)
+        return getattr(self.imported(), name)
+
+    def imported(self) -> ModuleType:
+        """Return the module itself, from now on in the place of this one."""
+        for value in list(vars(self).values()):
+            if isinstance(value, _Deferred):
+                value.taken_back()
+        self.taken_back()
+        return importlib.import_module(self.__name__)
+
+    def taken_back(self) -> None:
+        """Leave the module as it was, not imported yet."""
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
+        package, _, name = self.__name__.rpartition(".")
+        if vars(sys.modules.get(package, self)).get(name) is self:
+            delattr(sys.modules[package], name)
+
+
+class _Submodules(MetaPathFinder, Loader):
+    """Finds submodules of a deferred package, which is imported before them."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package = sys.modules.get(name.rpartition(".")[0])
+        if not isinstance(package, _Deferred):
+            return None
+        path = package.imported().__path__
+        # most are imported by their package, and must not be a second time
+        return ModuleSpec(name, self) if name in sys.modules else PathFinder.find_spec(name, path)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = sys.modules[spec.name]
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+def _left_alone(function: Any = None, *_: Any, **__: Any) -> Any:
+    """Stand for ``torch._dynamo.disable``, with and without arguments."""
+    return function if callable(function) else _left_alone
+
+
+#: What torch asks in eager training, of modules that take long to import.  Its optimizers ask the
+#: compiler to leave them alone, whenever they are made or make a step: 0.9 s of a processor.
+#: ``y.backward(gradient)`` compares two shapes by a function that knows symbols, and so imports
+#: SymPy: 0.25 s.  Shapes here are numbers.  A process group that is made clears the compiler's
+#: caches.
+_ANSWERS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "torch._dynamo": {"disable": _left_alone, "graph_break": lambda: None},
+    "torch._dynamo.trace_rules": {"clear_lru_cache": lambda: None},
+    "torch.fx.experimental.symbolic_shapes": {"expect_true": bool, "sym_eq": operator.eq},
+}
+
+
+def defer_compiler() -> list[_Deferred]:
+    """Let torch train in this process without importing its compiler, where it is not yet.
+
+    Every rank would import it.  If anything is asked of it that eager training does not ask, it
+    is imported after all.
+
+    Returns:
+        what stands for it.
+    """
+    if not any(isinstance(finder, _Submodules) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Submodules())
+    deferred = []
+    for name, answers in _ANSWERS.items():
+        if name not in sys.modules:
+            module = sys.modules[name] = _Deferred(name, answers)
+            package, _, last = name.rpartition(".")
+            if package in sys.modules:
+                setattr(sys.modules[package], last, module)
+            deferred.append(module)
+    return deferred
 
 
 @contextlib.contextmanager
-def without_symbolic_shapes() -> Iterator[None]:
-    """Let ``y.backward(gradient)`` run in this context without importing torch's symbolic shapes.
-
-    Torch compares the two shapes by a function that knows symbols, and so imports SymPy, which
-    takes a quarter of a second of every rank's processor.  Shapes here are numbers.  Where the
-    module has been imported already, or another of its functions is asked for, nothing changes.
-    """
-    name = "torch.fx.experimental.symbolic_shapes"
-    rules = sys.modules.setdefault(name, _ShapeRules(name))
-    if not isinstance(rules, _ShapeRules):
-        yield
-        return
-    rules.users += 1
+def without_compiler() -> Iterator[None]:
+    """Defer torch's compiler in this context, see :func:`defer_compiler`."""
+    deferred = defer_compiler()
     try:
         yield
     finally:
-        rules.users -= 1
-        if not rules.users and sys.modules.get(name) is rules:
-            del sys.modules[name]
+        for module in deferred:
+            module.taken_back()
 
 
 # A clock that an adapter sets. -----------------------------------------------------

@@ -49,6 +49,7 @@ from grader.core.wire import (
 )
 from grader.rank import guard, process_limits
 from grader.rank.calling import aliases, raised, replaced, run
+from grader.rank.instrumentation import defer_compiler
 from grader.rank.rank_store import RankStore
 from grader.rank.recorder import Recorder
 from grader.rank.threads import Threads
@@ -80,6 +81,7 @@ class Handles:
 def main(handles: Handles) -> NoReturn:
     """Serve calls until the judge closes the socket, and end the process."""
     _redirect(handles)
+    defer_compiler()
     sock = socket.socket(fileno=handles.control)
     try:
         _Rank(sock).serve()
@@ -171,7 +173,7 @@ class _Rank:
         except Exception as error:
             self._fail("join", error)
         self._writer.write(Joined())
-        self._modules = len(sys.modules)
+        self._modules = frozenset(sys.modules)
         # the student's code must not run while others join: it could end their connections
         while True:
             request = self._requests.get()

@@ -146,23 +146,22 @@ def optimise(
     report: dict[str, Any] = {}
     given: Any = [parameters[i] for i in order]
     cleared = True
-    with without_compiler():
+    with storages:
+        optimizer = answer(iter(given) if once else given, **options)
+    after("__init__")
+    for number, row in enumerate(gradients, 1):
+        for parameter, gradient in zip(parameters, row, strict=True):
+            # the answer may change it in place, and arguments must stay as they are
+            parameter.grad = None if gradient is None else gradient.clone()
         with storages:
-            optimizer = answer(iter(given) if once else given, **options)
-        after("__init__")
-        for number, row in enumerate(gradients, 1):
-            for parameter, gradient in zip(parameters, row, strict=True):
-                # the answer may change it in place, and arguments must stay as they are
-                parameter.grad = None if gradient is None else gradient.clone()
-            with storages:
-                optimizer.step()
-            after(f"step {number}")
-            for i, parameter in enumerate(parameters):
-                report[_key(i, number)] = parameter.detach().clone()
-            with storages:
-                optimizer.zero_grad()
-            cleared = cleared and not any(p.grad is not None and p.grad.any() for p in parameters)
-        after("zero_grad")
+            optimizer.step()
+        after(f"step {number}")
+        for i, parameter in enumerate(parameters):
+            report[_key(i, number)] = parameter.detach().clone()
+        with storages:
+            optimizer.zero_grad()
+        cleared = cleared and not any(p.grad is not None and p.grad.any() for p in parameters)
+    after("zero_grad")
     report["gradients cleared by zero_grad"] = cleared
     return report
 

@@ -327,29 +327,28 @@ def train_in_rank(
     del module, kept
     after("__init__")
     whole("after __init__")
-    with without_compiler():
-        optimizer = torch.optim.SGD(wrapped.parameters(), lr=0.01, momentum=0.9)
-        for number, inputs in enumerate(batches, 1):
-            # both usual ways to clear gradients; the first time there is nothing to clear
-            if number > 1:
-                optimizer.zero_grad(set_to_none=number % 2 == 0)
-            note(BEGIN)
-            with storages:
-                loss = loss_of(wrapped(*inputs), own)
-            after(f"the forward of step {number}")
-            with storages:
-                loss.backward()  # type: ignore[no-untyped-call]
-                wrapped.finish_gradient_synchronization()  # type: ignore[operator]
-            note(END)
-            report[f"loss of step {number}"] = loss.detach()
-            del loss
-            after(f"finish_gradient_synchronization of step {number}")
-            report[f"parameters without a gradient in step {number}"] = sum(
-                p.numel() > 0 and p.grad is None for p in wrapped.parameters()
-            )
-            optimizer.step()
-            if counted or number == len(batches):
-                whole(f"after step {number}")
+    optimizer = torch.optim.SGD(wrapped.parameters(), lr=0.01, momentum=0.9)
+    for number, inputs in enumerate(batches, 1):
+        # both usual ways to clear gradients; the first time there is nothing to clear
+        if number > 1:
+            optimizer.zero_grad(set_to_none=number % 2 == 0)
+        note(BEGIN)
+        with storages:
+            loss = loss_of(wrapped(*inputs), own)
+        after(f"the forward of step {number}")
+        with storages:
+            loss.backward()  # type: ignore[no-untyped-call]
+            wrapped.finish_gradient_synchronization()  # type: ignore[operator]
+        note(END)
+        report[f"loss of step {number}"] = loss.detach()
+        del loss
+        after(f"finish_gradient_synchronization of step {number}")
+        report[f"parameters without a gradient in step {number}"] = sum(
+            p.numel() > 0 and p.grad is None for p in wrapped.parameters()
+        )
+        optimizer.step()
+        if counted or number == len(batches):
+            whole(f"after step {number}")
     with torch.no_grad(), storages:
         report["output under no_grad"] = wrapped(*batches[0]).to(own)
     after("a forward under no_grad")

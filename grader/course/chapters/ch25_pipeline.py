@@ -18,7 +18,7 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import held, holding, point, virtual_seconds
-from grader.rank.instrumentation import HeldStorages, without_symbolic_shapes
+from grader.rank.instrumentation import HeldStorages
 
 #: The passes of a stage, in order: ``("forward", 3)`` is the forward pass of micro-batch 3.
 Order = list[tuple[str, int]]
@@ -640,7 +640,7 @@ def train_once(
     stage = _Stage(weights, seconds, note, look)
     given = [(what, i) for what, i in order]
     call = (stage, given, inputs, targets, nn.functional.mse_loss, tuple(shape))
-    with without_symbolic_shapes(), storages or contextlib.nullcontext():
+    with storages or contextlib.nullcontext():
         loss = answer(*call)
     report: dict[str, Any] = {"the loss": loss}
     for name, parameter in stage.named_parameters():

@@ -17,7 +17,6 @@ from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import LUCK, Limit, combined, point, sent
-from grader.rank.instrumentation import without_compiler
 from grader.trace.trace import Measured, Trace
 
 # A sum of which int8 is sent. -------------------------------------------------------
@@ -671,25 +670,24 @@ def train_in_rank(
         for name, p in named.items():
             report[f"{name} {when}"] = p.detach().clone()
 
-    with without_compiler():
-        trained = answer(module, inner_steps, outer_lr, momentum)
-        tell("at the start")
-        for number, row in enumerate(updates, 1):
-            with torch.no_grad():
-                for p, update in zip(named.values(), row, strict=True):
-                    if update is not None:
-                        p.add_(update)
-            outer = number % inner_steps == 0
-            before = [p.detach().clone() for p in named.values()]
-            if not outer:
-                note(QUIET)
-            returned.append(trained.after_inner_step())
-            if not outer:
-                note(BACK)
-                if not all(map(torch.equal, before, (p.detach() for p in named.values()))):
-                    changed.append(number)
-            else:
-                tell(f"after outer step {number // inner_steps}")
+    trained = answer(module, inner_steps, outer_lr, momentum)
+    tell("at the start")
+    for number, row in enumerate(updates, 1):
+        with torch.no_grad():
+            for p, update in zip(named.values(), row, strict=True):
+                if update is not None:
+                    p.add_(update)
+        outer = number % inner_steps == 0
+        before = [p.detach().clone() for p in named.values()]
+        if not outer:
+            note(QUIET)
+        returned.append(trained.after_inner_step())
+        if not outer:
+            note(BACK)
+            if not all(map(torch.equal, before, (p.detach() for p in named.values()))):
+                changed.append(number)
+        else:
+            tell(f"after outer step {number // inner_steps}")
     return report
 
 

@@ -22,8 +22,6 @@ from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import Limit, across, held, holding, point, sent_elements
 from grader.rank.instrumentation import (
     HeldStorages,
-    without_compiler,
-    without_symbolic_shapes,
 )
 
 # The mesh. --------------------------------------------------------------------------
@@ -397,7 +395,7 @@ def train_in_rank(
     storages = LeastHeld(lambda: [t for pair in given for t in pair])
     group: Any = dist.group.WORLD
     group.watch_receives(storages)
-    with without_compiler(), without_symbolic_shapes(), storages:
+    with storages:
         losses = answer(dict(model_config), given, dp, tp, pp)
     if storages.least is not None:
         group.mark(holding(storages.least[0], "when it holds least", storages.least[1]))
