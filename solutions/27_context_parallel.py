@@ -391,7 +391,9 @@ predict("")
 #
 # The same attention as before, with `dist.all_to_all_single` (or `dist.all_to_all`). The number of heads is divisible by
 # $n$. A rank sends at most $4\,\frac{n-1}{n}$ times the elements of `q`. For attention itself you may use
-# `F.scaled_dot_product_attention`.
+# `F.scaled_dot_product_attention`. Give it a batch of one sequence, `x[None]`: torch's fused kernels take four dimensions
+# only ([source](https://github.com/pytorch/pytorch/blob/v2.13.0/aten/src/ATen/native/transformers/sdp_utils_cpp.h)), and
+# without one of them all scores are in memory at once.
 
 
 # %%
@@ -408,7 +410,8 @@ def ulysses_attention(
         dist.all_to_all_single(came, x)
         came = came.view(n, heads // n, tokens, dim).transpose(0, 1)  # ranks beside their tokens
         whole.append(came.reshape(heads // n, n * tokens, dim))
-    out = F.scaled_dot_product_attention(*whole, is_causal=causal)
+    # a batch of one: torch's fast kernels take four dimensions only
+    out = F.scaled_dot_product_attention(*(x[None] for x in whole), is_causal=causal)[0]
     out = out.view(heads // n, n, tokens, dim).transpose(0, 1).contiguous()
     back = torch.empty_like(out)
     dist.all_to_all_single(back, out)
