@@ -27,7 +27,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import check, hint, predict, simulate
+from grader import check, hint, predict, simulate, timeline
 from grader.api.calculator import calculator
 
 # %% [markdown]
@@ -814,41 +814,33 @@ if pp_known:
 # **bubble**. The later stages have nothing to do at the beginning of a step, and nothing left at its
 # end; the earlier ones wait in between, until gradients come back. No ratio shows that.
 #
-# ### In which order?
+# ### The bubble
 #
-# There are two well-known orders. In the first, [GPipe](https://arxiv.org/abs/1811.06965)'s, a stage does
-# all its forward passes and then all its backward passes. In the second, **1F1B** (one forward, one
-# backward), it turns to backward as early as it can, and then alternates ([Narayanan and others
-# 2021](https://arxiv.org/abs/2104.04473)). Each micro-batch whose backward pass is still to come keeps
-# its activations.
+# Here are 4 stages with 6 micro-batches. Each stage makes all its forward passes, which take 1 ms each, and
+# then all its backward passes, of 2 ms: that is the order of [GPipe](https://arxiv.org/abs/1811.06965). A
+# micro-batch whose backward pass is still to come keeps its activations.
 #
-# Here are both on 4 stages with 6 micro-batches. A forward pass takes 1 ms and a backward pass 2.
-#
-# **Predict:** which order has the smaller bubble? And how many micro-batches does the first stage keep
-# at most, in each?
+# **Predict:** how long does the step take, and when does each stage stand still? How many micro-batches
+# does a stage keep at most?
 
 # %%
 predict("")
 
 # %%
-def order(stage, stages, micro_batches, alternate):
-    """The forward (F) and backward (B) passes of a stage."""
-    first = min(micro_batches, stages - stage) if alternate else micro_batches
-    return "F" * first + "BF" * (micro_batches - first) + "B" * first
-
-
-def pipeline_step(micro_batches, alternate, activations):
+def pipeline_step(micro_batches, activations):
+    """Make a step of this rank's stage; return how many micro-batches it has kept at most."""
     stage, stages = dist.get_rank(), dist.get_world_size()
     came, sent, kept, most = torch.empty_like(activations), [], 0, 0
-    for turn in order(stage, stages, micro_batches, alternate):
-        way = 1 if turn == "F" else -1  # activations go up, gradients of the same shape go down
-        if 0 <= stage - way < stages:
-            dist.recv(came, stage - way)
-        time.sleep(0.001 if turn == "F" else 0.002)  # compute
-        if 0 <= stage + way < stages:
-            sent.append(dist.isend(activations, stage + way))
-        kept += way
-        most = max(most, kept)
+    # activations go up, gradients of the same shape go down
+    for way, seconds in ((1, 0.001), (-1, 0.002)):
+        for _ in range(micro_batches):
+            if 0 <= stage - way < stages:
+                dist.recv(came, stage - way)
+            time.sleep(seconds)  # compute
+            if 0 <= stage + way < stages:
+                sent.append(dist.isend(activations, stage + way))
+            kept += way
+            most = max(most, kept)
     for request in sent:
         request.wait()
     return most
@@ -856,29 +848,34 @@ def pipeline_step(micro_batches, alternate, activations):
 
 stages, m, s, b, h = 4, 6, 64, 2, 128
 activations = torch.ones(b, s, h, dtype=torch.bfloat16)
-for name, alternate in (("all forwards first", False), ("1F1B", True)):
-    done = simulate(pipeline_step, stages, m, alternate, activations, alpha=0, beta=1 / OUTSIDE)
-    first, last = (order(stage, stages, m, alternate) for stage in (0, stages - 1))
-    print(f"{name:18} stage 0: {first}, stage 3: {last}")
-    print(
-        f"{'':18} {1000 * done.seconds:.1f} ms, of which a stage works {3 * m};"
-        f" micro-batches kept by stages 0 to 3: {list(done)}"
-    )
+done = simulate(pipeline_step, stages, m, activations, alpha=0, beta=1 / OUTSIDE)
+print(f"{1000 * done.seconds:.1f} ms, of which a stage works {3 * m}; micro-batches kept: {list(done)}")
 sent = [0, 0]
 for message in done.trace.messages:
     if (message.source, message.destination) in ((0, 1), (1, 0)):
         sent[message.source] += message.nbytes
 print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2 * s * b * h}")
+timeline(done)
 
 # %% [markdown]
-# The bubble is the same: both take 27 ms for 18 ms of work. A stage works for $m$ turns of a forward
-# and a backward pass, and stands still for $PP - 1$: the last stage at both ends of the step, the first
-# one in the middle. So the bubble is $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work*
-# it is $\frac{PP - 1}{m}$, which is how the paper gives it.)
-#
-# What 1F1B saves is memory. With all forwards first, each stage keeps $m$ micro-batches; with 1F1B, the
-# first stage keeps $PP$ and the later ones fewer, however large $m$ is. So you can raise $m$, and
-# *that* makes the bubble smaller.
+# It takes 27 ms for 18 ms of work. A stage works for $m$ turns of a forward and a backward pass, and stands
+# still for $PP - 1$: the last stage at both ends of the step, the first one in the middle. So the bubble is
+# $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work* it is $\frac{PP - 1}{m}$, which is how
+# [Narayanan and others 2021](https://arxiv.org/abs/2104.04473) give it.)
+
+# %%
+for stages, m in ((4, 6), (4, 24), (8, 24)):
+    seconds = simulate(pipeline_step, stages, m, activations, alpha=0, beta=0).seconds
+    idle, formula = 1 - 0.003 * m / seconds, (stages - 1) / (m + stages - 1)
+    print(f"{stages} stages, {m:2} micro-batches: idle for {idle:.3f} of the step, formula {formula:.3f}")
+
+# %% [markdown]
+# More micro-batches make the bubble smaller, but each stage keeps the activations of all $m$. A second order
+# mends that: in **1F1B** (one forward, one backward) a stage turns to backward as early as it can, and then
+# alternates. The bubble is the same, and the first stage keeps $PP$ micro-batches and the later ones fewer,
+# however large $m$ is (section 2.2 of the [paper](https://arxiv.org/abs/2104.04473)). So you can raise $m$,
+# and *that* makes the bubble smaller. In chapter [25](25_pipeline.ipynb) you will write both orders and
+# measure what they keep.
 #
 # ## What the ratios do not know
 #

@@ -7,14 +7,14 @@
 #
 # **You will learn** what is below `torch.distributed`: gloo, MPI and NCCL, what each is for, who starts
 # its ranks, and how each can trip you up. You will run one program on several of them. At the end comes
-# the **capstone**: you train a model whose gradients are averaged by nothing but your own code.
+# a **project**: you train a model whose gradients are averaged by nothing but your own code.
 #
 # **You need** chapters [11](11_ring_all_reduce.ipynb) and [15](15_data_parallel.ipynb), with your
 # answers in them, and [18](18_profiling.ipynb) for the word *stream*. For MPI you need two more
 # packages, `mpi4py` and `mpich`; for NCCL one GPU for each rank. `python -m grader doctor` says what
 # you have. Cells that lack something say so and go on.
 #
-# **Time:** 2 hours, and 2 exercises; the last 50 minutes are for the capstone.
+# **Time:** 2 hours, and 2 exercises; the last 50 minutes are for the project.
 
 # %%
 import contextlib
@@ -689,7 +689,7 @@ else:
     print("two GPUs are needed; here are", torch.cuda.device_count())
 
 # %% [markdown]
-# ## Capstone: train a model with what you have written
+# ## Project: train a model with what you have written
 #
 # You have a ring all-reduce (chapter [11](11_ring_all_reduce.ipynb)) and a `BucketedDDP` (chapter
 # [15](15_data_parallel.ipynb)). The second one calls `dist.all_reduce`, which is gloo's. Let it call the
@@ -917,7 +917,7 @@ if trained:
     print(f"rank 0 has begun {during} sends while backward ran, and {after} after it")
     shown = timeline(watched, since="backward", until="done")
 else:
-    shown = "first write the capstone"
+    shown = "first write RingThread"
 shown
 
 # %% [markdown]
@@ -1037,7 +1037,7 @@ if trained:
 # wait. Synchronize before you read the clock.
 # </details>
 #
-# <details><summary>Why must the helper of the capstone be one thread, and not one for each bucket?</summary>
+# <details><summary>Why must the helper of the project be one thread, and not one for each bucket?</summary>
 #
 # Messages between two ranks are matched in the order in which they are posted. Two rings at the same
 # time could post theirs in an order that differs from rank to rank, and then a rank would add a chunk of

@@ -351,8 +351,8 @@ zero_works
 # %% [markdown]
 # ## One process, four ranks
 #
-# Here is the same training as above, with your optimizer on four ranks, beside one process that sees all
-# the data and uses `torch.optim.AdamW`.
+# Here is the same training as above, with your optimizer on four ranks, and for comparison in one process that
+# sees all the data and uses `torch.optim.AdamW`.
 #
 # **Predict:** will the losses agree to three digits, to six, or to the last bit? Where do the two
 # programs do different arithmetic?
@@ -398,7 +398,7 @@ if zero_works:
 #
 # ## What each rank holds now
 #
-# **Predict:** how many bytes of state a parameter does each rank hold, on 1, 2, 4 and 8 ranks?
+# **Predict:** how many bytes of state does each rank hold for each parameter, on 1, 2, 4 and 8 ranks?
 
 # %%
 predict("")
@@ -418,7 +418,7 @@ if zero_works:
         )
 
 # %% [markdown]
-# ## Beside torch's own
+# ## Compared with torch's own
 #
 # Torch has ZeRO-1 as
 # [`ZeroRedundancyOptimizer`](https://docs.pytorch.org/docs/stable/distributed.optim.html). It divides
@@ -547,7 +547,7 @@ if zero_works:
 #   collectives are an all-reduce, so the memory is saved without sending more. ZeRO-2 also frees gradients
 #   on the way; ZeRO-3 cuts the weights too and sends one and a half times as much.
 # - Test an Adam with a large `eps`, or a wrong factor in the gradients stays hidden.
-# - Mind parameters that are skipped, tied or frozen. Whether one is skipped is for all ranks to agree on.
+# - Mind parameters that are skipped, tied or frozen. All ranks have to agree on whether one is skipped.
 #
 # **Where this is used:** in [DeepSpeed](https://deepspeed.readthedocs.io/en/stable/zero3.html), in torch's
 # `ZeroRedundancyOptimizer`, and as the [distributed

@@ -449,8 +449,8 @@ fsdp_works
 # ## One process, four ranks
 #
 # The task of chapter 15, two spirals, with a deeper network. Four ranks train it with your class, each on a
-# quarter of the points, and beside them one process with all points and whole weights. Then the four train
-# once more, in bfloat16.
+# quarter of the points, and for comparison one process does, with all points and whole weights. Then the four
+# train once more, in bfloat16.
 #
 # **Predict:** how many digits of the losses agree with those of the one process, in float32? And in
 # bfloat16, which has 8 bits of precision?
@@ -660,9 +660,9 @@ for computing in (1e-3, 3.6e-3, 10e-3):
     print(f"{1e3 * computing:14.1f} ms {1e3 * turns:8.1f} ms {1e3 * ahead:9.1f} ms")
 
 # %% [markdown]
-# In turns, the times add up. With prefetching only the longer of the two counts, plus what has nothing
-# beside it: the first gather, and the last layer's computing. It helps most where both are equally long: it
-# saves nearly half of the time. Which one is longer, chapter 16 tells: gathering takes $\frac{e}{2 \cdot
+# In turns, the times add up. With prefetching only the longer of the two counts, plus what overlaps with
+# nothing: the first gather, and the last layer's computing. It helps most where both are equally long: it
+# saves nearly half of the time. Chapter 16 tells which one is longer: gathering takes $\frac{e}{2 \cdot
 # \text{seq} \cdot \text{mbs}} \cdot \frac{n-1}{n} \cdot \frac{F}{B}$ of the computing time. So it depends on
 # how many tokens a rank has in its batch, since the same weights travel for one token as for a million.
 # The [JAX scaling
@@ -674,7 +674,7 @@ for computing in (1e-3, 3.6e-3, 10e-3):
 # has computed one, all of their memory is needed at once. The [FSDP paper](https://arxiv.org/abs/2304.11277)
 # (Zhao and others 2023) describes how torch limits that, to two gathers in flight.
 #
-# ## Beside torch's own
+# ## Compared with torch's own
 #
 # [`fully_shard`](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html) is the second
 # version of FSDP in torch. Called on a layer, it makes that layer a unit of gathering; called on the whole
@@ -793,13 +793,13 @@ if fsdp_works:
 # ## Chapter 16, counted
 #
 # Chapter [16](16_scale_math.ipynb) worked out a step on paper. Now there are programs that make one, and its
-# formulas can be held against them: `Replicated` is data parallelism, and your class is ZeRO-3. Each of 4 ranks
+# formulas can be compared with them: `Replicated` is data parallelism, and your class is ZeRO-3. Each of 4 ranks
 # has 64 tokens, for six layers of 256 × 256, and makes one step of AdamW in float32. (So $e$ is 4. A parameter
 # has 4 + 4 + 8 bytes of state, as many as the 2 + 2 + 12 of mixed precision.) The bytes that are sent come from
 # the record of the run, operations from torch's own counter, and state from `HeldStorages`.
 #
-# **Predict:** data parallelism sends beside the backward pass, and ZeRO-3 beside both passes. Which of the two
-# ratios is larger? And which formula will be furthest from what is counted?
+# **Predict:** data parallelism sends while the backward pass runs, and ZeRO-3 during both passes. Which of
+# the two ratios is larger? And which formula will be furthest from what is counted?
 
 # %%
 predict("")
@@ -863,7 +863,7 @@ if fsdp_works:
 # %% [markdown]
 # If your class is like ours, all quotients are 1 to four digits: the formulas count what the program does. All
 # three ratios are the same, as chapter 16 found: ZeRO-3 sends half as much again, and has half as much again to
-# hide it behind. With 64 tokens they are far above 1, and nothing of this could be hidden. (The few bytes of
+# hide it behind. With 64 tokens they are far above 1, so the messages could not be hidden. (The few bytes of
 # state beyond the formula are AdamW's counters of steps.) Real models differ from the formulas where their
 # layers are not plain matrices: biases and norms add parameters, and attention adds operations, as chapters
 # [25](25_pipeline.ipynb) and [26](26_tensor_parallel.ipynb) will show.
@@ -888,7 +888,7 @@ if fsdp_works:
 #
 # ### Check yourself
 #
-# <details><summary>You accumulate the gradients of four micro-batches before each step of the optimizer. How many times P does stage 3 send, and how many data parallelism?</summary>
+# <details><summary>You accumulate the gradients of four micro-batches before each step of the optimizer. How many times P does a rank send with stage 3, and with data parallelism?</summary>
 #
 # Stage 3 gathers twice and reduce-scatters once for each micro-batch: 12 (n−1)/n P. Data parallelism reduces
 # once: 2 (n−1)/n P. You can keep whole gradients and reduce them at the end, or keep the weights gathered
@@ -897,7 +897,7 @@ if fsdp_works:
 #
 # <details><summary>Why is the norm layer's weight not cut?</summary>
 #
-# It could be. But a gather of a few hundred bytes costs its latency and saves nothing worth it: small
+# It could be. But a gather of a few hundred bytes costs its latency and saves next to nothing: small
 # parameters are replicated, or gathered together with others of their layer.
 # </details>
 #

@@ -335,7 +335,8 @@ if gpipe_known and alternate_known:
 #   others return `None`.
 # - Afterwards each parameter's `grad` is the gradient of that loss, as if the whole model had been on one
 #   rank. Before the call it is `None`.
-# - `order` need not be one of the two above. Every stage gets an order that fits those of the others.
+# - `order` need not be one of the two above. Every stage gets an order that fits those of the others. The numbers
+#   count as well as the words: a backward pass is that of the micro-batch that the order names.
 # - Only point-to-point calls are allowed.
 # - After a forward pass, a rank holds the activations of those micro-batches that its order has in flight:
 #   their inputs, their outputs, and what autograd keeps. At most six other tensors of `shape` may be on their
@@ -390,7 +391,7 @@ pipeline_works = check(run_pipeline)
 pipeline_works
 
 # %% [markdown]
-# ## Beside one process
+# ## Compared with one process
 #
 # A network of eight layers, on four ranks with two layers each, and the same network in one process.
 #
@@ -521,7 +522,7 @@ if gpipe_known and alternate_known and pipeline_works:
 # pass takes twice as long as a forward pass, that is a third more computing. (In the exercise it would show as too
 # many virtual seconds.)
 #
-# ## Beside torch's own
+# ## Compared with torch's own
 #
 # [`torch.distributed.pipelining`](https://docs.pytorch.org/docs/stable/distributed.pipelining.html) has these
 # schedules: `PipelineStage` wraps a stage, and `ScheduleGPipe` or `Schedule1F1B` run it. `step` takes the whole
@@ -677,7 +678,7 @@ if alternate_known:
 #
 # The bubble was chapter [16](16_scale_math.ipynb)'s formula, and you have measured it. That chapter has another
 # one for pipelines: the time in which activations travel to the next stage, over that stage's forward pass. To
-# hold it against your `run_pipeline`, let each of 4 stages be torch's own transformer block, which is chapter
+# compare it with your `run_pipeline`, let each of 4 stages be torch's own transformer block, which is chapter
 # 16's block without a gate, with biases and with norms that have parameters. The bytes come from the record of
 # the run, and the operations of a forward pass from torch's counter, on the *meta* device.
 #
@@ -736,7 +737,7 @@ if alternate_known and pipeline_works:
         print(f"{what:26}{formula:14,.2f}{counted:14,.2f}{counted / formula:10.4f}")
 
 # %% [markdown]
-# The bytes are exact: $e$ for each number of each token. Biases and norms are $13h$ parameters beside $12h^2$, and
+# The bytes are exact: $e$ for each number of each token. Biases and norms add $13h$ parameters to $12h^2$, and
 # attention adds $s/6h$ to the operations, here a twelfth. So there is a little more to hide behind than the formula
 # says, and the ratio is 8 % smaller. Both get smaller as $h$ grows: with $h = 8192$ and 2048 tokens, attention
 # is 4 %. A ratio of 50 says that a block of width 64 is too narrow for a pipeline between machines. Chapter 16 had
@@ -776,7 +777,7 @@ if alternate_known and pipeline_works:
 # the time of one forward and one backward pass.
 # </details>
 #
-# <details><summary>With the batch fixed, more micro-batches are smaller ones. What speaks against very many?</summary>
+# <details><summary>With the batch fixed, more micro-batches are smaller ones. Why not use very many?</summary>
 #
 # Matrix products of few rows use a GPU badly, and each message costs its latency. A micro-batch of one sample is
 # the smallest there is.

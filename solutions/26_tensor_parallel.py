@@ -334,7 +334,7 @@ if pair_works:
 # %% [markdown]
 # Two all-reduces in forward and two in backward, for each block and each step, all of the same size.
 #
-# ### Counted, beside the formula
+# ### Counted, and compared with the formula
 #
 # Chapter 16 counts what one rank sends for one token in the forward pass of a block of width $h$, with $e$
 # bytes for each element: four all-gathers or reduce-scatters of $\frac{n-1}{n} e h$ bytes, which is two
@@ -370,7 +370,7 @@ for where, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
 
 # %% [markdown]
 # The operations can be counted as well as the elements, by torch's own counter on each rank. So here are all of
-# chapter 16's numbers for this block, beside those of your program. (The block of the formula has three times the
+# chapter 16's numbers for this block, next to those of your program. (The block of the formula has three times the
 # operations of four square matrices, for the same messages. So its ratio is a third of that of one square matrix,
 # which is what `tp_overlap_ratio` gives. $e$ is 4 here.)
 #
@@ -762,7 +762,7 @@ if pair_works and loss_works:
 # parallelism that changes: a rank sees its own tokens only, and gradients of weights outside of the pairs,
 # such as those of a norm, have to be added up.
 #
-# ## Beside torch's own
+# ## Compared with torch's own
 #
 # Torch cuts a finished module according to a plan:
 # [`parallelize_module`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html) replaces the
@@ -910,7 +910,7 @@ predict("")
 #
 # Every rank has a piece `x_shard` of the rows of $x$, all of one shape, and a function `multiply` of its own,
 # which multiplies rows with the rank's columns. Return the products of all ranks' pieces in rank order, one
-# below another, as one tensor. There is no backward.
+# below another, as one tensor. There is no backward pass.
 #
 # - Call `multiply(piece)` for each piece, while the next piece travels.
 # - Point-to-point messages only, and to neighbours on the ring only; a rank sends $n - 1$ pieces.
@@ -952,8 +952,8 @@ if overlaps:
     display(timeline(simulate(layer, 4, gather_matmul, 4e-6, alpha=ALPHA, beta=BETA)))
 
 # %% [markdown]
-# Now the links are busy until all pieces are there, and only the last product has no transfer beside it:
-# 15 + 4 µs. With products of 2 µs it is 15 + 2. With products of 10 µs the transfers are what hides: 4 · 10.
+# Now the links are busy until all pieces are there, and only the last product overlaps with no transfer:
+# 15 + 4 µs. With products of 2 µs it is 15 + 2. With products of 10 µs it is the transfers that are hidden: 4 · 10.
 #
 # The mirror image ends a pair: multiply the rows for one rank's tokens, and send that partial sum on while
 # the next is multiplied. A compiler for TPUs does both ([Wang and others

@@ -7,7 +7,7 @@
 # sequence itself is cut among 16 ranks ([table 4](https://arxiv.org/abs/2407.21783)): each has 8,192 tokens, and
 # none ever holds all of them. But a token on one rank has to attend to those on the others.
 #
-# **You will learn** why only attention minds the cut, how a softmax is put together from pieces, and two
+# **You will learn** why the cut matters only to attention, how a softmax is put together from pieces, and two
 # ways to bring queries and keys together: around a ring, and with all-to-alls. You will count what each
 # sends and holds, and share out the work of causal attention evenly.
 #
@@ -130,7 +130,7 @@ predict("")
 #
 # $$L = \ln\left(e^{L_A} + e^{L_B}\right), \qquad \bar o = e^{L_A - L}\,\bar o_A + e^{L_B - L}\,\bar o_B$$
 #
-# Here is that second form for one query and two blocks, with the result beside torch's own.
+# Here is that second form for one query and two blocks, and torch's own result for comparison.
 
 
 # %%
@@ -247,7 +247,7 @@ ring_works
 # %% [markdown]
 # ## One process, eight ranks
 #
-# Here is your function on 2, 4 and 8 ranks, beside torch's own attention in one process that has the whole
+# Here is your function on 2, 4 and 8 ranks, compared with torch's own attention in one process that has the whole
 # sequence.
 #
 # **Predict:** to how many digits will they agree? Will they agree to the last bit?
@@ -391,7 +391,9 @@ predict("")
 #
 # The same attention as before, with `dist.all_to_all_single` (or `dist.all_to_all`). The number of heads is divisible by
 # $n$. A rank sends at most $4\,\frac{n-1}{n}$ times the elements of `q`. For attention itself you may use
-# `F.scaled_dot_product_attention`.
+# `F.scaled_dot_product_attention`. Give it a batch of one sequence, `x[None]`: torch's fused kernels take four dimensions
+# only ([source](https://github.com/pytorch/pytorch/blob/v2.13.0/aten/src/ATen/native/transformers/sdp_utils_cpp.h)), and
+# without one of them all scores are in memory at once.
 
 
 # %%
@@ -408,7 +410,8 @@ def ulysses_attention(
         dist.all_to_all_single(came, x)
         came = came.view(n, heads // n, tokens, dim).transpose(0, 1)  # ranks beside their tokens
         whole.append(came.reshape(heads // n, n * tokens, dim))
-    out = F.scaled_dot_product_attention(*whole, is_causal=causal)
+    # a batch of one: torch's fast kernels take four dimensions only
+    out = F.scaled_dot_product_attention(*(x[None] for x in whole), is_causal=causal)[0]
     out = out.view(heads // n, n, tokens, dim).transpose(0, 1).contiguous()
     back = torch.empty_like(out)
     dist.all_to_all_single(back, out)
@@ -529,7 +532,7 @@ print(f"the last rank has {work[-1] / average:.2f} times the average")
 # the right the rows are cut into eight chunks, whose owner is covered by question marks.](../imgs/causal_splits.png)
 #
 # The middle one is [striped attention](https://arxiv.org/abs/2311.09431). Its ranks are nearly equal: each token
-# of rank $r + 1$ sees one key more than the one of rank $r$ beside it. With two chunks for each
+# of rank $r + 1$ sees one key more than the token of rank $r$ just before it. With two chunks for each
 # rank, the work can be made exactly equal.
 #
 # ## Exercise: zigzag
@@ -630,7 +633,7 @@ if zigzag_works:
 # attention and of cuDNN
 # ([source](https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/tensor/experimental/_context_parallel/_attention.py)).
 # All three are for GPUs. On a CPU, with gloo, causal attention in it raises an error, because the CPU's kernel is not
-# among them; so it cannot run beside your causal attention here.
+# among them; so it cannot be compared with your causal attention here.
 #
 # ## Summary
 #

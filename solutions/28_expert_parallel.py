@@ -420,7 +420,7 @@ run(weighed, 4)
 # rank has to send how many rows in backward?
 #
 # Mind one more thing. If backward communicates, it has to run on **all** ranks, in the same order. A rank
-# without any tokens must not leave its part out, or the others wait for it.
+# without any tokens must not skip its part, or the others wait for it.
 #
 # ## Exercise: expert_parallel
 #
@@ -659,7 +659,7 @@ if experts_work:
         print(f"{hot:5.1%} go to expert 0: {1e6 * seconds:5.0f} µs, {seconds / even:.1f} times as long")
 
 # %% [markdown]
-# With one half, expert 0 has 2176 rows, 8.5 times its share, and 15 ranks wait for it. (The whole layer
+# When half of the tokens go to it, expert 0 has 2176 rows, 8.5 times its share, and 15 ranks wait for it. (The whole layer
 # takes less than 8.5 times as long, because its messages take their time in either case.) Adding more ranks
 # does not help: the share of the hot expert stays what it is.
 #

@@ -32,8 +32,8 @@ from grader.simulation.clusters import Nodes
 # %% [markdown]
 # ## When the link is the bound
 #
-# Chapter [16](16_scale_math.ipynb) put two times beside each other: that of sending the gradients, and that of the
-# backward pass behind which they can hide. The number of parameters cancelled, and this remained:
+# Chapter [16](16_scale_math.ipynb) compared two times: that of sending the gradients, and that of the backward pass
+# behind which they can hide. The number of parameters cancelled, and this remained:
 #
 # $$\text{ratio} = \frac{e}{2 \cdot \text{tokens}} \cdot \frac{n-1}{n} \cdot \frac{F}{B}$$
 #
@@ -195,7 +195,7 @@ quantized_works = check(quantized_all_reduce)
 quantized_works
 
 # %% [markdown]
-# What does that save? Here is your sum beside the float32 ring that a library uses, on 8 ranks with a million numbers, over
+# What does that save? Here your sum is compared with the float32 ring that a library uses, on 8 ranks with a million numbers, over
 # links of 1 Gbit/s.
 #
 # **Predict:** how many times fewer bytes, and how many times less time?
@@ -545,7 +545,7 @@ for step in range(1, 6):
 # Two steps are enough. PowerSGD makes only one for each gradient, but each goes on where the last one ended, and error
 # feedback keeps what is missed.
 #
-# ### Beside torch's own
+# ### Compared with torch's own
 #
 # `DistributedDataParallel` lets you replace its all-reduce by a [communication
 # hook](https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html). Some come with torch: `fp16_compress_hook` casts each bucket
@@ -876,8 +876,8 @@ if diloco_works:
 #
 # ## Summary
 #
-# With messages from rank to rank, an exact sum of gradients cannot be had for fewer bytes than a ring sends. What a slow link
-# asks for is another kind of step.
+# With messages from rank to rank, an exact sum of gradients cannot be had for fewer bytes than a ring sends. A slow link
+# calls for another kind of step.
 #
 # - **Fewer bits.** int8 with a scale for each chunk is a quarter of float32. Quantize once on each way; a ring quantizes again at
 #   every hop. All ranks keep what was sent, the owner of a chunk included, or they drift apart.
@@ -900,7 +900,7 @@ if diloco_works:
 # together: the differences add up step after step.
 # </details>
 #
-# <details><summary>Why does error feedback need the rank's own memory, and cannot be done by the rank that adds up?</summary>
+# <details><summary>Why does each rank have to keep what it left out? Could the rank that adds up not do that?</summary>
 #
 # Only the sender knows what it has left out. The receiver sees what came, and not what should have come. (For the second quantization, that
 # of the sum, it is the other way round: there the owner knows the error.)

@@ -97,6 +97,20 @@ def central_barrier() -> None:
             dist.recv(token, 0)
 
 
+def ring_sum(x: torch.Tensor) -> None:
+    """Add up around the ring, and pass the sums on, in the dtype of x."""
+    n, rank = dist.get_world_size(), dist.get_rank()
+    chunks = x.view(-1).tensor_split(n)
+    for first, adds in ((rank, True), (rank + 1, False)):
+        for step in range(n - 1):
+            mine, into = chunks[(first - step) % n], chunks[(first - step - 1) % n]
+            request = dist.isend(mine, (rank + 1) % n)
+            dist.recv(came := torch.empty_like(into), (rank - 1) % n)
+            into.copy_(into + came if adds else came)
+            assert request is not None
+            request.wait()
+
+
 # The ways of each exercise: the name of one whose solution it is, or a function. -----
 
 _Ways = Mapping[str, str | Callable[..., Any]]
@@ -139,6 +153,10 @@ WAYS: Mapping[str, _Ways] = {
         **_TREES,
         "scatter, all-gather": "scatter_all_gather_broadcast",
     },
+    "quantized_all_reduce": {
+        "float32, in a ring": ring_sum,
+        "int8, directly": "quantized_all_reduce",
+    },
 }
 
 # Bytes that some rank must send at least, with messages between pairs of ranks: it holds data
@@ -160,6 +178,8 @@ _LEAST: Mapping[str, Callable[[Case], int | None]] = {
     "recursive_doubling_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
     "halving_doubling_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
     "scatter_all_gather_broadcast": lambda c: nbytes(c.x[0]),
+    # how few bytes do depends on how far off the sum may be
+    "quantized_all_reduce": lambda c: None,
 }
 
 

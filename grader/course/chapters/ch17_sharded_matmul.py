@@ -13,6 +13,7 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import combined, moved
 from grader.rank.instrumentation import UNSEEN, differentiated, noticing_unseen
@@ -187,18 +188,6 @@ _FEWER = Mistake(
     when=lambda e: e.calls("chunk", "split") and _raised("out of range", "tensors; a group of")(e),
 )
 
-_CONTIGUOUS = Mistake(
-    "A message needs a tensor whose numbers lie in one piece in memory, and those of a slice, a"
-    " transpose and many gradients do not: call .contiguous() first.",
-    when=_raised("contiguous tensor", "must be contiguous", ".contiguous()"),
-)
-
-_VIEW = Mistake(
-    "view needs numbers that lie in one piece, and those of a slice, a transpose and many gradients"
-    " do not: reshape and flatten make a copy where they have to.",
-    when=_raised("view size is not compatible"),
-)
-
 _NUMBER_OF_GRADIENTS = Mistake(
     "backward returns one gradient for each argument of forward, in that order, and None for those"
     " that are not tensors: count both.",
@@ -286,9 +275,9 @@ _DIM = Mistake(
 )
 
 _COMMON = (
-    _LIBRARY, _SIZES, _FEWER, _CONTIGUOUS, _VIEW, _NUMBER_OF_GRADIENTS, _SHAPE_OF_GRADIENT, _EMPTY,
-    _MATRICES, _HOOK, _IN_PLACE, _BUFFERS, _CONVERTED, _DEFAULT, _UNWRITTEN, _DIM,
-    _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
+    _LIBRARY, _SIZES, _FEWER, *evidence.NOT_IN_ONE_PIECE, _NUMBER_OF_GRADIENTS,
+    _SHAPE_OF_GRADIENT, _EMPTY, _MATRICES, _HOOK, _IN_PLACE, _BUFFERS, _CONVERTED, _DEFAULT,
+    _UNWRITTEN, _DIM, _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -563,25 +564,26 @@ def _allowed(in_flight: int, message: int) -> int:
 
 
 class _Pass(torch.autograd.Function):
-    """The identity, which tells when the backward pass of a stage begins, and takes its time."""
+    """The identity, which calls a function when the backward pass of a stage begins."""
 
     @staticmethod
-    def forward(ctx: Any, y: torch.Tensor, note: Any, seconds: float) -> torch.Tensor:
-        ctx.note, ctx.seconds = note, seconds
+    def forward(ctx: Any, y: torch.Tensor, begins: Any) -> torch.Tensor:
+        ctx.begins = begins
         return y.view_as(y)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
-        ctx.note("backward")
-        if ctx.seconds:
-            time.sleep(ctx.seconds)
-        return gradient, None, None
+        ctx.begins()
+        return gradient, None
 
 
 class _Stage(nn.Module):
     """Two linear maps with a tanh between, added to the input; an embedding first for tokens.
 
     Without the sum, errors of rounding would grow from stage to stage.
+
+    Attributes:
+        passes: what has begun, in order: the kind, and the number of its forward pass.
     """
 
     def __init__(self, weights: Any, seconds: Any, note: Any, look: Any) -> None:
@@ -590,15 +592,24 @@ class _Stage(nn.Module):
         if len(weights) > 2:
             self.embedding = nn.Parameter(weights[2].clone())
         self._seconds, self._note, self._look = seconds, note, look
+        self.passes: list[tuple[str, int]] = []
+
+    def _begin(self, what: str, number: int) -> None:
+        """Tell of a pass, and take its time."""
+        self.passes.append((what, number))
+        self._note(what)
+        seconds = self._seconds[what == "backward"]
+        if seconds:
+            time.sleep(seconds)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self._note("forward")
-        if self._seconds[0]:
-            time.sleep(self._seconds[0])
+        number = sum(what == "forward" for what, _ in self.passes)
+        self._begin("forward", number)
         if hasattr(self, "embedding"):
             x = nn.functional.embedding(x, self.embedding)
         y = x + torch.tanh(x @ self.w_in) @ self.w_out
-        out: torch.Tensor = _Pass.apply(y, self._note, self._seconds[1])  # type: ignore
+        begins = partial(self._begin, "backward", number)
+        out: torch.Tensor = _Pass.apply(y, begins)  # type: ignore
         self._look()
         return out
 
@@ -613,7 +624,7 @@ def train_once(
     seconds: list[float],
     most: int,
 ) -> dict[str, Any]:
-    """Let the answer run the stage, and return the loss and the gradients.
+    """Let the answer run the stage; return the loss, the gradients, and what went backward when.
 
     On real ranks the bytes of activations are marked that are held after a forward pass and are
     more than ``most``; of the first such pass only, since each would be waited for.
@@ -645,6 +656,12 @@ def train_once(
     report: dict[str, Any] = {"the loss": loss}
     for name, parameter in stage.named_parameters():
         report[f"gradient of {name}"] = parameter.grad
+    asked = {kind: [i for what, i in given if what == kind] for kind in ("forward", "backward")}
+    backward = asked["backward"]
+    # an order of kinds of the answer's own shows in the limits
+    if [what for what, _ in stage.passes] == [what for what, _ in given]:
+        backward = [asked["forward"][k] for what, k in stage.passes if what == "backward"]
+    report["the micro-batch of backward pass"] = backward
     return report
 
 
@@ -690,6 +707,9 @@ def whole(
                 f"gradient of {name}": None if w.grad is None else w.grad.to(dtype)
                 for name, w in zip(_names(weights), weights, strict=True)
             },
+            "the micro-batch of backward pass": [
+                i for what, i in c.order[rank] if what == BACKWARD
+            ],
         }
         for rank, weights in enumerate(state)
     ]

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import (
     after,
@@ -133,12 +134,6 @@ _LEFT_OUT_BACKWARD = Mistake(
     when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only(e, _backward),
 )
 
-_CONTIGUOUS = Mistake(
-    "A message needs a tensor whose numbers lie in one piece in memory, and many gradients do not:"
-    " reduce a copy, made by .contiguous() or .clone().",
-    when=lambda e: e.says("contiguous"),
-)
-
 _NUMBER_OF_GRADIENTS = Mistake(
     "backward returns one gradient for each argument of forward, in that order, and None for those"
     " that are not tensors: count both.",
@@ -158,7 +153,8 @@ _HOOK = Mistake(
 )
 
 _COMMON = (
-    _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD, _CONTIGUOUS, _NUMBER_OF_GRADIENTS, _UNWRITTEN, _HOOK,
+    _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD, *evidence.NOT_IN_ONE_PIECE, _NUMBER_OF_GRADIENTS,
+    _UNWRITTEN, _HOOK,
 )  # fmt: skip
 
 _DEADLOCK = (

@@ -40,6 +40,7 @@ class _Sequence:
         dim: numbers of a head for each token.
         causal, dtype: as they say.
         offset: the scores of a rank's keys are larger by so much, given the rank.
+        mixed: whether they are smaller by it in every other row, by head and by token.
     """
 
     name: str
@@ -49,6 +50,7 @@ class _Sequence:
     causal: bool = False
     dtype: torch.dtype = torch.float32
     offset: Callable[[int], float] | None = None
+    mixed: bool = False
 
 
 #: The plainest come first; the one with a single number for each token and zeros for q is before
@@ -57,7 +59,7 @@ _SETTINGS = (
     _Sequence("2 heads, 3 tokens a rank", 2, 3, 4),
     _Sequence("2 heads, 3 tokens a rank, causal", 2, 3, 4, causal=True),
     _Sequence("one token a rank, causal", 1, 1, 5, causal=True, dtype=torch.float64),
-    _Sequence("scores near 140", 2, 2, 8, offset=lambda rank: 140.0),
+    _Sequence("scores near 140 and −140", 2, 2, 8, offset=lambda rank: 140.0, mixed=True),
     _Sequence("scores that grow from rank to rank", 1, 3, 6, offset=lambda rank: 5.0 * rank),
     _Sequence(
         "scores that fall from rank to rank, causal", 1, 4, 6, causal=True,
@@ -82,8 +84,10 @@ def _inputs(draw: Draw, heads: Callable[[int, int], int]) -> Iterator[Case]:
         q, k, v = (draw.per_rank(kind) for _ in range(3))
         if one.offset is not None:
             # the product of the first numbers of q and k, and the other products as they are drawn
+            rows = torch.arange(kind.shape[0])[:, None] + torch.arange(one.tokens)
+            sign = 1 - 2 * (rows % 2) if one.mixed else 1
             for rank in draw.ranks:
-                q[rank][..., 0] = 8.0
+                q[rank][..., 0] = 8.0 * sign
                 k[rank][..., 0] = one.offset(rank) * math.sqrt(one.dim) / 8
         yield draw.case(one.name, q=q, k=k, v=v, causal=one.causal)
 
@@ -241,6 +245,16 @@ def _naive(c: Case) -> list[torch.Tensor]:
         weights = _scores(c, rank).to(c.q[rank].dtype).exp()
         values = torch.cat(list(c.v), 1)
         found.append((weights @ values) / weights.sum(-1, keepdim=True))
+    return found
+
+
+def _foreign_maximum(c: Case) -> list[torch.Tensor]:
+    """Return what a maximum does, in the dtype of the case, that other rows share or that is 0."""
+    found = []
+    for rank in c.ranks:
+        scores = _scores(c, rank).to(c.q[rank].dtype)
+        weights = (scores - scores.max().clamp(min=0)).exp()
+        found.append(weights @ torch.cat(list(c.v), 1) / weights.sum(-1, keepdim=True))
     return found
 
 
@@ -430,6 +444,13 @@ _NAIVE = Mistake(
     gives=_naive,
 )
 
+_FOREIGN_MAXIMUM = Mistake(
+    "What is subtracted from the scores of a row is far above all of them, so exp gives 0 for each,"
+    " and 0/0 is not a number. Subtract the row's own largest score: there is one for each query of"
+    " each head. (One that is kept from block to block begins at −∞, not at 0.)",
+    gives=_foreign_maximum,
+)
+
 _NAN_BEHIND_A_MASK = Mistake(
     "With causal=True there are NaNs. Where a query sees no key of a block, the largest score is"
     " −∞, and −∞ − (−∞) is not a number. Such a block has weight 0: leave out blocks of later"
@@ -577,6 +598,7 @@ ring_attention = Exercise(
             gives=_from_the_other_side,
         ),
         _NAIVE,
+        _FOREIGN_MAXIMUM,
         _NAN_BEHIND_A_MASK,
         Mistake(
             "All blocks are gathered first, and attention is computed at the end: the more ranks,"
@@ -767,6 +789,7 @@ ulysses_attention = Exercise(
             gives=_several(_masked(_by_token_and_rank)),
         ),
         _NAIVE,
+        _FOREIGN_MAXIMUM,
         Mistake(
             "transpose and permute only change how a tensor is read, and a message needs its"
             " numbers in one piece in memory, in that order: call .contiguous() before you send"

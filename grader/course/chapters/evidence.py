@@ -12,6 +12,7 @@ from grader.course.oracles import op_name
 __all__ = [
     "AVERAGE_ALONE",
     "BUFFER_RACES",
+    "NOT_IN_ONE_PIECE",
     "all_send",
     "always",
     "common_end",
@@ -39,6 +40,22 @@ BUFFER_RACES = (
         "A tensor was written to while isend was still sending it: do not write to it before"
         " wait(), or work in another tensor.",
         when=lambda e: e.says("was changed while its send was in flight"),
+    ),
+)
+
+#: Tensors whose numbers do not lie in one piece, where they are sent and where they are viewed.
+NOT_IN_ONE_PIECE = (
+    Mistake(
+        "A message needs a tensor whose numbers lie in one piece in memory, and those of a slice, a"
+        " transpose and many gradients do not: call .contiguous() first.",
+        when=lambda e: any(
+            map(e.says, ("contiguous tensor", "must be contiguous", ".contiguous()"))
+        ),
+    ),
+    Mistake(
+        "view needs numbers that lie in one piece, and those of a slice, a transpose and many"
+        " gradients do not: reshape and flatten make a copy where they have to.",
+        when=lambda e: e.says("view size is not compatible"),
     ),
 )
 
