@@ -19,7 +19,15 @@ from torch.nn import functional as F
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
-from grader.course.limits import Limit, across, held, holding, point, sent_elements
+from grader.course.limits import (
+    Limit,
+    across,
+    held,
+    holding,
+    largest_message,
+    point,
+    sent_elements,
+)
 from grader.rank.instrumentation import (
     HeldStorages,
 )
@@ -171,6 +179,19 @@ def _reported(e: Evidence, *starts: str) -> bool:
     return any(str(value).startswith(starts) for mesh in meshes for value in mesh.values())
 
 
+def _only_singles(e: Evidence) -> bool:
+    """Return whether groups of one rank are wrong, and all others right."""
+    wrong = [
+        right
+        for one in e.failed
+        for mesh, rights in zip(one.actual, right_mesh(one.case), strict=True)
+        for name, right in rights.items()
+        if mesh[name] != right
+    ]
+    larger = any(math.prod(_layout(one.case)) > 1 for one in e.judged)
+    return larger and bool(wrong) and all(right.startswith("group of rank ") for right in wrong)
+
+
 build_mesh = Exercise(
     signature="build_mesh(dp: int, tp: int, pp: int) -> dict[str, dist.ProcessGroup]",
     summary="one's groups along the three dimensions of a mesh of ranks",
@@ -230,6 +251,11 @@ build_mesh = Exercise(
             "These are the ranks that have one coordinate in common. A group has the ranks that"
             " differ in one coordinate only, and have both others in common.",
             gives=_planes,
+        ),
+        Mistake(
+            "Only groups of one rank are wrong. Along a dimension of size 1 a rank's group has this"
+            " rank alone, and dist.new_group makes it like all others.",
+            when=_only_singles,
         ),
         Mistake(
             "Lists of ranks are not groups yet. dist.new_group(ranks) makes a group of them.",
@@ -413,8 +439,7 @@ class _Training:
         of_dp: what rank d makes of the gradients of all d.
         alone: whether a rank of tp has only its own part of the gradient at the entry of a shard.
         times: what leave multiplies the gradient by in backward, by tp.
-        scale: what all gradients are multiplied by, given the configuration.
-        stays: the names of the weights that never change.
+        scale: what the gradient of a weight is multiplied by, given the configuration and its name.
         gathers: whether gradients of earlier batches are added.
         heads: what the number of heads is multiplied by, by tp.
         layer: whose initial weights a layer has, given the layers of a stage.
@@ -425,8 +450,7 @@ class _Training:
     of_dp: Callable[[torch.Tensor, int], torch.Tensor] = lambda all_d, d: all_d.mean(0)
     alone: bool = False
     times: Callable[[int], int] = lambda tp: 1
-    scale: Callable[[dict[str, Any]], float] = lambda config: 1.0
-    stays: tuple[str, ...] = ()
+    scale: Callable[[dict[str, Any], str], float] = lambda config, name: 1.0
     gathers: bool = False
     heads: Callable[[int], int] = lambda tp: 1
     layer: Callable[[int, int], int] = lambda layer, per_stage: layer
@@ -458,11 +482,10 @@ def trained(c: Case, way: _Training = _Training()) -> list[list[float | None]]:
             ]
             for name, all_d in zip(names, zip(*gradients, strict=True), strict=True):
                 for d in range(dp):
-                    slope = way.scale(config) * way.of_dp(torch.stack(all_d), d)
+                    slope = way.scale(config, name) * way.of_dp(torch.stack(all_d), d)
                     if way.gathers:
                         slope = left[d][t][name] = slope + left[d][t].get(name, 0)
-                    if name not in way.stays:
-                        weights[d][t][name].data -= config["learning_rate"] * slope
+                    weights[d][t][name].data -= config["learning_rate"] * slope
     reports = []
     for rank in c.ranks:
         d, t, p = coordinates(rank, _layout(c))
@@ -557,8 +580,8 @@ def _along(axis: int) -> Callable[[Case, Sequence[int]], bool]:
     return differ
 
 
-def _along_limit(axis: int, relation: str, asked: Callable[[Case], int]) -> Limit:
-    limit = across(sent_elements(relation, asked), f"along {NAMES[axis]}", _along(axis))
+def _along_limit(axis: int, limit: Limit) -> Limit:
+    limit = across(limit, f"along {NAMES[axis]}", _along(axis))
     return point(replace(limit, applies=lambda c: _layout(c)[axis] > 1))
 
 
@@ -588,12 +611,20 @@ def most_held(c: Case) -> int:
 _ASIDE = 8
 
 LIMITS = (
-    _along_limit(1, "≥", _least_along_tp),
-    _along_limit(2, "≥", lambda c: _passes(c) * _message(c) * _ways_along_pp(c) // c.tp),
+    _along_limit(1, sent_elements("≥", _least_along_tp)),
     _along_limit(
-        2, "≤", lambda c: _passes(c) * _message(c) * _ways_along_pp(c) + _ASIDE * len(c.batches)
+        2, sent_elements("≥", lambda c: _passes(c) * _message(c) * _ways_along_pp(c) // c.tp)
     ),
-    _along_limit(0, "≥", lambda c: len(c.batches) * 2 * _shard(c) * (c.dp - 1) // c.dp),
+    _along_limit(
+        2,
+        sent_elements(
+            "≤", lambda c: _passes(c) * _message(c) * _ways_along_pp(c) + _ASIDE * len(c.batches)
+        ),
+    ),
+    _along_limit(2, largest_message("≤", _message)),
+    _along_limit(
+        0, sent_elements("≥", lambda c: len(c.batches) * 2 * _shard(c) * (c.dp - 1) // c.dp)
+    ),
     point(
         replace(
             held("bytes held by one rank when it holds least", "≤", most_held),
@@ -622,25 +653,33 @@ def _first_loss_right(one: JudgedCase) -> bool:
     )
 
 
-def _only_along(axis: int, first_right: bool) -> Callable[[Evidence], bool]:
-    """Make a test of whether values are wrong just where there are ranks along one dimension.
+def _only_where(test: Callable[[Case], bool]) -> Callable[[Evidence], bool]:
+    """Make a test of whether some values are wrong, and all are in just the cases of one kind.
 
-    Other layouts of several ranks must have passed, and the first loss be right or wrong in all
-    that fail.
+    Cases on several ranks that are not of that kind must have passed.
     """
 
     def seen(e: Evidence) -> bool:
         values = [one for one in e.judged if one.limit is None and one.case.n > 1]
-        wrong = _wrong_values(e)
         return (
-            bool(wrong)
+            bool(_wrong_values(e))
             and any(one.passed for one in values)
-            and all(_layout(one.case)[axis] > 1 for one in e.failed if one.limit is None)
-            and not any(_layout(one.case)[axis] > 1 for one in values if one.passed)
-            and all(_first_loss_right(one) is first_right for one in wrong)
+            and all(test(one.case) for one in e.failed if one.limit is None)
+            and not any(test(one.case) for one in values if one.passed)
         )
 
     return seen
+
+
+def _only_along(axis: int, first_right: bool) -> Callable[[Evidence], bool]:
+    """Make a test of whether values are wrong just where there are ranks along one dimension.
+
+    The first loss must be right in all cases that fail, or wrong in all of them.
+    """
+    seen = _only_where(lambda c: _layout(c)[axis] > 1)
+    return lambda e: (
+        seen(e) and all(_first_loss_right(one) is first_right for one in _wrong_values(e))
+    )
 
 
 def _missed(axis: int, diagnosis: Diagnosis) -> Callable[[Evidence], bool]:
@@ -648,7 +687,7 @@ def _missed(axis: int, diagnosis: Diagnosis) -> Callable[[Evidence], bool]:
 
     def seen(e: Evidence) -> bool:
         limit = e.here.limit
-        along = limit is not None and limit.quantity.endswith(f"along {NAMES[axis]}")
+        along = limit is not None and limit.quantity.endswith(f"rank along {NAMES[axis]}")
         return along and e.diagnosis is diagnosis
 
     return seen
@@ -779,6 +818,11 @@ train = Exercise(
             gives=_gives(of_dp=_averaged_twice),
         ),
         Mistake(
+            "The gradients are divided by the number of all ranks. A mean over the dp group divides"
+            " by dp.",
+            gives=lambda c: trained(c, _Training(of_dp=lambda all_d, d: all_d.sum(0) / c.n)),
+        ),
+        Mistake(
             "Each rank of dp returns the loss of its own rows. The weights are right; the loss of"
             " the whole batch is the mean over dp.",
             gives=_gives(returned=lambda all_d, d, last: all_d[d]),
@@ -786,6 +830,21 @@ train = Exercise(
         Mistake(
             "The losses are added up over dp: the loss of the batch is their mean.",
             gives=_gives(returned=lambda all_d, d, last: sum(all_d)),
+        ),
+        Mistake(
+            "The weights are right, but the losses are tp times too large: all ranks of a tp group"
+            " know the same loss. Sum over the pp group and over the dp group, and not over all"
+            " ranks.",
+            gives=lambda c: trained(
+                c, _Training(returned=lambda all_d, d, last: c.tp * sum(all_d) / len(all_d))
+            ),
+        ),
+        Mistake(
+            "The weights are right, but the losses are divided by pp: of a pp group only one rank"
+            " knows a loss, so their sum is that loss. Divide by dp alone.",
+            gives=lambda c: trained(
+                c, _Training(returned=lambda all_d, d, last: sum(all_d) / len(all_d) / c.pp)
+            ),
         ),
         Mistake(
             "The loss has not been passed on: ranks of other stages return 0. Sum over the pp"
@@ -822,11 +881,11 @@ train = Exercise(
             "The loss is summed over micro-batches, and not averaged: divide the loss of each by"
             " their number before its backward pass.",
             gives=(
-                _gives(scale=lambda config: config["micro_batches"]),
+                _gives(scale=lambda config, name: config["micro_batches"]),
                 lambda c: trained(
                     c,
                     _Training(
-                        scale=lambda config: config["micro_batches"],
+                        scale=lambda config, name: config["micro_batches"],
                         returned=lambda all_d, d, last: (
                             sum(all_d) / len(all_d) * c.model_config["micro_batches"]
                         ),
@@ -842,12 +901,12 @@ train = Exercise(
         Mistake(
             "The embedding never changes. It is a weight of the first stage like all others:"
             " parameters() of the whole stage has to give it.",
-            gives=_gives(stays=("embedding",)),
+            gives=_gives(scale=lambda config, name: name != "embedding"),
         ),
         Mistake(
             "The head never changes. It is a weight of the last stage like all others: parameters()"
             " of the whole stage has to give it.",
-            gives=_gives(stays=("head",)),
+            gives=_gives(scale=lambda config, name: name != "head"),
         ),
         Mistake(
             "Every stage has the first layers of the model. Stage p begins with layer p · layers //"
@@ -855,18 +914,33 @@ train = Exercise(
             gives=_gives(layer=lambda layer, per_stage: layer % per_stage),
         ),
         Mistake(
+            "Layers are dealt out to the stages in turn. A stage has consecutive layers: stage p"
+            " begins with layer p · layers // pp.",
+            gives=lambda c: trained(
+                c, _Training(layer=lambda layer, per: layer % per * c.pp + layer // per)
+            ),
+        ),
+        Mistake(
+            "The gradients of embedding and head are added up over tp, and so are tp times too"
+            " large. All ranks of a tp group have them whole and alike: along tp nothing is left to"
+            " do for them.",
+            gives=lambda c: trained(
+                c, _Training(scale=lambda config, name: 1.0 if "." in name else float(c.tp))
+            ),
+        ),
+        Mistake(
             "The step goes uphill: subtract learning_rate · gradient from the weights.",
-            gives=_gives(scale=lambda config: -1.0),
+            gives=_gives(scale=lambda config, name: -1.0),
         ),
         Mistake(
             "The weights never change: after the gradients are averaged, subtract learning_rate ·"
             " gradient from each of them.",
-            gives=_gives(scale=lambda config: 0.0),
+            gives=_gives(scale=lambda config, name: 0.0),
         ),
         Mistake(
             "A rank's number in a group is not its number in the world. src and dst take the one in"
             " the world; group_src and group_dst take the one in the group.",
-            when=lambda e: e.says("is not in this group of ranks"),
+            when=lambda e: e.says("is not in this group of rank"),
         ),
         Mistake(
             "Wherever tp is more than 1 even the first loss is wrong, before anything was learned,"
@@ -877,7 +951,7 @@ train = Exercise(
         Mistake(
             "Wherever tp is more than 1 the first loss is right and the later ones are wrong, and"
             " elsewhere all is right. So look at the backward pass along tp: enter adds gradients"
-            " up, leave passes them on.",
+            " up, leave passes them on, and no others are added up.",
             when=_only_along(1, first_right=True),
         ),
         Mistake(
@@ -904,6 +978,12 @@ train = Exercise(
             when=_only_along(0, first_right=False),
         ),
         Mistake(
+            "Wherever a batch is cut into several micro-batches something is wrong, and with one"
+            " micro-batch all is right. So look at how their losses and gradients are put together:"
+            " all of them count, and each is divided by their number once.",
+            when=_only_where(lambda c: c.model_config["micro_batches"] > 1),
+        ),
+        Mistake(
             "Less travels along tp than two all-reduces a layer send, forward and backward. Ranks"
             " that share a layer have a part of its heads and columns each; here they seem to"
             " compute whole layers, or they are other ranks than build_mesh's.",
@@ -921,6 +1001,16 @@ train = Exercise(
             when=_missed(2, Diagnosis.TOO_MANY_BYTES),
         ),
         Mistake(
+            "What goes from stage to stage is larger than a micro-batch's activations. Cut the"
+            " rank's rows into micro_batches and send those of each on their own, so that the next"
+            " stage can begin.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_BYTES
+                and e.here.limit is not None
+                and e.here.limit.quantity.startswith("elements in the largest message")
+            ),
+        ),
+        Mistake(
             "Less travels along dp than the gradients of a rank's weights. Each rank of dp sees"
             " only its own rows, and the gradients of all its weights have to be averaged.",
             when=_missed(0, Diagnosis.TOO_FEW_BYTES),
@@ -935,7 +1025,8 @@ train = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "Every rank returns a list with one float for each batch: the mean"
         " loss over all of its rows, before the step.",
-        Diagnosis.WRONG_SHAPE: "There is one loss for each batch: the mean over all of its rows.",
+        Diagnosis.WRONG_SHAPE: "Every rank returns one loss for each batch: the mean over all of"
+        " its rows.",
         Diagnosis.WRONG_VALUE: "Which layouts are wrong, and is the first loss right there? The"
         " first one shows the forward pass, the second the gradients.",
         Diagnosis.DEADLOCK: "Which group is waited in, and do all its ranks make that call, and in"
