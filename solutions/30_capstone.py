@@ -110,7 +110,8 @@ def both_meshes(dp, tp, pp):
 
 if mesh_works:
     found = run(both_meshes, 6, 1, 3, 2, seconds=120)
-    print("rank 5 of 1 × 3 × 2, yours and torch's:", found[5])
+    for name, (yours, torchs) in found[5].items():
+        print(f"rank 5 of 1 × 3 × 2 along {name}: yours {yours}, torch's {torchs}")
     print("the same on all ranks:", all(a == b for groups in found for a, b in groups.values()))
 
 # %% [markdown]
@@ -580,8 +581,9 @@ if train_works:
         curves[layout] = together[0]
         gap = max(abs(a - b) for a, b in zip(alone, together[0]))
         same_everywhere = all(losses == together[0] for losses in together)
-        print(f"dp × tp × pp = {layout}: the same on all ranks: {same_everywhere}; beside one process", end=" ")
-        print(f"equal to the last bit: {gap == 0}, to 1e-4: {gap < 1e-4}")
+        print("dp × tp × pp =", layout)
+        print("  the same on all ranks:", same_everywhere)
+        print(f"  those of one process to the last bit: {gap == 0}, to 1e-4: {gap < 1e-4}")
     figure, axes = plt.subplots(figsize=(6.5, 3))
     axes.plot(alone, lw=6, alpha=0.35, label="one process")
     for (layout, losses), line in zip(curves.items(), ("--", ":")):
@@ -785,8 +787,8 @@ if train_works:
         for axis, nbytes in formulas(MORE, dp, tp, pp, tokens).items():
             one_node = len({node[rank] for rank in groups[axis]}) == 1
             sends.append(f"{1000 * nbytes / (INSIDE if one_node else BETWEEN):.1f} along {axis}")
-        print(f"{name}: {1000 * ran.seconds:4.1f} ms; {weights:6,} weights of blocks on a rank,", end=" ")
-        print(f"which computes for {1000 * computes:.1f} ms and sends for", ", ".join(sends))
+        print(f"{name}: {1000 * ran.seconds:4.1f} ms; {weights:,} weights of blocks on a rank")
+        print(f"   it computes for {1000 * computes:.1f} ms, and sends for", ", ".join(sends))
 
 # %% [markdown]
 # How long rank 0 sends is the bytes of the formulas divided by the bandwidth of the links in its group. The bubble
