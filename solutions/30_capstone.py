@@ -806,7 +806,7 @@ if train_works:
 # for A: a rank holds a quarter of the weights, of their gradients and of the optimizer's state. While the batch has
 # rows enough for more replicas, **use as little tensor parallelism as memory allows**, and ask first whether ZeRO or
 # FSDP (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) along dp would do.
-# [DeepSeek-V3](https://arxiv.org/abs/2412.19437) was trained without any.
+# [DeepSeek-V3](https://arxiv.org/abs/2412.19437) (section 3.2) was trained without tensor parallelism.
 #
 # Your mesh is that of
 # [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/parallel_state.py), whose docstring
@@ -837,8 +837,9 @@ if train_works:
 # - Along tp go activations, often, and the layer waits for them: it gets the fastest links. Along dp go gradients,
 #   once a step. Along pp go activations, rarely, but the pipeline has to be filled.
 #
-# **Where this is used:** in most large training runs, with more or fewer dimensions. [torchtitan](https://github.com/pytorch/torchtitan) composes
-# the same dimensions from PyTorch's own parts, on a `DeviceMesh`, in code that you can now read.
+# **Where this is used:** in most large training runs, with more or fewer dimensions.
+# [torchtitan](https://github.com/pytorch/torchtitan) composes the same dimensions from PyTorch's own parts, on a
+# `DeviceMesh`, in code that you can now read.
 #
 # ### Check yourself
 #
