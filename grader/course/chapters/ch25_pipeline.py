@@ -614,6 +614,11 @@ class _Stage(nn.Module):
         return out
 
 
+#: A loss in which output and target cannot change places.  It is no less one for targets outside
+#: of 0 and 1, and autograd keeps nothing for it but these two.
+LOSS = nn.functional.binary_cross_entropy_with_logits
+
+
 def train_once(
     answer: Callable[..., Any],
     weights: list[torch.Tensor],
@@ -650,7 +655,7 @@ def train_once(
     storages = None if any(seconds) else HeldStorages(own)
     stage = _Stage(weights, seconds, note, look)
     given = [(what, i) for what, i in order]
-    call = (stage, given, inputs, targets, nn.functional.mse_loss, tuple(shape))
+    call = (stage, given, inputs, targets, LOSS, tuple(shape))
     with storages or contextlib.nullcontext():
         loss = answer(*call)
     report: dict[str, Any] = {"the loss": loss}
@@ -676,6 +681,7 @@ def whole(
     c: Case,
     share: Callable[[int, int], float] = lambda i, m: 1 / m,
     of_loss: Callable[[int, int], float] | None = None,
+    loss: Callable[..., torch.Tensor] = LOSS,
 ) -> list[dict[str, Any]]:
     """Return what all ranks hold if the whole model is trained in one process.
 
@@ -684,6 +690,7 @@ def whole(
         share: the factor of a micro-batch's loss in the loss of which there are gradients, given
             its number and how many there are.
         of_loss: the same for the loss that is returned, if it is another.
+        loss: what is computed of outputs and targets.
     """
     dtype, m = c.weights[0][0].dtype, len(c.inputs[0])
     # a copy in any case, so that the inputs do not gather gradients
@@ -694,7 +701,7 @@ def whole(
     x = x.double()
     for weights in state:
         x = x + torch.tanh(x @ weights[0]) @ weights[1]
-    losses = nn.functional.mse_loss(x, targets, reduction="none").flatten(1).mean(1)
+    losses = loss(x, targets, reduction="none").flatten(1).mean(1)
     total, returned = (
         losses @ torch.tensor([factor(i, m) for i in range(m)], dtype=torch.float64)
         for factor in (share, of_loss or share)
@@ -933,6 +940,10 @@ run_pipeline = Exercise(
                 lambda c: whole(c, _mean, lambda i, m: float(i == m - 1) / m),
                 lambda c: whole(c, _mean, lambda i, m: float(i == 0)),
             ),
+        ),
+        Mistake(
+            "loss_fn takes the output first and then the target.",
+            gives=lambda c: whole(c, loss=lambda x, y, **how: LOSS(y, x, **how)),
         ),
         Mistake(
             "Only one micro-batch has left its gradients: they are cleared in between, or set and"
