@@ -12,6 +12,7 @@ import torch.distributed as dist
 from grader.core.compare import compare, differing_bits
 from grader.core.verdict import Diagnosis
 from grader.course.limits import held, holding, point, sent_elements
+from grader.rank import instrumentation
 from grader.rank.instrumentation import (
     HeldStorages,
     PeakStorages,
@@ -132,6 +133,16 @@ def test_what_asks_for_more_of_the_compiler_gets_all_of_it(asks):
         "print(torch._dynamo.disable.__module__)\n"
     )
     assert lines == ["module True", "True", "True True", "torch._dynamo.decorators"]
+
+
+def test_who_has_waited_in_vain_for_memory_waits_less(monkeypatch):
+    waits = []
+    monkeypatch.setattr(instrumentation, "settled", lambda there, seconds: waits.append(seconds))
+    monkeypatch.setattr(HeldStorages, "_patience", 0.5)
+    held = HeldStorages(list)
+    for most in (0, 0, 8, 8, 0):
+        held.settle(most)
+    assert waits == [0.5, 0.5, 0.5, 0.05, 0.05]
 
 
 def _uses_scatter_add(x):
