@@ -336,7 +336,7 @@ if gpipe_known and alternate_known:
 # - Afterwards each parameter's `grad` is the gradient of that loss, as if the whole model had been on one
 #   rank. Before the call it is `None`.
 # - `order` need not be one of the two above. Every stage gets an order that fits those of the others. The numbers
-#   count as well as the words: a backward pass is that of the micro-batch that the order names.
+#   matter, too: each backward pass has to be that of the micro-batch that the order names.
 # - Only point-to-point calls are allowed.
 # - After a forward pass, a rank holds the activations of those micro-batches that its order has in flight:
 #   their inputs, their outputs, and what autograd keeps. At most six other tensors of `shape` may be on their

@@ -135,7 +135,7 @@ def test_what_asks_for_more_of_the_compiler_gets_all_of_it(asks):
     assert lines == ["module True", "True", "True True", "torch._dynamo.decorators"]
 
 
-def test_who_has_waited_in_vain_for_memory_waits_less(monkeypatch):
+def test_a_rank_that_has_waited_in_vain_for_memory_waits_less(monkeypatch):
     waits = []
     monkeypatch.setattr(instrumentation, "settled", lambda there, seconds: waits.append(seconds))
     monkeypatch.setattr(HeldStorages, "_patience", 0.5)

@@ -614,8 +614,8 @@ class _Stage(nn.Module):
         return out
 
 
-#: A loss in which output and target cannot change places.  It is no less one for targets outside
-#: of 0 and 1, and autograd keeps nothing for it but these two.
+#: A loss in which output and target cannot change places.  It is defined for targets outside of
+#: 0 to 1 as well, and autograd saves nothing for it but its two arguments.
 LOSS = nn.functional.binary_cross_entropy_with_logits
 
 

@@ -28,9 +28,7 @@ from grader.course.limits import (
     point,
     sent_elements,
 )
-from grader.rank.instrumentation import (
-    HeldStorages,
-)
+from grader.rank.instrumentation import HeldStorages
 
 # The mesh. --------------------------------------------------------------------------
 
