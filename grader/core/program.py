@@ -11,6 +11,7 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Collection, Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -215,18 +216,27 @@ def loader(
     make = _live_loader(program.live) if program.live else _unit_loader(units)
 
     def load_afresh() -> LoadedProgram:
-        known = frozenset(sys.modules)
+        last = last_module()
         try:
             return make()
         finally:
-            forget_modules(known, own)
+            forget_modules(last, own)
 
     return load_afresh
 
 
-def forget_modules(known: Collection[str], own: Callable[[str], bool]) -> None:
-    """Let modules whose file is ``own`` be imported anew, but for those whose name is known."""
-    for name in [name for name in sys.modules if name not in known]:
+def last_module() -> str:
+    """Return the name of the module that was imported last."""
+    return next(reversed(sys.modules))
+
+
+def forget_modules(last: str, own: Callable[[str], bool]) -> None:
+    """Let modules whose file is ``own`` and that came after the module ``last`` be imported anew.
+
+    Only the names of these are looked at: to look at an object is to write to its count of
+    references, and a forked rank would copy the pages of a thousand names.
+    """
+    for name in list(takewhile(lambda name: name != last, reversed(sys.modules))):
         if own(getattr(sys.modules[name], "__file__", None) or ""):
             del sys.modules[name]
 

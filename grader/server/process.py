@@ -26,7 +26,7 @@ import torch
 from grader.core.codec import pack, pack_answer, unpack
 from grader.core.errors import UnreadableFile
 from grader.core.events import Entered, Event, Left
-from grader.core.program import LoadedProgram, Program, forget_modules, load
+from grader.core.program import LoadedProgram, Program, forget_modules, last_module, load
 from grader.core.source_locations import is_students, remember_thread_starts
 from grader.core.values import tensors_in
 from grader.core.wire import (
@@ -173,7 +173,7 @@ class _Rank:
         except Exception as error:
             self._fail("join", error)
         self._writer.write(Joined())
-        self._modules = frozenset(sys.modules)
+        self._last_module = last_module()
         # the student's code must not run while others join: it could end their connections
         while True:
             request = self._requests.get()
@@ -192,7 +192,7 @@ class _Rank:
         os.environ["WORLD_SIZE"] = str(request.size)
         try:
             self._become(request.size)
-            forget_modules(self._modules, is_students)
+            forget_modules(self._last_module, is_students)
             return load(Program.from_bytes(request.program), request.wanted)
         except BaseException as error:
             self._fail("load", error)
