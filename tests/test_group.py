@@ -316,6 +316,24 @@ def test_who_reads_a_collectives_buffer_too_early_reads_what_was_there():
         assert late == ([1.0] * 3, [[1.0] * 3] * 2)
 
 
+@pytest.mark.parametrize("function", ["recv", "irecv"])
+def test_autograd_knows_of_what_a_receive_overwrites(function):
+    def answer():
+        if dist.get_rank() == 0:
+            dist.send(torch.zeros(2), 1)
+            return
+        weight, x = torch.ones(2, requires_grad=True), torch.ones(2)
+        loss = (weight * x).sum()
+        request = getattr(dist, function)(x, 0)
+        if function == "irecv":
+            request.wait()
+        loss.backward()
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.EXCEPTION
+    assert "modified by an inplace operation" in failure.message
+
+
 def test_a_collective_in_flight_keeps_strides_and_autograd_apart():
     def answer():
         x = torch.arange(6.0).reshape(2, 3).T.contiguous().requires_grad_()

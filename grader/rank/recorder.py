@@ -216,9 +216,10 @@ class Recorder:
         emit: takes an event; ``flush=True`` asks that it, and all before it,
             have left the process when the call returns.
         allowed: names of the collectives that may be called; ``None`` allows all.
-        strict: receive into a private buffer, which is copied to the student's tensor on
-            ``wait()``, and check that a buffer is unchanged while its send is in flight.  Both
-            make mistakes show every time instead of sometimes; both cost a pass over the data.
+        strict: let ``irecv`` receive into a private buffer, which is copied to the student's
+            tensor on ``wait()``, and check that a buffer is unchanged while its ``isend`` is in
+            flight.  Both make mistakes show every time instead of sometimes; both cost a pass
+            over the data.
         snapshots: reports the contents of small tensors, for a replay.
         subgroups: whether the rank may make groups, for which it has to open connections.
     """
@@ -312,15 +313,16 @@ class Recorder:
         signatures: Sequence[Signature] = (),
         deferred: Deferred | Gated | None = None,
         limit: int = 0,
+        here: tuple[str, int, bool] | None = None,
     ) -> int:
         """Report an operation before it is handed to the transport; return its number.
 
         ``measure`` is the tensor of a message, whose size and dtype both ends must agree on, or
         the tensor of a collective that the trace shows.  ``signatures`` are what the ranks of a
         collective must agree on.  ``limit`` is the number of milliseconds after which a
-        blocking call gives up.
+        blocking call gives up.  ``here`` is what :func:`line_here` has returned in this call.
         """
-        file, line, blocking = line_here()
+        file, line, blocking = here or line_here()
         if self.snapshots is not None:
             self.snapshots.look(measure)
         reads, writes = list(reads), list(writes)

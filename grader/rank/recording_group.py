@@ -11,13 +11,16 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
+from torch.autograd.graph import increment_version
 from torch.distributed.constants import default_pg_timeout
 
 from grader.core.events import ANY
+from grader.core.source_locations import line_here
 from grader.core.values import reduction_name
 from grader.core.verdict import Diagnosis
 from grader.rank.arguments import (
@@ -192,12 +195,16 @@ class RecordingGroup(dist.ProcessGroup):
         tensor = self._plain(tensors, "recv")
         self._require_there()
         require_tag(tag)
-        recorder, wildcard = self._recorder, src == ANY
-        # a strict receive becomes visible only when the program waits for it, so that reading
+        recorder, wildcard, here = self._recorder, src == ANY, line_here()
+        checked = recorder.strict and not here[2]  # dist.recv waits at once
+        # a checked receive becomes visible only when the program waits for it, so that reading
         # too early goes wrong every time and not now and then
-        landing = torch.empty_like(tensor) if recorder.strict else tensor
-        finish = (lambda: _copy(tensor, landing)) if recorder.strict else None
-        deferred = None
+        landing, finish, deferred = tensor, None, None
+        if checked:
+            landing = torch.empty_like(tensor)
+            finish = partial(_copy, tensor, landing)
+        elif recorder.strict:
+            finish = partial(increment_version, (tensor,))  # as a copy does, for autograd
         if recorder.must_defer(wildcard, self._name, tag):
             deferred = Deferred(self._name, tag, lambda s: self._start_receive(landing, s, tag))
         op = recorder.post(
@@ -209,9 +216,10 @@ class RecordingGroup(dist.ProcessGroup):
             writes=(tensor,),
             deferred=deferred,
             limit=self._limit,
+            here=here,
         )
         verify = None
-        if recorder.strict and not recorder.waited_at_once(op):
+        if checked:
             # the count of a view includes every write to its base
             counted = not tensors[0]._is_view()
             verify = self._unwritten_check(op, tensor, counted)
