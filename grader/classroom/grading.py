@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePath
@@ -133,6 +133,24 @@ def _choose(
 #: Seconds between two looks, in which a rank can write a few hundred megabytes.
 _PERIOD = 0.1
 
+#: Looks of which one tells apart what is shared, once that was necessary.
+_SELDOM = 10
+
+
+def own_memory(pid: int, resident: int) -> int:
+    """Return the bytes of a process's ``resident`` that it does not share.
+
+    A page that several processes share counts in parts: ``Pss_Anon`` in ``proc_pid_smaps(5)``.
+    Where that cannot be read, all is taken for its own.
+    """
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss_Anon:"):
+                return min(int(line.split()[1]) << 10, resident)
+    except OSError:
+        pass  # it has ended, or does not let itself be looked at
+    return resident
+
 
 class ResourceWatchdog:
     """A thread that kills a process and all its descendants when they exceed their limits.
@@ -149,6 +167,9 @@ class ResourceWatchdog:
         self._until = time.monotonic() + seconds
         self._seconds = seconds
         self._done = threading.Event()
+        #: by process, how much of what is resident it shares, as far as that was looked at
+        self._shared: dict[int, int] = {}
+        self._looks = 0
         #: the diagnosis and its message, once it has killed
         self.reason: tuple[Diagnosis, str] | None = None
         self._thread = threading.Thread(target=self._watch, daemon=True, name="resource-watchdog")
@@ -163,7 +184,7 @@ class ResourceWatchdog:
                         Diagnosis.TIMEOUT, f"the submission took over {self._seconds:g} s in all"
                     )
                     return
-                used = self._resident()
+                used = self.resident()
                 if used > self._memory:
                     message = (
                         f"the ranks together used {used >> 20} MB;"
@@ -172,14 +193,28 @@ class ResourceWatchdog:
                     self._end(Diagnosis.MEMORY_LIMIT, message)
                     return
 
-    def _resident(self) -> int:
-        """Return the bytes that the descendants have resident and do not share."""
-        used = 0
+    def resident(self) -> int:
+        """Return the bytes that the descendants have resident, without what they share.
+
+        What a forked process shares with the others is resident in each of them: hundreds of
+        megabytes, with torch in it.  The kernel takes milliseconds to tell that apart, so it is
+        asked only where the limit seems to be exceeded, and from then on once a second, as a
+        process may write to what it shared.
+        """
+        resident = {}
         for process in self._top.children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
                 memory = process.memory_info()
-                used += memory.rss - memory.shared
+                resident[process.pid] = memory.rss - memory.shared
+        self._looks += 1
+        used = self._without_shared(resident)
+        if used > self._memory or (self._shared and self._looks % _SELDOM == 0):
+            self._shared = {pid: n - own_memory(pid, n) for pid, n in resident.items()}
+            used = self._without_shared(resident)
         return used
+
+    def _without_shared(self, resident: Mapping[int, int]) -> int:
+        return sum(n - self._shared.get(pid, 0) for pid, n in resident.items())
 
     def _end(self, diagnosis: Diagnosis, message: str) -> None:
         self.reason = (diagnosis, message)

@@ -1,0 +1,75 @@
+"""What a whole submission may use: the watchdog over a sandbox's processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from grader.classroom.grading import ResourceWatchdog, own_memory
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="grading in a sandbox needs Linux")
+
+MB = 1 << 20
+
+#: A process with 200 MB that forks five others; on a line of input each writes to all of its pages.
+PARENT = """
+import os, sys
+held = bytearray(200 << 20)
+held[::4096] = bytes(1 for _ in range(0, len(held), 4096))
+go, writer = os.pipe()
+done, told = os.pipe()
+for _ in range(5):
+    if os.fork() == 0:
+        os.close(writer)
+        os.read(go, 1)
+        held[::4096] = bytes(2 for _ in range(0, len(held), 4096))
+        os.write(told, b"x")
+        os.read(go, 1)
+        os._exit(0)
+print(flush=True)
+sys.stdin.readline()
+os.write(writer, bytes(5))
+missing = 5
+while missing:
+    missing -= len(os.read(done, missing))
+print(flush=True)
+sys.stdin.readline()
+"""
+
+#: It starts that process, and stands for the one that a sandbox begins with.
+TOP = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {PARENT!r}])"
+
+
+@pytest.fixture
+def top():
+    process = subprocess.Popen(
+        [sys.executable, "-c", TOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "\n"
+    yield process
+    for child in psutil.Process(process.pid).children(recursive=True):
+        child.kill()
+    process.communicate()
+
+
+def test_what_forked_processes_share_counts_once_until_they_write_to_it(top):
+    watchdog = ResourceWatchdog(top.pid, 600 * MB, 100)
+    watchdog.close()
+    children = psutil.Process(top.pid).children(recursive=True)
+    assert sum(child.memory_info().rss for child in children) > 1200 * MB
+    assert 200 * MB < watchdog.resident() < 400 * MB
+    assert watchdog.reason is None
+    top.stdin.write("\n")
+    top.stdin.flush()
+    assert top.stdout.readline() == "\n"
+    # the limit is exceeded by what the kernel counts as shared no more, at one of the next looks
+    assert max(watchdog.resident() for _ in range(10)) > 1200 * MB
+
+
+def test_a_process_that_cannot_be_looked_at_shares_nothing():
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert own_memory(ended.pid, 7 * MB) == 7 * MB
