@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import random
@@ -130,7 +131,7 @@ def test_what_is_no_store_is_said(tmp_path):
 
 
 def test_a_store_of_another_version_is_left_alone(tmp_path):
-    with sqlite3.connect(tmp_path / "grades.sqlite") as database:
+    with contextlib.closing(sqlite3.connect(tmp_path / "grades.sqlite")) as database:
         database.execute("PRAGMA user_version = 99")
     with pytest.raises(RequestError, match="another version"):
         Store(tmp_path)

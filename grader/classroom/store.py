@@ -243,26 +243,27 @@ class Store:
 
     def __init__(self, folder: Path, readonly: bool = False) -> None:
         self.path = folder / "grades.sqlite"
-        self._lock: int | None = None
+        self._opened = contextlib.ExitStack()
         if readonly and not self.path.is_file():
             raise RequestError(f"{folder} holds no results; `python -m grader grade` makes them")
         try:
             if not readonly:
                 folder.mkdir(parents=True, exist_ok=True)
-                self._lock = _only_one(folder)
+                self._opened.callback(os.close, _only_one(folder))
             self._database = sqlite3.connect(self.path, isolation_level=None, timeout=30)
+            self._opened.callback(self._database.close)
             self._database.execute("PRAGMA synchronous = FULL")
             with self._problems():
                 self._prepare(readonly)
         except OSError as error:
-            self._unlock()
+            self.close()
             reason = error.strerror or error
             raise StoreError(f"{folder} cannot be used for results: {reason}") from None
         except sqlite3.Error as error:
-            self._unlock()
+            self.close()
             raise StoreError(f"{self.path} cannot be opened: {error}") from None
         except BaseException:
-            self._unlock()
+            self.close()
             raise
 
     def _prepare(self, readonly: bool) -> None:
@@ -437,15 +438,9 @@ class Store:
                 self._database.execute("ROLLBACK")
             raise
 
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
     def close(self) -> None:
         """Close the database, and release the lock."""
-        self._database.close()
-        self._unlock()
+        self._opened.close()
 
     def __enter__(self) -> Store:
         return self

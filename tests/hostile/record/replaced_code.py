@@ -38,5 +38,6 @@ def only_one(
     signatures=(),
     deferred=None,
     limit=0,
+    here=None,
 ):
     return 0
