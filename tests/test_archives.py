@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import struct
+import sys
 import tarfile
 import tempfile
 import time
@@ -263,7 +264,11 @@ def cheap():
 def test_zeros_where_a_tar_should_be_are_an_empty_one(extraction_dir, cheap):
     bomb = zlib.compressobj(9, wbits=31)
     data = b"".join(bomb.compress(bytes(MB)) for _ in range(64)) + bomb.flush()
-    assert opened(data, extraction_dir) == (MemoryFolder(b"it"), ())
+    root, problems = opened(data, extraction_dir)
+    assert root == MemoryFolder(b"it")
+    # Python 3.10 looks again at the byte before the end of what it has read
+    back = ("cannot be read as a zip or tar archive: the archive asks to go back",)
+    assert problems == (back if sys.version_info < (3, 11) else ())
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -69,7 +72,18 @@ def test_what_forked_processes_share_counts_once_until_they_write_to_it(top):
     assert max(watchdog.resident() for _ in range(10)) > 1200 * MB
 
 
-def test_a_process_that_cannot_be_looked_at_shares_nothing():
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    assert own_memory(ended.pid, 7 * MB) == 7 * MB
+def test_where_the_kernel_does_not_tell_all_is_taken_for_its_own(top, monkeypatch):
+    monkeypatch.setattr(Path, "read_text", Mock(side_effect=PermissionError))
+    for child in psutil.Process(top.pid).children(recursive=True):
+        memory = child.memory_info()
+        assert own_memory(child) == memory.rss - memory.shared
+
+
+def test_a_process_that_has_ended_holds_nothing():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    seen = psutil.Process(process.pid)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert own_memory(seen) == 0
+    process.wait()
+    with pytest.raises(psutil.NoSuchProcess):
+        own_memory(seen)

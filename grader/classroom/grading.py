@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePath
@@ -137,19 +137,21 @@ _PERIOD = 0.1
 _SELDOM = 10
 
 
-def own_memory(pid: int, resident: int) -> int:
-    """Return the bytes of a process's ``resident`` that it does not share.
+def own_memory(process: psutil.Process) -> int:
+    """Return the bytes that a process has resident and does not share.
 
     A page that several processes share counts in parts: ``Pss_Anon`` in ``proc_pid_smaps(5)``.
-    Where that cannot be read, all is taken for its own.
+    Where that cannot be read, all that is resident counts, but for files.
+
+    Raises:
+        psutil.NoSuchProcess: it has ended.
     """
-    try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss_Anon:"):
-                return min(int(line.split()[1]) << 10, resident)
-    except OSError:
-        pass  # it has ended, or does not let itself be looked at
-    return resident
+                return int(line.split()[1]) << 10
+    memory = process.memory_info()
+    return int(memory.rss - memory.shared)
 
 
 class ResourceWatchdog:
@@ -201,20 +203,22 @@ class ResourceWatchdog:
         asked only where the limit seems to be exceeded, and from then on once a second, as a
         process may write to what it shared.
         """
-        resident = {}
-        for process in self._top.children(recursive=True):
+        resident: dict[int, int] = {}
+        processes = self._top.children(recursive=True)
+        for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 memory = process.memory_info()
                 resident[process.pid] = memory.rss - memory.shared
         self._looks += 1
-        used = self._without_shared(resident)
+        used = sum(n - self._shared.get(pid, 0) for pid, n in resident.items())
         if used > self._memory or (self._shared and self._looks % _SELDOM == 0):
-            self._shared = {pid: n - own_memory(pid, n) for pid, n in resident.items()}
-            used = self._without_shared(resident)
+            used, self._shared = 0, {}
+            for process in processes:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    own = own_memory(process)
+                    used += own
+                    self._shared[process.pid] = max(resident.get(process.pid, 0) - own, 0)
         return used
-
-    def _without_shared(self, resident: Mapping[int, int]) -> int:
-        return sum(n - self._shared.get(pid, 0) for pid, n in resident.items())
 
     def _end(self, diagnosis: Diagnosis, message: str) -> None:
         self.reason = (diagnosis, message)
