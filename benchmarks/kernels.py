@@ -13,6 +13,7 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -66,11 +67,11 @@ def measure() -> dict[str, Any]:
     }
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Record, if there is something to record."""
-    argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0] if __doc__ else None
-    ).parse_args()
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None).parse_args(
+        arguments
+    )
     if not torch.cuda.is_available():
         print("there is no GPU here: nothing was recorded", file=sys.stderr)
         return 1

@@ -73,6 +73,6 @@ def test_no_two_operators_are_equally_hot_unless_that_is_what_is_tried(seed):
 def test_nothing_is_recorded_without_a_gpu(capsys, monkeypatch, tmp_path):
     # not where the chapter looks: what was recorded on a GPU may be there
     monkeypatch.setattr(record, "RECORD", tmp_path / "recorded" / "kernels.json")
-    assert record.main() == 1
+    assert record.main([]) == 1
     assert "nothing was recorded" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
