@@ -266,7 +266,7 @@ def test_zeros_where_a_tar_should_be_are_an_empty_one(extraction_dir, cheap):
     data = b"".join(bomb.compress(bytes(MB)) for _ in range(64)) + bomb.flush()
     root, problems = opened(data, extraction_dir)
     assert root == MemoryFolder(b"it")
-    # Python 3.10 looks again at the byte before the end of what it has read
+    # Python 3.10's tarfile reads the last byte once more
     back = ("cannot be read as a zip or tar archive: the archive asks to go back",)
     assert problems == (back if sys.version_info < (3, 11) else ())
 

@@ -66,7 +66,7 @@ def test_only_the_lines_asked_for_are_changed():
 
 
 @pytest.mark.skipif(
-    sys.version_info < (3, 11), reason="ast.unparse writes some tuples otherwise before 3.11"
+    sys.version_info < (3, 11), reason="ast.unparse writes some tuples differently before 3.11"
 )
 def test_the_list_of_equivalent_mutants_has_reasons_and_names_what_exists():
     entries = json.loads(run.EQUIVALENT.read_text(encoding="utf-8"))

@@ -68,11 +68,11 @@ def test_what_forked_processes_share_counts_once_until_they_write_to_it(top):
     top.stdin.write("\n")
     top.stdin.flush()
     assert top.stdout.readline() == "\n"
-    # the limit is exceeded by what the kernel counts as shared no more, at one of the next looks
+    # what they have written to is theirs alone, which one of the next ten looks finds out
     assert max(watchdog.resident() for _ in range(10)) > 1200 * MB
 
 
-def test_where_the_kernel_does_not_tell_all_is_taken_for_its_own(top, monkeypatch):
+def test_where_the_kernel_does_not_say_all_memory_counts_as_its_own(top, monkeypatch):
     monkeypatch.setattr(Path, "read_text", Mock(side_effect=PermissionError))
     for child in psutil.Process(top.pid).children(recursive=True):
         memory = child.memory_info()

@@ -133,8 +133,9 @@ def test_what_is_no_store_is_said(tmp_path):
 def test_a_store_of_another_version_is_left_alone(tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "grades.sqlite")) as database:
         database.execute("PRAGMA user_version = 99")
-    with pytest.raises(RequestError, match="another version"):
-        Store(tmp_path)
+    for _ in range(2):  # the first attempt keeps no lock
+        with pytest.raises(RequestError, match="another version"):
+            Store(tmp_path)
 
 
 #: What a process needs that saves verdicts: nothing of it takes torch.

@@ -133,15 +133,15 @@ def _choose(
 #: Seconds between two looks, in which a rank can write a few hundred megabytes.
 _PERIOD = 0.1
 
-#: Looks of which one tells apart what is shared, once that was necessary.
-_SELDOM = 10
+#: Once the kernel has been asked what is shared, it is asked again at every look of so many.
+_REFRESH = 10
 
 
 def own_memory(process: psutil.Process) -> int:
     """Return the bytes that a process has resident and does not share.
 
     A page that several processes share counts in parts: ``Pss_Anon`` in ``proc_pid_smaps(5)``.
-    Where that cannot be read, all that is resident counts, but for files.
+    Where it cannot be read, all resident memory counts but that of files.
 
     Raises:
         psutil.NoSuchProcess: it has ended.
@@ -169,7 +169,7 @@ class ResourceWatchdog:
         self._until = time.monotonic() + seconds
         self._seconds = seconds
         self._done = threading.Event()
-        #: by process, how much of what is resident it shares, as far as that was looked at
+        #: by process, the resident bytes that it shared when the kernel was last asked
         self._shared: dict[int, int] = {}
         self._looks = 0
         #: the diagnosis and its message, once it has killed
@@ -196,12 +196,12 @@ class ResourceWatchdog:
                     return
 
     def resident(self) -> int:
-        """Return the bytes that the descendants have resident, without what they share.
+        """Return the bytes that the descendants have resident, with shared memory counted once.
 
-        What a forked process shares with the others is resident in each of them: hundreds of
-        megabytes, with torch in it.  The kernel takes milliseconds to tell that apart, so it is
-        asked only where the limit seems to be exceeded, and from then on once a second, as a
-        process may write to what it shared.
+        What a forked process shares with its parent is resident in both: hundreds of megabytes,
+        with torch in it.  The kernel needs milliseconds a process to say how much that is, so it
+        is asked only when the limit seems exceeded, and from then on once a second, since a
+        process that writes to shared memory gets a copy of its own.
         """
         resident: dict[int, int] = {}
         processes = self._top.children(recursive=True)
@@ -211,7 +211,7 @@ class ResourceWatchdog:
                 resident[process.pid] = memory.rss - memory.shared
         self._looks += 1
         used = sum(n - self._shared.get(pid, 0) for pid, n in resident.items())
-        if used > self._memory or (self._shared and self._looks % _SELDOM == 0):
+        if used > self._memory or (self._shared and self._looks % _REFRESH == 0):
             used, self._shared = 0, {}
             for process in processes:
                 with contextlib.suppress(psutil.NoSuchProcess):

@@ -233,8 +233,8 @@ def last_module() -> str:
 def forget_modules(last: str, own: Callable[[str], bool]) -> None:
     """Let modules whose file is ``own`` and that came after the module ``last`` be imported anew.
 
-    Only the names of these are looked at: to look at an object is to write to its count of
-    references, and a forked rank would copy the pages of a thousand names.
+    Only the names after it are touched: touching an object changes its reference count, and a
+    forked rank would have to copy the pages that hold a thousand names.
     """
     for name in list(takewhile(lambda name: name != last, reversed(sys.modules))):
         if own(getattr(sys.modules[name], "__file__", None) or ""):

@@ -320,7 +320,8 @@ class Recorder:
         ``measure`` is the tensor of a message, whose size and dtype both ends must agree on, or
         the tensor of a collective that the trace shows.  ``signatures`` are what the ranks of a
         collective must agree on.  ``limit`` is the number of milliseconds after which a
-        blocking call gives up.  ``here`` is what :func:`line_here` has returned in this call.
+        blocking call gives up.  ``here`` is the result of :func:`line_here`, if the
+        caller has it already.
         """
         file, line, blocking = here or line_here()
         if self.snapshots is not None:

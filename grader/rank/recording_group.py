@@ -196,7 +196,8 @@ class RecordingGroup(dist.ProcessGroup):
         self._require_there()
         require_tag(tag)
         recorder, wildcard, here = self._recorder, src == ANY, line_here()
-        checked = recorder.strict and not here[2]  # dist.recv waits at once
+        *_, waits_at_once = here  # as dist.recv does: nothing can be read too early
+        checked = recorder.strict and not waits_at_once
         # a checked receive becomes visible only when the program waits for it, so that reading
         # too early goes wrong every time and not now and then
         landing, finish, deferred = tensor, None, None
