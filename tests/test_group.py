@@ -316,6 +316,22 @@ def test_who_reads_a_collectives_buffer_too_early_reads_what_was_there():
         assert late == ([1.0] * 3, [[1.0] * 3] * 2)
 
 
+def test_who_reads_a_receives_buffer_too_early_reads_what_was_there():
+    def answer():
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(2), 1)
+            dist.send(torch.ones(2), 1, tag=1)
+            return None
+        x = torch.zeros(2)
+        request = dist.irecv(x, 0)
+        dist.recv(torch.empty(2), 0, tag=1)  # on the same connection, and so after the first
+        early = x.tolist()
+        request.wait()
+        return early, x.tolist()
+
+    assert values(play(answer, 2))[1] == ([0.0] * 2, [1.0] * 2)
+
+
 @pytest.mark.parametrize("function", ["recv", "irecv"])
 def test_autograd_knows_of_what_a_receive_overwrites(function):
     def answer():

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
+from grader.classroom import grading
 from grader.classroom.grading import ResourceWatchdog, own_memory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="grading in a sandbox needs Linux")
@@ -70,6 +71,17 @@ def test_what_forked_processes_share_counts_once_until_they_write_to_it(top):
     assert top.stdout.readline() == "\n"
     # what they have written to is theirs alone, which one of the next ten looks finds out
     assert max(watchdog.resident() for _ in range(10)) > 1200 * MB
+
+
+def test_the_kernel_is_not_asked_at_every_look(top, monkeypatch):
+    watchdog = ResourceWatchdog(top.pid, 600 * MB, 100)
+    watchdog.close()
+    asked = Mock(wraps=own_memory)
+    monkeypatch.setattr(grading, "own_memory", asked)
+    for _ in range(10):
+        assert watchdog.resident() < 400 * MB
+    processes = psutil.Process(top.pid).children(recursive=True)
+    assert len(processes) <= asked.call_count <= 2 * len(processes)
 
 
 def test_where_the_kernel_does_not_say_all_memory_counts_as_its_own(top, monkeypatch):
