@@ -1096,3 +1096,82 @@ def test_a_function_that_cannot_be_loaded_is_told_of_by_the_first_rank(size):
         assert failure.diagnosis is Diagnosis.EXCEPTION
         assert failure.message.startswith("rank 0")
         assert "ValueError: it will not be unpacked" in failure.message
+
+
+# The ranks of a job that has failed. ----------------------------------------------
+
+_RAISING = b"""
+import threading
+import torch, torch.distributed as dist
+
+CALLS = []
+
+def answer(fault):
+    rank, x = dist.get_rank(), torch.zeros(2)
+    CALLS.append(fault)
+    dist.all_reduce(x) if fault != "alone" else None
+    if fault == "raise":
+        raise ValueError(f"call {len(CALLS)}")
+    if fault == "early" and rank == 0:
+        request = dist.isend(x, 1)
+        x += 1
+        request.wait()
+    if fault == "early" and rank == 1:
+        dist.recv(x, 0)
+    if fault in ("send", "alone") and rank == 0:
+        dist.isend(torch.ones(2), 1)
+    if fault == "thread":
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+    if fault == "lost" and rank == 1:
+        dist.isend(torch.ones(2, dtype=torch.complex32), 0)
+    if fault in ("send", "thread", "alone", "lost"):
+        raise ValueError(fault)
+    return len(CALLS)
+"""
+
+
+def _raising_world(source=_RAISING, subgroups=False, size=2, smaller=()):
+    from grader.launch.process_world import ProcessWorld
+    from grader.submission.submission import Submission
+
+    program = Submission.from_bytes(source, "answer.py").program
+    return ProcessWorld(default_launcher(), size, program, subgroups=subgroups, smaller=smaller)
+
+
+def _faulty(world, fault, size=2):
+    from grader.launch.world import Job
+
+    return world.run(Job("answer", ((fault,),) * size, allowed=None))
+
+
+@pytest.mark.parametrize(
+    "fault, diagnosis", [("raise", Diagnosis.EXCEPTION), ("early", Diagnosis.BUFFER_RACE)]
+)
+def test_ranks_that_have_all_ended_are_called_again_with_the_program_loaded_anew(fault, diagnosis):
+    with _raising_world(size=3, smaller=[2]) as world:
+        pids = set()
+        for size in (2, 3):
+            for earlier in (0, 2):
+                failure = _faulty(world, fault, size).failure
+                assert failure.diagnosis is diagnosis
+                assert fault == "early" or failure.message.endswith(f"call {earlier + 1}")
+                for calls in (1, 2):
+                    outcome = _faulty(world, "", size)
+                    assert [result.value for result in outcome.results] == [calls] * size
+                pids.add(tuple(world.pids))
+        assert len(pids) == 1
+
+
+@pytest.mark.parametrize("fault", ["send", "thread", "alone", "lost"])
+def test_ranks_that_have_left_something_behind_are_not_called_again(fault):
+    """A message, a thread, or a connection that has seen a failure."""
+    with _raising_world() as world:
+        assert _faulty(world, fault).failure.diagnosis is Diagnosis.EXCEPTION
+        assert not world.usable
+
+
+def test_ranks_that_may_have_made_groups_are_not_called_again():
+    """Some may have made one more than others, and names would no longer agree."""
+    with _raising_world(subgroups=True) as world:
+        assert _faulty(world, "raise").failure.diagnosis is Diagnosis.EXCEPTION
+        assert not world.usable

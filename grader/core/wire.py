@@ -297,6 +297,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         forbidden: whether a call was made that the exercise refuses.
         code: the exit status, for ``SystemExit``.
         earlier: the exception that led to this one, in a few words.
+        threads: whether threads of the student's still run.
     """
 
     stage: str
@@ -310,6 +311,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     forbidden: bool = False
     code: int | None = None
     earlier: str = ""
+    threads: bool = False
 
 
 class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):

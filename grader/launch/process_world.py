@@ -328,6 +328,12 @@ class Supervisor:
         """Return the output of each rank."""
         return self._printed.texts()
 
+    @property
+    def idle(self) -> bool:
+        """Whether the ranks can be called again, although the job may have failed."""
+        gone = any(rank < self.size for rank in self.handle.statuses)
+        return self.causes.is_past() and self.matcher.idle() and not gone
+
     # Waiting. ----------------------------------------------------------------
 
     def until_joined(self, seconds: float) -> Failure | None:
@@ -632,6 +638,9 @@ class ProcessWorld:
     first ranks then form a world in which they load the program anew.  Ranks that wait meanwhile
     have run none of it, as long as jobs do not become smaller.
 
+    A job that fails ends the ranks, unless each of them has returned or raised and nothing that
+    they have started is left: then the next job begins with the program loaded anew, too.
+
     Args:
         launcher: starts the processes.
         size: the number of ranks.
@@ -671,6 +680,8 @@ class ProcessWorld:
         self._sizes = {*smaller, size}
         #: the number of ranks that have loaded the program as a world; 0 before they have joined
         self._loaded = 0
+        #: whether a job has failed since, so that the program has to be loaded anew
+        self._failed = False
         self._loading = loading
         self._launcher = launcher
         self._handle = launcher.launch(size)
@@ -734,16 +745,19 @@ class ProcessWorld:
         failure = self._get_ready(size)
         matcher = MessageMatcher(size)
         before = self._launcher.counts()
+        assert self._supervisor is not None
+        spared = False
         if failure is None:
             failure = self._call(job, matcher)
-        after = self._launcher.counts() if failure is None else None
+            # of several groups, some ranks may have made more than others
+            spared = not self._subgroups and self._supervisor.idle
+        after = self._launcher.counts() if failure is None or spared else None
         moved = None
         if before is not None and after is not None:
             # what a killed rank had handed to the network may not have left it
-            if job.killed is None:
-                failure = contradiction(matcher.trace(), after - before)
+            found = None if job.killed else contradiction(matcher.trace(), after - before)
+            failure, spared = failure or found, spared and found is None
             moved = (after - before).payload
-        assert self._supervisor is not None
         results: tuple[RankResult, ...] = ()
         if self._supervisor.returned:
             try:
@@ -758,8 +772,9 @@ class ProcessWorld:
             except MemoryError as error:
                 raise WorldError("there is no memory here for what the ranks return") from error
         output = self._supervisor.output()
-        if failure is not None or job.killed is not None:
+        if job.killed is not None or (failure is not None and not spared):
             self.close()
+        self._failed = failure is not None
         seconds = time.monotonic() - started
         return Outcome(results, failure, matcher.trace(), output, seconds, moved)
 
@@ -775,8 +790,8 @@ class ProcessWorld:
             self._setup_failure = self._supervisor.until_joined(self._loading)
             # from here on, only ranks that may make subgroups need the store
             self._store.open = self._subgroups
-        if self._setup_failure is None and self._loaded != size:
-            self._loaded = size
+        if self._setup_failure is None and (self._loaded != size or self._failed):
+            self._loaded, self._failed = size, False
             self._tell_all(Load(size, self._program.to_bytes(), self._wanted))
             self._setup_failure = self._supervisor.until_ready(size, self._loading)
         return self._setup_failure

@@ -18,6 +18,9 @@ from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["RootCause", "site_in_dump"]
 
+#: Diagnoses of what is over when every rank has returned or raised.
+_PAST = frozenset({Diagnosis.EXCEPTION, Diagnosis.BUFFER_RACE})
+
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.M)
 
 
@@ -44,12 +47,25 @@ class RootCause:
         self._found: list[Failure] = []
         self._expired: list[Failure] = []
         self._victims: list[Failure] = []
+        #: whether a rank has left threads behind
+        self._threads = False
         self.urgent = False
 
     def first(self) -> Failure | None:
         """Return the cause, if anything is wrong; of several of a kind, that of the lowest rank."""
         found = self._found + self._matcher.failures or self._expired or self._victims
         return min(found, key=_precedence, default=None)
+
+    def is_past(self) -> bool:
+        """Return whether all that is wrong is over once every rank has returned or raised.
+
+        So it is with exceptions of the program's own, and with a buffer that was used too early.
+        What is wrong with a process, its connections or its memory lasts.
+        """
+        found = self._found + self._matcher.failures
+        return not (self._threads or self._expired or self._victims) and all(
+            failure.diagnosis in _PAST for failure in found
+        )
 
     def leftover(self) -> Failure | None:
         """Return what is wrong although every rank has returned, such as an unreceived message."""
@@ -131,6 +147,7 @@ class RootCause:
             # a wait that has given up is no deadlock, but the reader wants to know what it was for
             facts = given_up(self._matcher, rank)
             detail = (f"rank {rank} {facts}", *detail) if facts else detail
+        self._threads |= raised.threads
         failure = Failure(diagnosis, message, rank, site, detail, frames)
         if raised.expired:
             # a time limit that ends after another rank has failed is a consequence of that

@@ -109,8 +109,8 @@ class Outcome:
     """The outcome of a job: a result from every rank, or a failure.
 
     Attributes:
-        results: by rank; empty after a failure that ended the world.  After a failure that was
-            found when every rank had returned (a request never waited for, say) both are there.
+        results: by rank; empty if a rank has not returned.  After a failure that was found when
+            every rank had (a request never waited for, say) both are there.
         failure: why the job failed, if it did.
         trace: the record of the messages.
         output: what each rank printed.
@@ -136,7 +136,7 @@ class World(Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether it can run another job; after a failure it cannot."""
+        """Whether it can run another job; after most failures it cannot."""
         ...
 
     def run(self, job: Job) -> Outcome:

@@ -76,13 +76,16 @@ def replaced(before: Any, after: Any) -> list[str]:
     ]
 
 
-def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
+def raised(
+    stage: str, error: BaseException, unwritten: bool = False, threads: bool = False
+) -> Raised:
     """Return an exception as data, whatever the methods of its class do.
 
     Args:
         stage: see :class:`~grader.core.wire.Raised`.
         error: the exception.
         unwritten: whether the function that was called is still the stub.
+        threads: whether threads of the student's still run.
     """
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
     message = _text_of(cause)
@@ -109,6 +112,7 @@ def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
         earlier=_earlier(cause),
+        threads=threads,
     )
 
 

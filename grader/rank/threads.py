@@ -224,6 +224,12 @@ class Threads:
         finally:
             self._returned = False
 
+    def left(self) -> bool:
+        """Return whether threads other than this one and the grader's own still run."""
+        mine = threading.get_ident()
+        others = sys._current_frames().keys() - {mine}
+        return bool(self._starting) or not all(map(self._is_ours, others))
+
     def _unfinished(self) -> threading.Thread | None:
         frames = _frames()
         for thread in threading.enumerate():

@@ -154,6 +154,8 @@ class _Rank:
         self._frames = read_frames(sock)
         self._requests: queue.SimpleQueue[Load | RunCall] = queue.SimpleQueue()
         self._become: Callable[[int], None]
+        #: the number of ranks in the default group; 0 before there is one
+        self._size = 0
         self._recorder: Recorder | None = None
         self._threads: Threads | None = None
         self._store: RankStore | None = None
@@ -184,14 +186,16 @@ class _Rank:
                 self._answer(loaded, request)
 
     def _load(self, request: Load) -> LoadedProgram:
-        """Become one of a world's ranks, and load the program as if it were the first time."""
+        """Be one of a world's ranks, and load the program as if it were the first time."""
         assert self._recorder is not None
         assert self._store is not None
         if not self._recorder.subgroups:
             self._store.close()
         os.environ["WORLD_SIZE"] = str(request.size)
         try:
-            self._become(request.size)
+            if request.size != self._size:
+                self._become(request.size)
+                self._size = request.size
             forget_modules(self._last_module, is_students)
             return load(Program.from_bytes(request.program), request.wanted)
         except BaseException as error:
@@ -310,7 +314,9 @@ class _Rank:
                 omitted,
             )
         except BaseException as error:
-            self._writer.write(raised(stage, error, loaded.unwritten(call.entry)))
+            assert self._threads is not None
+            unwritten, threads = loaded.unwritten(call.entry), self._threads.left()
+            self._writer.write(raised(stage, error, unwritten, threads))
         else:
             self._writer.write(reply)
 

@@ -427,6 +427,11 @@ class MessageMatcher:
         # a failed one has raised an exception, and cannot be waited for
         return [op for op in self._all_between_living() if op.done is None and not op.failed]
 
+    def idle(self) -> bool:
+        """Return whether every rank has ended, and every operation is complete."""
+        done = all(op.done is not None for ops in self.operations for op in ops)
+        return done and len(self.ended) == self.size and not self.unreceived()
+
     def _all_between_living(self) -> list[Operation]:
         """Return the operations that need no rank that was killed, and so have to be completed."""
         return [
