@@ -1,4 +1,4 @@
-"""Assessment: the verdict on a case, from its outcome and the expected values."""
+"""Assessment: the verdict on a case, from its outcome and the expected values if it was run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,15 @@ from grader.course.limits import Limit
 from grader.launch.world import Outcome
 from grader.trace.trace import Trace
 
-__all__ = ["assess", "assess_again", "assess_limit", "ranks", "rounding"]
+__all__ = [
+    "assess",
+    "assess_again",
+    "assess_limit",
+    "not_run",
+    "ranks",
+    "rounding",
+    "too_late",
+]
 
 
 def ranks(n: int, simulated: bool = False) -> str:
@@ -373,3 +381,32 @@ def assess_limit(
     message = f"{case.name}: {bound}{found}"
     seen = JudgedCase(case, diagnosis, (), None, outcome.trace, bound)
     return replace(verdict, diagnosis=diagnosis, message=message), seen
+
+
+# Cases that are not run. ----------------------------------------------------------
+
+#: The prefix of the message on such a case.
+_GIVEN_UP = "not run: "
+
+
+def too_late(case: Case, seconds: float) -> CaseVerdict:
+    """Return the verdict on a case after the ``seconds`` that an exercise may take."""
+    message = f"{_GIVEN_UP}the exercise has taken more than {seconds:g} s in all"
+    return _unjudged(case, Diagnosis.TIMEOUT, message)
+
+
+def not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
+    """Return the verdict on a case that was given up because of another one's verdict."""
+    message = because.message
+    if because.judged:
+        where = f"{because.name} on {ranks(because.world_size, because.simulated)}"
+        words = because.diagnosis.words if because.diagnosis else because.status
+        message = f"{_GIVEN_UP}{where} ended with {words}"
+    return _unjudged(case, because.diagnosis, message)
+
+
+def _unjudged(case: Case, diagnosis: Diagnosis | None, message: str) -> CaseVerdict:
+    simulated = case.network is not None
+    return CaseVerdict(
+        case.name, case.n, Status.FAILED, diagnosis, message, simulated=simulated, judged=False
+    )

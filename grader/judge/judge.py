@@ -6,6 +6,7 @@ import contextlib
 import math
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,8 +23,15 @@ from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure
 from grader.course.cases import Case
 from grader.course.exercise import Evidence, Exercise, JudgedCase, packed
 from grader.course.hints import choose_hint
-from grader.judge.assessment import assess, assess_again, assess_limit, ranks, rounding
-from grader.judge.case_order import CaseOrder, not_run, too_late
+from grader.judge.assessment import (
+    assess,
+    assess_again,
+    assess_limit,
+    not_run,
+    ranks,
+    rounding,
+    too_late,
+)
 from grader.judge.simulated_checks import grown, grown_cases
 from grader.launch.backends import entry_of, require_backend
 from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
@@ -224,6 +232,43 @@ def _compile_failure(source: CppSource, built: Built) -> Failure:
     site = Site(source.name, built.line)
     message = f"{source.name} does not compile, line {built.line} of the text{quoted}: {told}"
     return Failure(Diagnosis.SYNTAX_ERROR, message, None, site)
+
+
+# The order in which the cases of an answer are run. -------------------------------
+
+#: Deadlocks in a row after which the order is reversed; each costs a new world.
+_HOPELESS = 2
+
+
+class CaseOrder:
+    """The order in which the cases of one world size are run, with those that are given up.
+
+    Cases of a kind are neighbours.  After two deadlocks in a row the rest is run from its other
+    end, so that other kinds are run as well; at the next deadlock the remaining cases are given
+    up, since they would probably end the same way.
+    """
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._left = deque(enumerate(cases))
+        self._stuck = 0
+        self._backwards = False
+
+    def __iter__(self) -> Iterator[tuple[int, Case]]:
+        while self._left:
+            yield self._left.pop() if self._backwards else self._left.popleft()
+
+    def give_up(self, verdict: CaseVerdict) -> list[tuple[int, Case]]:
+        """Return the cases that need not be run after this verdict on the last one."""
+        given_up: list[tuple[int, Case]] = []
+        if verdict.diagnosis is not Diagnosis.DEADLOCK:
+            self._stuck = 0
+        elif self._backwards:
+            given_up = list(self._left)
+            self._left.clear()
+        else:
+            self._stuck += 1
+            self._backwards = self._stuck == _HOPELESS
+        return given_up
 
 
 # The judge. -----------------------------------------------------------------------

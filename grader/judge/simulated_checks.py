@@ -17,8 +17,7 @@ from grader.core.verdict import CaseVerdict, Status
 from grader.course.cases import Case, Draw
 from grader.course.exercise import Exercise
 from grader.course.limits import Limit
-from grader.judge.assessment import assess
-from grader.judge.case_order import not_run
+from grader.judge.assessment import assess, not_run
 from grader.launch.launchers import Launcher
 from grader.launch.simulation import Simulation, simulate
 from grader.launch.world import Job, Outcome
