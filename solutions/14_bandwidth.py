@@ -199,12 +199,12 @@ check(bus_bandwidth)
 # them. **Predict:** by what ratio does each of them grow from 2 ranks to 1024?
 
 # %%
-from grader.course import bandwidth
+from grader.course import costs
 
 print("ranks          ", *(f"{n:6}" for n in (2, 3, 4, 8, 1024)))
-for op in bandwidth.FACTORS:
+for op in costs.FACTORS:
     factors = (
-        bandwidth.bus_bandwidth(op, 10**9, 1.0, n) / bandwidth.algorithm_bandwidth(10**9, 1.0)
+        costs.bus_bandwidth(op, 10**9, 1.0, n) / costs.algorithm_bandwidth(10**9, 1.0)
         for n in (2, 3, 4, 8, 1024)
     )
     print(f"{op:15}", *(f"{factor:6.3f}" for factor in factors))

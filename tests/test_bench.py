@@ -19,7 +19,7 @@ from grader.bench.plan import DTYPES, KIND_OF, BenchPlan, bytes_of
 from grader.bench.rank import Buffers, wrong_elements
 from grader.bench.table import SizeRow, footer, header, line, to_json
 from grader.cli.main import main
-from grader.course import bandwidth
+from grader.course import costs
 from tests.conftest import our_processes, play
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -131,15 +131,15 @@ def of_file(folder, source):
     ],
 )
 def test_the_factors_are_those_of_nccl_tests(op, n, factor):
-    assert bandwidth.factor(op, n) == factor
-    assert bandwidth.bus_bandwidth(op, 1000, 0.5, n) == 2000 * factor
+    assert costs.factor(op, n) == factor
+    assert costs.bus_bandwidth(op, 1000, 0.5, n) == 2000 * factor
 
 
 def test_a_part_is_a_share_of_the_whole_and_never_empty():
-    assert bandwidth.share("all_reduce", 1024, 4, 3) == (256, 1024)
-    assert bandwidth.share("all_gather", 1024, 4, 3) == (85, 1020)
-    assert bandwidth.share("all_gather", 1, 4, 3) == (1, 12)
-    assert list(bandwidth.sweep(1, 100, 4)) == [1, 4, 16, 64]
+    assert costs.share("all_reduce", 1024, 4, 3) == (256, 1024)
+    assert costs.share("all_gather", 1024, 4, 3) == (85, 1020)
+    assert costs.share("all_gather", 1, 4, 3) == (1, 12)
+    assert list(costs.sweep(1, 100, 4)) == [1, 4, 16, 64]
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16, torch.float64])
@@ -173,8 +173,8 @@ def test_units_of_sizes_are_binary(text, nbytes):
 
 
 def test_a_sweep_ends_with_the_largest_size():
-    assert list(bandwidth.sweep(1, 64, 4)) == [1, 4, 16, 64]
-    assert list(bandwidth.sweep(1, 63, 4)) == [1, 4, 16]
+    assert list(costs.sweep(1, 64, 4)) == [1, 4, 16, 64]
+    assert list(costs.sweep(1, 63, 4)) == [1, 4, 16]
 
 
 # Taking the time. -----------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
     before = our_processes()
     files = ("--csv", str(table), "--plot", str(picture))
     done = subprocess.run(
-        [sys.executable, "-m", "grader", "bench", *bandwidth.FACTORS, *QUICK, *files],
+        [sys.executable, "-m", "grader", "bench", *costs.FACTORS, *QUICK, *files],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -224,8 +224,8 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"\S\n\Z", done.stdout)
     tables = done.stdout.split("\n\n")
-    assert len(tables) == len(bandwidth.FACTORS)
-    for op, text in zip(bandwidth.FACTORS, tables, strict=True):
+    assert len(tables) == len(costs.FACTORS)
+    for op, text in zip(costs.FACTORS, tables, strict=True):
         about, counts, names, units, *rows, wrong, average = text.splitlines()
         assert about == f"# {op}, torch's own; ranks: 2, backend: gloo"
         assert counts == "# warmup iters: 1, iters: 2"
@@ -243,11 +243,11 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
         assert re.fullmatch(r"# Avg bus bandwidth    : [\d.e-]+", average)
     with table.open() as file:
         found = list(csv.DictReader(file))
-    assert [row["op"] for row in found] == [op for op in bandwidth.FACTORS for _ in range(3)]
+    assert [row["op"] for row in found] == [op for op in costs.FACTORS for _ in range(3)]
     for row in found:
         numbers = (int(row["nbytes"]), float(row["seconds"]))
-        assert float(row["algbw"]) == bandwidth.algorithm_bandwidth(*numbers)
-        assert float(row["busbw"]) == bandwidth.bus_bandwidth(row["op"], *numbers, 2)
+        assert float(row["algbw"]) == costs.algorithm_bandwidth(*numbers)
+        assert float(row["busbw"]) == costs.bus_bandwidth(row["op"], *numbers, 2)
     with Image.open(picture) as image:
         assert min(image.size) > 400
     assert our_processes() == before

@@ -23,7 +23,7 @@ from grader.api.simulate import simulate
 from grader.bench import table
 from grader.core.values import tag_of, tagged
 from grader.core.verdict import Diagnosis
-from grader.course import bandwidth, costs, sizes
+from grader.course import costs, sizes
 from grader.course.oracles import OPS, reduced
 from tests.conftest import line_in, play
 
@@ -589,7 +589,7 @@ def test_a_ring_sends_twice_n_minus_one_nths(n):
     assert trace.stranger_count == 0
     # the price: as many latencies as steps
     assert ran.seconds == trace.traffic.rounds == 2 * (n - 1)
-    assert bandwidth.factor("all_reduce", n) == pytest.approx(trace.max_sent_elements / K)
+    assert costs.factor("all_reduce", n) == pytest.approx(trace.max_sent_elements / K)
 
 
 def test_volumes_are_counts_of_elements_until_they_are_multiplied():
@@ -743,25 +743,25 @@ def test_gradients_of_scatter_reduce():
 
 def test_factors_and_units():
     for n in (2, 4, 8):
-        assert bandwidth.factor("all_reduce", n) == 2 * (n - 1) / n
+        assert costs.factor("all_reduce", n) == 2 * (n - 1) / n
         for op in ("reduce_scatter", "all_gather", "all_to_all"):
-            assert bandwidth.factor(op, n) == (n - 1) / n
+            assert costs.factor(op, n) == (n - 1) / n
         for op in ("broadcast", "reduce", "send_recv"):
-            assert bandwidth.factor(op, n) == 1
-    assert bandwidth.algorithm_bandwidth(3 * 10**9, 2.0) == 1.5e9
+            assert costs.factor(op, n) == 1
+    assert costs.algorithm_bandwidth(3 * 10**9, 2.0) == 1.5e9
     assert table.GIGA == 10**9  # and not 2**30
-    assert list(bandwidth.sweep(8, 200, 4)) == [8, 32, 128]  # even steps on a log scale
+    assert list(costs.sweep(8, 200, 4)) == [8, 32, 128]  # even steps on a log scale
     # the full tensor is n times what one rank has of it
-    assert bandwidth.share("all_gather", 4096, 4, 4) == (4096 // 4 // 4, 4096)
-    assert bandwidth.share("all_reduce", 4096, 4, 4) == (4096 // 4, 4096)
+    assert costs.share("all_gather", 4096, 4, 4) == (4096 // 4 // 4, 4096)
+    assert costs.share("all_reduce", 4096, 4, 4) == (4096 // 4, 4096)
 
 
 def test_a_reduce_scatter_by_its_output_looks_n_times_too_slow():
     """A lecture prints 72 to 75 GB/s beside 272 to 278 for an all-reduce on the same links."""
     n, link, whole = 4, 275e9, 10**9
     seconds = whole * (n - 1) / n / link
-    assert bandwidth.bus_bandwidth("reduce_scatter", whole, seconds, n) == pytest.approx(link)
-    by_output = bandwidth.bus_bandwidth("reduce_scatter", whole // n, seconds, n)
+    assert costs.bus_bandwidth("reduce_scatter", whole, seconds, n) == pytest.approx(link)
+    by_output = costs.bus_bandwidth("reduce_scatter", whole // n, seconds, n)
     assert by_output == pytest.approx(link / n)
     assert {round(ring / half) for ring in (272, 278) for half in (72, 75)} == {n}
 

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from grader.course.bandwidth import factor
+from grader.course.costs import factor
 from tests.two_hosts import ADDRESSES, Wire, start_host
 
 pytestmark = pytest.mark.slow

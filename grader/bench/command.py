@@ -23,7 +23,7 @@ from grader.bench.table import (
     to_json,
 )
 from grader.core.errors import RequestError
-from grader.course.bandwidth import sweep
+from grader.course.costs import sweep
 from grader.launch.launchers import use_one_thread
 
 __all__ = ["Sinks", "bench", "serve", "under_torchrun"]

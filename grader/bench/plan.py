@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.core.errors import RequestError
 from grader.core.resource_limits import DEFAULTS
-from grader.course.bandwidth import FACTORS
+from grader.course.costs import FACTORS
 
 __all__ = [
     "DTYPES",

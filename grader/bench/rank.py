@@ -31,7 +31,7 @@ from grader.core.program import NotDefined, Program, is_stub, load
 from grader.core.source_locations import is_students, lines_of
 from grader.core.values import short
 from grader.core.verdict import Site
-from grader.course.bandwidth import SHARED_OUT, algorithm_bandwidth, bus_bandwidth, share
+from grader.course.costs import SHARED_OUT, algorithm_bandwidth, bus_bandwidth, share
 from grader.launch.launchers import has_one_thread
 
 __all__ = [

@@ -1,27 +1,39 @@
-"""The time that a collective takes in the alpha-beta model.
+"""What a collective costs: its time in the alpha-beta model, and the bandwidth of a measured time.
 
-A message of S bytes takes α + β·S seconds: the latency α, however small the message is,
-and β for every byte.  A rank sends one message and receives one at a time, ranks do not
-disturb each other, and adding up costs nothing.
-
-In all functions there are ``n`` ranks, ``nbytes`` of the whole tensor, ``alpha`` in seconds,
-``beta`` in seconds per byte.
+Units are bytes, seconds, and bytes per second; a gigabyte is 10⁹ bytes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 __all__ = [
+    "FACTORS",
+    "SHARED_OUT",
+    "algorithm_bandwidth",
+    "bus_bandwidth",
     "crossover_bytes",
+    "factor",
     "fit_alpha_beta",
     "message_seconds",
     "ring_all_reduce_seconds",
+    "share",
+    "sweep",
     "tree_all_reduce_seconds",
     "tree_levels",
 ]
+
+
+# Time in the alpha-beta model. ----------------------------------------------------
+#
+# A message of S bytes takes α + β·S seconds: the latency α, however small the message is, and β
+# for every byte.  A rank sends one message and receives one at a time, ranks do not disturb each
+# other, and adding up costs nothing.
+#
+# In all functions there are ``n`` ranks, ``nbytes`` of the whole tensor, ``alpha`` in seconds,
+# ``beta`` in seconds per byte.
 
 
 def message_seconds(nbytes: float, alpha: float, beta: float) -> float:
@@ -110,3 +122,71 @@ def fit_alpha_beta(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[floa
         ):
             return float(alpha), float(beta)
     raise AssertionError("a convex problem has an optimum")
+
+
+# Bandwidth: bytes, seconds, and what links had to carry. --------------------------
+#
+# Sizes and factors are those of nccl-tests, so that numbers can be compared:
+# https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md.  For ``scatter``, ``gather``
+# and ``send_recv``, which that page leaves out, they are those of the programs themselves
+# (``src/scatter.cu``, ``gather.cu``, ``sendrecv.cu``).
+
+#: Transfers of the whole tensor that one link carries at least, as (a, b) of (a·n − b)/n.
+#: With two phases it is 2(n − 1)/n; where the root's own link is the bottleneck, 1.
+FACTORS: dict[str, tuple[int, int]] = {
+    "all_reduce": (2, 2),
+    "all_gather": (1, 1),
+    "reduce_scatter": (1, 1),
+    "all_to_all": (1, 1),
+    "broadcast": (1, 0),
+    "reduce": (1, 0),
+    "scatter": (1, 1),
+    "gather": (1, 1),
+    "send_recv": (1, 0),
+}
+
+#: Collectives whose whole tensor is made of n equal parts, one for each rank.
+SHARED_OUT = frozenset({"all_gather", "reduce_scatter", "all_to_all", "scatter", "gather"})
+
+
+def factor(op: str, world_size: int) -> float:
+    """Return the ratio of bus bandwidth to algorithm bandwidth."""
+    a, b = FACTORS[op]
+    return (a * world_size - b) / world_size
+
+
+def algorithm_bandwidth(nbytes: int, seconds: float) -> float:
+    """Return bytes of the whole tensor per second."""
+    return nbytes / seconds
+
+
+def bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> float:
+    """Return the bytes per second that the busiest link had to carry at least.
+
+    Args:
+        op: a key of :data:`FACTORS`.
+        nbytes: bytes of the whole tensor.  Where it is made of n parts, one for each
+            rank, that is all parts together: the input of a reduce-scatter and the
+            output of an all-gather.
+        seconds: of one call.
+        world_size: n.
+    """
+    return algorithm_bandwidth(nbytes, seconds) * factor(op, world_size)
+
+
+def share(op: str, nbytes: int, itemsize: int, world_size: int) -> tuple[int, int]:
+    """Return the nearest size that can be measured: elements of a rank's part, bytes of the whole.
+
+    There is at least one element; where the tensor is not made of parts, the
+    part is the whole.
+    """
+    parts = world_size if op in SHARED_OUT else 1
+    count = max(1, nbytes // (itemsize * parts))
+    return count, count * itemsize * parts
+
+
+def sweep(least: int, most: int, step: int) -> Iterator[int]:
+    """Yield sizes from ``least`` to ``most``, each ``step`` times the one before."""
+    while least <= most:
+        yield least
+        least *= step

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis, Failure
-from grader.course import bandwidth
+from grader.course import costs
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 from grader.rank.instrumentation import Clock, shown_to
@@ -150,7 +150,7 @@ _RUNS = ((1_000_003, 0.25), (48, 1.5), (7, 2.0), (3 << 30, 0.375))
 
 
 def _bits(c: Case) -> list[float]:
-    return [bandwidth.algorithm_bandwidth(8 * c.nbytes, c.seconds)] * c.n
+    return [costs.algorithm_bandwidth(8 * c.nbytes, c.seconds)] * c.n
 
 
 algorithm_bandwidth = Exercise(
@@ -161,7 +161,7 @@ algorithm_bandwidth = Exercise(
         draw.case(f"{nbytes} bytes in {seconds:g} s", nbytes=nbytes, seconds=seconds)
         for nbytes, seconds in _RUNS
     ),
-    expected=lambda c: [bandwidth.algorithm_bandwidth(c.nbytes, c.seconds)] * c.n,
+    expected=lambda c: [costs.algorithm_bandwidth(c.nbytes, c.seconds)] * c.n,
     relative=_FORMULA,
     hints=(
         "How many bytes in one second, if it takes `seconds` for `nbytes`?",
@@ -214,7 +214,7 @@ _RANKS = (4, 8, 1, 3)
 
 def _operations(draw: Draw) -> Iterator[Case]:
     for world_size in _RANKS:
-        for op in bandwidth.FACTORS:
+        for op in costs.FACTORS:
             if world_size == 1 and op == "send_recv":
                 continue  # a single rank has no rank to send to
             yield draw.case(
@@ -224,15 +224,15 @@ def _operations(draw: Draw) -> Iterator[Case]:
 
 
 def _times(c: Case, factor: float) -> list[float]:
-    return [bandwidth.algorithm_bandwidth(c.nbytes, c.seconds) * factor] * c.n
+    return [costs.algorithm_bandwidth(c.nbytes, c.seconds) * factor] * c.n
 
 
 def _right(c: Case) -> float:
-    return bandwidth.factor(c.op, c.world_size)
+    return costs.factor(c.op, c.world_size)
 
 
 #: The operations that move data once.
-_ONE_PHASE = tuple(op for op in bandwidth.FACTORS if op != "all_reduce")
+_ONE_PHASE = tuple(op for op in costs.FACTORS if op != "all_reduce")
 
 
 def _for_one(factor: Callable[[Case], float], *ops: str) -> tuple[Gives, ...]:
@@ -241,7 +241,7 @@ def _for_one(factor: Callable[[Case], float], *ops: str) -> tuple[Gives, ...]:
     def of(op: str) -> Gives:
         return lambda c: _times(c, factor(c)) if c.op == op else None
 
-    return tuple(of(op) for op in ops or bandwidth.FACTORS)
+    return tuple(of(op) for op in ops or costs.FACTORS)
 
 
 def _cut(op: str) -> Gives:
@@ -310,7 +310,7 @@ bus_bandwidth = Exercise(
         Mistake(
             "That counts one rank's part. nbytes is the whole tensor already, all n parts of it:"
             " do not divide by n once more, or the bandwidth is n times too small.",
-            gives=_for_one(lambda c: _right(c) / c.world_size, *bandwidth.SHARED_OUT),
+            gives=_for_one(lambda c: _right(c) / c.world_size, *costs.SHARED_OUT),
         ),
         Mistake(
             "nbytes is the whole tensor already, all n parts of it: do not multiply by n, or the"
@@ -327,7 +327,7 @@ bus_bandwidth = Exercise(
         Mistake(
             "One of the n parts stays where it is: it is not sent. The factor is (n − 1)/n and not"
             " 1.",
-            gives=_for_one(lambda c: 1, *bandwidth.SHARED_OUT),
+            gives=_for_one(lambda c: 1, *costs.SHARED_OUT),
         ),
         Mistake(
             "These are bits a second. Bytes are asked for: do not multiply by 8.",
@@ -352,7 +352,7 @@ bus_bandwidth = Exercise(
         ),
         Mistake(
             "The result is cut to a whole number: return it as it is, without int() or //.",
-            gives=tuple(_cut(op) for op in bandwidth.FACTORS),
+            gives=tuple(_cut(op) for op in costs.FACTORS),
         ),
         Mistake(
             "All nine names must be known: all_reduce, all_gather, reduce_scatter, all_to_all,"
