@@ -248,8 +248,8 @@ def test_source_that_cannot_be_outlined_is_left_out(source):
 
 
 def test_a_file_of_a_stranger_is_outlined_where_it_is_parsed():
+    from grader.classroom.grading import parse
     from grader.launch.launchers import default_launcher
-    from grader.launch.parsing import parse
 
     text = "def broadcast(x, src):\n    x = x + src\n"
     here = Submission.from_bytes(text.encode(), "a.py", ["broadcast"])

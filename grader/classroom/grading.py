@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePath
@@ -27,16 +27,19 @@ from grader.classroom.messages import (
     WorkerReady,
 )
 from grader.classroom.store import fingerprint
-from grader.core.errors import UnreadableFile, WorldError
+from grader.core.errors import LARGEST_FILE, UnreadableFile, WorldError
+from grader.core.program import Program
+from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.core.wire import BrokenFrame, FrameReader, FrameWriter, Parse, Parsed
 from grader.course.chapters import discover
 from grader.course.exercise import Exercise
 from grader.course.index import Catalogue
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import ForkServer
-from grader.launch.parsing import parse
+from grader.launch.launchers import ForkServer, Launcher, ProcessGroupHandle
 from grader.launch.sandbox import Sandbox, new_sandbox
 from grader.rank.process_limits import die_with_parent
+from grader.submission.definitions import Broken
 from grader.submission.submission import Submission
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
     "ResourceWatchdog",
     "chapter_of",
     "grade",
+    "parse",
     "plan",
     "serve",
     "serve_request",
@@ -123,6 +127,93 @@ def _choose(
     if others:
         notes.append(f"{name} is taken from {chosen.label}; also in {', '.join(others)}")
     return chosen
+
+
+# Parsing of a file in a process of its own, where a sandbox runs if there is one. ---
+#
+# Python's own parser has crashed on hostile source before, and a notebook is JSON of any depth.
+# So the file's bytes go to a process like a rank's, and data come back: names, faults, texts, and
+# the compiled definitions as bytes that only a rank will load.
+
+#: Bytes that may come back: a multiple of the file's (its text, code and names), and a constant.
+_GROWTH, _FLOOR = 8, 1 << 20
+
+
+def parse(
+    launcher: Launcher,
+    data: bytes,
+    label: str,
+    wanted: Iterable[str],
+    seconds: float = DEFAULTS.parsing,
+) -> Submission:
+    """Return a file's definitions, read in a process of the launcher's.
+
+    Args:
+        launcher: starts the process.
+        data: the contents of the file.
+        label: its path, whose suffix says whether it is a notebook.
+        wanted: names to keep, see :func:`grader.submission.definitions.select`.
+        seconds: the time limit; the longest solved notebook takes 0.1 s.
+
+    Raises:
+        UnreadableFile: it is no Python and no notebook, or cannot be read
+            within the limits.
+        WorldError: the process cannot be started.
+    """
+    if len(data) > LARGEST_FILE:
+        raise UnreadableFile(f"{label} is larger than {LARGEST_FILE >> 20} MB")
+    handle = launcher.launch(1)
+    try:
+        parsed = _ask(
+            handle, Parse(data, label, list(wanted), launcher.environment.sealed), seconds
+        )
+    except (BrokenFrame, OSError) as error:
+        raise UnreadableFile(f"{label} cannot be read: {error}") from None
+    finally:
+        handle.close()
+        launcher.settle()
+    if parsed is None:
+        raise UnreadableFile(f"{label} cannot be read: Python's parser gives up on it")
+    if parsed.error:
+        raise UnreadableFile(parsed.error)
+    return Submission(
+        label,
+        Program(packed=parsed.program),
+        frozenset(parsed.names),
+        {name: Broken(*fault) for name, fault in parsed.broken.items()},
+        tuple(Broken(*fault) for fault in parsed.unparsed),
+        dict(parsed.sources),
+        dict(parsed.prints),
+        dict(parsed.outlines),
+    )
+
+
+def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed | None:
+    """Return the answer to a request, or None if the process died over it."""
+    control = handle.controls[0]
+    until = time.monotonic() + seconds
+    control.settimeout(seconds)
+    reader = FrameReader(_GROWTH * len(request.data) + _FLOOR)
+    # a process that has died cannot be written to, and its answer will be missing
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        FrameWriter(control).write(request)
+    while True:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise BrokenFrame(f"it takes over {seconds:.0f} s")
+        control.settimeout(left)
+        try:
+            received = control.recv(1 << 20)
+        except TimeoutError:
+            continue
+        except ConnectionResetError:
+            return None
+        if not received:
+            return None
+        for message in reader.feed(received):
+            if isinstance(message, Parsed):
+                return message
+            raise BrokenFrame("what came back is no answer")
 
 
 # The limits on the memory and time of a whole sandbox. ----------------------------
@@ -280,7 +371,7 @@ def _read(
     notes: list[str] = []
     for label, data in request.files:
         try:
-            files.append(_parse(box, label, data, catalogue))
+            files.append(_parse_in(box, label, data, catalogue))
         except UnreadableFile as error:
             notes.append(str(error))
     for file in files:
@@ -294,7 +385,7 @@ def _read(
     return due
 
 
-def _parse(
+def _parse_in(
     box: _SubmissionSandbox, label: str, data: bytes, catalogue: Catalogue[Exercise]
 ) -> Submission:
     try:

@@ -79,7 +79,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
 
 
 class Parse(msgspec.Struct, tag="parse", frozen=True):
-    """The only frame to a process that reads a file, see :mod:`grader.launch.parsing`.
+    """The only frame to a process that reads a file, see :mod:`grader.classroom.grading`.
 
     Attributes:
         data: the contents of the file.
