@@ -9,10 +9,9 @@ import torch
 
 from grader.api import catalogue
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.cases import OPS, Case, Draw, Kind, PerRank
 from grader.course.exercise import Exercise
 from grader.course.limits import LUCK, combined, moved
-from grader.course.oracles import OPS
 from grader.judge.assessment import _predictable, assess, assess_again
 from grader.launch.world import Outcome, RankResult
 from grader.trace.trace import Trace

@@ -302,8 +302,7 @@ def _summed_by_everyone_from_itself_on(x):
 
 
 def _sum(**changes):
-    from grader.course.cases import Kind, PerRank
-    from grader.course.oracles import OPS, magnitude, reduced
+    from grader.course.cases import OPS, Kind, PerRank, magnitude, reduced
 
     kind = Kind(torch.float32, (2000,))
     return declare(

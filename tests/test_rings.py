@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from grader.api import catalogue
-from grader.course.cases import Draw, Kind, PerRank
+from grader.course.cases import OPS, Draw, Kind, PerRank, reduced
 from grader.course.chapters import ch11_ring_all_reduce as rings
-from grader.course.oracles import OPS, reduced
 
 RING = catalogue()["ring_all_reduce"]
 

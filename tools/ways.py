@@ -16,12 +16,11 @@ import torch
 import torch.distributed as dist
 
 from grader.core.program import Program
-from grader.course.cases import Case
+from grader.course.cases import Case, nbytes
 from grader.course.chapters import discover
 from grader.course.costs import tree_levels
 from grader.course.exercise import Exercise
 from grader.course.index import COSTS, Catalogue, Comparison, Way
-from grader.course.oracles import nbytes
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job

@@ -1,4 +1,8 @@
-"""The inputs of an exercise: what each rank is called with, drawn from a seed."""
+"""The inputs of an exercise: what each rank is called with, drawn from a seed.
+
+Reductions, which many exercises are about, have helpers for their inputs and one-line oracles;
+like all cases, they are made in the judge only.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+import torch.distributed as dist
 
 from grader.core.values import dtype_name, tagged, with_article
 from grader.core.wire import AT_RETURN
 
-__all__ = ["Case", "Draw", "Kill", "Kind", "PerRank", "demo", "kinds", "tag_lists", "tags"]
+__all__ = [
+    "OPS",
+    "Case",
+    "Draw",
+    "Kill",
+    "Kind",
+    "PerRank",
+    "demo",
+    "kinds",
+    "magnitude",
+    "nbytes",
+    "op_name",
+    "reduced",
+    "reductions",
+    "tag_lists",
+    "tags",
+]
 
 
 #: Weight of each byte of a word in the sum of the bytes plus the word as a fraction.
@@ -283,3 +304,73 @@ def _tensor(numbers: npt.NDArray[Any], kind: Kind) -> torch.Tensor:
     if kind.dtype == torch.float32:  # the same as below, but faster, and frequent
         numbers = numbers.astype("f4")
     return torch.from_numpy(numbers.reshape(kind.shape)).to(kind.dtype)
+
+
+# Reductions: their inputs, and one-line oracles. ----------------------------------
+
+#: The reductions of the course, by name.
+OPS = {name: getattr(dist.ReduceOp, name) for name in ("SUM", "AVG", "MIN", "MAX", "PRODUCT")}
+
+
+def reductions(n: int) -> tuple[tuple[str, Kind], ...]:
+    """Return every reduction on floating-point numbers, and all but AVG on integers.
+
+    The lengths are those of :func:`kinds`.  A sum of integers comes first,
+    since in it no wrong digit can be taken for rounding.  Products of integers have several
+    elements, since 2 + 2 is 2 · 2.
+    """
+    return (
+        ("SUM", Kind(torch.int64, (7,))),
+        ("AVG", Kind(torch.float64, (3, 5))),
+        ("MIN", Kind(torch.int64, (n + 1,))),
+        ("MAX", Kind(torch.float32, (2, 4))),
+        ("PRODUCT", Kind(torch.int64, (5,))),
+        ("SUM", Kind(torch.float32, (1,))),
+        ("AVG", Kind(torch.float32, (n - 1,))),
+        ("PRODUCT", Kind(torch.float64, (n,))),
+        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.float32, (0,))),
+    )
+
+
+def op_name(op: dist.ReduceOp) -> str:
+    """Return ``SUM`` for ``dist.ReduceOp.SUM``, and so on."""
+    return next(name for name, known in OPS.items() if known == op)
+
+
+def nbytes(tensor: torch.Tensor) -> int:
+    """Return the bytes of a tensor's elements."""
+    return tensor.numel() * tensor.element_size()
+
+
+def reduced(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return the reduction of tensors of one shape and dtype.
+
+    Floating-point numbers are reduced in float64, so the result is rounded
+    once; integers are reduced exactly.
+
+    Raises:
+        ValueError: integers are to be averaged.
+    """
+    dtype = tensors[0].dtype
+    wide = torch.float64 if dtype.is_floating_point else dtype
+    stack = torch.stack([t.to(wide) for t in tensors])
+    name = op_name(op)
+    if name == "AVG" and not dtype.is_floating_point:
+        raise ValueError("AVG is defined for floating-point numbers only")
+    result = {
+        "SUM": lambda: stack.sum(0),
+        "AVG": lambda: stack.mean(0),
+        "MIN": lambda: stack.amin(0),
+        "MAX": lambda: stack.amax(0),
+        "PRODUCT": lambda: stack.prod(0),
+    }[name]()
+    return result.to(dtype)
+
+
+def magnitude(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return how large the terms of a reduction are, which rounding errors are relative to."""
+    name = op_name(op)
+    if name in ("MIN", "MAX"):
+        return torch.zeros_like(tensors[0])
+    return reduced(op, [t.abs() for t in tensors])

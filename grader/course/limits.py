@@ -13,8 +13,7 @@ import torch
 
 from grader.core.errors import DeclarationError
 from grader.core.verdict import Bound, Diagnosis, duration
-from grader.course.cases import Case
-from grader.course.oracles import op_name
+from grader.course.cases import Case, op_name
 from grader.rank.instrumentation import holding
 from grader.trace.trace import Measured, Operation, Trace
 

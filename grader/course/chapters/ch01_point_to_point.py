@@ -6,11 +6,10 @@ from itertools import cycle
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, PerRank, demo, kinds, tags
+from grader.course.cases import Case, Draw, PerRank, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, moved, point, rounds, total_bytes
-from grader.course.oracles import nbytes
 
 _SEND_FIRST = Mistake(
     "A send returns only when its receive has been posted. Every rank that waits is in a send, so"

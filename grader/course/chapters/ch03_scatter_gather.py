@@ -6,11 +6,10 @@ from typing import Any
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, PerRank, demo, kinds, tag_lists, tags
+from grader.course.cases import Case, Draw, PerRank, demo, kinds, nbytes, tag_lists, tags
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, moved, total_bytes
-from grader.course.oracles import nbytes
 
 
 def _asks_another(e: Evidence) -> bool:

@@ -6,12 +6,22 @@ import torch
 import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, PerRank, demo, tags
+from grader.course.cases import (
+    OPS,
+    Case,
+    Draw,
+    PerRank,
+    demo,
+    magnitude,
+    op_name,
+    reduced,
+    reductions,
+    tags,
+)
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import combined, messages, point, rounds
-from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, demo, kinds, tags
+from grader.course.cases import Case, Draw, Kind, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Growth, Mistake
 from grader.course.limits import messages, moved, neighbours_only, point, rounds, sent
-from grader.course.oracles import nbytes
 
 
 def _inputs(draw: Draw) -> list[Case]:

@@ -8,12 +8,23 @@ from functools import partial
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank, demo, tag_lists
+from grader.course.cases import (
+    OPS,
+    Case,
+    Draw,
+    Kind,
+    PerRank,
+    demo,
+    magnitude,
+    nbytes,
+    op_name,
+    reduced,
+    tag_lists,
+)
 from grader.course.chapters import evidence
 from grader.course.chapters.ch05_all_gather import COMPARED, PARTNERS, SHARED_ADVICE
 from grader.course.exercise import Exercise, Growth, Mistake
 from grader.course.limits import combined, neighbours_only, point, rounds, sent
-from grader.course.oracles import OPS, magnitude, nbytes, op_name, reduced
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

@@ -8,11 +8,10 @@ import torch
 import torch.nn.functional as F
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, demo, tags
+from grader.course.cases import OPS, Case, Draw, demo, magnitude, op_name, reduced, reductions, tags
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import calls, combined, given, messages, point
-from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
 
 _Guess = Callable[[Case], Sequence[torch.Tensor] | None]
 

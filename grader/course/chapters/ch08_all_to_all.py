@@ -9,12 +9,11 @@ import torch
 
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tag_lists
+from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tag_lists
 from grader.course.chapters import evidence
 from grader.course.chapters.ch05_all_gather import ALL_SEND
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, moved, point, rounds, total_bytes
-from grader.course.oracles import nbytes
 from grader.trace.trace import Operation
 
 # Evidence of mistakes with messages of different sizes, read from the traffic. ----

@@ -9,7 +9,18 @@ from typing import Any
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank, demo, tags
+from grader.course.cases import (
+    OPS,
+    Case,
+    Draw,
+    Kind,
+    PerRank,
+    demo,
+    magnitude,
+    op_name,
+    reduced,
+    tags,
+)
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Gives, Growth, Mistake
 from grader.course.limits import (
@@ -20,7 +31,6 @@ from grader.course.limits import (
     rounds,
     sent_elements,
 )
-from grader.course.oracles import OPS, magnitude, op_name, reduced
 
 # The schedule of a ring. ------------------------------------------------------------
 

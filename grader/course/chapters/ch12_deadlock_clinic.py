@@ -6,10 +6,20 @@ from typing import Any
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
+from grader.course.cases import (
+    OPS,
+    Case,
+    Draw,
+    Kind,
+    PerRank,
+    demo,
+    kinds,
+    magnitude,
+    reduced,
+    tags,
+)
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import combined, messages, moved
-from grader.course.oracles import OPS, magnitude, reduced
 
 
 def _all_wait_in(e: Evidence, call: str) -> bool:

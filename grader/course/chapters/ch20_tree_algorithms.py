@@ -19,7 +19,20 @@ from typing import Any
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, demo, kinds, tags
+from grader.course.cases import (
+    OPS,
+    Case,
+    Draw,
+    Kind,
+    demo,
+    kinds,
+    magnitude,
+    nbytes,
+    op_name,
+    reduced,
+    reductions,
+    tags,
+)
 from grader.course.chapters import evidence
 from grader.course.chapters.ch11_ring_all_reduce import (
     divided_twice,
@@ -40,7 +53,6 @@ from grader.course.limits import (
     sent,
     sent_elements,
 )
-from grader.course.oracles import OPS, magnitude, nbytes, op_name, reduced, reductions
 
 # What both all-reduces share. -------------------------------------------------------
 

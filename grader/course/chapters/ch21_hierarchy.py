@@ -11,11 +11,10 @@ import torch
 import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind
+from grader.course.cases import OPS, Case, Draw, Kind, magnitude, op_name, reduced
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 from grader.course.limits import across, carried, combined, point, sent_elements
-from grader.course.oracles import OPS, magnitude, op_name, reduced
 from grader.trace.trace import Operation
 
 # Nodes. ---------------------------------------------------------------------------

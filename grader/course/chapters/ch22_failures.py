@@ -8,10 +8,9 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.core.wire import AT_RETURN
-from grader.course.cases import Case, Draw, Kill, Kind
+from grader.course.cases import OPS, Case, Draw, Kill, Kind, magnitude, reduced
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import Limit, point
-from grader.course.oracles import OPS, magnitude, reduced
 from grader.trace.trace import Measured, Trace
 
 # The first call that differs. -----------------------------------------------------

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import (
@@ -30,7 +30,6 @@ from grader.course.limits import (
     sent_elements,
     virtual_seconds,
 )
-from grader.course.oracles import nbytes
 from grader.rank.instrumentation import UNSEEN, differentiated, noticing_unseen
 from grader.trace.trace import Trace
 

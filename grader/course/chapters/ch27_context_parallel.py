@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 from grader.course.limits import (
@@ -23,7 +23,6 @@ from grader.course.limits import (
     sent,
     sent_elements,
 )
-from grader.course.oracles import nbytes
 from grader.rank.instrumentation import ReceivedStorages
 
 # Inputs. ----------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from grader.core.verdict import Diagnosis
+from grader.course.cases import op_name
 from grader.course.exercise import Evidence, Mistake
-from grader.course.oracles import op_name
 
 __all__ = [
     "AVERAGE_ALONE",

@@ -19,9 +19,9 @@ HOOKS.insert(0, Hook())
 
 def neighbours():
     try:
-        import grader.course.oracles
+        import grader.course.cases
 
-        print("BREACH", grader.course.oracles)
+        print("BREACH", grader.course.cases)
     except ImportError:
         pass
     return -1, -1
