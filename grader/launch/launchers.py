@@ -70,7 +70,7 @@ class RankEnvironment:
         path: their ``sys.path``; empty to leave it as it is.
         folder: their working directory.
         sealed: whether they give up all system calls that reach beyond them, see
-            :mod:`grader.rank.seccomp`.
+            :func:`grader.rank.process_limits.seal`.
     """
 
     path: list[str]

@@ -3,8 +3,8 @@
 Inside there is Python with its packages, read-only, and those rooms of the grader that a rank
 imports.  There is no oracle, no solution, no test, no file of any user, no home, no environment,
 no ``/proc``, nothing that can be written, and no network but a loopback of its own.  Which system
-calls the ranks in it may make is said in :mod:`grader.rank.seccomp`; ``docs/security.md`` says
-what is promised.
+calls the ranks in it may make is said in :mod:`grader.rank.process_limits`; what is promised is
+said in ``docs/security.md``.
 """
 
 from __future__ import annotations

@@ -251,9 +251,7 @@ class _Rank:
         if self._device.type == "cpu":  # a GPU's driver maps far more than it uses
             process_limits.limit_memory(setup.memory)
         if setup.sealed:
-            from grader.rank.seccomp import seal
-
-            seal(setup.subgroups)
+            process_limits.seal(setup.subgroups)
 
     def _emit(self, event: Event, flush: bool) -> None:
         self._send(event, flush)
@@ -343,9 +341,7 @@ def _parsed(request: Parse) -> Parsed:
 
     process_limits.limit_memory(1 << 30)
     if request.sealed:
-        from grader.rank.seccomp import seal
-
-        seal(subgroups=False)
+        process_limits.seal(subgroups=False)
 
     def plain(text: str) -> str:
         # a string literal may hold a lone surrogate, which has no UTF-8

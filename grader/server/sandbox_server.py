@@ -29,7 +29,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
-from grader.rank import process_limits, seccomp
+from grader.rank import process_limits
 from grader.server import fork_server
 
 __all__ = ["main", "rehearse"]
@@ -57,7 +57,7 @@ def main(fd: int) -> None:
     client = socket.socket(fileno=fd)
     kept = fork_server.get_ready()
     process_limits.remember_memory()
-    seccomp.get_ready()
+    process_limits.prepare_seal()
     signal.signal(signal.SIGCHLD, _reap)
     client.sendall(b"ready\n")
     while True:
@@ -85,7 +85,7 @@ def _serve(fd: int) -> None:
 
 def rehearse() -> int:
     """Make a sandbox that ends at once, and return its exit status."""
-    seccomp.get_ready()
+    process_limits.prepare_seal()
     made = os.fork()
     if made == 0:
         _make_sandbox(_NOBODY if os.geteuid() == 0 else None, lambda: None)
@@ -118,8 +118,8 @@ def _make_sandbox(user: int | None, act: Callable[[], None]) -> NoReturn:
 def _be_inside(act: Callable[[], None]) -> NoReturn:
     try:
         process_limits.die_with_parent()
-        seccomp.limit_process(THREADS, FILES)
-        seccomp.hide()
+        process_limits.limit_process(THREADS, FILES)
+        process_limits.hide()
         act()
         os._exit(0)
     except BaseException as error:

@@ -42,9 +42,7 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
     torch.set_num_threads(1)
     process_limits.limit_memory(request.memory)
     if request.sealed:
-        from grader.rank.seccomp import seal
-
-        seal(subgroups=False)
+        process_limits.seal(subgroups=False)
     arguments = [unpack(packed) for packed in request.arguments]
     size = len(arguments)
     ledger = MessageCounter(size) if request.counted else None
