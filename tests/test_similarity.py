@@ -14,7 +14,7 @@ from grader.classroom.pages import class_page, similar_page
 from grader.classroom.results import ClassResults, SubmissionRow
 from grader.classroom.similarity import Pair, alike
 from grader.course.chapters import discover
-from grader.submission.winnowing import K, W, fingerprints, prints_of, tokens
+from grader.submission.submission import K, W, fingerprints, prints_of, tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("ring_all_reduce", "ring_reduce_scatter", "reduce_scatter", "all_gather", "all_to_all")

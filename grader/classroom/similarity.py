@@ -62,7 +62,7 @@ def alike(prints: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Pair]:
 
     Args:
         prints: the fingerprints by submission and exercise, see
-            :mod:`grader.submission.winnowing`.
+            :func:`grader.submission.submission.fingerprints`.
     """
     owners: dict[tuple[str, int], list[str]] = defaultdict(list)
     answers: Counter[str] = Counter()

@@ -321,7 +321,8 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         program: the packed :class:`grader.core.program.Program`.
         names, sources: as of a ``Submission``.
         broken, unparsed: the same, where a fault is a label, a line and a message.
-        prints: fingerprints of the wanted functions, see :mod:`grader.submission.winnowing`.
+        prints: fingerprints of the wanted functions, see
+            :func:`grader.submission.submission.fingerprints`.
         outlines: outlines of the wanted functions, see :mod:`grader.core.outline`.
         error: why the file is no submission at all; empty if it is one.
     """

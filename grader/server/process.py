@@ -336,8 +336,7 @@ class _Rank:
 
 def _parsed(request: Parse) -> Parsed:
     """Return a file's definitions as data."""
-    from grader.submission.submission import Submission
-    from grader.submission.winnowing import prints_of
+    from grader.submission.submission import Submission, prints_of
 
     process_limits.limit_memory(1 << 30)
     if request.sealed:
