@@ -20,8 +20,7 @@ from grader.core.errors import RequestError
 
 if TYPE_CHECKING:
     from grader.simulation.scheduler import SimulatedRequest
-    from grader.simulation.trace_recorder import RecordedRequest
-    from grader.simulation.world import SimulatedWorld
+    from grader.simulation.world import RecordedRequest, SimulatedWorld
 
 __all__ = [
     "ALGORITHMS",

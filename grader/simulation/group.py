@@ -38,8 +38,7 @@ from grader.simulation.algorithms import (
 )
 from grader.simulation.builtin import BuiltinCall, Builtins, Work
 from grader.simulation.scheduler import SimulatedRequest
-from grader.simulation.trace_recorder import RecordedRequest
-from grader.simulation.world import SimulatedWorld, channel_of
+from grader.simulation.world import RecordedRequest, SimulatedWorld, channel_of
 
 __all__ = ["SimulatedGroup"]
 

@@ -24,8 +24,7 @@ from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work
 from grader.simulation.calls import installed, rank_clock_and_generator
 from grader.simulation.clusters import Cluster
 from grader.simulation.scheduler import Rank, SimulatedRequest
-from grader.simulation.trace_recorder import TraceRecorder
-from grader.simulation.world import MessageCounter, SimulatedWorld, sort_of
+from grader.simulation.world import MessageCounter, SimulatedWorld, TraceRecorder, sort_of
 
 __all__ = ["simulated"]
 
