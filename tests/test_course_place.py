@@ -12,8 +12,8 @@ import pytest
 from grader.api import catalogue
 from grader.core.verdict import CaseVerdict, ExerciseVerdict, Status
 from grader.judge.progress import CourseProgress, ExerciseProgress, ExerciseRecord
-from grader.report.course_place import CoursePlace, place_in_course
 from grader.report.html import exercise_html
+from grader.report.summary import CoursePlace, place_in_course
 from grader.report.text import exercise_report, plain
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"

@@ -25,7 +25,6 @@ from grader.launch.backends import entry_of
 from grader.launch.launchers import Launcher, default_launcher, discard_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job, Outcome, omission
-from grader.report.course_place import CoursePlace, place_in_course
 from grader.report.html import (
     exercise_html,
     failure_html,
@@ -34,7 +33,7 @@ from grader.report.html import (
     progress_html,
 )
 from grader.report.live import LiveCount, Place
-from grader.report.summary import failure_text
+from grader.report.summary import CoursePlace, failure_text, place_in_course
 from grader.report.text import (
     exercise_report,
     failure_report,

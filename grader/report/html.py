@@ -17,12 +17,12 @@ from urllib.parse import quote
 
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
-from grader.report.course_place import CoursePlace
 from grader.report.graph import graph_image
 from grader.report.looks import Look
 from grader.report.summary import (
     COSTS,
     SHOULD_BE,
+    CoursePlace,
     RowParts,
     case_look,
     case_words,

@@ -23,11 +23,11 @@ from grader.core.verdict import (
     duration,
 )
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
-from grader.report.course_place import CoursePlace
 from grader.report.looks import Look
 from grader.report.summary import (
     COSTS,
     SHOULD_BE,
+    CoursePlace,
     RowParts,
     dot,
     finding,
