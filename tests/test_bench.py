@@ -15,9 +15,9 @@ import torch
 import torch.distributed as dist
 from PIL import Image
 
-from grader.bench.plan import DTYPES, KIND_OF, BenchPlan, bytes_of
+from grader.bench.command import footer, header, line, to_json
+from grader.bench.plan import DTYPES, KIND_OF, BenchPlan, SizeRow, bytes_of
 from grader.bench.rank import Buffers, wrong_elements
-from grader.bench.table import SizeRow, footer, header, line, to_json
 from grader.cli.main import main
 from grader.course import costs
 from tests.conftest import our_processes, play

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from grader.api.simulate import simulate
-from grader.bench import table
+from grader.bench.command import GIGA
 from grader.core.values import tag_of, tagged
 from grader.core.verdict import Diagnosis
 from grader.course import costs, sizes
@@ -749,7 +749,7 @@ def test_factors_and_units():
         for op in ("broadcast", "reduce", "send_recv"):
             assert costs.factor(op, n) == 1
     assert costs.algorithm_bandwidth(3 * 10**9, 2.0) == 1.5e9
-    assert table.GIGA == 10**9  # and not 2**30
+    assert GIGA == 10**9  # and not 2**30
     assert list(costs.sweep(8, 200, 4)) == [8, 32, 128]  # even steps on a log scale
     # the full tensor is n times what one rank has of it
     assert costs.share("all_gather", 4096, 4, 4) == (4096 // 4 // 4, 4096)

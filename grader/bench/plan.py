@@ -1,4 +1,4 @@
-"""The plan of a measurement: names, sizes and counts, and the options that ask for them."""
+"""A measurement as data: the plan, the options that ask for it, and what the ranks tell."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ __all__ = [
     "DTYPES",
     "KIND_OF",
     "BenchPlan",
+    "RankFailure",
+    "SizeRow",
     "add_options",
     "count",
     "bytes_of",
@@ -154,6 +156,70 @@ def _program(file: str, names: Sequence[str]) -> bytes:
         if name not in submission.names:
             raise RequestError(f"{file} does not define {name}")
     return submission.program.to_bytes()
+
+
+# The messages of ranks: results and failures. -------------------------------------
+#
+# They need no torch: the process that receives them would take the processor from the
+# ranks that measure if it imported torch.
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """The result of one size of one collective, the same on all ranks.
+
+    Attributes:
+        name: the function that was called.
+        op: the collective that it implements.
+        nbytes: bytes of the whole tensor.
+        count: elements of one rank's part, or of the whole tensor if it has no parts.
+        dtype: name of the elements' dtype.
+        redop: ``sum``, or ``none``.
+        root: the root rank, or −1 if there is none.
+        seconds: mean time of one call on the slowest rank.
+        algbw, busbw: algorithm and bus bandwidth, in bytes a second.
+        wrong: number of wrong elements, on all ranks together.
+    """
+
+    name: str
+    op: str
+    nbytes: int
+    count: int
+    dtype: str
+    redop: str
+    root: int
+    seconds: float
+    algbw: float
+    busbw: float
+    wrong: int
+
+
+@dataclass(frozen=True)
+class RankFailure:
+    """The failure of a rank.
+
+    Attributes:
+        rank: its number.
+        kind: ``raised`` or ``hung``; or ``lost``, if it cannot reach the other ranks.
+        text: the reason.
+        site: the line of the student's file, or an empty string.
+    """
+
+    rank: int
+    kind: str
+    text: str
+    site: str = ""
+
+    @property
+    def place(self) -> str:
+        """A clause that says where a rank hangs."""
+        return f"is at {self.site}" if self.site else "is in no line of the file"
+
+    def __str__(self) -> str:
+        if self.kind == "hung":
+            return f"{self.text}: rank {self.rank} {self.place}"
+        where = f", {self.site}" if self.site else ""
+        return f"rank {self.rank}{where}: {self.text}"
 
 
 # The options of the command line. --------------------------------------------------

@@ -24,8 +24,7 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 
-from grader.bench.plan import BenchPlan
-from grader.bench.table import RankFailure, SizeRow
+from grader.bench.plan import BenchPlan, RankFailure, SizeRow
 from grader.core.errors import RunFailed
 from grader.core.program import NotDefined, Program, is_stub, load
 from grader.core.source_locations import is_students, lines_of
