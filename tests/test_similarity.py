@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.pages import class_page, similar_page
-from grader.classroom.results import ClassResults, SubmissionRow
-from grader.classroom.similarity import Pair, alike
+from grader.classroom.results import ClassResults, Pair, SubmissionRow, alike
 from grader.course.chapters import discover
 from grader.submission.submission import K, W, fingerprints, prints_of, tokens
 

@@ -40,8 +40,7 @@ from grader.classroom.messages import (
     Workers,
 )
 from grader.classroom.pages import write
-from grader.classroom.results import class_results
-from grader.classroom.similarity import alike
+from grader.classroom.results import alike, class_results
 from grader.classroom.store import (
     Store,
     StoredSubmission,

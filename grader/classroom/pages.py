@@ -33,11 +33,11 @@ from grader.classroom.names import is_key
 from grader.classroom.results import (
     ClassResults,
     GradingState,
+    Pair,
     RequestedExercise,
     SubmissionRow,
     gradebook,
 )
-from grader.classroom.similarity import Pair
 from grader.core import __version__
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 from grader.report.html import exercise_html

@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from grader.classroom.pages import write
-from grader.classroom.results import ClassResults
-from grader.classroom.similarity import Pair
+from grader.classroom.results import ClassResults, Pair
 from tests.browser.test_accessibility import findings
 from tests.classes import HOSTILE, hostile_class, large_class, small_class
 
