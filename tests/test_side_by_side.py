@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.core.side_by_side import side_by_side
+from grader.core.compare import side_by_side
 from grader.core.values import Opaque
 
 T = torch.tensor

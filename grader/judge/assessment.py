@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from grader.core.compare import Difference, compare, differing_bits
-from grader.core.side_by_side import side_by_side
+from grader.core.compare import Difference, compare, differing_bits, side_by_side
 from grader.core.values import describe
 from grader.core.verdict import (
     CaseVerdict,
