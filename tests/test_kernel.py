@@ -66,6 +66,14 @@ class Kernel:
         assert reply["content"]["status"] != "aborted", reply  # as after an error in another cell
         return found
 
+    def wait_until_idle(self, request):
+        """Wait until a cell is over; until then, a cell sent after one that failed is aborted."""
+        while True:
+            message = self.client.get_iopub_msg(timeout=30)
+            state = message["content"].get("execution_state")
+            if message["parent_header"].get("msg_id") == request and state == "idle":
+                return
+
     def ranks(self):
         """Descendants of the kernel's fork server."""
         return [
@@ -165,7 +173,9 @@ def test_stop_leaves_no_process_and_the_next_check_works(kernel):
     kernel.execute(IMPORTS + BROADCAST)
     children = kernel.process.children()
     server = next(p for p in children if "grader.server.fork_server" in p.cmdline())
-    kernel.client.execute("def forever():\n    while True: pass\nrun(forever, 3, seconds=100)")
+    request = kernel.client.execute(
+        "def forever():\n    while True: pass\nrun(forever, 3, seconds=100)"
+    )
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         spinning = [p for p in kernel.ranks() if p.cpu_times().user > 0.2]
@@ -179,12 +189,13 @@ def test_stop_leaves_no_process_and_the_next_check_works(kernel):
     reply = kernel.client.get_shell_msg(timeout=30)
     assert reply["content"]["ename"] == "Stopped"
     assert reply["content"]["traceback"] == ["Stopped: every rank has been ended"]
+    kernel.wait_until_idle(request)
     _, alive = psutil.wait_procs(everyone, timeout=10)
     assert alive == []
 
     found = kernel.execute("check(broadcast, world_sizes=[2])")
     assert found["error"] is None
-    assert "✓ broadcast" in found["data"].get("text/plain", ""), found
+    assert "✓ broadcast" in found["data"]["text/plain"]
     assert kernel.ranks() == []
 
 
