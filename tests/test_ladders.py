@@ -60,6 +60,7 @@ def test_a_ladder_ends_with_the_whole_answer_and_says_so(name):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # where every processor is busy, a compiler takes its time
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_whole_answer_of_the_last_hint_passes(name):
     exercise = EXERCISES[name]
