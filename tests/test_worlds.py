@@ -1101,7 +1101,7 @@ def test_a_function_that_cannot_be_loaded_is_told_of_by_the_first_rank(size):
 # The ranks of a job that has failed. ----------------------------------------------
 
 _RAISING = b"""
-import threading
+import threading, time
 import torch, torch.distributed as dist
 
 CALLS = []
@@ -1109,24 +1109,32 @@ CALLS = []
 def answer(fault):
     rank, x = dist.get_rank(), torch.zeros(2)
     CALLS.append(fault)
-    dist.all_reduce(x) if fault != "alone" else None
-    if fault == "raise":
-        raise ValueError(f"call {len(CALLS)}")
+    if not fault:
+        dist.all_reduce(x)
+        return len(CALLS)
     if fault == "early" and rank == 0:
         request = dist.isend(x, 1)
         x += 1
         request.wait()
-    if fault == "early" and rank == 1:
+    if fault in ("early", "unwaited") and rank == 1:
         dist.recv(x, 0)
-    if fault in ("send", "alone") and rank == 0:
-        dist.isend(torch.ones(2), 1)
+    if fault == "early":
+        return None
+    if fault in ("unwaited", "unreceived") and rank == 0:
+        dist.isend(x, 1)
+    if fault == "refused":
+        try:
+            dist.isend(x.to(torch.complex32), 1 - rank)
+        except Exception:
+            pass
+    if fault == "running" and rank == 1:
+        time.sleep(60)
     if fault == "thread":
         threading.Thread(target=threading.Event().wait, daemon=True).start()
-    if fault == "lost" and rank == 1:
-        dist.isend(torch.ones(2, dtype=torch.complex32), 0)
-    if fault in ("send", "thread", "alone", "lost"):
-        raise ValueError(fault)
-    return len(CALLS)
+    if fault == "printed":
+        print("x" * 2**20)
+        return None
+    raise ValueError(f"call {len(CALLS)}")
 """
 
 
@@ -1162,12 +1170,34 @@ def test_ranks_that_have_all_ended_are_called_again_with_the_program_loaded_anew
         assert len(pids) == 1
 
 
-@pytest.mark.parametrize("fault", ["send", "thread", "alone", "lost"])
-def test_ranks_that_have_left_something_behind_are_not_called_again(fault):
-    """A message, a thread, or a connection that has seen a failure."""
+@pytest.mark.parametrize(
+    "fault, diagnosis",
+    [
+        *dict.fromkeys(
+            ("unwaited", "unreceived", "refused", "running", "thread"), Diagnosis.EXCEPTION
+        ).items(),
+        ("printed", Diagnosis.OUTPUT_LIMIT),
+    ],
+)
+def test_ranks_that_have_left_something_behind_are_not_called_again(fault, diagnosis):
+    """A message, a connection that has seen a failure, a thread, or a pipe nobody reads."""
     with _raising_world() as world:
-        assert _faulty(world, fault).failure.diagnosis is Diagnosis.EXCEPTION
+        assert _faulty(world, fault).failure.diagnosis is diagnosis
         assert not world.usable
+
+
+def test_a_message_that_a_backend_has_buffered_is_left_behind():
+    """As MPI does: the send is complete, and the next call would receive it."""
+    from grader.core.events import Completed, Posted
+    from grader.trace.message_matcher import MessageMatcher
+
+    matcher = MessageMatcher(2)
+    what = ("send", 1, 0, "world", 2, 8, "float32", "", True, False, "f.py", 1, 1)
+    matcher.take(0, Posted(0, *what))
+    matcher.take(0, Completed(0, 2))
+    matcher.end(0)
+    matcher.end(1)
+    assert not matcher.idle()
 
 
 def test_ranks_that_may_have_made_groups_are_not_called_again():

@@ -750,13 +750,13 @@ class ProcessWorld:
         if failure is None:
             failure = self._call(job, matcher)
             # of several groups, some ranks may have made more than others
-            spared = not self._subgroups and self._supervisor.idle
-        after = self._launcher.counts() if failure is None or spared else None
+            spared = failure is not None and not self._subgroups and self._supervisor.idle
+        after = self._launcher.counts() if failure is None else None
         moved = None
         if before is not None and after is not None:
             # what a killed rank had handed to the network may not have left it
-            found = None if job.killed else contradiction(matcher.trace(), after - before)
-            failure, spared = failure or found, spared and found is None
+            if job.killed is None:
+                failure = contradiction(matcher.trace(), after - before)
             moved = (after - before).payload
         results: tuple[RankResult, ...] = ()
         if self._supervisor.returned:
@@ -769,6 +769,7 @@ class ProcessWorld:
                 )
             except BrokenFrame as error:
                 failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
+                spared = False
             except MemoryError as error:
                 raise WorldError("there is no memory here for what the ranks return") from error
         output = self._supervisor.output()
