@@ -1102,6 +1102,7 @@ def test_a_function_that_cannot_be_loaded_is_told_of_by_the_first_rank(size):
 
 _RAISING = b"""
 import threading, time
+from datetime import timedelta
 import torch, torch.distributed as dist
 
 CALLS = []
@@ -1122,18 +1123,17 @@ def answer(fault):
         return None
     if fault in ("unwaited", "unreceived") and rank == 0:
         dist.isend(x, 1)
-    if fault == "refused":
+    if fault == "expired":
         try:
-            dist.isend(x.to(torch.complex32), 1 - rank)
-        except Exception:
+            dist.irecv(x, 1 - rank).wait(timedelta(milliseconds=20))
+        except RuntimeError:
             pass
     if fault == "running" and rank == 1:
         time.sleep(60)
     if fault == "thread":
         threading.Thread(target=threading.Event().wait, daemon=True).start()
-    if fault == "printed":
-        print("x" * 2**20)
-        return None
+    if fault == "memory":
+        raise MemoryError
     raise ValueError(f"call {len(CALLS)}")
 """
 
@@ -1174,13 +1174,13 @@ def test_ranks_that_have_all_ended_are_called_again_with_the_program_loaded_anew
     "fault, diagnosis",
     [
         *dict.fromkeys(
-            ("unwaited", "unreceived", "refused", "running", "thread"), Diagnosis.EXCEPTION
+            ("unwaited", "unreceived", "expired", "running", "thread"), Diagnosis.EXCEPTION
         ).items(),
-        ("printed", Diagnosis.OUTPUT_LIMIT),
+        ("memory", Diagnosis.MEMORY_LIMIT),
     ],
 )
 def test_ranks_that_have_left_something_behind_are_not_called_again(fault, diagnosis):
-    """A message, a connection that has seen a failure, a thread, or a pipe nobody reads."""
+    """A message, a connection that has seen a failure, a thread, or memory that is used up."""
     with _raising_world() as world:
         assert _faulty(world, fault).failure.diagnosis is diagnosis
         assert not world.usable
