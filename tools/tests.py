@@ -19,9 +19,8 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: pytest's options for the tests of the code.  There is one worker more than processors, since each
-#: waits a part of its time; groups of tests share what takes long to make.
-CODE = ("-n", f"{(os.cpu_count() or 1) + 1}", "--dist", "loadgroup", "--durations", "10", "tests")
+#: pytest's options for the tests of the code.  Groups of tests share what takes long to make.
+CODE = ("-n", str(max(os.cpu_count() or 1, 2)), "--dist", "loadgroup", "--durations", "10", "tests")
 
 #: pytest's options for each edition of the notebooks.  In the solved one stored outputs are
 #: compared; the students' has only to run.
