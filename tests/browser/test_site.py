@@ -20,8 +20,12 @@ from tests.browser.replays import Watched
 from tests.browser.test_accessibility import findings, is_dark
 from tools.site.__main__ import EDITIONS, ROOT
 
-#: One worker has the browser.
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+#: One worker has the browser.  The first of these tests waits for the site, which has 300 s.
+pytestmark = [
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.slow,
+    pytest.mark.timeout(360),
+]
 
 
 @pytest.fixture(scope="module")
