@@ -329,10 +329,10 @@ class Supervisor:
         return self._printed.texts()
 
     @property
-    def idle(self) -> bool:
-        """Whether the ranks can be called again, although the job may have failed."""
+    def reusable(self) -> bool:
+        """Whether the ranks can be called again after a job that may have failed."""
         gone = any(rank < self.size for rank in self.handle.statuses)
-        return self.causes.is_past() and self.matcher.idle() and not gone
+        return self.causes.is_recoverable() and self.matcher.idle() and not gone
 
     # Waiting. ----------------------------------------------------------------
 
@@ -746,11 +746,11 @@ class ProcessWorld:
         matcher = MessageMatcher(size)
         before = self._launcher.counts()
         assert self._supervisor is not None
-        spared = False
+        reusable = False
         if failure is None:
             failure = self._call(job, matcher)
             # of several groups, some ranks may have made more than others
-            spared = failure is not None and not self._subgroups and self._supervisor.idle
+            reusable = failure is not None and not self._subgroups and self._supervisor.reusable
         after = self._launcher.counts() if failure is None else None
         moved = None
         if before is not None and after is not None:
@@ -769,11 +769,11 @@ class ProcessWorld:
                 )
             except BrokenFrame as error:
                 failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
-                spared = False
+                reusable = False
             except MemoryError as error:
                 raise WorldError("there is no memory here for what the ranks return") from error
         output = self._supervisor.output()
-        if job.killed is not None or (failure is not None and not spared):
+        if job.killed is not None or (failure is not None and not reusable):
             self.close()
         self._failed = failure is not None
         seconds = time.monotonic() - started

@@ -18,8 +18,8 @@ from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["RootCause", "site_in_dump"]
 
-#: Diagnoses of what is over when every rank has returned or raised.
-_PAST = frozenset({Diagnosis.EXCEPTION, Diagnosis.BUFFER_RACE})
+#: Diagnoses after which ranks that have all returned or raised are as good as before.
+_RECOVERABLE = frozenset({Diagnosis.EXCEPTION, Diagnosis.BUFFER_RACE})
 
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.M)
 
@@ -56,15 +56,15 @@ class RootCause:
         found = self._found + self._matcher.failures or self._expired or self._victims
         return min(found, key=_precedence, default=None)
 
-    def is_past(self) -> bool:
-        """Return whether all that is wrong is over once every rank has returned or raised.
+    def is_recoverable(self) -> bool:
+        """Return whether ranks that have all returned or raised are as good as before the job.
 
-        So it is with exceptions of the program's own, and with a buffer that was used too early.
-        What is wrong with a process, its connections or its memory lasts.
+        They are after exceptions that the program has raised, and after a buffer that was used too
+        early; not where a process, its connections or its memory has suffered, or a thread runs on.
         """
         found = self._found + self._matcher.failures
         return not (self._threads or self._expired or self._victims) and all(
-            failure.diagnosis in _PAST for failure in found
+            failure.diagnosis in _RECOVERABLE for failure in found
         )
 
     def leftover(self) -> Failure | None:

@@ -224,7 +224,7 @@ class Threads:
         finally:
             self._returned = False
 
-    def left(self) -> bool:
+    def running(self) -> bool:
         """Return whether threads other than this one and the grader's own still run."""
         mine = threading.get_ident()
         others = sys._current_frames().keys() - {mine}

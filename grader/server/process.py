@@ -186,7 +186,7 @@ class _Rank:
                 self._answer(loaded, request)
 
     def _load(self, request: Load) -> LoadedProgram:
-        """Be one of a world's ranks, and load the program as if it were the first time."""
+        """Join a group of the requested size, and load the program as if for the first time."""
         assert self._recorder is not None
         assert self._store is not None
         if not self._recorder.subgroups:
@@ -313,7 +313,7 @@ class _Rank:
             )
         except BaseException as error:
             assert self._threads is not None
-            unwritten, threads = loaded.unwritten(call.entry), self._threads.left()
+            unwritten, threads = loaded.unwritten(call.entry), self._threads.running()
             self._writer.write(raised(stage, error, unwritten, threads))
         else:
             self._writer.write(reply)
