@@ -512,8 +512,8 @@ ring_works
 #
 # Eight processes are a lot for a laptop, and a ring is made for hundreds of machines. `simulate` runs your
 # unchanged function on as many ranks as you like, all in one process and on a virtual clock: here a
-# message takes 1 µs, and 0.1 ns more for each of its bytes. `check` did the same on 64 and on 100 ranks
-# (the verdict calls them *simulated*).
+# message takes 1 µs, and 0.1 ns more for each of its bytes. `check` did the same on 67 ranks (the verdict
+# calls them *simulated*).
 #
 # **Predict:** how many messages do 200 ranks send, and how long does it take them?
 

@@ -849,7 +849,7 @@ for nbytes in (2**14, 2**18, 2**22):
 #
 # What it *does* show is what does not depend on all that: whether a program is right on hundreds of
 # ranks, how its messages and rounds grow, and which rank waits for which. `check` uses it for exactly
-# this: it has run your rings of chapters 05, 06 and 11 on 64 and 100 simulated ranks.
+# this: it has run your rings of chapters 05, 06 and 11 on 67 simulated ranks.
 #
 # ## Back to your 512 GPUs
 #

@@ -197,19 +197,18 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Growth:
-    """The runs on many simulated ranks of an answer that is right on real ones.
+    """The run on many simulated ranks of an answer that is right on real ones.
 
     Attributes:
         case: draws the input of a world size.
-        sizes: numbers of ranks, in increasing order.  An answer that is made for powers of two
-            fails on one that is none; more ranks would take longer and show no more, since
-            limits hold for each size exactly.
+        size: the number of ranks.  More would take longer and show no more, since limits hold for
+            each size exactly.  67 is prime, and more than an answer with room for 64 can serve.
         values: the largest size at which values are compared as well; beyond it only
             the traffic is judged, where making the data would take longer than the run.
     """
 
     case: Callable[[Draw], Case]
-    sizes: tuple[int, ...] = (64, 100)
+    size: int = 67
     values: int = 256
 
 

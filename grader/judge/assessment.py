@@ -38,7 +38,7 @@ __all__ = [
 
 
 def ranks(n: int, simulated: bool = False) -> str:
-    """Return a number of ranks in words: ``1 rank``, ``2 ranks``, ``64 simulated ranks``."""
+    """Return a number of ranks in words: ``1 rank``, ``2 ranks``, ``67 simulated ranks``."""
     if simulated:
         return f"{n} simulated ranks"
     return "1 rank" if n == 1 else f"{n} ranks"

@@ -55,40 +55,36 @@ def grown(
     failed: CaseVerdict | None,
     more: Callable[[int], None] = lambda cases: None,
 ) -> list[CaseVerdict]:
-    """Return the verdicts on an answer at the sizes that its exercise's growth names.
+    """Return the verdicts on an answer on as many ranks as its exercise's growth names.
 
     Args:
         launcher: starts the process.
         exercise: an exercise with a growth.
         program: the answer's code.
         seed: the seed of the inputs.
-        seconds: the time limit of one size, by the wall clock.
+        seconds: the time limit, by the wall clock.
         memory: bytes that all ranks together may allocate.
         failed: a case that the answer has failed before, after which nothing is run.
-        more: is told after every size how many cases that were.
+        more: is told how many cases that were.
     """
     growth = exercise.growth
     assert growth is not None
-    verdicts: list[CaseVerdict] = []
-    for n in growth.sizes:
-        if failed is None:
-            run = run_grown(launcher, exercise, program, n, Flat(), seed, seconds, memory)
-            verdicts += run.verdicts
-            failed = next((one for one in run.verdicts if not one.passed), None)
-        else:
-            case = _case(exercise, seed, n)
-            given_up = replace(not_run(case, failed), simulated=True)
-            verdicts.append(given_up)
-            verdicts += [
-                replace(given_up, name=limit.quantity, is_limit=True) for limit in _limits(exercise)
-            ]
-        more(1 + len(_limits(exercise)))
+    if failed is None:
+        run = run_grown(launcher, exercise, program, growth.size, Flat(), seed, seconds, memory)
+        verdicts = list(run.verdicts)
+    else:
+        given_up = replace(not_run(_case(exercise, seed, growth.size), failed), simulated=True)
+        verdicts = [given_up]
+        verdicts += [
+            replace(given_up, name=limit.quantity, is_limit=True) for limit in _limits(exercise)
+        ]
+    more(grown_cases(exercise))
     return verdicts
 
 
 def grown_cases(exercise: Exercise) -> int:
     """Return the number of verdicts that :func:`grown` gives."""
-    return len(exercise.growth.sizes) * (1 + len(_limits(exercise))) if exercise.growth else 0
+    return 1 + len(_limits(exercise)) if exercise.growth else 0
 
 
 def run_grown(
