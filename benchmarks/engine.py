@@ -23,6 +23,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from benchmarks.classroom import used
 from benchmarks.figures import Figure
 from grader.api import catalogue
 from grader.judge.judge import Judge, Settings
@@ -32,6 +33,9 @@ from grader.launch.world import Job
 from grader.submission.submission import Submission, live_program
 
 RANKS = 4
+
+#: Ranks of the ring whose calls are compared with the same calls on gloo, and the calls.
+MANY, CALLS = 8, 40
 
 
 def _all_reduce() -> float:
@@ -70,6 +74,23 @@ def ping_pong(rank: int, count: int, elements: int) -> list[float]:
     return found
 
 
+def ring_all_reduce() -> None:
+    """A right answer to chapter 11's exercise, on a thousand numbers."""
+    x = torch.ones(1000, dtype=torch.float64)
+    rank, n = dist.get_rank(), dist.get_world_size()
+    chunks = x.tensor_split(n)
+    for step in range(2 * (n - 1)):
+        into = chunks[(rank - step - 1) % n]
+        came = torch.empty_like(into)
+        request = dist.isend(chunks[(rank - step) % n], (rank + 1) % n)
+        dist.recv(came, (rank - 1) % n)
+        request.wait()
+        if step < n - 1:
+            into.add_(came)
+        else:
+            into.copy_(came)
+
+
 def floor_server(client: socket.socket) -> None:
     """Fork ranks on request and do nothing else: a process with torch and no threads."""
     client.send(b"ready")
@@ -81,7 +102,10 @@ def floor_server(client: socket.socket) -> None:
             pid = os.fork()
             if pid == 0:
                 _join_and_reduce(rank, int(size), path)
-                if int(count) and rank == 0:
+                if int(size) == MANY:
+                    for _ in range(int(count)):
+                        ring_all_reduce()
+                elif int(count) and rank == 0:
                     os.write(writer, json.dumps(ping_pong(0, int(count), int(elements))).encode())
                 elif int(count):
                     ping_pong(rank, int(count), int(elements))
@@ -108,7 +132,10 @@ class Floor:
         assert self._client.recv(16) == b"ready"
 
     def once(self, size: int = RANKS, count: int = 0, elements: int = 0) -> list[float]:
-        """One world from nothing to nothing; the times of its ping-pong, if one is asked for."""
+        """One world from nothing to nothing; the times of its ping-pong, if one is asked for.
+
+        :data:`MANY` ranks call :func:`ring_all_reduce` instead.
+        """
         with tempfile.TemporaryDirectory() as folder:
             self._client.send(f"{size} {count} {elements} {folder}/store".encode())
             return list(json.loads(self._client.recv(4096)))
@@ -173,6 +200,32 @@ def recorder_cost(floor: Floor, elements: int, strict: bool) -> tuple[float, flo
     return statistics.median(recorded), statistics.median(plain)
 
 
+def ring_cost(floor: Floor) -> tuple[float, float]:
+    """Milliseconds of the processor that a call of the ring takes with the recorder and without.
+
+    The ranks of either have met before; what a rank costs to start is another figure.
+    """
+    launcher = default_launcher()
+    job = Job("answer", ((),) * MANY, allowed=frozenset(), strict=True)
+    recorded: list[float] = []
+    plain: list[float] = []
+    for _ in range(3):
+        with ProcessWorld(launcher, MANY, live_program(ring_all_reduce)) as world:
+            assert world.run(job).failure is None
+            before = used()
+            for _ in range(CALLS):
+                assert world.run(job).failure is None
+            recorded.append(1e3 * (used() - before) / CALLS)
+        launcher.settle()
+        spent = []
+        for count in (1, 1 + CALLS):
+            before = used()
+            floor.once(MANY, count)
+            spent.append(used() - before)
+        plain.append(1e3 * (spent[1] - spent[0]) / CALLS)
+    return statistics.median(recorded), statistics.median(plain)
+
+
 def memory_per_rank() -> tuple[float, float]:
     """Megabytes of one rank's own, and with its share of what it has in common."""
     launcher = default_launcher()
@@ -210,6 +263,9 @@ def figures(repetitions: int = 15) -> Iterator[Figure]:
             goal = 2.0 if elements > 1 and strict else None
             beside = f"{gloo:.0f} µs unrecorded"
             yield Figure(what, recorded, "µs", beside, recorded / gloo, goal)
+    recorded, gloo = ring_cost(floor)
+    what = f"ring_all_reduce on {MANY} ranks, recorded"
+    yield Figure(what, recorded, "ms of the processor", f"{gloo:.0f} on gloo", recorded / gloo, 1.2)
     floor.close()
     own, shared = memory_per_rank()
     yield Figure("memory of a rank", own, "MB", f"{shared:.0f} MB with its share", own / shared)
