@@ -49,19 +49,19 @@ __all__ = ["Awaited", "MessageMatcher", "CollectiveCall", "Resolution", "disagre
 
 def misfit(send: Operation, receive: Operation) -> Failure | None:
     """Return why a message does not fit its receive, or ``None``."""
+    if (send.dtype, send.count) == (receive.dtype, receive.count):
+        return None
     route = (
         f"rank {send.rank} sends {{}} at {send.site},"
         f" rank {receive.rank} receives {{}} at {receive.site}"
     )
     if send.dtype != receive.dtype:
         diagnosis, text = Diagnosis.DTYPE_MISMATCH, route.format(send.dtype, receive.dtype)
-    elif send.count != receive.count:
+    else:
         diagnosis, text = (
             Diagnosis.SIZE_MISMATCH,
             route.format(f"{send.count} elements", f"into {receive.count}"),
         )
-    else:
-        return None
     return Failure(diagnosis, text, receive.rank, receive.site)
 
 

@@ -669,9 +669,9 @@ def train_in_rank(
     return report
 
 
-def _local(c: Case, rank: int, state: Sequence[torch.Tensor], x: torch.Tensor) -> dict[str, Any]:
+def _local(c: Case, module: nn.Module, x: torch.Tensor) -> dict[str, Any]:
     """Return the loss and the gradients of one rank alone."""
-    module = build(c.architecture, getattr(torch, c.dtype), state)
+    module.zero_grad()
     loss = loss_of(module, c.architecture, x)
     loss.backward()  # type: ignore[no-untyped-call]
     return {
@@ -688,10 +688,16 @@ def reports(
 ) -> list[dict[str, Any]]:
     """Return every rank's report if ``combine`` makes each gradient of those of all ranks."""
     states = [c.state[0 if synchronised else r] for r in c.ranks]
-    steps = [
-        [_local(c, r, states[r], c.batches[r][step]) for r in c.ranks] for step in range(STEPS)
+    # a network takes longer to make than to train
+    like = _network(c)
+    modules = [
+        like if state is c.state[0] else build(c.architecture, getattr(torch, c.dtype), state)
+        for state in states
     ]
-    like = build(c.architecture, getattr(torch, c.dtype), c.state[0])
+    steps = [
+        [_local(c, module, c.batches[r][step]) for r, module in enumerate(modules)]
+        for step in range(STEPS)
+    ]
     names = [name for name, _ in like.named_parameters()]
     return [
         {
