@@ -229,6 +229,21 @@ def test_is_completed_of_a_wildcard():
     assert values(play(answer, 2))[0] == 5.0
 
 
+def test_is_completed_of_a_send_to_a_wildcard():
+    def answer():
+        x = torch.full((1,), 5.0 * (dist.get_rank() == 0))
+        if dist.get_rank() == 0:
+            requests = [dist.isend(x, 1, tag=tag) for tag in range(2)]
+            while requests:
+                requests = [request for request in requests if not request.is_completed()]
+        else:
+            dist.recv(x, tag=1)
+            dist.recv(x, tag=0)
+        return x.item()
+
+    assert values(play(answer, 2)) == [5.0, 5.0]
+
+
 def test_a_request_says_whom_it_came_from():
     def answer():
         if dist.get_rank() == 1:

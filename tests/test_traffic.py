@@ -484,6 +484,18 @@ def test_a_polling_rank_is_idle_but_not_waiting():
     assert not quiescent(s.matcher)
 
 
+def test_a_rank_that_polls_what_will_complete_is_not_idle():
+    s = Script(3)
+    first, second = s.post(0, "send", 1), s.post(0, "send", 2)
+    s.matcher.take(0, Polled(first, s.now()))
+    s.matcher.take(0, Polled(second, s.now()))
+    s.recv(1, -1)
+    s.recv(2, 1)
+    assert quiescent(s.matcher)
+    s.matcher.resolve(s.matcher.operations[1][0], 0)
+    assert not quiescent(s.matcher)
+
+
 programs = st.lists(
     st.lists(st.tuples(st.sampled_from(["send", "recv"]), st.integers(0, 3)), max_size=5),
     min_size=2,

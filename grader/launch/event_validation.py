@@ -80,8 +80,11 @@ class EventValidator:
         Raises:
             BrokenFrame: the recorder would never report it.
         """
-        if isinstance(event, Polled):
-            return  # an honest rank may poll very often, and nothing is kept of it
+        if isinstance(event, (Blocked, Completed, Expired, Failed, Polled)):
+            if not 0 <= event.op < len(self._matcher.operations[rank]):
+                raise BrokenFrame(f"news of operation {event.op}, which it never began")
+            if isinstance(event, Polled):
+                return  # an honest rank may poll very often, and nothing more is kept of it
         self._events[rank] += 1
         if self._events[rank] > MANY:
             raise TooManyMessages(
@@ -92,12 +95,9 @@ class EventValidator:
             self._posted(rank, event)
         elif isinstance(event, Inspected):
             self._inspected(rank, event)
-        elif isinstance(event, (Blocked, Completed, Expired, Failed)):
-            if not 0 <= event.op < len(self._matcher.operations[rank]):
-                raise BrokenFrame(f"news of operation {event.op}, which it never began")
-            if isinstance(event, Blocked):
-                _name(event.file)
-                _thread(event.thread, event.limit)
+        elif isinstance(event, Blocked):
+            _name(event.file)
+            _thread(event.thread, event.limit)
         elif isinstance(event, Grouped):
             self._grouped(rank, event)
         elif isinstance(event, Violated):

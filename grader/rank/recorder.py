@@ -456,7 +456,7 @@ class Recorder:
         return op in self._flights
 
     def polled(self, op: int) -> None:
-        """Report that the rank asks whether ``op`` is complete."""
+        """Report that the rank asks whether ``op`` is complete, and that it is not."""
         self._tell(Polled, op, time.monotonic_ns())
 
     def done(self, op: int) -> None:

@@ -306,10 +306,10 @@ class Request(dist.Work):
                 self._poller = threading.Thread(target=self._poll_inner, daemon=True)
                 self._recorder.helpers.add(self._poller)
                 self._poller.start()
-            if isinstance(self._inner, Deferred) and not self._inner.posted:
-                self._recorder.polled(self._op)
             self._poller.join(timeout=1e-4)
-            if not self._poller.is_alive():
+            if self._poller.is_alive():
+                self._recorder.polled(self._op)
+            else:
                 self._settle()
         return self._complete
 

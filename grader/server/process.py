@@ -25,7 +25,7 @@ import torch
 
 from grader.core.codec import pack, pack_answer, unpack
 from grader.core.errors import UnreadableFile
-from grader.core.events import Entered, Event, Left
+from grader.core.events import Entered, Event, Left, Polled
 from grader.core.program import LoadedProgram, Program, forget_modules, last_module, load
 from grader.core.source_locations import is_students, remember_thread_starts
 from grader.core.values import tensors_in
@@ -160,6 +160,8 @@ class _Rank:
         self._threads: Threads | None = None
         self._store: RankStore | None = None
         self._steps: StepCount | None = None
+        #: the operations that it has asked about since its last other event
+        self._polled: set[int] = set()
         self._device = torch.device("cpu")
 
     def serve(self) -> None:
@@ -254,6 +256,13 @@ class _Rank:
             process_limits.seal(setup.subgroups)
 
     def _emit(self, event: Event, flush: bool) -> None:
+        # a program may ask ten thousand times a second, and the judge has to know it once
+        if not isinstance(event, Polled):
+            self._polled.clear()
+        elif event.op in self._polled:
+            return
+        else:
+            self._polled.add(event.op)
         self._send(event, flush)
 
     def _send(self, message: Event | Put, flush: bool = True) -> None:

@@ -56,9 +56,16 @@ _BUFFERS = (
 def quiescent(matcher: MessageMatcher) -> bool:
     """Return whether nothing more can happen until a wildcard is given a message."""
     return all(
-        rank in matcher.ended or rank in matcher.polling or _pauses(matcher, rank)
+        rank in matcher.ended or _polls_in_vain(matcher, rank) or _pauses(matcher, rank)
         for rank in range(matcher.size)
     )
+
+
+def _polls_in_vain(matcher: MessageMatcher, rank: int) -> bool:
+    """Return whether a rank asks about operations, none of which will complete by itself."""
+    operations = matcher.operations[rank]
+    polled = matcher.polling.get(rank, ())
+    return bool(polled) and not any(_satisfied(operations[op]) for op in polled)
 
 
 def _pauses(matcher: MessageMatcher, rank: int) -> bool:
@@ -88,6 +95,8 @@ def stuck(matcher: MessageMatcher, *, certain: bool = False) -> list[int]:
         matcher: what the ranks have reported.
         certain: leave out ranks that have not reported what their other threads do.
     """
+    if certain and not any(matcher.inspected):
+        return []  # as in most looks, of which there is one after every message
     needs = {
         rank: needed
         for rank in range(matcher.size)

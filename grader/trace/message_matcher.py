@@ -207,7 +207,7 @@ class MessageMatcher:
             function was called in.
         inspected: by rank, what its other threads do, if the rank has reported that since its
             last event; otherwise ``None``.
-        polling: ranks that ask repeatedly whether a request is complete.
+        polling: by rank, the operations that it asks about repeatedly, until its next event.
         broken: by rank, the groups on which it has given up a message; gloo closes their
             connections.
         ended: ranks that will post nothing more.
@@ -217,6 +217,7 @@ class MessageMatcher:
         tensor_snapshots: by rank, the reported contents of its tensors.
         call_spans: by rank, when it was in the function.
         marks: by rank, the named places that it has passed.
+        wildcards: the number of wildcards that wait for a message.
         choices: the wildcards that have been given a message, in that order.
         closed: when recording stopped, or ``None``.
     """
@@ -226,7 +227,7 @@ class MessageMatcher:
         self.operations: list[list[Operation]] = [[] for _ in range(size)]
         self.waits: list[dict[int, Awaited]] = [{} for _ in range(size)]
         self.inspected: list[Inspected | None] = [None] * size
-        self.polling: set[int] = set()
+        self.polling: dict[int, set[int]] = {}
         self.broken: list[set[str]] = [set() for _ in range(size)]
         self.ended: set[int] = set()
         self.stored: Container[str] = ()
@@ -235,6 +236,7 @@ class MessageMatcher:
         self.tensor_snapshots: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.call_spans = [CallSpan()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
+        self.wildcards = 0
         self.choices: list[Operation] = []
         self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
@@ -262,8 +264,11 @@ class MessageMatcher:
         if isinstance(event, Inspected):
             self.inspected[rank] = event
             return
-        self.polling.discard(rank)
         self.inspected[rank] = None
+        if isinstance(event, Polled):
+            self.polling.setdefault(rank, set()).add(event.op)
+            return
+        self.polling.pop(rank, None)
         if isinstance(event, Posted):
             self._post(rank, event)
         elif isinstance(event, Blocked):
@@ -281,8 +286,6 @@ class MessageMatcher:
             self._unblock(rank, op)
         elif isinstance(event, Expired):
             self.waits[rank].pop(event.thread, None)
-        elif isinstance(event, Polled):
-            self.polling.add(rank)
         elif isinstance(event, Grouped):
             # their calls of new_group show whether the members agree
             self.groups.setdefault(event.name, _Group(tuple(event.members)))
@@ -358,6 +361,7 @@ class MessageMatcher:
         elif event.kind == "recv":
             box = (op.group, op.tag, rank)
             self._receives[box].append(op)
+            self.wildcards += op.wildcard
             waiting = self._waiting[box]
             waiting[op.peer] += 1
             if waiting[op.peer] == 1 and not waiting[ANY]:
@@ -409,6 +413,7 @@ class MessageMatcher:
         box = (receive.group, receive.tag, receive.rank)
         self._receives[box].remove(receive)
         self._waiting[box][ANY] -= 1
+        self.wildcards -= 1
         self.choices.append(receive)
         self._pair(self._sends[box][source].popleft(), receive)
         self._match(box)

@@ -4,10 +4,14 @@
 # diagnosis: timeout
 # parts: control
 
+import torch
+import torch.distributed as dist
+
 
 def neighbours():
     from grader.core.events import Polled
 
+    dist.irecv(torch.zeros(1), None)
     sock, events = control(), framed(*[Polled(0, 0)] * 1000)
     while True:
         sock.sendall(events)
