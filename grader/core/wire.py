@@ -62,6 +62,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         memory: bytes that the rank may allocate beyond what it starts with.
         sealed: whether it gives up all system calls that reach beyond it, once it has joined.
         subgroups: whether it may make groups, for which a sealed rank keeps the right to connect.
+        collectives: whether there may be collectives, for which each size has its own connections.
         backend: what carries the messages, see :mod:`grader.rank.transports`.
         environment: variables to set in the rank's environment.
     """
@@ -74,6 +75,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     memory: int
     sealed: bool = False
     subgroups: bool = True
+    collectives: bool = True
     backend: str = "gloo"
     environment: dict[str, str] = {}
 

@@ -587,6 +587,7 @@ class Judge:
                 self.backend,
                 {exercise.name, exercise.function},
                 sizes[:-1],
+                collectives=exercise.allowed is None or bool(exercise.allowed),
             )
 
         return open_world

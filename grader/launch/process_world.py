@@ -423,7 +423,7 @@ class Supervisor:
         """Choose messages for wildcard receives, when nothing else can happen any more."""
         # one by one: a choice may let a rank go on, which may send another message that the next
         # receive could get; if no rank goes on, no event would come that makes the next choice
-        while quiescent(self.matcher) and self._match_one():
+        while self.matcher.wildcards and quiescent(self.matcher) and self._match_one():
             pass
         for resolution in self.matcher.take_resolutions():
             self._resolve(resolution.rank, resolution.op, resolution.source)
@@ -531,16 +531,17 @@ class Supervisor:
         return True
 
     def _hear(self, rank: int, message: object) -> None:
-        if not isinstance(message, Inspected):
-            self._heard[rank] = time.monotonic()
-            self._watchdog.note_activity()
-            self._kill_if_due(rank, message)
         if isinstance(message, Inspected):
             self._validator.look(rank, message)
             self.matcher.take(rank, message)
             self._asked.discard(rank)
             self._answered[rank] = time.monotonic()
-        elif isinstance(message, Event):
+            return
+        self._heard[rank] = time.monotonic()
+        self._watchdog.note_activity()
+        if self._killed is not None:
+            self._kill_if_due(rank, message)
+        if isinstance(message, Event):
             self._validator.look(rank, message)
             self.matcher.take(rank, message)
         elif isinstance(message, Put):
@@ -652,6 +653,7 @@ class ProcessWorld:
         wanted: the names that jobs will call, so that only what matters to them is loaded;
             empty for all.
         smaller: other numbers of ranks that jobs may be for.
+        collectives: whether jobs may call collectives; without them, all sizes share connections.
 
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
@@ -669,6 +671,7 @@ class ProcessWorld:
         backend: str = "gloo",
         wanted: Collection[str] = (),
         smaller: Collection[int] = (),
+        collectives: bool = True,
     ) -> None:
         entry, environment = entry_of(backend), launcher.environment
         if environment.sealed and not entry.in_sandbox:
@@ -723,6 +726,7 @@ class ProcessWorld:
                     memory=memory,
                     sealed=environment.sealed,
                     subgroups=subgroups,
+                    collectives=collectives,
                     backend=backend,
                     environment=environments[rank],
                 ),

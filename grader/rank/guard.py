@@ -77,7 +77,12 @@ _guard = _Guard()
 
 
 def join(
-    store: c10d.Store, rank: int, sizes: Sequence[int], recorder: Recorder, backend: Backend
+    store: c10d.Store,
+    rank: int,
+    sizes: Sequence[int],
+    recorder: Recorder,
+    backend: Backend,
+    collectives: bool,
 ) -> Callable[[int], None]:
     """Connect to the other ranks; return a function that makes recording groups of them.
 
@@ -91,7 +96,10 @@ def join(
         sizes: the sizes of all groups to come; the largest is that of the world.
         recorder: the recorder that the groups report to.
         backend: the backend that carries their messages.
+        collectives: whether there may be collectives.  A message goes from rank to rank, however
+            many others are connected; without collectives, the largest group carries them all.
     """
+    largest = max(sizes)
     transports = {
         size: _private(
             backend,
@@ -99,10 +107,10 @@ def join(
             rank,
             size,
             range(size),
-            size == max(sizes),
+            size == largest,
             FOREVER,
         )
-        for size in sorted(sizes)
+        for size in (sorted(sizes) if collectives else [largest])
         if rank < size
     }
 
@@ -110,7 +118,8 @@ def join(
         rank, size = options.group_rank, options.group_size
         if options.global_ranks_in_group:
             return _subgroup(backend, options, recorder)
-        return RecordingGroup(transports[size], backend, rank, size, range(size), WORLD, recorder)
+        inner = transports[size if collectives else largest]
+        return RecordingGroup(inner, backend, rank, size, range(size), WORLD, recorder)
 
     device = backend.device(rank).type
     dist.Backend.register_backend(BACKEND, create, extended_api=True, devices=[device])

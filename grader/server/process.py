@@ -249,7 +249,9 @@ class _Rank:
             torch.set_default_device(self._device)
         self._threads.install()
         sizes = [*setup.smaller, setup.size]
-        self._become = guard.join(self._store, setup.rank, sizes, self._recorder, backend)
+        self._become = guard.join(
+            self._store, setup.rank, sizes, self._recorder, backend, setup.collectives
+        )
         if self._device.type == "cpu":  # a GPU's driver maps far more than it uses
             process_limits.limit_memory(setup.memory)
         if setup.sealed:
