@@ -112,18 +112,20 @@ def _unknown_bits(
 ) -> Iterator[int]:
     """Yield for every rank the bits that it should hold and cannot find among its arguments."""
     for rank in case.ranks:
-        own = [t.flatten() for t in _tensors(case.arguments(rank))]
+        own = {dtype: set(numbers) for dtype, numbers in _numbers(case.arguments(rank)).items()}
+        held = _numbers(expected[rank])
         yield sum(
-            worth.get(tensor.dtype, 0)
-            * _unknown(tensor, [t for t in own if t.dtype == tensor.dtype])
-            for tensor in _tensors(expected[rank])
+            worth.get(dtype, 0) * sum(number not in own.get(dtype, ()) for number in numbers)
+            for dtype, numbers in held.items()
         )
 
 
-def _unknown(tensor: torch.Tensor, own: Sequence[torch.Tensor]) -> int:
-    """Return how many elements are none of these; float64 holds every number that is drawn."""
-    known = torch.cat([tensor.new_empty(0), *own]).double()
-    return int((~torch.isin(tensor.double(), known)).sum())
+def _numbers(value: Any) -> dict[torch.dtype, list[Any]]:
+    """Return the elements of all tensors in a value, by dtype."""
+    found: dict[torch.dtype, list[Any]] = {}
+    for tensor in _tensors(value):
+        found.setdefault(tensor.dtype, []).extend(tensor.flatten().tolist())
+    return found
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
