@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from grader.classroom import grading
-from grader.classroom.grading import ResourceWatchdog, own_memory
+from grader.classroom.grading import ResourceWatchdog, descendants, own_memory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="grading in a sandbox needs Linux")
 
@@ -71,6 +71,26 @@ def test_what_forked_processes_share_counts_once_until_they_write_to_it(top):
     assert top.stdout.readline() == "\n"
     # what they have written to is theirs alone, which one of the next ten looks finds out
     assert max(watchdog.resident() for _ in range(10)) > 1200 * MB
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_descendants_are_found_whether_or_not_the_kernel_lists_children(top, monkeypatch, listed):
+    monkeypatch.setattr(Path, "exists", Mock(return_value=listed))
+    process = psutil.Process(top.pid)
+    found = descendants(process)
+    # the process that holds the memory, and the five that it has forked
+    assert len(found) == 6
+    assert {one.pid for one in found} == {one.pid for one in process.children(recursive=True)}
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_process_that_is_gone_has_no_descendants(monkeypatch, listed):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    seen = psutil.Process(process.pid)
+    process.wait()
+    monkeypatch.setattr(Path, "exists", Mock(return_value=listed))
+    with pytest.raises(psutil.NoSuchProcess):
+        descendants(seen)
 
 
 def test_the_kernel_is_not_asked_at_every_look(top, monkeypatch):

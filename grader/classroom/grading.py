@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import re
 import signal
 import sys
@@ -245,6 +246,39 @@ def own_memory(process: psutil.Process) -> int:
     return int(memory.rss - memory.shared)
 
 
+def descendants(process: psutil.Process) -> list[psutil.Process]:
+    """Return the processes that a process has started, and those that they have.
+
+    Linux lists the children of every thread (``proc_tid_children(5)``), if it is built to.  psutil
+    looks for them among all processes of the machine, where many submissions may be graded at
+    once, and each has a watchdog.
+
+    Raises:
+        psutil.NoSuchProcess: the process has ended.
+    """
+    if not Path(f"/proc/self/task/{os.getpid()}/children").exists():
+        return list(process.children(recursive=True))
+    found: list[psutil.Process] = []
+    ahead = [process.pid]
+    while ahead:
+        tasks = f"/proc/{ahead.pop()}/task"
+        threads: list[str] = []
+        # a process, or one of its threads, may end meanwhile
+        with contextlib.suppress(OSError):
+            threads = os.listdir(tasks)
+        for thread in threads:
+            with (
+                contextlib.suppress(OSError, psutil.NoSuchProcess),
+                open(f"{tasks}/{thread}/children", encoding="ascii") as children,
+            ):
+                for pid in map(int, children.read().split()):
+                    ahead.append(pid)
+                    found.append(psutil.Process(pid))
+    if not process.is_running():
+        raise psutil.NoSuchProcess(process.pid)
+    return found
+
+
 class ResourceWatchdog:
     """A thread that kills a process and all its descendants when they exceed their limits.
 
@@ -295,7 +329,7 @@ class ResourceWatchdog:
         process that writes to shared memory gets a copy of its own.
         """
         resident: dict[int, int] = {}
-        processes = self._top.children(recursive=True)
+        processes = descendants(self._top)
         for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 memory = process.memory_info()
