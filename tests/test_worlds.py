@@ -152,12 +152,12 @@ def answer():
 """
 
 
-def _world_of_sizes(source, size, *smaller):
+def _world_of_sizes(source, size, *smaller, collectives=True):
     from grader.launch.process_world import ProcessWorld
     from grader.submission.submission import Submission
 
     program = Submission.from_bytes(source, "answer.py").program
-    return ProcessWorld(default_launcher(), size, program, smaller=smaller)
+    return ProcessWorld(default_launcher(), size, program, smaller=smaller, collectives=collectives)
 
 
 def test_a_world_serves_smaller_sizes_as_worlds_of_their_own(tmp_path, monkeypatch):
@@ -175,6 +175,34 @@ def test_a_world_serves_smaller_sizes_as_worlds_of_their_own(tmp_path, monkeypat
             sums = [total * (2 if rank in (0, n - 1) else 1) for rank in range(n)]
             found = [(sums[rank], sums[rank - 1], [n], [n], str(n)) for rank in range(n)]
             assert [result.value for result in outcome.results] == found
+
+
+def test_without_collectives_all_sizes_of_a_world_share_their_connections():
+    from grader.launch.world import Job
+
+    source = b"""
+import psutil, torch, torch.distributed as dist
+
+def answer():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    given, heard = torch.full((2,), rank), torch.zeros(2, dtype=torch.int64)
+    sent = dist.isend(given, (rank + 1) % n)
+    dist.recv(heard, (rank - 1) % n)
+    sent.wait()
+    return heard.tolist(), psutil.Process().num_fds()
+"""
+    opened = {}
+    for collectives in (True, False):
+        with _world_of_sizes(source, 4, 2, 3, collectives=collectives) as world:
+            for n in (2, 3, 4):
+                outcome = world.run(Job("answer", ((),) * n))
+                assert outcome.failure is None
+                heard, descriptors = zip(*(one.value for one in outcome.results), strict=True)
+                assert list(heard) == [[(rank - 1) % n] * 2 for rank in range(n)]
+            opened[collectives] = descriptors
+    # rank 0 is in all three groups, and the last rank in the largest only
+    assert opened[False][0] <= opened[True][0] - 3
+    assert opened[False][3] == opened[True][3]
 
 
 def test_a_module_that_was_imported_in_a_smaller_world_uses_the_new_one():
