@@ -196,9 +196,11 @@ def _kept(
             module, chunk.label, "exec", flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
         )
         return
-    statement = _Statement(chunk, slim, _defined_by(slim), code)
-    statement.declares, statement.assigns = _declared_by(slim), _assigned_by(slim)
-    statement.calls_on = {name for n in _eager(slim, into_classes=False) for name in _mutated(n)}
+    nodes = list(_eager(slim, into_classes=False))
+    declares, assigns = _declared(nodes), _assigned(nodes)
+    defines = declares | assigns | _stored_in(nodes)
+    statement = _Statement(chunk, slim, defines, code, declares, assigns)
+    statement.calls_on = {name for n in nodes for name in _mutated(n)}
     statement.uses = set(_globals_used(code))
     statement.optional = _acts(slim)
     yield statement
@@ -260,17 +262,22 @@ def _imports_grader(node: ast.stmt) -> bool:
 
 
 def _eager(node: ast.AST, into_classes: bool = True) -> Iterator[ast.AST]:
-    """Yield the nodes that run when the statement runs, without the bodies of functions."""
-    yield node
+    """Yield the nodes that run when the statement runs, without the bodies of functions.
+
+    They come in no useful order.
+    """
     closed: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     if not into_classes:
         closed = (*closed, ast.ClassDef)
-    for name, value in ast.iter_fields(node):
-        if isinstance(node, closed) and name == "body":
-            continue
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, ast.AST):
-                yield from _eager(item, into_classes)
+    ahead = [node]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        for name, value in ast.iter_fields(node):
+            if name == "body" and isinstance(node, closed):
+                continue
+            items = value if isinstance(value, list) else (value,)
+            ahead += [item for item in items if isinstance(item, ast.AST)]
 
 
 def _root(node: ast.expr) -> str | None:
@@ -315,29 +322,25 @@ def _mutated(node: ast.AST) -> set[str]:
     return set()
 
 
-def _defined_by(node: ast.stmt) -> set[str]:
-    """Return the names that a statement binds, and those of objects in which it stores."""
-    stored_in = {
+def _stored_in(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names of the objects in which nodes store."""
+    stores = (
         _root(n)
-        for n in _eager(node, into_classes=False)
+        for n in nodes
         if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store)
-    }
-    return _declared_by(node) | _assigned_by(node) | {name for name in stored_in if name}
+    )
+    return {name for name in stores if name}
 
 
-def _assigned_by(node: ast.stmt) -> set[str]:
-    """Return the names that a statement assigns to."""
-    return {
-        n.id
-        for n in _eager(node, into_classes=False)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+def _assigned(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that nodes assign to."""
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def _declared_by(node: ast.stmt) -> set[str]:
-    """Return the names of the functions, classes and modules that a statement binds."""
+def _declared(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names of the functions, classes and modules that nodes bind."""
     names: set[str] = set()
-    for n in _eager(node, into_classes=False):
+    for n in nodes:
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(n.name)
         elif isinstance(n, (ast.Import, ast.ImportFrom)):

@@ -103,14 +103,17 @@ class Submission:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise UnreadableFile(f"{label} is not text in UTF-8; is it a binary file?") from None
-        suffix = Path(label).suffix.lower()
+        suffix, wanted = Path(label).suffix.lower(), list(wanted)
         if suffix == ".ipynb":
             chunks = _cells(text, label)
         elif suffix == ".py":
-            chunks = _pieces(text, Path(label).name)
+            chunks = [Chunk(Path(label).name, text)]
         else:
             raise UnreadableFile(f"{label} is neither a .py file nor an .ipynb notebook")
         found = select(chunks, wanted)
+        if suffix == ".py" and found.unparsed and _PERCENT.search(text):
+            chunks = _percent_cells(chunks[0])
+            found = select(chunks, wanted)
         return cls(
             label,
             found.program,
@@ -129,16 +132,14 @@ class Submission:
         return lines[site.line - 1].strip() if 0 < site.line <= len(lines) else ""
 
 
-def _pieces(text: str, label: str) -> list[Chunk]:
-    """Return the chunks of a Python file: its percent cells if the whole does not parse."""
-    whole = [Chunk(label, text)]
-    if not _PERCENT.search(text) or not select(whole).unparsed:
-        return whole
+def _percent_cells(whole: Chunk) -> list[Chunk]:
+    """Return the percent cells of a Python file."""
+    text = whole.source
     starts = [0, *(match.start() for match in _PERCENT.finditer(text)), len(text)]
     pieces = []
     for start, end in itertools.pairwise(starts):
         # empty lines before it keep the line numbers of the file
-        pieces.append(Chunk(label, "\n" * text.count("\n", 0, start) + text[start:end]))
+        pieces.append(Chunk(whole.label, "\n" * text.count("\n", 0, start) + text[start:end]))
     return pieces
 
 
