@@ -423,17 +423,17 @@ class Supervisor:
         """Choose messages for wildcard receives, when nothing else can happen any more."""
         # one by one: a choice may let a rank go on, which may send another message that the next
         # receive could get; if no rank goes on, no event would come that makes the next choice
-        while self.matcher.wildcards and quiescent(self.matcher) and self._match_one():
+        while self._match_one():
             pass
         for resolution in self.matcher.take_resolutions():
             self._resolve(resolution.rank, resolution.op, resolution.source)
 
     def _match_one(self) -> bool:
-        """Choose a message for one wildcard receive; return whether there was one."""
+        """Choose a message for one wildcard receive; return whether one was chosen."""
         receives = sorted(self.matcher.first_wildcards(), key=lambda op: (op.rank, op.number))
         candidates = [(receive, self.matcher.candidates(receive)) for receive in receives]
         ready = [(receive, sources) for receive, sources in candidates if sources]
-        if not ready:
+        if not ready or not quiescent(self.matcher):
             return False
         self.matcher.resolve(*self._policy.choose(ready))
         return True
@@ -539,8 +539,7 @@ class Supervisor:
             return
         self._heard[rank] = time.monotonic()
         self._watchdog.note_activity()
-        if self._killed is not None:
-            self._kill_if_due(rank, message)
+        self._kill_if_due(rank, message)
         if isinstance(message, Event):
             self._validator.look(rank, message)
             self.matcher.take(rank, message)

@@ -486,11 +486,6 @@ class Deferred:
         """Return whether receives with a tag must queue behind it."""
         return (group, tag) == (self.group, self.tag)
 
-    @property
-    def posted(self) -> bool:
-        """Whether the transport has the receive."""
-        return not self._shut.locked()
-
     def resolve(self, source: int) -> None:
         """Post the receive, now that the judge has named its source."""
         try:

@@ -264,7 +264,7 @@ def _imports_grader(node: ast.stmt) -> bool:
 def _eager(node: ast.AST, into_classes: bool = True) -> Iterator[ast.AST]:
     """Yield the nodes that run when the statement runs, without the bodies of functions.
 
-    They come in no useful order.
+    They come in no particular order.
     """
     closed: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     if not into_classes:

@@ -217,7 +217,6 @@ class MessageMatcher:
         tensor_snapshots: by rank, the reported contents of its tensors.
         call_spans: by rank, when it was in the function.
         marks: by rank, the named places that it has passed.
-        wildcards: the number of wildcards that wait for a message.
         choices: the wildcards that have been given a message, in that order.
         closed: when recording stopped, or ``None``.
     """
@@ -236,7 +235,6 @@ class MessageMatcher:
         self.tensor_snapshots: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.call_spans = [CallSpan()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
-        self.wildcards = 0
         self.choices: list[Operation] = []
         self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
@@ -361,7 +359,6 @@ class MessageMatcher:
         elif event.kind == "recv":
             box = (op.group, op.tag, rank)
             self._receives[box].append(op)
-            self.wildcards += op.wildcard
             waiting = self._waiting[box]
             waiting[op.peer] += 1
             if waiting[op.peer] == 1 and not waiting[ANY]:
@@ -413,7 +410,6 @@ class MessageMatcher:
         box = (receive.group, receive.tag, receive.rank)
         self._receives[box].remove(receive)
         self._waiting[box][ANY] -= 1
-        self.wildcards -= 1
         self.choices.append(receive)
         self._pair(self._sends[box][source].popleft(), receive)
         self._match(box)
