@@ -244,6 +244,32 @@ def test_is_completed_of_a_send_to_a_wildcard():
     assert values(play(answer, 2)) == [5.0, 5.0]
 
 
+def test_a_rank_that_goes_on_asking_says_so_once():
+    def answer():
+        from grader.core.events import Polled
+
+        x = torch.zeros(1)
+        if dist.get_rank() == 1:
+            dist.recv(x, 0, tag=1)
+            dist.recv(x, 0)
+            return None
+        writer = dist.group.WORLD._recorder.emit.__self__._writer
+        write, polled = writer.write, []
+
+        def counting(message, flush=True):
+            polled.append(isinstance(message, Polled))
+            write(message, flush)
+
+        writer.write = counting
+        request = dist.isend(x, 1)
+        completed = [request.is_completed() for _ in range(50)]
+        dist.send(x, 1, tag=1)
+        request.wait()
+        return any(completed), sum(polled)
+
+    assert values(play(answer, 2))[0] == (False, 1)
+
+
 def test_a_request_says_whom_it_came_from():
     def answer():
         if dist.get_rank() == 1:

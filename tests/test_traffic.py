@@ -489,7 +489,7 @@ def test_a_rank_that_polls_what_will_complete_is_not_idle():
     first, second = s.post(0, "send", 1), s.post(0, "send", 2)
     s.matcher.take(0, Polled(first, s.now()))
     s.matcher.take(0, Polled(second, s.now()))
-    s.recv(1, -1)
+    s.matcher.take(1, Polled(s.post(1, "recv"), s.now()))
     s.recv(2, 1)
     assert quiescent(s.matcher)
     s.matcher.resolve(s.matcher.operations[1][0], 0)
