@@ -465,6 +465,7 @@ class Run(Sequence[Any]):
         orders: how many orders of arrival were tried, of how many that are known;
             ``None`` if there is only one.
         killed: the rank that was killed on request, if one was; its result is ``None``.
+        seed: the seed of the ranks' random numbers, of which each rank draws its own.
     """
 
     def __init__(
@@ -475,6 +476,7 @@ class Run(Sequence[Any]):
         failure: Failure | None,
         orders: ArrivalOrders | None = None,
         killed: int | None = None,
+        seed: int | None = None,
     ) -> None:
         self._results = tuple(results)
         self._trace = trace
@@ -482,6 +484,7 @@ class Run(Sequence[Any]):
         self.failure = None if failure is None else with_source(failure, live_line)
         self.orders = orders
         self.killed = killed
+        self.seed = seed
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -530,6 +533,7 @@ def run(
     may_fail: bool = False,
     backend: str = "gloo",
     kill: tuple[int, int] | None = None,
+    seed: int | None = None,
 ) -> Run:
     """Run a function on every rank of a fresh world of processes.
 
@@ -555,6 +559,8 @@ def run(
             after that one for each operation that it begins, for each that is complete, and for
             each entry that it puts into the store; as it returns, if it makes fewer steps. On
             gloo only.
+        seed: repeats the random numbers of an earlier run; fresh ones otherwise. Each rank
+            draws its own, as processes do that ``torchrun`` starts.
 
     Raises:
         RunFailed: a rank raised, died, hung or broke a rule of communication.
@@ -566,20 +572,28 @@ def run(
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
     job = Job(name, ((),) * size, allowed=None, seconds=seconds, killed=killed)
+    drawn = fresh_seed() if seed is None else seed
     with stoppable() as launcher:
-        outcome, orders = _in_all_orders(launcher, size, program, job, backend)
+        outcome, orders = _in_all_orders(launcher, size, program, job, backend, drawn)
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
     for warning in outcome.trace.warnings:
         print(f"warning: {warning}")
+    if seed is None and any(result.drew for result in outcome.results):
+        print(note_on_seed(drawn))
     results = [result.value for result in outcome.results]
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
     dead = None if killed is None else killed.rank
-    finished = Run(results, outcome.trace, outcome.output, failure, orders, dead)
+    finished = Run(results, outcome.trace, outcome.output, failure, orders, dead, drawn)
     if not may_fail:
         finished._require_success()
     return finished
+
+
+def note_on_seed(seed: int) -> str:
+    """Return how to repeat a run whose ranks have drawn random numbers without a seed."""
+    return f"every rank drew random numbers of its own; seed={seed} repeats them"
 
 
 def _to_kill(kill: tuple[int, int], size: int, backend: str) -> Kill:
@@ -599,7 +613,7 @@ def _to_kill(kill: tuple[int, int], size: int, backend: str) -> Kill:
 
 
 def _in_all_orders(
-    launcher: Launcher, size: int, program: Program, job: Job, backend: str
+    launcher: Launcher, size: int, program: Program, job: Job, backend: str, seed: int
 ) -> tuple[Outcome, ArrivalOrders | None]:
     """Run a job; where a receive has a choice, run it in other orders as well, in new worlds.
 
@@ -608,7 +622,7 @@ def _in_all_orders(
     """
 
     def run_once(job: Job) -> Outcome:
-        with ProcessWorld(launcher, size, program, backend=backend) as world:
+        with ProcessWorld(launcher, size, program, backend=backend, seed=seed) as world:
             return world.run(job)
 
     first = run_once(job)

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from grader.api import Run, fresh_seed, stoppable
+from grader.api import Run, fresh_seed, note_on_seed, stoppable
 from grader.core.errors import RequestError
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import amount, duration
@@ -43,11 +43,13 @@ class SimulatedRun(Run):
         failure: why the run failed, or ``None``.
     """
 
-    def __init__(self, ranks: int, simulation: Simulation, limit: int) -> None:
+    def __init__(self, ranks: int, simulation: Simulation, limit: int, seed: int) -> None:
         nothing = Trace(((),) * ranks)
         results = [result.value for result in simulation.results]
         failure = simulation.failure or omission(simulation.results, limit)
-        super().__init__(results, simulation.trace or nothing, (simulation.output,), failure)
+        super().__init__(
+            results, simulation.trace or nothing, (simulation.output,), failure, seed=seed
+        )
         self.ranks = ranks
         self.seconds = simulation.seconds
         self.messages = simulation.messages
@@ -94,6 +96,7 @@ def simulate(
     record: bool | None = None,
     seconds: float = DEFAULTS.simulation,
     may_fail: bool = False,
+    seed: int | None = None,
 ) -> SimulatedRun:
     """Run a function on simulated ranks: as many as you like, in one process.
 
@@ -115,6 +118,8 @@ def simulate(
             by default they are recorded up to 16 ranks.
         seconds: of the wall clock after which the run has failed.
         may_fail: return a failed run instead of raising.
+        seed: repeats the random numbers of an earlier run; fresh ones otherwise. With the same
+            seed, a simulated rank draws what a real one does.
 
     Raises:
         RunFailed: a rank raised, or ranks wait for each other.
@@ -126,6 +131,7 @@ def simulate(
     program = live_program(function, *arguments)
     job = Job(name, ((),) * ranks, allowed=None, seconds=seconds)
     recorded = ranks <= _RECORDED_RANKS if record is None else record
+    drawn = fresh_seed() if seed is None else seed
     with stoppable() as launcher:
         simulation = run_simulated(
             launcher,
@@ -136,11 +142,14 @@ def simulate(
             recorded=_EVENTS if recorded else 0,
             memory=MEMORY,
             algorithms=algorithms,
+            seed=drawn,
         )
     print(simulation.output, end="")
     for warning in simulation.warnings:
         print(f"warning: {warning}")
-    finished = SimulatedRun(ranks, simulation, job.answer_limit)
+    if seed is None and simulation.drew:
+        print(note_on_seed(drawn))
+    finished = SimulatedRun(ranks, simulation, job.answer_limit, drawn)
     if not may_fail:
         finished._require_success()
     return finished

@@ -65,6 +65,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         collectives: whether there may be collectives, for which each size has its own connections.
         backend: what carries the messages, see :mod:`grader.rank.transports`.
         environment: variables to set in the rank's environment.
+        seed: the seed of the ranks' random numbers, of which each has its own.
     """
 
     rank: int
@@ -78,6 +79,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     collectives: bool = True
     backend: str = "gloo"
     environment: dict[str, str] = {}
+    seed: int = 0
 
 
 class Parse(msgspec.Struct, tag="parse", frozen=True):
@@ -144,6 +146,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         answer_limit, allowed: as in :class:`RunCall`.
         answers: bytes that all ranks together may answer.
         algorithms: by collective, the name of an algorithm other than the default.
+        seed: as in :class:`Setup`.
     """
 
     program: bytes
@@ -163,6 +166,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     answers: int
     allowed: list[str] | None = None
     algorithms: dict[str, str] = {}
+    seed: int = 0
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):
@@ -274,6 +278,7 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
         time: when the call returned, in nanoseconds.
         replaced: positions of arguments that hold other tensors than before the call.
         omitted: the part of the result that was too large to be sent; empty if nothing was.
+        drew: whether the program has drawn random numbers without a seed of its own.
     """
 
     value: bytes
@@ -282,6 +287,7 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
     time: int
     replaced: list[str] = []
     omitted: str = ""
+    drew: bool = False
 
 
 class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
@@ -400,6 +406,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         outside: calls of ranks on groups that they are not in.
         excess: bytes that the ranks hold, as far as they were counted, if that is too much
             to be sent; else 0.
+        drew: as in :class:`Returned`, of any rank.
     """
 
     ended: list[str]
@@ -414,6 +421,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     tally: Tally | None = None
     outside: list[tuple[int, Outside]] = []
     excess: int = 0
+    drew: bool = False
 
 
 FromRank = Answered | Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated

@@ -317,7 +317,7 @@ class Settings:
     """Seed, sizes, limits and backend of a check.
 
     Attributes:
-        seed: the seed of the inputs.
+        seed: the seed of the inputs, and of the random numbers that ranks draw.
         world_sizes: the sizes to judge at; None for those of each exercise.
         seconds: the time limit of one call, by the wall clock.
         memory: bytes that a rank may allocate.
@@ -420,7 +420,11 @@ class Judge:
             time.monotonic() + self._settings.patience, lambda done: count(done, total)
         )
         simulate = partial(
-            run_job, self._launcher, submission.program, memory=self._settings.memory
+            run_job,
+            self._launcher,
+            submission.program,
+            memory=self._settings.memory,
+            seed=self._settings.seed,
         )
         with _Worlds(self._open(exercise, submission), simulate, sizes) as worlds:
             if exercise.compiled:
@@ -588,6 +592,7 @@ class Judge:
                 {exercise.name, exercise.function},
                 sizes[:-1],
                 collectives=exercise.allowed is None or bool(exercise.allowed),
+                seed=self._settings.seed,
             )
 
         return open_world

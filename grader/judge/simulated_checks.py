@@ -129,6 +129,7 @@ def run_grown(
         answered=answered,
         memory=memory,
         algorithms=algorithms,
+        seed=seed,
     )
     verdict = _values(exercise, case, simulation, answered)
     verdicts = [verdict, *_on_limits(exercise, case, simulation, verdict)]

@@ -653,6 +653,7 @@ class ProcessWorld:
             empty for all.
         smaller: other numbers of ranks that jobs may be for.
         collectives: whether jobs may call collectives; without them, all sizes share connections.
+        seed: the seed of the random numbers that the program draws, on each rank its own.
 
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
@@ -671,6 +672,7 @@ class ProcessWorld:
         wanted: Collection[str] = (),
         smaller: Collection[int] = (),
         collectives: bool = True,
+        seed: int = 0,
     ) -> None:
         entry, environment = entry_of(backend), launcher.environment
         if environment.sealed and not entry.in_sandbox:
@@ -728,6 +730,7 @@ class ProcessWorld:
                     collectives=collectives,
                     backend=backend,
                     environment=environments[rank],
+                    seed=seed,
                 ),
             )
 
@@ -878,7 +881,9 @@ def _result(reply: Returned, arguments: int) -> RankResult:
     aliases = tuple(map(int, reply.aliases))
     replaced = tuple(map(int, reply.replaced))
     omitted = reply.omitted[:NAME]
-    return RankResult(unpack(reply.value), after, aliases, reply.time, replaced, omitted)
+    return RankResult(
+        unpack(reply.value), after, aliases, reply.time, replaced, omitted, reply.drew
+    )
 
 
 # The largest world. ---------------------------------------------------------------

@@ -75,6 +75,7 @@ class Simulation:
         overflow: whether the record is too long.
         tally: what each rank has sent, if it was counted.
         warnings: calls that break no rule, and that the student probably meant otherwise.
+        drew: whether a rank has drawn random numbers that depend on the seed.
     """
 
     results: tuple[RankResult, ...]
@@ -87,6 +88,7 @@ class Simulation:
     overflow: bool = False
     tally: Tally | None = None
     warnings: tuple[str, ...] = ()
+    drew: bool = False
 
     @property
     def seconds(self) -> float:
@@ -106,6 +108,7 @@ def simulate(
     answered: bool = True,
     memory: int = MEMORY,
     algorithms: Mapping[str, str] = MappingProxyType({}),
+    seed: int = 0,
 ) -> Simulation:
     """Run a job on simulated ranks, as many as it has arguments for.
 
@@ -122,6 +125,7 @@ def simulate(
         memory: bytes that all ranks together may allocate.
         algorithms: names, by collective, of :mod:`grader.simulation.algorithms`;
             what is missing has the default.
+        seed: the seed of the random numbers that the program draws, on each rank its own.
 
     Raises:
         RequestError: there is no such collective, or no such algorithm of it, or the
@@ -149,6 +153,7 @@ def simulate(
         answers=ANSWERS,
         allowed=None if job.allowed is None else sorted(job.allowed),
         algorithms=dict(algorithms),
+        seed=seed,
     )
     handle = launcher.launch(1)
     try:
@@ -160,16 +165,18 @@ def simulate(
         launcher.settle()
 
 
-def run_job(launcher: Launcher, program: Program, job: Job, memory: int) -> Outcome:
+def run_job(launcher: Launcher, program: Program, job: Job, memory: int, seed: int = 0) -> Outcome:
     """Run a job that names a network on simulated ranks, and return what a world would.
 
     Args:
-        launcher, program, memory: as in :func:`simulate`.
+        launcher, program, memory, seed: as in :func:`simulate`.
         job: the job; its policy for wildcards and what is watched mean nothing here.
     """
     assert job.network is not None, "a job without a network belongs in a world"
     started = time.monotonic()
-    run = simulate(launcher, program, job, Flat(*job.network), recorded=EVENTS, memory=memory)
+    run = simulate(
+        launcher, program, job, Flat(*job.network), recorded=EVENTS, memory=memory, seed=seed
+    )
     failure = run.failure
     if failure is None and run.overflow:
         message = f"the ranks make more than {EVENTS:,} calls in all"
@@ -327,6 +334,7 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
             answer.overflow,
             answer.tally,
             _warnings(answer, size),
+            answer.drew,
         )
     except BrokenFrame as error:
         # the student's code runs in the process that sends this

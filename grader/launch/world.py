@@ -76,6 +76,7 @@ class RankResult:
         finished: when the call returned, in nanoseconds of the monotonic clock.
         replaced: positions of arguments that hold other tensors than before the call.
         omitted: the part of the value that was too large to be sent; empty if nothing was.
+        drew: whether it has drawn random numbers that depend on the seed of the world.
     """
 
     value: Any
@@ -84,6 +85,7 @@ class RankResult:
     finished: int = 0
     replaced: tuple[int, ...] = ()
     omitted: str = ""
+    drew: bool = False
 
 
 def omission(results: Sequence[RankResult], limit: int) -> Failure | None:

@@ -27,6 +27,7 @@ from grader.core.codec import pack, pack_answer, unpack
 from grader.core.errors import UnreadableFile
 from grader.core.events import Entered, Event, Left, Polled
 from grader.core.program import LoadedProgram, Program, forget_modules, last_module, load
+from grader.core.random_numbers import Generators
 from grader.core.source_locations import is_students, remember_thread_starts
 from grader.core.values import tensors_in
 from grader.core.wire import (
@@ -163,6 +164,7 @@ class _Rank:
         #: the operations that it has asked about since its last other event
         self._polled: set[int] = set()
         self._device = torch.device("cpu")
+        self._generators: Generators
 
     def serve(self) -> None:
         setup = next(self._frames, None)
@@ -182,12 +184,12 @@ class _Rank:
         while True:
             request = self._requests.get()
             if isinstance(request, Load):
-                loaded = self._load(request)
+                loaded = self._load(request, setup)
                 self._writer.write(Ready(setup.backend))
             else:
                 self._answer(loaded, request)
 
-    def _load(self, request: Load) -> LoadedProgram:
+    def _load(self, request: Load, setup: Setup) -> LoadedProgram:
         """Join a group of the requested size, and load the program as if for the first time."""
         assert self._recorder is not None
         assert self._store is not None
@@ -199,6 +201,7 @@ class _Rank:
                 self._become(request.size)
                 self._size = request.size
             forget_modules(self._last_module, is_students)
+            self._generators = Generators(setup.seed, setup.rank, self._device)
             return load(Program.from_bytes(request.program), request.wanted)
         except BaseException as error:
             self._fail("load", error)
@@ -321,6 +324,7 @@ class _Rank:
                 finished,
                 replaced(given, arguments),
                 omitted,
+                self._generators.used(),
             )
         except BaseException as error:
             assert self._threads is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import functools
+import random
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from ctypes import memmove
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
@@ -24,6 +26,7 @@ from torch.autograd.graph import increment_version
 from torch.distributed import distributed_c10d as c10d
 
 from grader.core.events import WORLD
+from grader.core.random_numbers import rank_seed
 from grader.rank.arguments import checks, require_members
 from grader.rank.guard import MANAGEMENT, destroy_process_group, not_yours
 from grader.simulation.builtin import Builtins
@@ -32,7 +35,7 @@ from grader.simulation.network import PER_SECOND, ticks_of
 from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import SimulatedWorld
 
-__all__ = ["installed", "shortcuts", "rank_clock_and_generator"]
+__all__ = ["RankGenerators", "installed", "rank_clock_and_generators", "shortcuts"]
 
 
 # Shortcuts from ``send``, ``recv``, ``isend``, ``irecv`` and their batches to the world. ----
@@ -262,12 +265,11 @@ def shortcuts(
     return dict(zip(_SHORTENED, shortened, strict=True))
 
 
-# The clock and torch's random numbers. --------------------------------------------
+# The clock and the random numbers. ------------------------------------------------
 #
-# A real rank is a process, with a clock and a random generator of its own.  A simulated rank
+# A real rank is a process, with a clock and random generators of its own.  A simulated rank
 # reads the virtual clock, so that ``time.sleep`` stands for computing and measured times are the
-# model's; and every rank draws the numbers that it would draw in a process of its own.  Python's
-# and numpy's generators are shared by all ranks.
+# model's; and every rank draws the numbers that the process of a real rank would draw.
 
 #: How torch marks an operation that draws from a generator.
 _DRAWS = torch.Tag.nondeterministic_seeded
@@ -279,8 +281,14 @@ _PER_NANOSECOND = PER_SECOND // 10**9
 
 
 @contextlib.contextmanager
-def rank_clock_and_generator(world: SimulatedWorld) -> Iterator[None]:
-    """Give each rank the virtual clock, and a torch generator of its own."""
+def rank_clock_and_generators(world: SimulatedWorld, seed: int) -> Iterator[RankGenerators]:
+    """Give each rank the virtual clock, and generators of its own.
+
+    Args:
+        world: the simulated ranks.
+        seed: the seed of their random numbers, see :mod:`grader.core.random_numbers`.
+    """
+    generators = RankGenerators(world, seed)
     with contextlib.ExitStack() as stack:
         for name, call in _clocks(world).items():
             stack.enter_context(_replaced(time, name, call))
@@ -293,13 +301,18 @@ def rank_clock_and_generator(world: SimulatedWorld) -> Iterator[None]:
         for name in ("backward", "grad"):
             call = _in_own_thread(world, getattr(torch.autograd, name))
             stack.enter_context(_replaced(torch.autograd, name, call))
-        generators = _Generators(world)
         for owner in (torch, torch.Tensor, torch.nn.functional):
             for name in _drawing():
                 draws = getattr(owner, name, None)
                 if callable(draws):
-                    stack.enter_context(_replaced(owner, name, generators.of_the_rank(draws)))
-        yield
+                    stack.enter_context(_replaced(owner, name, generators.with_state(draws)))
+        for module, shared, own in (
+            (random, random._inst, generators.of_python),
+            (np.random, np.random.mtrand._rand, generators.of_numpy),
+        ):
+            for name in _methods(module, shared):
+                stack.enter_context(_replaced(module, name, _on_own(own, name)))
+        yield generators
 
 
 def _in_own_thread(world: SimulatedWorld, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -369,29 +382,86 @@ def _drawing() -> list[str]:
     return sorted(found)
 
 
-class _Generators:
-    """The states of torch's one generator, by rank, swapped in when a rank draws."""
+def _methods(module: Any, shared: object) -> list[str]:
+    """Return the names in a module that are methods of the one generator that all code shares."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__self__", None) is shared and not name.startswith("_")
+    ]
 
-    def __init__(self, world: SimulatedWorld) -> None:
+
+def _on_own(own: Callable[[], Any], name: str) -> Callable[..., Any]:
+    """Return a function that calls a method of the current rank's own generator."""
+
+    def draw(*arguments: Any, **named: Any) -> Any:
+        return getattr(own(), name)(*arguments, **named)
+
+    return draw
+
+
+class RankGenerators:
+    """The random generators of simulated ranks, made when a rank first draws.
+
+    Torch has one generator for the CPU, whose state is swapped when another rank draws.
+
+    Attributes:
+        used: whether a rank has drawn torch's numbers without having seeded torch itself.
+    """
+
+    def __init__(self, world: SimulatedWorld, seed: int) -> None:
         self._world = world
+        self._seed = seed
         self._get, self._set = torch.get_rng_state, torch.set_rng_state
-        self._first = self._get()
         self._states: dict[int, torch.Tensor] = {}
         self._owner: int | None = None
+        self._python: dict[int, random.Random] = {}
+        self._numpy: dict[int, np.random.RandomState] = {}
+        self.used = False
 
-    def of_the_rank(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a function that draws, so that it uses the state of the rank that calls it."""
+    def _own_seed(self) -> int:
+        return rank_seed(self._seed, self._world.current.number)
+
+    def with_state(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a function of torch's that draws, so that it uses the state of its rank."""
 
         def draw(*arguments: Any, **named: Any) -> Any:
             me = self._world.current.number
             if me != self._owner:
                 if self._owner is not None:
                     self._states[self._owner] = self._get()
-                self._set(self._states.get(me, self._first))
+                if me in self._states:
+                    self._set(self._states[me])
+                else:
+                    torch.default_generator.manual_seed(self._own_seed())
                 self._owner = me
-            return call(*arguments, **named)
+            value = call(*arguments, **named)
+            if not self.used:
+                self.used = self._has_drawn()
+            return value
 
         return draw
+
+    def _has_drawn(self) -> bool:
+        generator, own = torch.default_generator, self._own_seed()
+        if generator.initial_seed() != own:
+            return False
+        begun = torch.Generator().manual_seed(own).get_state()
+        return not torch.equal(generator.get_state(), begun)
+
+    def of_python(self) -> random.Random:
+        """Return the generator of :mod:`random` for the current rank."""
+        me = self._world.current.number
+        if me not in self._python:
+            self._python[me] = random.Random(self._own_seed())
+        return self._python[me]
+
+    def of_numpy(self) -> np.random.RandomState:
+        """Return the generator of ``numpy.random`` for the current rank."""
+        me = self._world.current.number
+        if me not in self._numpy:
+            self._numpy[me] = np.random.RandomState(self._own_seed() % 2**32)
+        return self._numpy[me]
 
 
 # All of torch.distributed. --------------------------------------------------------

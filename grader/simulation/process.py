@@ -21,7 +21,7 @@ from grader.rank import process_limits
 from grader.rank.calling import raised, run
 from grader.simulation.algorithms import is_channel
 from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work
-from grader.simulation.calls import installed, rank_clock_and_generator
+from grader.simulation.calls import RankGenerators, installed, rank_clock_and_generators
 from grader.simulation.clusters import Cluster
 from grader.simulation.scheduler import Rank, SimulatedRequest
 from grader.simulation.world import MessageCounter, SimulatedWorld, TraceRecorder, sort_of
@@ -54,9 +54,12 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
         one.recorder = recorder
     allowed = None if request.allowed is None else frozenset(request.allowed)
     builtins = Builtins(request.algorithms, allowed)
-    with installed(world, builtins), rank_clock_and_generator(world):
+    with (
+        installed(world, builtins),
+        rank_clock_and_generators(world, request.seed) as generators,
+    ):
         world.run()
-    return _outcome(request, runs, world, builtins, arguments, recorder, ledger, tell)
+    return _outcome(request, runs, world, builtins, generators, arguments, recorder, ledger, tell)
 
 
 def _outcome(
@@ -64,6 +67,7 @@ def _outcome(
     runs: Sequence[_RankRun],
     world: SimulatedWorld,
     builtins: Builtins,
+    generators: RankGenerators,
     arguments: Sequence[Any],
     recorder: TraceRecorder | None,
     ledger: MessageCounter | None,
@@ -96,6 +100,7 @@ def _outcome(
         tally=ledger.tally() if ledger is not None else None,
         outside=list(builtins.warned),
         excess=excess,
+        drew=generators.used,
     )
 
 
