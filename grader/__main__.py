@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
-from grader.cli.main import main
+
+def _fix_hash_seed() -> None:
+    """Begin again with a fixed hash seed, unless there is one.
+
+    Ranks are forked from the process of ``check`` and have its hash seed; with one at random, the
+    order of a set, and with it a verdict, would differ from check to check.
+    """
+    if sys.argv[1:2] == ["check"] and "PYTHONHASHSEED" not in os.environ:
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, sys.orig_argv)
+
 
 if __name__ == "__main__":
+    _fix_hash_seed()  # before the imports, which it would repeat
+    from grader.cli.main import main
+
     status = main()
     # as it ends, Python looks through all that is alive for garbage, which for torch takes longer
     # than many a request

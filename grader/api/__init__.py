@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 from grader.core.errors import RequestError, RunFailed, Stopped
+from grader.core.outline import Outline, about_hash_seeds, outline_live
 from grader.core.program import Program
 from grader.core.resource_limits import DEFAULTS, valid_sizes
 from grader.core.source_locations import live_line, with_source
@@ -574,7 +575,9 @@ def run(
     job = Job(name, ((),) * size, allowed=None, seconds=seconds, killed=killed)
     drawn = fresh_seed() if seed is None else seed
     with stoppable() as launcher:
-        outcome, orders = _in_all_orders(launcher, size, program, job, backend, drawn)
+        outcome, orders = _in_all_orders(
+            launcher, size, program, job, backend, drawn, outline_live(function)
+        )
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
@@ -613,7 +616,13 @@ def _to_kill(kill: tuple[int, int], size: int, backend: str) -> Kill:
 
 
 def _in_all_orders(
-    launcher: Launcher, size: int, program: Program, job: Job, backend: str, seed: int
+    launcher: Launcher,
+    size: int,
+    program: Program,
+    job: Job,
+    backend: str,
+    seed: int,
+    outlines: Sequence[Outline],
 ) -> tuple[Outcome, ArrivalOrders | None]:
     """Run a job; where a receive has a choice, run it in other orders as well, in new worlds.
 
@@ -621,11 +630,16 @@ def _in_all_orders(
         The first outcome, or that of the first order that fails, with the race named.
     """
 
-    def run_once(job: Job) -> Outcome:
-        with ProcessWorld(launcher, size, program, backend=backend, seed=seed) as world:
+    def run_once(job: Job, hashing: bool = False) -> Outcome:
+        with ProcessWorld(
+            launcher, size, program, backend=backend, seed=seed, hashing=hashing
+        ) as world:
             return world.run(job)
 
-    first = run_once(job)
+    first = run_once(job, program.hashes)
+    if program.hashes and first.failure is not None and run_once(job).failure is None:
+        message = f"{first.failure.message}\n{about_hash_seeds(outlines)}"
+        return replace(first, failure=replace(first.failure, message=message)), None
     if not first.trace.choices:
         return first, None
     # a run that takes long is not repeated

@@ -186,6 +186,7 @@ def parse(
         dict(parsed.sources),
         dict(parsed.prints),
         dict(parsed.outlines),
+        frozenset(parsed.hashing),
     )
 
 

@@ -51,6 +51,7 @@ class Unit(msgspec.Struct, frozen=True):
         always: whether it may matter to functions that do not mention its names, as a
             decorator that registers a function may.
         dynamic: whether it may find names that it does not mention, as ``globals()`` does.
+        hashes: whether it may depend on hashes, see :func:`grader.core.outline.uses_hashes`.
     """
 
     file: str
@@ -60,6 +61,7 @@ class Unit(msgspec.Struct, frozen=True):
     uses: list[str] = []
     always: bool = False
     dynamic: bool = False
+    hashes: bool = False
 
 
 def reached(units: Sequence[Unit], names: Collection[str]) -> list[Unit]:
@@ -91,11 +93,19 @@ class Program(msgspec.Struct, frozen=True):
     Only a rank unpacks it, since unpickling runs code; what comes back from a rank is data.
     Where files are parsed in a process of their own, that process makes the program, and the
     judge has only its ``packed`` bytes.
+
+    Attributes:
+        live: a pickled function.
+        units: statements.
+        packed: a program as bytes.
+        hashes: whether the live function may depend on hashes, see
+            :func:`grader.core.outline.uses_hashes`.
     """
 
     live: bytes = b""
     units: list[Unit] = []
     packed: bytes = b""
+    hashes: bool = False
 
     def to_bytes(self) -> bytes:
         """Return the program as bytes for the wire."""

@@ -332,6 +332,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         prints: fingerprints of the wanted functions, see
             :func:`grader.submission.submission.fingerprints`.
         outlines: outlines of the wanted functions, see :mod:`grader.core.outline`.
+        hashing: the wanted functions that may depend on hashes.
         error: why the file is no submission at all; empty if it is one.
     """
 
@@ -343,6 +344,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     prints: dict[str, list[int]] = {}
     outlines: dict[str, list[Outline]] = {}
     error: str = ""
+    hashing: list[str] = []
 
 
 class UnmatchedEnd(msgspec.Struct, array_like=True, frozen=True):

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from grader.core.errors import WorldError, shortage
-from grader.core.outline import Outline
+from grader.core.outline import Outline, about_hash_seeds
 from grader.core.resource_limits import DEFAULTS
 from grader.core.source_locations import with_source
 from grader.core.values import describe, tensors_in
@@ -426,7 +426,9 @@ class Judge:
             memory=self._settings.memory,
             seed=self._settings.seed,
         )
-        with _Worlds(self._open(exercise, submission), simulate, sizes) as worlds:
+        source = tuple(submission.outlines.get(exercise.name, ()))
+        hashing = exercise.name in submission.hashing
+        with _Worlds(self._open(exercise, submission), simulate, sizes, hashing) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])
                 if not native.library:
@@ -435,7 +437,7 @@ class Judge:
             for n, cases in plan.items():
                 if found.failing and self._settings.until_hint:
                     worlds.expect_the_end()
-                right = self._run_cases(exercise, cases, worlds, found)
+                right = self._run_cases(exercise, cases, worlds, found, source)
                 if limits[n] and len(right) < len(cases):
                     right = _telling(exercise, cases, right)
                 for limit in limits[n]:
@@ -453,7 +455,6 @@ class Judge:
             for verdict in found.verdicts
         ]
         inputs = [case for cases in plan.values() for case in cases]
-        source = tuple(submission.outlines.get(exercise.name, ()))
         return self._conclude(exercise, inputs, found, source)
 
     def _grow(
@@ -484,7 +485,12 @@ class Judge:
         return self._verdict(exercise, Status.FAILED, (), native.failure)
 
     def _run_cases(
-        self, exercise: Exercise, cases: Sequence[Case], worlds: _Worlds, found: _Findings
+        self,
+        exercise: Exercise,
+        cases: Sequence[Case],
+        worlds: _Worlds,
+        found: _Findings,
+        source: Sequence[Outline],
     ) -> list[tuple[Case, Outcome]]:
         """Judge the cases of one world size; return those that are right, with their outcomes."""
         verdicts: dict[int, CaseVerdict] = {}
@@ -499,6 +505,10 @@ class Judge:
                 found.stop = verdicts[i] = too_late(case, self._settings.patience)
                 continue
             outcome, verdict, judged[i] = self._run_case(exercise, case, worlds, found)
+            if worlds.hashing and not verdict.passed:
+                outcome, verdict, judged[i] = self._run_with_one_hash_seed(
+                    exercise, case, worlds, found, (outcome, verdict, judged[i]), source
+                )
             verdicts[i] = verdict
             found.judged_more(1)
             found.failed |= not verdict.passed
@@ -509,7 +519,7 @@ class Judge:
                     worlds.start_next()
                 if exercise.remark is not None and not found.remark:
                     found.remark = exercise.remark(case, outcome.trace)
-            elif verdict.diagnosis in _FINAL or self._settings.first_failure:
+            elif verdict.diagnosis in _FINAL or self._settings.first_failure or found.hint:
                 found.stop = verdict
             for j, other in order.give_up(verdict):
                 verdicts[j] = not_run(other, verdict)
@@ -545,6 +555,23 @@ class Judge:
             return outcome, *assess_again(exercise, case, outcome, again)
         return first
 
+    def _run_with_one_hash_seed(
+        self,
+        exercise: Exercise,
+        case: Case,
+        worlds: _Worlds,
+        found: _Findings,
+        failed: _Run,
+        source: Sequence[Outline],
+    ) -> _Run:
+        """Run a case again, on ranks that share a hash seed, to see whether seeds are the cause."""
+        worlds.share_hash_seed(case.n)
+        again = self._run_case(exercise, case, worlds, found)
+        if not again[1].passed:
+            return again
+        found.hint = about_hash_seeds(source)
+        return failed
+
     def _explore(
         self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Findings, first: _Run
     ) -> _Run:
@@ -577,10 +604,12 @@ class Judge:
         outcome, verdict, seen = first
         return outcome, replace(verdict, orders=orders), seen
 
-    def _open(self, exercise: Exercise, submission: Submission) -> Callable[[Sequence[int]], World]:
+    def _open(
+        self, exercise: Exercise, submission: Submission
+    ) -> Callable[[Sequence[int], bool], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
 
-        def open_world(sizes: Sequence[int]) -> World:
+        def open_world(sizes: Sequence[int], hashing: bool) -> World:
             return ProcessWorld(
                 self._launcher,
                 sizes[-1],
@@ -593,6 +622,7 @@ class Judge:
                 sizes[:-1],
                 collectives=exercise.allowed is None or bool(exercise.allowed),
                 seed=self._settings.seed,
+                hashing=hashing,
             )
 
         return open_world
@@ -617,7 +647,8 @@ class Judge:
             cases,
             failure,
             score=score(exercise, inputs, cases),
-            hint=choose_hint(exercise, failure.diagnosis, Evidence(tuple(found.judged), source)),
+            hint=found.hint
+            or choose_hint(exercise, failure.diagnosis, Evidence(tuple(found.judged), source)),
         )
 
     def _verdict(
@@ -679,6 +710,7 @@ class _Findings:
         stop: the verdict after which nothing more is run.
         patience_lost: whether a case was as wrong with more time, so that no other gets any.
         remark: the exercise's remark on the first right run that deserves one.
+        hint: the hint that a second run has proved, after which nothing more is run.
     """
 
     deadline: float
@@ -692,6 +724,7 @@ class _Findings:
     stop: CaseVerdict | None = None
     patience_lost: bool = False
     remark: str = ""
+    hint: str = ""
 
     @property
     def known(self) -> bool:
@@ -725,19 +758,25 @@ class _Worlds:
     form the smaller ones.  The first is small, and only an answer that passes there is run on
     many ranks.  Once a world has failed, whose ranks cannot be used again, each size has its own.
 
+    An answer that may depend on hashes meets ranks with other hash seeds in the last world.
+
     Args:
-        open_world: starts a world for jobs of some sizes, in increasing order.
+        open_world: starts a world for jobs of some sizes, in increasing order, whose ranks have
+            other hash seeds or not.
         simulate: runs a job that names a network, which needs no world.
         sizes: the sizes of the jobs to come, in their order.
+        hashing: whether the answer may depend on hashes.
     """
 
     def __init__(
         self,
-        open_world: Callable[[Sequence[int]], World],
+        open_world: Callable[[Sequence[int], bool], World],
         simulate: Callable[[Job], Outcome],
         sizes: Sequence[int],
+        hashing: bool = False,
     ) -> None:
-        self._open = open_world
+        self._open_world = open_world
+        self._hashing = hashing
         self._simulate = simulate
         self._plan = _shared(sizes)
         self._size = sizes[0]
@@ -756,12 +795,30 @@ class _Worlds:
             self._replace(self._next)
             self._next = None
         if self._world is not None and not self._world.usable:
-            self._plan = _alone(self._plan)
-            self._plan = self._plan[self._plan.index([n]) :]
-            self.close()
+            self._separate(n)
         if self._world is None:
-            self._world = self._open(self._plan[0])
+            self._world = self._open(0)
         return self._world.run(replace(job, library=self.library))
+
+    @property
+    def hashing(self) -> bool:
+        """Whether the ranks of the present world have other hash seeds."""
+        return self._hashing and len(self._plan) == 1 and self._world is not None
+
+    def share_hash_seed(self, n: int) -> None:
+        """Let all ranks share one hash seed from now on; jobs for ``n`` ranks come next."""
+        self._hashing = False
+        self._separate(n)
+
+    def _separate(self, n: int) -> None:
+        """End the present world, and give each size from ``n`` on a world of its own."""
+        self._plan = _alone(self._plan)
+        self._plan = self._plan[self._plan.index([n]) :]
+        self.close()
+
+    def _open(self, place: int) -> World:
+        last = place == len(self._plan) - 1
+        return self._open_world(self._plan[place], self._hashing and last)
 
     def expect_the_end(self) -> None:
         """Give each size for which no world is started its own: few are still to come."""
@@ -771,7 +828,7 @@ class _Worlds:
     def start_next(self) -> None:
         """Start the next world, where this one has come to its largest size."""
         if self._size == self._plan[0][-1] and self._next is None and len(self._plan) > 1:
-            self._next = self._open(self._plan[1])
+            self._next = self._open(1)
 
     def _replace(self, world: World | None) -> None:
         if self._world is not None:

@@ -25,9 +25,10 @@ import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, Protocol, cast
 
 import psutil
@@ -35,6 +36,7 @@ import psutil
 from grader.core.errors import WorldError, shortage
 from grader.launch.cpp_build import CppBuilder
 from grader.launch.kernel_counters import Counts
+from grader.server.fork_server import hash_seed
 
 __all__ = [
     "HELPER_START",
@@ -92,8 +94,13 @@ class Launcher(Protocol):
         """The environment of its ranks."""
         ...
 
-    def launch(self, size: int) -> ProcessGroupHandle:
+    def launch(self, size: int, interpreters: int = 0) -> ProcessGroupHandle:
         """Start ``size`` ranks, which wait for their setup, and return their handle.
+
+        Args:
+            size: the number of ranks.
+            interpreters: how many of them, from the first on, are interpreters of their own,
+                each with the hash seed of its rank (see :func:`hash_seed`).
 
         Raises:
             WorldError: they cannot be started.
@@ -366,13 +373,18 @@ _LOADING = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 
 
 def _variables() -> dict[str, str]:
-    """Return the environment variables of servers and ranks: loopback only, one thread, quiet."""
+    """Return the environment variables of servers and ranks.
+
+    Loopback only, one thread, no warnings, and one hash seed for every server: see
+    :func:`grader.server.fork_server.hash_seed`.
+    """
     root = str(Path(__file__).resolve().parent.parent.parent)
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     return {
         **os.environ,
         "PYTHONPATH": path,
         "PYTHONSAFEPATH": "1",
+        "PYTHONHASHSEED": "0",
         "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
         **_LOADING,
     }
@@ -383,6 +395,7 @@ def start(
     fds: Sequence[int],
     errors: IO[bytes],
     prefix: Sequence[str] = (),
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.Popen[bytes]:
     """Run a module of this package in a new interpreter, in a session of its own.
 
@@ -391,6 +404,7 @@ def start(
         fds: descriptors to leave open; their numbers are its arguments.
         errors: the file for its standard error.
         prefix: a command to run it under, such as that of a sandbox.
+        more: environment variables besides those of every server and rank.
     """
     return subprocess.Popen(
         [*prefix, sys.executable, "-m", module, *map(str, fds)],
@@ -398,7 +412,7 @@ def start(
         stdout=subprocess.DEVNULL,
         stderr=errors,
         pass_fds=fds,
-        env=_variables(),
+        env={**_variables(), **more},
         # away from the current folder, where a student's random.py may lie
         cwd=Path(__file__).resolve().parent.parent.parent,
         # Ctrl-C in a terminal, and Stop in Jupyter, go to the whole group
@@ -438,12 +452,13 @@ class Client(ABC):
         assert self._ready is not None
         return [what for what in ("threads", "cuda") if self._ready[what]]
 
-    def launch(self, size: int) -> ProcessGroupHandle:
+    def launch(self, size: int, interpreters: int = 0) -> ProcessGroupHandle:
         """Ask for the ranks of a world, which are forked while the caller goes on."""
         ends, name = ChannelEnds.make(size), next(self._names)
         handle = ProcessGroupHandle(ends.controls, ends.outputs, ends.faults, [], self, name)
         self._handles[name] = handle
-        request = json.dumps({"fork": name, "size": size}).encode() + b"\n"
+        asked = {"fork": name, "size": size, "interpreters": interpreters}
+        request = json.dumps(asked).encode() + b"\n"
         try:
             socket.send_fds(self._socket, [request], ends.theirs)
         except OSError as error:
@@ -610,8 +625,8 @@ class Spawner:
         """The environment of its ranks, which is this process's."""
         return RankEnvironment.here()
 
-    def launch(self, size: int) -> ProcessGroupHandle:
-        """Start the ranks of a world."""
+    def launch(self, size: int, interpreters: int = 0) -> ProcessGroupHandle:
+        """Start the ranks of a world, all of which are interpreters of their own."""
         ends, name = ChannelEnds.make(size), next(self._names)
         processes: list[subprocess.Popen[bytes]] = []
         self._processes[name] = processes
@@ -619,7 +634,8 @@ class Spawner:
         try:
             for rank in range(size):
                 fds = ends.theirs[3 * rank : 3 * rank + 3]
-                processes.append(start("grader.server.process", fds, subprocess.DEVNULL))  # type: ignore[arg-type]
+                seed = hash_seed(rank) if interpreters else {}
+                processes.append(start("grader.server.process", fds, subprocess.DEVNULL, more=seed))  # type: ignore[arg-type]
                 handle.pids.append(processes[-1].pid)
         except OSError as error:
             handle.close()

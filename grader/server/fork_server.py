@@ -10,8 +10,9 @@ ends with it.
 
 Requests (JSON, one per line):
 
-- ``{"fork": id, "size": n}`` with 3n file descriptors attached: control,
-  output and faults of each rank.  Answered by ``{"forked": id, "pids": [...]}``.
+- ``{"fork": id, "size": n, "interpreters": k}`` with 3n file descriptors attached: control,
+  output and faults of each rank.  The first k ranks become interpreters of their own, each with
+  a hash seed of its own.  Answered by ``{"forked": id, "pids": [...]}``.
 - ``{"signal": id, "number": s, "rank": r}``: send a signal to a rank, or, where ``r`` is null, to
   every rank that still runs.
 - ``{"kill": id}``: end every process of the world, and all that they left running.
@@ -44,7 +45,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-__all__ = ["gather", "get_ready", "main", "run_in_child", "serve"]
+__all__ = ["gather", "get_ready", "hash_seed", "main", "run_in_child", "serve"]
 
 
 # Memory in large pages, so that a process with torch in it forks in half the time. ----
@@ -151,7 +152,7 @@ class _Server:
             if "fork" in message:
                 count = FDS * message["size"]
                 mine, self.fds = self.fds[:count], self.fds[count:]
-                self.fork(message["fork"], mine)
+                self.fork(message["fork"], mine, message["interpreters"])
             elif "signal" in message:
                 self.signal(message["signal"], message["number"], message["rank"])
             elif "kill" in message:
@@ -159,7 +160,7 @@ class _Server:
                 self.say({"gone": message["kill"]})
         return True
 
-    def fork(self, name: str, fds: list[int]) -> None:
+    def fork(self, name: str, fds: list[int], interpreters: int) -> None:
         """Fork the ranks of a world."""
         world = self.worlds[name] = _World({})
         # a child's first garbage collection would write to all newer objects
@@ -167,14 +168,14 @@ class _Server:
         for rank in range(len(fds) // FDS):
             pid = os.fork()
             if pid == 0:
-                self.become_rank(fds, rank)
+                self.become_rank(fds, rank, rank < interpreters)
             world.pids[pid] = rank
             world.alive.add(pid)
         for fd in fds:
             os.close(fd)
         self.say({"forked": name, "pids": list(world.pids)})
 
-    def become_rank(self, fds: list[int], rank: int) -> NoReturn:
+    def become_rank(self, fds: list[int], rank: int, interpreter: bool) -> NoReturn:
         """In the child, keep this rank's descriptors and no others."""
         try:
             from grader.rank import process_limits
@@ -192,6 +193,8 @@ class _Server:
                 if fd not in keep:
                     with contextlib.suppress(OSError):
                         os.close(fd)
+            if interpreter:
+                _become_interpreter(mine, rank)
             rank_main(Handles(*mine))
         finally:
             os._exit(70)
@@ -265,6 +268,26 @@ class _Server:
             self.kill(name)
 
 
+def hash_seed(rank: int) -> dict[str, str]:
+    """Return the environment variable that gives a rank's interpreter its hash seed.
+
+    Python draws a seed at random unless it is told one; a verdict has to be repeatable.
+    """
+    return {"PYTHONHASHSEED": str(rank + 1)}
+
+
+def _become_interpreter(fds: list[int], rank: int) -> NoReturn:
+    """Replace this process by a new interpreter that runs the program of a rank.
+
+    A fork has the hash seed of its parent, and its objects at the same addresses; nothing but a
+    new interpreter can change that.
+    """
+    for fd in fds:
+        os.set_inheritable(fd, True)
+    words = [sys.executable, "-m", "grader.server.process", *map(str, fds)]
+    os.execve(sys.executable, words, {**os.environ, **hash_seed(rank)})
+
+
 def _has_children() -> bool:
     """Return whether this process has any child, which is far cheaper than a list of them."""
     try:
@@ -305,12 +328,9 @@ def _dangers() -> dict[str, Any]:
 def get_ready() -> object:
     """Import all that a rank uses, so that children share it; the result has to be kept."""
     gc.disable()  # modules are no garbage; looking for some takes a tenth of the imports' time
-    import grader.server.process  # noqa: F401 - with it torch
-    from grader.rank.guard import override_dispatcher
-    from grader.rank.process_limits import let_others_finish
+    from grader.server.process import prepare  # with it torch
 
-    let_others_finish()
-    closed = override_dispatcher()
+    closed = prepare()
     gather()
     # objects made so far are never collected, so that the collector does not write to their
     # pages, and children go on sharing them

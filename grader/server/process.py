@@ -61,7 +61,7 @@ from grader.rank.transports import (
 from grader.simulation.process import simulated
 from grader.submission.definitions import Broken
 
-__all__ = ["Handles", "main"]
+__all__ = ["Handles", "main", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -376,8 +376,20 @@ def _parsed(request: Parse) -> Parsed:
         {plain(label): plain(text) for label, text in found.sources.items()},
         prints_of(found.sources.values(), request.wanted),
         found.outlines,
+        hashing=sorted(found.hashing),
     )
 
 
+def prepare() -> object:
+    """Prepare an interpreter for ranks, before there are any; the result has to be kept."""
+    process_limits.let_others_finish()
+    return guard.override_dispatcher()
+
+
 if __name__ == "__main__":
+    kept = prepare()
+    if not os.path.exists("/proc/self"):  # in a sandbox, as its server does before it forks
+        process_limits.remember_memory()
+        process_limits.prepare_seal()
+        process_limits.hide()
     main(Handles(*map(int, sys.argv[1:4])))

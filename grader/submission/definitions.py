@@ -23,6 +23,7 @@ import types
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from grader.core.outline import uses_hashes
 from grader.core.program import MODULE, Program, Unit
 from grader.core.source_locations import is_students
 
@@ -120,6 +121,7 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
             sorted(s.uses),
             _always_matters(s.node),
             _is_dynamic(s.code),
+            uses_hashes(s.node),
         )
         for s in kept
     ]

@@ -16,6 +16,7 @@ import io
 import itertools
 import json
 import keyword
+import pickletools
 import re
 import sys
 import tokenize
@@ -29,7 +30,7 @@ import cloudpickle
 
 from grader.core.errors import RequestError, UnreadableFile, contents
 from grader.core.outline import Outline, outline, outline_live
-from grader.core.program import Program
+from grader.core.program import Program, reached
 from grader.core.source_locations import is_students, live_line
 from grader.core.verdict import Site
 from grader.submission.definitions import Broken, Chunk, select
@@ -55,6 +56,8 @@ class Submission:
         sources: the text of each file or cell, from which lines are quoted.
         prints: fingerprints by exercise, where they were asked for.
         outlines: outlines of each exercise's functions, for hints.
+        hashing: the exercises whose answers may depend on hashes, and so on the process, see
+            :func:`grader.core.outline.uses_hashes`.
     """
 
     label: str
@@ -65,6 +68,7 @@ class Submission:
     sources: dict[str, str] = field(default_factory=dict)
     prints: dict[str, list[int]] = field(default_factory=dict)
     outlines: dict[str, list[Outline]] = field(default_factory=dict)
+    hashing: frozenset[str] = frozenset()
 
     @classmethod
     def from_function(cls, function: Callable[..., Any] | str, name: str) -> Submission:
@@ -74,7 +78,9 @@ class Submission:
             RequestError: it cannot travel to another process.
         """
         found = {name: outline_live(function)} if callable(function) else {}
-        return cls(name, live_program(function), frozenset({name}), outlines=found)
+        program = live_program(function)
+        hashing = frozenset({name} if program.hashes else ())
+        return cls(name, program, frozenset({name}), outlines=found, hashing=hashing)
 
     @classmethod
     def from_file(cls, path: str | Path, wanted: Iterable[str] = ()) -> Submission:
@@ -122,6 +128,11 @@ class Submission:
             tuple(found.unparsed),
             {chunk.label: chunk.source for chunk in chunks},
             outlines=outline((chunk.source for chunk in chunks), wanted),
+            hashing=frozenset(
+                name
+                for name in found.names.intersection(wanted)
+                if any(unit.hashes for unit in reached(found.program.units, [name]))
+            ),
         )
 
     def quote(self, site: Site) -> str:
@@ -196,6 +207,10 @@ def _without_magics(source: str) -> str:
         return "".join(lines)
 
 
+#: Instructions of a pickle that make a set.
+_PICKLED_SETS = frozenset({"EMPTY_SET", "FROZENSET"})
+
+
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """A cloudpickle that also takes modules of a class of their own, such as ``torch.ops``."""
 
@@ -249,7 +264,8 @@ def live_program(function: Callable[..., Any] | str, *arguments: Any) -> Program
             cloudpickle.register_pickle_by_value(one)
         buffer = io.BytesIO()
         _Pickler(buffer).dump(bound)
-        return Program(live=buffer.getvalue())
+        live_bytes = buffer.getvalue()
+        return Program(live=live_bytes, hashes=_uses_hashes(live, live_bytes))
     except Exception as error:
         name = getattr(function, "__name__", "the function")
         raise RequestError(
@@ -259,6 +275,13 @@ def live_program(function: Callable[..., Any] | str, *arguments: Any) -> Program
     finally:
         for one in by_value:
             cloudpickle.unregister_pickle_by_value(one)
+
+
+def _uses_hashes(function: Any, pickled: bytes) -> bool:
+    """Return whether a function, or what travels along with it, may depend on hashes."""
+    if callable(function) and any(one.hashes for one in outline_live(function)):
+        return True
+    return any(step.name in _PICKLED_SETS for step, _, _ in pickletools.genops(pickled))
 
 
 def _is_students(module: types.ModuleType) -> bool:
