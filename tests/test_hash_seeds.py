@@ -33,7 +33,7 @@ def order_of_a_set_from_outside():
 
 
 def helper():
-    return {name for name in NAMES}
+    return {name[0] for name in NAMES}
 
 
 def set_of_a_helper():
@@ -84,9 +84,11 @@ def test_each_of_the_first_ranks_has_an_order_of_its_own_the_same_every_time():
 
 
 def test_spawned_ranks_have_the_same_seeds():
-    with contextlib.closing(Spawner()) as spawner:
-        with ProcessWorld(spawner, 2, live_program(order_of_a_set), hashing=True) as world:
-            found = world.run(Job("order_of_a_set", ((), ())))
+    with (
+        contextlib.closing(Spawner()) as spawner,
+        ProcessWorld(spawner, 2, live_program(order_of_a_set), hashing=True) as world,
+    ):
+        found = world.run(Job("order_of_a_set", ((), ())))
     assert [result.value for result in found.results] == list(run(order_of_a_set, 2))
 
 
