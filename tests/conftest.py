@@ -98,10 +98,9 @@ def our_processes() -> list[str]:
             command = " ".join(child.cmdline())
             if child.status() == psutil.STATUS_ZOMBIE:
                 found.append(f"zombie {child.pid}")
-            elif _SERVER in command and _SERVER not in " ".join(
-                psutil.Process(child.ppid()).cmdline()
-            ):
-                continue  # ours, or a notebook kernel's; its ranks bear its name as well
+            elif _SERVER in command and child.cmdline() != psutil.Process(child.ppid()).cmdline():
+                continue  # ours, a notebook kernel's, or one with another hash seed; ranks are
+                # forks of one, and have its command line
             elif _NEST in command and (
                 command.startswith("bwrap ") or psutil.Process(child.ppid()).name() == "bwrap"
             ):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 
+import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -13,8 +16,8 @@ from grader.api import catalogue
 from grader.core.errors import RunFailed
 from grader.core.verdict import Diagnosis
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import Spawner, default_launcher
-from grader.launch.process_world import INTERPRETERS, ProcessWorld
+from grader.launch.launchers import ForkServer, Spawner, default_launcher
+from grader.launch.process_world import OTHER_SEEDS, ProcessWorld
 from grader.launch.sandbox import missing, new_sandbox
 from grader.launch.world import Job
 from grader.submission.submission import Submission, live_program
@@ -67,7 +70,7 @@ def test_a_program_that_makes_a_set_or_asks_for_a_hash_may_depend_on_the_seed(fu
     assert live_program(function).hashes
 
 
-def test_other_programs_do_not_and_start_no_interpreter():
+def test_other_programs_do_not():
     def plain(x):
         for name, value in dict.fromkeys(NAMES, 3).items():
             x += value - len(name)
@@ -79,7 +82,7 @@ def test_other_programs_do_not_and_start_no_interpreter():
 def test_each_of_the_first_ranks_has_an_order_of_its_own_the_same_every_time():
     first, again = (list(run(order_of_a_set, 3)) for _ in range(2))
     assert first == again
-    assert len(set(map(tuple, first))) == INTERPRETERS + 1
+    assert len(set(map(tuple, first))) == OTHER_SEEDS + 1
     assert all(sorted(names) == sorted(NAMES) for names in first)
 
 
@@ -117,7 +120,7 @@ def test_ranks_in_a_sandbox_have_the_same_seeds_and_are_sealed():
             refused = world.run(Job("forks", ((),) * 2))
     kinds, orders = zip(*(result.value for result in found.results), strict=True)
     assert set(kinds) == {"OSError"}
-    assert list(orders[:INTERPRETERS]) == list(run(order_of_a_set, 3))[:INTERPRETERS]
+    assert list(orders[:OTHER_SEEDS]) == list(run(order_of_a_set, 3))[:OTHER_SEEDS]
     assert [result.value for result in refused.results] == ["PermissionError"] * 2
 
 
@@ -191,3 +194,43 @@ def test_a_run_that_needs_one_hash_seed_is_told_so():
     line = line_in(broadcasts, "for name in")
     assert f"Line {line} takes the values of a set" in str(told.value)
     assert str(told.value).count("hash seed") == 1
+
+
+def test_a_server_with_another_seed_that_dies_is_started_again():
+    launcher = default_launcher()
+    run(order_of_a_set, 2)
+    for child in psutil.Process(launcher.pid).children():
+        child.kill()
+        child.wait()
+    assert len(set(map(tuple, run(order_of_a_set, 2)))) == 2
+
+
+def test_the_servers_with_other_seeds_end_with_theirs():
+    with contextlib.closing(ForkServer()) as server:
+        with ProcessWorld(server, 2, live_program(order_of_a_set), hashing=True) as world:
+            world.run(Job("order_of_a_set", ((), ())))
+        siblings = psutil.Process(server.pid).children()
+        assert len(siblings) == OTHER_SEEDS
+    _, alive = psutil.wait_procs(siblings, timeout=10)
+    assert not alive
+
+
+def test_a_rank_with_another_seed_that_dies_is_named_and_signals_reach_it():
+    def dies():
+        set(NAMES)
+        if dist.get_rank() == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        dist.barrier()
+
+    failure = run(dies, 2, may_fail=True).failure
+    assert failure.diagnosis is Diagnosis.CRASHED
+    assert failure.rank == 1
+
+    def hangs():
+        while set(NAMES):
+            continue  # for ever
+
+    failure = run(hangs, 2, may_fail=True, seconds=1).failure
+    assert failure.diagnosis is Diagnosis.TIMEOUT
+    first = line_in(hangs, "while set")
+    assert {failure.site.line} <= {first, first + 1}

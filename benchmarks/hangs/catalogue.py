@@ -23,6 +23,7 @@ CLASSES = (
     "futures",
     "time_limits",
     "process_failure",
+    "public_issues",
 )
 
 

@@ -94,13 +94,13 @@ class Launcher(Protocol):
         """The environment of its ranks."""
         ...
 
-    def launch(self, size: int, interpreters: int = 0) -> ProcessGroupHandle:
+    def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
         """Start ``size`` ranks, which wait for their setup, and return their handle.
 
         Args:
             size: the number of ranks.
-            interpreters: how many of them, from the first on, are interpreters of their own,
-                each with the hash seed of its rank (see :func:`hash_seed`).
+            seeds: how many of them, from the first on, have hash seeds of their own (see
+                :func:`grader.server.fork_server.hash_seed`).
 
         Raises:
             WorldError: they cannot be started.
@@ -452,12 +452,12 @@ class Client(ABC):
         assert self._ready is not None
         return [what for what in ("threads", "cuda") if self._ready[what]]
 
-    def launch(self, size: int, interpreters: int = 0) -> ProcessGroupHandle:
+    def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
         """Ask for the ranks of a world, which are forked while the caller goes on."""
         ends, name = ChannelEnds.make(size), next(self._names)
         handle = ProcessGroupHandle(ends.controls, ends.outputs, ends.faults, [], self, name)
         self._handles[name] = handle
-        asked = {"fork": name, "size": size, "interpreters": interpreters}
+        asked = {"fork": name, "size": size, "seeds": seeds}
         request = json.dumps(asked).encode() + b"\n"
         try:
             socket.send_fds(self._socket, [request], ends.theirs)
@@ -625,8 +625,8 @@ class Spawner:
         """The environment of its ranks, which is this process's."""
         return RankEnvironment.here()
 
-    def launch(self, size: int, interpreters: int = 0) -> ProcessGroupHandle:
-        """Start the ranks of a world, all of which are interpreters of their own."""
+    def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
+        """Start the ranks of a world."""
         ends, name = ChannelEnds.make(size), next(self._names)
         processes: list[subprocess.Popen[bytes]] = []
         self._processes[name] = processes
@@ -634,7 +634,7 @@ class Spawner:
         try:
             for rank in range(size):
                 fds = ends.theirs[3 * rank : 3 * rank + 3]
-                seed = hash_seed(rank) if interpreters else {}
+                seed = hash_seed(rank) if rank < seeds else {}
                 processes.append(start("grader.server.process", fds, subprocess.DEVNULL, more=seed))  # type: ignore[arg-type]
                 handle.pids.append(processes[-1].pid)
         except OSError as error:

@@ -625,7 +625,7 @@ class Supervisor:
 SETUP_SECONDS = DEFAULTS.setup
 
 #: Ranks with hash seeds of their own, where the program may depend on hashes.
-INTERPRETERS = 2
+OTHER_SEEDS = 2
 
 #: Bytes that a rank may allocate, unless told otherwise.
 MEMORY = DEFAULTS.rank_memory
@@ -657,8 +657,8 @@ class ProcessWorld:
         smaller: other numbers of ranks that jobs may be for.
         collectives: whether jobs may call collectives; without them, all sizes share connections.
         seed: the seed of the random numbers that the program draws, on each rank its own.
-        hashing: whether the program may depend on hashes: then the first two ranks are
-            interpreters of their own, with other hash seeds than each other and the rest.
+        hashing: whether the program may depend on hashes: then the first two ranks have other
+            hash seeds than each other and the rest.
 
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
@@ -695,7 +695,7 @@ class ProcessWorld:
         self._loading = loading
         self._launcher = launcher
         self.hashing = hashing and size > 1
-        self._handle = launcher.launch(size, INTERPRETERS if self.hashing else 0)
+        self._handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
         self._job: MpiJob | None = None
         self._deaf: set[int] = set()
         self._writers = [FrameWriter(control) for control in self._handle.controls]

@@ -416,7 +416,7 @@ class Sandbox(Client):
         outside = {}
         # the sandbox itself may have ended, and a rank may end meanwhile
         with contextlib.suppress(psutil.NoSuchProcess):
-            for process in psutil.Process(self.pid).children():
+            for process in psutil.Process(self.pid).children(recursive=True):
                 with contextlib.suppress(OSError):
                     outside[_name_inside(process.pid)] = process
         return {rank: outside[pid] for rank, pid in enumerate(handle.pids) if pid in outside}

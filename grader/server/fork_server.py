@@ -10,13 +10,17 @@ ends with it.
 
 Requests (JSON, one per line):
 
-- ``{"fork": id, "size": n, "interpreters": k}`` with 3n file descriptors attached: control,
-  output and faults of each rank.  The first k ranks become interpreters of their own, each with
-  a hash seed of its own.  Answered by ``{"forked": id, "pids": [...]}``.
+- ``{"fork": id, "size": n, "seeds": k}`` with 3n file descriptors attached: control, output and
+  faults of each rank.  The first k ranks have hash seeds of their own, see :func:`hash_seed`.
+  Answered by ``{"forked": id, "pids": [...]}``.
 - ``{"signal": id, "number": s, "rank": r}``: send a signal to a rank, or, where ``r`` is null, to
   every rank that still runs.
 - ``{"kill": id}``: end every process of the world, and all that they left running.
   Answered by ``{"gone": id}``.
+
+A fork has the hash seed of its server, and nothing but a new interpreter can have another.  So
+there is one more server for every other seed, a *sibling* that this one starts when it is first
+needed, and that it serves as a client: it hands on requests, and the answers to them.
 
 In a sandbox (``sealed``, see :mod:`grader.launch.sandbox`) its ranks cannot start processes, so
 there are no stray ones, and there is no ``/proc`` in which to find them.
@@ -36,6 +40,7 @@ import os
 import selectors
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import traceback
@@ -100,14 +105,72 @@ def _heap(libc: ctypes.CDLL) -> Iterator[int]:
 
 # The fork server. -----------------------------------------------------------------
 
+#: This module, whose name is another where it is run.
+_MODULE = "grader.server.fork_server"
+
 #: File descriptors of a rank, see :class:`grader.server.process.Handles`.
 FDS = 3
 
 
 @dataclass
 class _World:
-    pids: dict[int, int]  # pid -> rank
+    """The ranks of a world.
+
+    Attributes:
+        size: how many there are.
+        pids: this server's own, by process id.
+        alive: the process ids of those that have not been reaped.
+        elsewhere: the process ids of those that siblings have forked, by rank.
+        dying: the ranks whose siblings have yet to end them.
+    """
+
+    size: int
+    pids: dict[int, int] = field(default_factory=dict)
     alive: set[int] = field(default_factory=set)
+    elsewhere: dict[int, int] = field(default_factory=dict)
+    dying: set[int] = field(default_factory=set)
+
+    def pids_by_rank(self) -> list[int]:
+        """Return all process ids in rank order, as far as they are known."""
+        found = {rank: pid for pid, rank in self.pids.items()} | self.elsewhere
+        return [found[rank] for rank in sorted(found)]
+
+
+class _Sibling:
+    """A server with another hash seed, which forks the ranks of one number.
+
+    Args:
+        rank: the number of these ranks.
+        sealed: whether it runs in a sandbox.
+    """
+
+    def __init__(self, rank: int, sealed: bool) -> None:
+        self.rank = rank
+        self.worlds: set[str] = set()
+        self.buffer = b""
+        self.socket, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", _MODULE, str(theirs.fileno()), *["sealed"] * sealed],
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, **hash_seed(rank)},
+            )
+
+    def ask(self, message: dict[str, Any], fds: Iterable[int] = ()) -> None:
+        """Hand on a request; a sibling that is gone is noticed by its socket."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self.socket, [json.dumps(message).encode() + b"\n"], list(fds))
+
+    def answers(self) -> list[dict[str, Any]] | None:
+        """Return what it has answered since, or None if it is gone."""
+        try:
+            data = self.socket.recv(1 << 16)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            return None
+        *lines, self.buffer = (self.buffer + data).split(b"\n")
+        return [json.loads(line) for line in lines]
 
 
 class _Server:
@@ -117,6 +180,8 @@ class _Server:
         self.worlds: dict[str, _World] = {}
         self.buffer = b""
         self.fds: list[int] = []
+        self.siblings: dict[int, _Sibling] = {}
+        self.selector = selectors.DefaultSelector()
 
     def serve(self) -> None:
         """Answer requests until the client is gone."""
@@ -125,7 +190,7 @@ class _Server:
         os.set_blocking(reader, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        with selectors.DefaultSelector() as selector:
+        with self.selector as selector:
             selector.register(self.client, selectors.EVENT_READ, self.request)
             selector.register(reader, selectors.EVENT_READ, lambda: self.reap(reader))
             self.say({"ready": os.getpid(), **_dangers()})
@@ -152,30 +217,83 @@ class _Server:
             if "fork" in message:
                 count = FDS * message["size"]
                 mine, self.fds = self.fds[:count], self.fds[count:]
-                self.fork(message["fork"], mine, message["interpreters"])
+                self.fork(message["fork"], mine, message["seeds"])
             elif "signal" in message:
                 self.signal(message["signal"], message["number"], message["rank"])
             elif "kill" in message:
                 self.kill(message["kill"])
-                self.say({"gone": message["kill"]})
         return True
 
-    def fork(self, name: str, fds: list[int], interpreters: int) -> None:
-        """Fork the ranks of a world."""
-        world = self.worlds[name] = _World({})
+    def fork(self, name: str, fds: list[int], seeds: int) -> None:
+        """Fork the ranks of a world, and let siblings fork the first ``seeds`` of them."""
+        world = self.worlds[name] = _World(len(fds) // FDS)
+        for rank in range(seeds):
+            sibling = self.sibling(rank)
+            sibling.worlds.add(name)
+            asked = {"fork": name, "size": 1, "seeds": 0}
+            sibling.ask(asked, fds[FDS * rank : FDS * (rank + 1)])
         # a child's first garbage collection would write to all newer objects
         gc.freeze()
-        for rank in range(len(fds) // FDS):
+        for rank in range(seeds, world.size):
             pid = os.fork()
             if pid == 0:
-                self.become_rank(fds, rank, rank < interpreters)
+                self.become_rank(fds, rank)
             world.pids[pid] = rank
             world.alive.add(pid)
         for fd in fds:
             os.close(fd)
-        self.say({"forked": name, "pids": list(world.pids)})
+        self.say_forked(name, world)
 
-    def become_rank(self, fds: list[int], rank: int, interpreter: bool) -> NoReturn:
+    def say_forked(self, name: str, world: _World) -> None:
+        """Tell the client the process ids of a world, once all are known."""
+        pids = world.pids_by_rank()
+        if len(pids) == world.size:
+            self.say({"forked": name, "pids": pids})
+
+    def sibling(self, rank: int) -> _Sibling:
+        """Return the sibling that forks ranks of this number, and start it if there is none."""
+        if rank not in self.siblings:
+            sibling = self.siblings[rank] = _Sibling(rank, self.sealed)
+            self.selector.register(
+                sibling.socket, selectors.EVENT_READ, lambda: self.relay(sibling)
+            )
+        return self.siblings[rank]
+
+    def relay(self, sibling: _Sibling) -> None:
+        """Hand on what a sibling has answered, or that it is gone."""
+        answers, rank = sibling.answers(), sibling.rank
+        if answers is None:
+            self.selector.unregister(sibling.socket)
+            sibling.socket.close()
+            del self.siblings[rank]
+            # its ranks have ended with it
+            answers = [{"exited": name, "status": -signal.SIGKILL} for name in sibling.worlds]
+            answers += [{"gone": name} for name in sibling.worlds]
+        for answer in answers:
+            for word in ("forked", "exited", "gone"):
+                world = self.worlds.get(answer.get(word, ""))
+                if world is not None:
+                    self.hear(sibling, word, answer, world)
+
+    def hear(self, sibling: _Sibling, word: str, answer: dict[str, Any], world: _World) -> None:
+        name, rank = answer[word], sibling.rank
+        if word == "forked":
+            (world.elsewhere[rank],) = answer["pids"]
+            self.say_forked(name, world)
+        elif word == "exited":
+            self.say({"exited": name, "rank": rank, "status": answer["status"]})
+        else:
+            sibling.worlds.discard(name)
+            world.dying.discard(rank)
+            self.say_gone(name, world)
+
+    def say_gone(self, name: str, world: _World) -> None:
+        """Tell the client that a world is gone, once no sibling has a rank of it."""
+        if not world.dying:
+            del self.worlds[name]
+            self.say({"gone": name})
+
+    def become_rank(self, fds: list[int], rank: int) -> NoReturn:
         """In the child, keep this rank's descriptors and no others."""
         try:
             from grader.rank import process_limits
@@ -193,8 +311,6 @@ class _Server:
                 if fd not in keep:
                     with contextlib.suppress(OSError):
                         os.close(fd)
-            if interpreter:
-                _become_interpreter(mine, rank)
             rank_main(Handles(*mine))
         finally:
             os._exit(70)
@@ -206,6 +322,9 @@ class _Server:
             if world is not None and rank in (None, world.pids[pid]):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
+        for sibling in self.siblings.values():
+            if name in sibling.worlds and rank in (None, sibling.rank):
+                sibling.ask({"signal": name, "number": number, "rank": None})
 
     def reap(self, reader: int) -> None:
         """Reap the children that have ended, and report them."""
@@ -229,9 +348,14 @@ class _Server:
 
     def kill(self, name: str) -> None:
         """Kill and reap every process of a world, and all that they left running."""
-        world = self.worlds.pop(name, None)
+        world = self.worlds.get(name)
         if world is None:
+            self.say({"gone": name})
             return
+        for sibling in self.siblings.values():
+            if name in sibling.worlds:
+                world.dying.add(sibling.rank)
+                sibling.ask({"kill": name})
         for pid in world.pids:
             # the rank leads its own process group; its children share it
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -241,8 +365,10 @@ class _Server:
                 os.kill(pid, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
+        world.alive.clear()
         if not self.sealed:
             self.kill_strays()
+        self.say_gone(name, world)
 
     def kill_strays(self) -> None:
         """Kill processes that left their rank's process group.
@@ -251,8 +377,9 @@ class _Server:
         ranks are the only children that it should have.
         """
         while _has_children():
-            ranks = {pid for world in self.worlds.values() for pid in world.alive}
-            strays = [pid for pid in _children() if pid not in ranks]
+            mine = {pid for world in self.worlds.values() for pid in world.alive}
+            mine |= {sibling.process.pid for sibling in self.siblings.values()}
+            strays = [pid for pid in _children() if pid not in mine]
             if not strays:
                 return
             for pid in strays:
@@ -274,18 +401,6 @@ def hash_seed(rank: int) -> dict[str, str]:
     Python draws a seed at random unless it is told one; a verdict has to be repeatable.
     """
     return {"PYTHONHASHSEED": str(rank + 1)}
-
-
-def _become_interpreter(fds: list[int], rank: int) -> NoReturn:
-    """Replace this process by a new interpreter that runs the program of a rank.
-
-    A fork has the hash seed of its parent, and its objects at the same addresses; nothing but a
-    new interpreter can change that.
-    """
-    for fd in fds:
-        os.set_inheritable(fd, True)
-    words = [sys.executable, "-m", "grader.server.process", *map(str, fds)]
-    os.execve(sys.executable, words, {**os.environ, **hash_seed(rank)})
 
 
 def _has_children() -> bool:
@@ -345,12 +460,18 @@ def serve(client: socket.socket, sealed: bool) -> None:
     _Server(client, sealed).serve()
 
 
-def main(fd: int) -> None:
-    """Serve the client at the other end of socket ``fd``."""
+def main(fd: int, sealed: bool = False) -> None:
+    """Serve the client at the other end of socket ``fd``, in a sandbox if ``sealed``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _adopt_orphans()
     kept = get_ready()
-    serve(socket.socket(fileno=fd), sealed=False)
+    if sealed:
+        from grader.rank import process_limits
+
+        process_limits.remember_memory()
+        process_limits.prepare_seal()
+        process_limits.hide()
+    serve(socket.socket(fileno=fd), sealed)
     del kept
 
 
@@ -382,4 +503,4 @@ def run_in_child(fd: int, errors: int, variables: Mapping[str, str]) -> NoReturn
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sealed="sealed" in sys.argv)

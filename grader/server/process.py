@@ -388,8 +388,4 @@ def prepare() -> object:
 
 if __name__ == "__main__":
     kept = prepare()
-    if not os.path.exists("/proc/self"):  # in a sandbox, as its server does before it forks
-        process_limits.remember_memory()
-        process_limits.prepare_seal()
-        process_limits.hide()
     main(Handles(*map(int, sys.argv[1:4])))
