@@ -154,7 +154,7 @@ def test_full_marks():
     assert verdict.status is Status.PASSED
     assert (verdict.score, verdict.max_score) == (1.0, 1.0)
     assert bool(verdict)
-    assert verdict.first_failure is None
+    assert verdict.gravest_failure is None
     assert [(case.world_size, case.name) for case in verdict.cases] == [
         (1, "three numbers"),
         (1, "messages"),
@@ -169,7 +169,7 @@ def test_points_are_the_share_of_cases_that_passed():
 
     verdict = judge(right_on_one_rank, TOY["twice"])
     assert verdict.score == 0.5
-    assert verdict.first_failure.world_size == 2
+    assert verdict.gravest_failure.world_size == 2
     assert verdict.diagnosis is Diagnosis.ALIASED or Diagnosis.WRONG_VALUE
 
 
@@ -183,7 +183,7 @@ def test_right_values_with_wrong_traffic_earn_part_of_the_points():
     verdict = judge(chatty, TOY["twice"])
     assert verdict.score == 0.75
     assert verdict.diagnosis is Diagnosis.TOO_MANY_MESSAGES
-    assert verdict.first_failure.bounds == (Bound("messages", 1, "=", 0),)
+    assert verdict.gravest_failure.bounds == (Bound("messages", 1, "=", 0),)
     assert "messages: 1 (should be exactly 0)" in verdict.message
 
 
@@ -493,7 +493,7 @@ def test_the_lines_of_a_failure_are_quoted_from_the_file(tmp_path):
     )
     submission = Submission.from_file(path)
     judge = Judge(default_launcher(), Settings(1, (2,), first_failure=True))
-    case = judge.judge(catalogue()["broadcast"], submission).first_failure
+    case = judge.judge(catalogue()["broadcast"], submission).gravest_failure
     assert [str(frame) for frame in case.frames] == [
         "line 5, in broadcast:  helper(src)",
         "line 2, in helper:  raise ValueError(x)",

@@ -29,10 +29,6 @@ __all__ = ["Replay", "replay"]
 WATCHED = 64
 
 
-#: Failures of runs that go on for ever, and of which a replay shows how far they come.
-_HANGS = frozenset({Diagnosis.DEADLOCK, Diagnosis.TIMEOUT})
-
-
 class Replay:
     """A run to step through: a player in a notebook, a table of its rounds elsewhere.
 
@@ -146,7 +142,7 @@ def _filmed(
     job = Job(name, columns, allowed=allowed, adapter=adapter, watched=WATCHED)
     with stoppable() as launcher, ProcessWorld(launcher, size, live_program(function)) as world:
         outcome = world.run(job)
-    if outcome.failure is not None and outcome.failure.diagnosis not in _HANGS:
+    if outcome.failure is not None and not outcome.failure.diagnosis.hangs:
         failure = with_source(outcome.failure, live_line)
         raise RunFailed(failure_text(failure), failure)
     return film(outcome.trace, name, exercise is not None, names, roots, outcome.failure)
