@@ -14,7 +14,6 @@ from grader.core.errors import RequestError, RunFailed
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS
-from grader.core.verdict import Diagnosis
 from grader.course.exercise import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job

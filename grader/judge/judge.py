@@ -310,13 +310,10 @@ _FINAL = frozenset(
 )
 
 #: The time limit of a simulation as a multiple of a call's, since its ranks run in turn.
-_CROWD = 6
+_CROWD = 30
 
-#: The part of its time limit that a call may compute or sleep; the rest is for a busy machine.
-_EFFORT = 0.2
-
-#: The same where a rank is killed: the others have to wait until it counts as dead.
-_PATIENT_EFFORT = 0.6
+#: The same of a call in which a rank is killed: the others have to wait until it counts as dead.
+_PATIENT = 3
 
 
 #: Orders of arrival tried of the first case of a world size that has several.
@@ -345,7 +342,7 @@ class Settings:
     Attributes:
         seed: the seed of the inputs.
         world_sizes: the sizes to judge at; None for those of each exercise.
-        seconds: the time limit of one call, by the wall clock.
+        seconds: processor time that a rank may use in one call, or that all may sleep.
         memory: bytes that a rank may allocate.
         first_failure: whether to stop at the first failure; the score is then meaningless.
         until_hint: whether to stop when the hint is known; message and hint are then those
@@ -472,7 +469,9 @@ class Judge:
         if grows:
             found.verdicts += self._grow(exercise, submission, found)
         found.verdicts = [
-            verdict if verdict.passed else with_source(verdict, submission.quote)
+            verdict
+            if verdict.passed
+            else with_source(_with_limit(verdict, exercise, self._settings), submission.quote)
             for verdict in found.verdicts
         ]
         inputs = [case for cases in plan.values() for case in cases]
@@ -498,7 +497,7 @@ class Judge:
 
     def _compile(self, exercise: Exercise, worlds: _Worlds, n: int) -> Native:
         run, cpp_builder = partial(worlds.run, n), self._launcher.cpp_builder
-        return _build(exercise, run, cpp_builder, n, self._settings.seconds)
+        return _build(exercise, run, cpp_builder, n, _by_the_clock(self._settings, n))
 
     def _uncompiled(self, exercise: Exercise, native: Native) -> ExerciseVerdict:
         """Return the verdict on an answer that could not be built."""
@@ -578,7 +577,7 @@ class Judge:
         most = _FEW_ORDERS if case.n in found.explored else _ORDERS
         if not first[1].passed:
             most = _ORDERS_TO_PASS
-        exploration = Exploration(most, self._settings.seconds)
+        exploration = Exploration(most, _by_the_clock(self._settings, 1))
         exploration.add(first[0].trace)
         right, wrong = ([first], []) if first[1].passed else ([], [first])
         while not (right and wrong) and (policy := exploration.next()) is not None:
@@ -879,6 +878,27 @@ def _telling(
     return [(case, outcome) for case, outcome in right if asks(exercise, case)]
 
 
+def _by_the_clock(settings: Settings, n: int, simulated: bool = False) -> float:
+    """Return the seconds that a call may take by the wall clock."""
+    if simulated:
+        return _CROWD * settings.seconds
+    return DEFAULTS.by_the_clock(settings.seconds, n)
+
+
+def _with_limit(verdict: CaseVerdict, exercise: Exercise, settings: Settings) -> CaseVerdict:
+    """Return a verdict that names the limit on time, and what raises it, if the time was over."""
+    if verdict.diagnosis is not Diagnosis.TIMEOUT or not verdict.judged:
+        return verdict
+    clock = _by_the_clock(settings, verdict.world_size, verdict.simulated)
+    more = 5 * settings.seconds
+    limit = (
+        f"a rank may compute for {settings.seconds:g} s in one call, or all may sleep; by the clock"
+        f" a call may take {clock:g} s. --seconds {more:g} allows five times as much, and so does"
+        f" check({exercise.name}, seconds={more:g})"
+    )
+    return replace(verdict, detail=(*verdict.detail, limit))
+
+
 def _told(
     exercise: Exercise, failed: CaseVerdict, inputs: Sequence[Case], cases: Sequence[CaseVerdict]
 ) -> str:
@@ -957,8 +977,8 @@ def _job(
         adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,
         policy=policy,
-        seconds=settings.seconds * (1 if case.network is None else _CROWD),
-        effort=settings.seconds * (_EFFORT if case.killed is None else _PATIENT_EFFORT),
+        seconds=_by_the_clock(settings, case.n, case.network is not None),
+        effort=settings.seconds * (1 if case.killed is None else _PATIENT),
         answer_limit=settings.answer,
         killed=case.killed,
         network=case.network,
