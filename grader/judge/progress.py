@@ -224,7 +224,9 @@ class ProgressFile:
 def _after(
     entry: ExerciseRecord | None, verdict: ExerciseVerdict, when: datetime
 ) -> ExerciseRecord:
-    best = verdict.score > entry.best if entry else True
+    best: ExerciseRecord | ExerciseVerdict = verdict
+    if entry is not None and entry.best > verdict.score:
+        best = entry
     return ExerciseRecord(
         passed=verdict.passed or (entry is not None and entry.passed),
         best=max(verdict.score, entry.best if entry else 0.0),
@@ -233,8 +235,7 @@ def _after(
         when=when,
         seconds=verdict.seconds,
         last_passed=verdict.passed,
-        only_misses_point=verdict.only_misses_point
-        or (entry is not None and entry.only_misses_point and not best),
+        only_misses_point=best.only_misses_point,
     )
 
 
