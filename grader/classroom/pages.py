@@ -522,7 +522,7 @@ def _known(results: ClassResults, pairs: Sequence[Pair]) -> list[Pair]:
 # the class's secret and the submission's key, so a resubmission meets the same
 # ones again.  A student who knew the seed could have ``check --seed`` show all of
 # them before the deadline, and hand in a table of answers.  The page does show the
-# first case that failed, since that is what a student learns from.
+# case that leads a verdict, since that is what a student learns from.
 
 
 def feedback(results: ClassResults, row: SubmissionRow) -> str:
