@@ -141,7 +141,7 @@ def test_a_wrong_value_says_that_a_call_did_nothing():
         result="x",
     )
     submission = Submission.from_function(total, "total")
-    case = Judge(default_launcher(), Settings(1)).judge(exercise, submission).first_failure
+    case = Judge(default_launcher(), Settings(1)).judge(exercise, submission).gravest_failure
     assert case.diagnosis is Diagnosis.WRONG_VALUE
     assert any("rank 1 calls all_reduce at line" in line for line in case.detail)
 

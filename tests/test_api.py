@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -293,3 +294,21 @@ def test_every_kind_of_run_shows_a_prediction(following, capsys):
 def test_a_prediction_is_a_text():
     with pytest.raises(RequestError, match=r'predict\("everyone has 7"\), not a int'):
         grader.predict(7)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan"), "5", True])
+def test_a_limit_on_time_that_is_none_is_refused(seconds):
+    def neighbours():
+        return 0, 0
+
+    with pytest.raises(RequestError, match="seconds is a number above 0, not"):
+        check(neighbours, seconds=seconds)
+
+
+def test_a_check_may_give_a_call_more_seconds():
+    def neighbours():
+        time.sleep(2)
+        rank, n = dist.get_rank(), dist.get_world_size()
+        return (rank - 1) % n, (rank + 1) % n
+
+    assert check(neighbours, world_sizes=(2,), seconds=30)

@@ -84,7 +84,7 @@ def test_check_passes(left_over):
 def test_check_fails(request_here):
     done = request_here("check", WRONG)
     assert done.returncode == 1
-    assert "½ broadcast wrong result" in done.stdout
+    assert "± broadcast wrong result" in done.stdout
     assert "hint: Every rank ends with rank 0's x" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
@@ -110,10 +110,27 @@ def test_a_call_may_take_as_many_seconds_as_asked_for(request_here, tmp_path):
         json.loads(
             request_here("check", path, "--json", "--world-sizes", "2", "--seconds", seconds).stdout
         )["exercises"][0]
-        for seconds in ("0.3", "30")
+        for seconds in ("0.3", "3")
     ]
     assert [one["diagnosis"] for one in found] == ["timeout", None]
     assert "no end after" in found[0]["message"]
+
+
+def test_a_grading_may_give_a_call_more_seconds_and_an_exercise_with_it(tmp_path, monkeypatch):
+    asked = []
+
+    def grade(source, out, make_engine, exercises, options, as_json):
+        asked.append(options.limits)
+        return 0
+
+    monkeypatch.setattr("grader.classroom.command.grade", grade)
+    for seconds in ((), ("--seconds", "3"), ("--seconds", "0.5")):
+        assert main(["grade", str(tmp_path), "--out", str(tmp_path / "out"), *seconds]) == 0
+    assert [(one.call, one.exercise, one.submission) for one in asked] == [
+        (1, 60, 600),
+        (3, 180, 600),
+        (0.5, 60, 600),
+    ]
 
 
 def test_a_named_exercise_that_is_absent_is_missing(request_here):

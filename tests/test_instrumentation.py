@@ -159,7 +159,7 @@ def test_a_refused_operation_is_a_forbidden_call_with_its_line():
     assert verdict.diagnosis is Diagnosis.FORBIDDEN_CALL
     assert verdict.score == 0
     assert "scatter_add is what this exercise asks you to write" in verdict.message
-    assert verdict.first_failure.site.line > 0
+    assert verdict.gravest_failure.site.line > 0
 
 
 @pytest.mark.parametrize(
@@ -550,7 +550,7 @@ def test_a_limit_on_held_bytes_says_who_holds_what():
     assert verdict.diagnosis is Diagnosis.MEMORY_LIMIT
     assert "bytes held by one rank: 24 (should be at most 20)" in verdict.message
     assert "rank 0 after the call: 1 of 6 float32" in verdict.message
-    assert verdict.first_failure.misses_point
+    assert verdict.gravest_failure.misses_point
 
 
 def test_what_was_received_counts_with_its_copies_and_what_is_computed_does_not():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import torch.distributed as dist
 
 from grader.api import catalogue
 from grader.core.errors import DeclarationError, UnknownExercise
-from grader.core.verdict import Bound, Diagnosis, Status
+from grader.core.resource_limits import DEFAULTS
+from grader.core.verdict import Bound, CaseVerdict, Diagnosis, Status, gravest
 from grader.course.cases import Draw, Kind, PerRank
 from grader.course.chapters import Catalogue, discover
 from grader.course.exercise import Exercise, JudgedCase, Mistake
@@ -154,7 +156,7 @@ def test_full_marks():
     assert verdict.status is Status.PASSED
     assert (verdict.score, verdict.max_score) == (1.0, 1.0)
     assert bool(verdict)
-    assert verdict.first_failure is None
+    assert verdict.gravest_failure is None
     assert [(case.world_size, case.name) for case in verdict.cases] == [
         (1, "three numbers"),
         (1, "messages"),
@@ -169,7 +171,7 @@ def test_points_are_the_share_of_cases_that_passed():
 
     verdict = judge(right_on_one_rank, TOY["twice"])
     assert verdict.score == 0.5
-    assert verdict.first_failure.world_size == 2
+    assert verdict.gravest_failure.world_size == 2
     assert verdict.diagnosis is Diagnosis.ALIASED or Diagnosis.WRONG_VALUE
 
 
@@ -183,7 +185,7 @@ def test_right_values_with_wrong_traffic_earn_part_of_the_points():
     verdict = judge(chatty, TOY["twice"])
     assert verdict.score == 0.75
     assert verdict.diagnosis is Diagnosis.TOO_MANY_MESSAGES
-    assert verdict.first_failure.bounds == (Bound("messages", 1, "=", 0),)
+    assert verdict.gravest_failure.bounds == (Bound("messages", 1, "=", 0),)
     assert "messages: 1 (should be exactly 0)" in verdict.message
 
 
@@ -255,7 +257,7 @@ def test_after_three_deadlocks_the_like_of_them_are_given_up_and_others_are_not(
     assert given_up == [
         (name, f"not run: f on {n} ranks ended with deadlock") for n in (3, 4) for name in "de"
     ]
-    assert verdict.score == pytest.approx(verdict.max_score * 14 / 24, abs=1e-3)
+    assert verdict.score == 0.25 * verdict.max_score  # of a share of 14 / 24
 
 
 def test_deadlocks_that_are_not_in_a_row_are_all_run():
@@ -273,6 +275,130 @@ def test_deadlocks_that_are_not_in_a_row_are_all_run():
     verdict = judge(answer, exercise)
     assert [case.diagnosis for case in verdict.cases] == ["deadlock", None] * 4
     assert not [case for case in verdict.cases if case.message.startswith("not run")]
+
+
+# The gravest fault. ----------------------------------------------------------------
+
+
+def _with_advice(diagnosis):
+    return dataclasses.replace(
+        TOY["twice"],
+        mistakes=(Mistake(f"it is {diagnosis}", when=lambda e: e.diagnosis is diagnosis),),
+        world_sizes=(2, 3, 4, 5, 6),
+        limits=(),
+    )
+
+
+@pytest.mark.parametrize("until_hint", [False, True])
+def test_a_hang_leads_the_verdict_and_its_hint_whatever_failed_before(until_hint):
+    exercise = dataclasses.replace(_with_advice(Diagnosis.DEADLOCK), world_sizes=(2, 3, 4, 5))
+
+    def answer(x):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        if n == 5:
+            dist.recv(torch.zeros(1), (rank + 1) % n)
+        return 3 * x
+
+    verdict = judge(answer, exercise, until_hint=until_hint)
+    assert verdict.diagnosis is Diagnosis.DEADLOCK
+    assert verdict.hint == "it is deadlock"
+    lead = verdict.gravest_failure
+    assert (lead.world_size, lead.diagnosis, bool(lead.waits)) == (5, Diagnosis.DEADLOCK, True)
+    first, other = verdict.message.split("\n")[:2]
+    assert first.startswith(f"5 ranks, {lead.name}: rank 0 waits to receive from rank 1")
+    assert other.startswith("Another fault, on 2 ranks, ")
+
+
+def test_a_hint_is_known_only_when_no_larger_size_can_hang():
+    def answer(x):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        if n > 2:
+            dist.recv(torch.zeros(1), (rank + 1) % n)
+        return 2 * x
+
+    verdict = judge(answer, _with_advice(Diagnosis.DEADLOCK), until_hint=True)
+    assert {case.world_size for case in verdict.cases} == {2, 3, 4}
+
+
+def test_equally_grave_faults_are_led_by_the_smallest_world_and_told_once():
+    exercise = dataclasses.replace(TOY["twice"], world_sizes=(2, 3), limits=())
+
+    def answer(x):
+        return 3 * x if dist.get_world_size() == 2 else x[:1]
+
+    verdict = judge(answer, exercise)
+    assert verdict.diagnosis is Diagnosis.WRONG_VALUE
+    assert "Another fault" not in verdict.message
+
+
+def test_a_lesser_fault_at_a_size_that_also_fails_gravely_is_a_consequence():
+    def inputs(draw):
+        return [draw.case(name, x=draw.per_rank(KIND), stuck=name == "b") for name in "ab"]
+
+    def answer(x, stuck):
+        if stuck:
+            dist.recv(torch.zeros(1), 1 - dist.get_rank())
+        return 3 * x
+
+    exercise = dataclasses.replace(
+        TOY["twice"], signature="f(x, stuck)", inputs=inputs, world_sizes=(2,), limits=()
+    )
+    verdict = judge(answer, exercise)
+    assert verdict.diagnosis is Diagnosis.DEADLOCK
+    assert "Another fault" not in verdict.message
+
+
+def test_a_call_that_costs_all_points_leads_before_a_hang():
+    def answer(x):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        if n == 3:
+            dist.all_reduce(x)
+        dist.recv(torch.zeros(1), (rank + 1) % n)
+        return 2 * x
+
+    verdict = judge(answer, dataclasses.replace(TOY["twice"], world_sizes=(2, 3), limits=()))
+    assert (verdict.diagnosis, verdict.score) == (Diagnosis.FORBIDDEN_CALL, 0)
+    assert "\nAnother fault, on 2 ranks, " in verdict.message
+
+
+def test_a_size_that_was_not_run_leads_only_where_nothing_else_does():
+    late = CaseVerdict("late", 2, Status.FAILED, Diagnosis.TIMEOUT, judged=False)
+    slow = CaseVerdict("rounds", 3, Status.FAILED, Diagnosis.TOO_MANY_ROUNDS)
+    right = CaseVerdict("right", 2, Status.PASSED)
+    assert gravest([right, late, slow]) is slow
+    assert gravest([right, late]) is late
+    assert gravest([right]) is None
+
+
+# The limit on time. ----------------------------------------------------------------
+
+
+def _computes(x):
+    started = time.process_time()
+    while time.process_time() - started < 0.5:
+        pass
+    return 2 * x
+
+
+def test_a_rank_may_compute_as_long_as_the_limit_says():
+    exercise = dataclasses.replace(
+        TOY["twice"],
+        inputs=lambda draw: [draw.case("a", x=draw.per_rank(KIND))],
+        world_sizes=(2,),
+        limits=(),
+    )
+    assert judge(_computes, exercise, seconds=2).passed
+    verdict = judge(_computes, exercise, seconds=0.2)
+    assert verdict.diagnosis is Diagnosis.TIMEOUT
+    limit = verdict.gravest_failure.detail[-1]
+    assert "may compute for 0.2 s" in limit
+    assert "--seconds 1 allows" in limit
+    assert "check(twice, seconds=1)" in limit
+
+
+def test_by_the_clock_ranks_may_compute_in_turn():
+    assert DEFAULTS.by_the_clock(1, 1) == DEFAULTS.by_the_clock(1, 2) == 5
+    assert DEFAULTS.by_the_clock(3, 8) == 48
 
 
 def test_world_sizes_can_be_chosen():
@@ -296,7 +422,7 @@ def twice(x):
     [
         (0, 2, False, [[1, 2], [3, 4, 5, 8]]),
         (0, 3, False, [[1, 2], [3, 4, 5, 8]]),  # wrong values break no world
-        (0, 3, True, [[1, 2], [3]]),  # the hint is known then
+        (0, 3, True, [[1, 2], [3, 4, 5, 8]]),  # a larger size may hang
         (2, 2, False, [[1, 2], *([[2]] * 2), [3], [4], [5], [8]]),
         (4, 2, False, [[1, 2], [3, 4, 5, 8], *([[4]] * 2), [5], [8]]),
     ],
@@ -493,7 +619,7 @@ def test_the_lines_of_a_failure_are_quoted_from_the_file(tmp_path):
     )
     submission = Submission.from_file(path)
     judge = Judge(default_launcher(), Settings(1, (2,), first_failure=True))
-    case = judge.judge(catalogue()["broadcast"], submission).first_failure
+    case = judge.judge(catalogue()["broadcast"], submission).gravest_failure
     assert [str(frame) for frame in case.frames] == [
         "line 5, in broadcast:  helper(src)",
         "line 2, in helper:  raise ValueError(x)",

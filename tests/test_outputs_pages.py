@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from grader.classroom.pages import class_page, feedback, figures
 from grader.classroom.results import ClassResults, SubmissionRow
-from grader.core.verdict import Diagnosis, Status
+from grader.core.verdict import Bound, CaseVerdict, Diagnosis, Status
 from grader.report.looks import THEME_STYLE, Look
 from grader.report.summary import look_of
 from grader.report.text import exercise_report, plain
@@ -241,11 +242,38 @@ def test_only_what_changed_is_a_change():
     assert (change.row.key, change.now.name, change.points) == ("bob", "broadcast", -0.75)
 
 
+WRONG_CASE = CaseVerdict("wrong", 3, Status.FAILED, Diagnosis.WRONG_VALUE)
+
+
+def half():
+    """Right values, and the point of the exercise is missed."""
+    return replace(
+        failed("", score=0.5, diagnosis=Diagnosis.TOO_MANY_ROUNDS),
+        cases=(
+            CaseVerdict("right", 2, Status.PASSED),
+            CaseVerdict(
+                "rounds", 2, Status.FAILED, Diagnosis.TOO_MANY_ROUNDS, "too many",
+                bounds=(Bound("rounds", 2, "≤", 1),), is_limit=True, misses_point=True,
+            ),
+        ),
+    )  # fmt: skip
+
+
+def test_points_stand_beside_the_mark_of_what_hangs_too():
+    hung = failed("", score=0.25, diagnosis=Diagnosis.DEADLOCK)
+    row = SubmissionRow("one", "One", exercises=(hung,))
+    page = class_page(ClassResults("t", "now", (row,)))
+    assert "∞ 0.25" in page
+
+
 @pytest.mark.parametrize(
     "verdict, look",
     [
         (passed(), Look.PASSED),
         (failed("", score=0.5), Look.PARTLY),
+        (half(), Look.HALF),
+        (replace(half(), score=0.4), Look.PARTLY),
+        (replace(half(), cases=(*half().cases, WRONG_CASE)), Look.PARTLY),
         (failed(""), Look.FAILED),
         (failed("", diagnosis=Diagnosis.TIMEOUT), Look.HUNG),
         (failed("", diagnosis=Diagnosis.MISSING), Look.UNTOUCHED),

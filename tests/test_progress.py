@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -20,7 +21,7 @@ import pytest
 from grader.api import catalogue
 from grader.cli.main import main
 from grader.core.errors import ProgressFileError
-from grader.core.verdict import ExerciseVerdict, Status
+from grader.core.verdict import CaseVerdict, ExerciseVerdict, Status
 from grader.judge.progress import (
     CourseProgress,
     ExerciseProgress,
@@ -29,6 +30,8 @@ from grader.judge.progress import (
     overview,
 )
 from grader.report.html import progress_html
+from grader.report.looks import Look
+from grader.report.summary import progress_look
 from grader.report.text import plain, progress_report
 from tests.kernels import start_kernel
 
@@ -136,7 +139,7 @@ def test_checks_are_entered_and_what_passed_stays_passed(course):
     assert grader("check", "notebooks/wrong.py", cwd=course).returncode == 1
     assert states(course) == {"broadcast": "tried"}
     shown = asked(cwd=course).stdout
-    assert re.search(r"½ broadcast +tried, best 0\.", shown)
+    assert re.search(r"± broadcast +tried, best 0\.", shown)
     assert grader("check", "notebooks/right.py", cwd=course).returncode == 0
     assert states(course) == {"broadcast": "passed"}
     grader("check", "notebooks/wrong.py", cwd=course)
@@ -489,6 +492,23 @@ def test_a_lock_that_nobody_gives_back_holds_up_no_check(course):
 
 
 # The parts. -----------------------------------------------------------------------
+
+
+def test_an_entry_remembers_whether_its_best_only_misses_the_point(tmp_path):
+    book = ProgressFile(tmp_path / "book.json")
+    missed = CaseVerdict("rounds", 2, Status.FAILED, is_limit=True, misses_point=True)
+    half = replace(verdict(status=Status.FAILED, score=0.5), cases=(missed,))
+    found = []
+    for one in (
+        verdict(status=Status.FAILED, score=0.25),
+        half,
+        verdict(status=Status.FAILED, score=0.25),
+        verdict(status=Status.FAILED, score=0.75),
+    ):
+        book.add([one], NOW)
+        entry = ExerciseProgress(catalogue()["broadcast"], book.read()["broadcast"])
+        found.append(progress_look(entry))
+    assert found == [Look.PARTLY, Look.HALF, Look.HALF, Look.PARTLY]
 
 
 def test_an_entry_remembers_the_best_and_the_last(tmp_path):

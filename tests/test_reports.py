@@ -123,7 +123,7 @@ def test_a_remark_on_a_passing_verdict_is_in_all_reports():
 
 def test_a_failing_verdict_as_text():
     text = plain(exercise_report(FAILED))
-    assert "½ gather wrong result: 1 of 2 cases failed" in text
+    assert "± gather wrong result: 1 of 2 cases failed" in text
     assert "wrong_value" not in text
     assert "0.25/1" in text
     assert "hint: Try this:" in text

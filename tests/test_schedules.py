@@ -146,7 +146,7 @@ def test_a_wildcard_that_takes_what_a_later_receive_waits_for():
 
     verdicts = [judged(f) for _ in range(3)]
     assert len({verdict.message for verdict in verdicts}) == 1
-    case = verdicts[0].first_failure
+    case = verdicts[0].gravest_failure
     assert case.diagnosis is Diagnosis.DEADLOCK
     line = line_in(f, "dist.recv")
     assert case.message.startswith(f"rank 0 waits to receive from rank 2 at line {line}")
@@ -169,7 +169,7 @@ def test_an_order_that_fails_at_once_is_told_beside_one_that_passes():
             x += y
         return x
 
-    case = judged(f, sizes=(3,)).first_failure
+    case = judged(f, sizes=(3,)).gravest_failure
     assert case.diagnosis is Diagnosis.DEADLOCK
     assert (
         "can get the message of rank 1 or 2. With rank 2's it fails, with rank 1's it passes"
@@ -187,7 +187,7 @@ def test_a_failure_in_every_order_is_no_race():
             dist.recv(y)
         return y + 1
 
-    case = judged(f, sizes=(3,)).first_failure
+    case = judged(f, sizes=(3,)).gravest_failure
     assert case.diagnosis is Diagnosis.WRONG_VALUE
     assert "order of arrival" not in case.message
 

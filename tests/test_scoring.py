@@ -191,6 +191,30 @@ def test_missing_the_point_costs_half_and_is_said_in_a_sentence():
     )
 
 
+def _hangs_at_3(x, k, slow):
+    if dist.get_world_size() == 3:
+        dist.recv(torch.zeros(1), (dist.get_rank() + 1) % 3)
+    return _shifted(x, k, rounds=2 if slow else 1)
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_an_answer_that_hangs_at_any_size_earns_less_than_one_that_is_slow(slow):
+    exercise = dataclasses.replace(SHIFT, world_sizes=(2, 3))
+    verdict = judge(lambda x, k: _hangs_at_3(x, k, slow), exercise)
+    assert verdict.score == 0.25
+    assert verdict.message.endswith("An answer that hangs earns at most a quarter of its points.")
+    missed = "There are also 2 rounds instead of at most 1, the point of this exercise."
+    assert (missed in verdict.message) == slow
+    assert "half" not in verdict.message
+
+
+def test_an_answer_that_always_hangs_earns_nothing_and_is_told_no_price():
+    exercise = dataclasses.replace(SHIFT, world_sizes=(3,))
+    verdict = judge(lambda x, k: _hangs_at_3(x, k, False), exercise)
+    assert verdict.score == 0
+    assert "\n" not in verdict.message
+
+
 def test_missing_what_is_not_the_point_costs_its_case_alone():
     exercise = dataclasses.replace(
         SHIFT, limits=(messages("=", lambda c: c.n if c.k else 0), rounds("≤", lambda c: 1))

@@ -124,7 +124,7 @@ class Answer:
             return "earns full marks"
         if self.earns is not None and verdict.score > self.earns * verdict.max_score + 0.001:
             return f"should earn at most {self.earns:g} of its points, but earns {verdict.score:g}"
-        failure = verdict.first_failure
+        failure = verdict.gravest_failure
         texts = [verdict.message, *(failure.detail if failure else ())]
         if not any(self.says in text for text in texts):
             return f"message should say {self.says!r}, but says: {verdict.message}"

@@ -82,7 +82,7 @@ def _marked(text: str) -> set[int]:
 
 def verdict_on(suspect: Suspect, catalogue: Catalogue[Exercise], seed: int) -> str | None:
     """The diagnosis that rejects a mutant; ``None`` if it passes."""
-    judge = Judge(default_launcher(), Settings(seed, seconds=2.0, first_failure=True))
+    judge = Judge(default_launcher(), Settings(seed, seconds=0.4, first_failure=True))
     data = suspect.mutant.source.encode()
     submission = Submission.from_bytes(data, suspect.path.name, catalogue)
     for name in suspect.exercises:

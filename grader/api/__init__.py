@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -133,6 +134,7 @@ def check(
     seed: int | None = None,
     world_sizes: Iterable[int] | None = None,
     backend: str = "gloo",
+    seconds: float | None = None,
     **named: Any,
 ) -> Checked:
     """Judge a function against the exercise of its name.
@@ -146,6 +148,8 @@ def check(
         world_sizes: numbers of ranks to judge at, instead of all.
         backend: what carries the messages: ``gloo``, ``mpi`` or ``nccl``, see
             :func:`grader.backends`.
+        seconds: how long a rank may compute, or all may sleep, in one call; as long as the
+            backend says if it is not given.
         named: instead of ``answer``, one that has no name of its own, such as a
             text: ``check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)``.
 
@@ -160,7 +164,7 @@ def check(
     settings = Settings(
         fresh_seed() if seed is None else seed,
         sizes,
-        seconds=entry_of(backend).call_seconds,
+        seconds=entry_of(backend).call_seconds if seconds is None else _positive(seconds),
         backend=backend,
     )
     submission = Submission.from_function(value, name)
@@ -172,6 +176,18 @@ def check(
     if not shows_results():
         print(checked)
     return checked
+
+
+def _positive(seconds: float) -> float:
+    """Return a time limit.
+
+    Raises:
+        RequestError: it is no number of seconds above 0.
+    """
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not number or not 0 < seconds < math.inf:
+        raise RequestError(f"seconds is a number above 0, not {seconds!r}")
+    return seconds
 
 
 def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:

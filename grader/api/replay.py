@@ -14,7 +14,6 @@ from grader.core.errors import RequestError, RunFailed
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS
-from grader.core.verdict import Diagnosis
 from grader.course.exercise import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
@@ -27,10 +26,6 @@ __all__ = ["Replay", "replay"]
 
 #: Elements of the largest tensor whose contents are recorded.
 WATCHED = 64
-
-
-#: Failures of runs that go on for ever, and of which a replay shows how far they come.
-_HANGS = frozenset({Diagnosis.DEADLOCK, Diagnosis.TIMEOUT})
 
 
 class Replay:
@@ -146,7 +141,7 @@ def _filmed(
     job = Job(name, columns, allowed=allowed, adapter=adapter, watched=WATCHED)
     with stoppable() as launcher, ProcessWorld(launcher, size, live_program(function)) as world:
         outcome = world.run(job)
-    if outcome.failure is not None and outcome.failure.diagnosis not in _HANGS:
+    if outcome.failure is not None and not outcome.failure.diagnosis.hangs:
         failure = with_source(outcome.failure, live_line)
         raise RunFailed(failure_text(failure), failure)
     return film(outcome.trace, name, exercise is not None, names, roots, outcome.failure)

@@ -309,7 +309,9 @@ class ResourceWatchdog:
             while not self._done.wait(_PERIOD):
                 if time.monotonic() > self._until:
                     self._end(
-                        Diagnosis.TIMEOUT, f"the submission took over {self._seconds:g} s in all"
+                        Diagnosis.TIMEOUT,
+                        f"the submission took over {self._seconds:g} s in all; grade --timeout"
+                        " raises that limit",
                     )
                     return
                 used = self.resident()

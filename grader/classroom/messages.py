@@ -29,9 +29,9 @@ class Limits:
     """Limits on the judging of one submission.
 
     Attributes:
-        call: seconds of one call of an answer.
-        exercise: seconds of all calls for one exercise.
-        submission: seconds of all exercises.
+        call: seconds that a rank may compute, or all may sleep, in one call of an answer.
+        exercise: seconds of all calls for one exercise, by the clock.
+        submission: seconds of all exercises, by the clock.
         memory: bytes that all ranks may use together.
         sandbox: whether it runs in a sandbox; without one it runs as the user who grades.
     """

@@ -186,8 +186,8 @@ class ExerciseFigures:
 
     Attributes:
         judged: number of answers that could be judged.
-        passed, partly, hung, failed, empty: numbers that add up to ``judged``; ``partly``
-            has some points, ``empty`` was not attempted.
+        passed, half, partly, hung, failed, empty: numbers that add up to ``judged``; ``half``
+            is right but misses the point, ``partly`` has some points, ``empty`` was not attempted.
         unjudged: number of answers that were skipped, or that the grader failed on.
         median, longest: seconds that judging took.
     """
@@ -195,6 +195,7 @@ class ExerciseFigures:
     asked: RequestedExercise
     judged: int
     passed: int
+    half: int
     partly: int
     hung: int
     failed: int
@@ -319,6 +320,7 @@ def _exercise(asked: RequestedExercise, rows: Iterable[SubmissionRow]) -> Exerci
         asked=asked,
         judged=len(verdicts) - unjudged,
         passed=outcomes["passed"],
+        half=outcomes["half"],
         partly=outcomes["partly"],
         hung=outcomes["hung"],
         failed=outcomes["failed"],
@@ -449,6 +451,7 @@ def _chapters(results: ClassResults) -> list[tuple[str, int]]:
 def _outcomes(exercise: ExerciseFigures) -> list[tuple[str, int]]:
     return [
         ("passed", exercise.passed),
+        ("half", exercise.half),
         ("partly", exercise.partly),
         ("failed", exercise.failed),
         ("hung", exercise.hung),
@@ -492,7 +495,7 @@ def _cell(exercise: str, verdict: ExerciseVerdict | None) -> _Cell:
         return _Cell(exercise, "", "", "", -1.0)
     look = look_of(verdict)
     kind, mark = look.value, look.mark
-    if look is Look.PARTLY:
+    if 0 < verdict.score < verdict.max_score:
         mark += f" {points(verdict.score)}"
     word = verdict.diagnosis.words if verdict.diagnosis else WORDS[kind]
     return _Cell(exercise, kind, mark, word, verdict.score)
@@ -519,7 +522,7 @@ def _known(results: ClassResults, pairs: Sequence[Pair]) -> list[Pair]:
 # the class's secret and the submission's key, so a resubmission meets the same
 # ones again.  A student who knew the seed could have ``check --seed`` show all of
 # them before the deadline, and hand in a table of answers.  The page does show the
-# first case that failed, since that is what a student learns from.
+# case that leads a verdict, since that is what a student learns from.
 
 
 def feedback(results: ClassResults, row: SubmissionRow) -> str:

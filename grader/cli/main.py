@@ -116,8 +116,9 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds",
         type=_seconds,
         metavar="S",
-        help="seconds that one call of an answer may take"
-        f" (default {DEFAULTS.call:g}; {DEFAULTS.gpu_call:g} on GPUs)",
+        help="seconds that a rank may compute, or all may sleep, in one call of an answer"
+        f" (default {DEFAULTS.call:g}; {DEFAULTS.gpu_call:g} on GPUs); by the clock a call may"
+        f" take {DEFAULTS.busy:g} times that, or twice for each rank",
     )
 
     hint = commands.add_parser("hint", help="a hint on an exercise")
@@ -160,7 +161,16 @@ def _parser() -> argparse.ArgumentParser:
         type=count,
         default=int(DEFAULTS.submission),
         metavar="S",
-        help="seconds of a submission in all",
+        help=f"seconds of a submission in all, by the clock (default {DEFAULTS.submission:g})",
+    )
+    grade.add_argument(
+        "--seconds",
+        type=_seconds,
+        default=DEFAULTS.call,
+        metavar="S",
+        help="seconds that a rank may compute, or all may sleep, in one call of an answer"
+        f" (default {DEFAULTS.call:g}); an exercise may take {DEFAULTS.exercise:g} s by the clock,"
+        " and more with a larger S",
     )
     grade.add_argument(
         "--memory",
@@ -537,6 +547,8 @@ def _grade(request: argparse.Namespace) -> int:
 
     use_one_thread()  # the local engine forks its workers
     limits = Limits(
+        call=request.seconds,
+        exercise=DEFAULTS.exercise * max(1.0, request.seconds / DEFAULTS.call),
         submission=request.timeout,
         memory=request.memory << 20,
         sandbox=request.sandbox != "none",

@@ -4,6 +4,10 @@ Every default is here, and nowhere else: those of :class:`grader.judge.judge.Set
 a :class:`grader.launch.world.Job`, of a grading, of ``run`` and ``simulate``, and of the
 command line's options.  Times are wall clock in seconds unless they say otherwise, and
 sizes are bytes.
+
+A call of an answer is limited by what its ranks do and not by the clock: how long each may use
+a processor, or all may sleep.  That does not depend on how busy the machine is, so the limit can
+be short, and an endless loop ends soon.
 """
 
 from __future__ import annotations
@@ -22,8 +26,11 @@ class ResourceLimits:
 
     Attributes:
         ranks: the largest world of real ranks.
-        call: seconds of one call of an answer (``check --seconds``).
+        call: seconds of processor time that a rank may use in one call of an answer, or that all
+            its ranks may sleep (``--seconds``).
         gpu_call: the same on GPUs, which connect only when they first communicate.
+        busy: how many times that the call may take by the clock, on a machine that is busy with
+            other work; of many ranks it is at least twice for each (:meth:`by_the_clock`).
         exercise: seconds of all calls for one exercise, in a grading.
         submission: seconds of all exercises of a submission (``grade --timeout``).
         run: seconds of a function that a reader runs, on real ranks.
@@ -49,8 +56,9 @@ class ResourceLimits:
     """
 
     ranks: int = 64
-    call: float = 5.0
-    gpu_call: float = 30.0
+    call: float = 1.0
+    gpu_call: float = 6.0
+    busy: float = 5.0
     exercise: float = 60.0
     submission: float = 600.0
     run: float = 10.0
@@ -69,6 +77,13 @@ class ResourceLimits:
     output: int = 64 << 10
     answer: int = 256 << 20
     simulated_answers: int = 1 << 30
+
+    def by_the_clock(self, call: float, ranks: int) -> float:
+        """Return the seconds that a call may take, whose ranks may compute for ``call``.
+
+        Ranks that all compute for so long on one processor must not run out of time.
+        """
+        return call * max(self.busy, 2 * ranks)
 
 
 #: The limits where nothing else is asked for.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 
 __all__ = [
     "Bound",
@@ -17,6 +17,7 @@ __all__ = [
     "Diagnosis",
     "ExerciseVerdict",
     "Failure",
+    "Gravity",
     "RankRow",
     "Site",
     "Status",
@@ -26,6 +27,7 @@ __all__ = [
     "Wait",
     "amount",
     "duration",
+    "gravest",
 ]
 
 
@@ -42,6 +44,23 @@ class Status(str, Enum):
     __str__ = str.__str__
 
 
+class Gravity(IntEnum):
+    """How grave a fault is beside those of other runs, from the slightest to the gravest.
+
+    The gravest fault of an answer leads its verdict; of equally grave ones, that of the smallest
+    world does, where it is easiest to follow.
+    """
+
+    #: The values are right, and too much or too little is sent for them, or too late.
+    COSTLY = 1
+    #: A run ends without a right result.
+    WRONG = 2
+    #: A run does not end.
+    HANGS = 3
+    #: It costs all points of the exercise, which the verdict has to explain.
+    WORTHLESS = 4
+
+
 class Diagnosis(str, Enum):
     """One word for what is wrong with an answer, and all that is known of that word.
 
@@ -52,13 +71,14 @@ class Diagnosis(str, Enum):
 
     The order is that of precedence, from causes to consequences: when ranks of one run
     fail in different ways, the first diagnosis in this list is the cause, and no later
-    one hides it.
+    one hides it.  Different runs are not causes of each other; among them, ``gravity`` decides.
 
     Attributes:
         words: what people are told it is, such as "wrong result".
         meaning: what it means, in a few words that complete "the answer ...".
         advice: what to try, where nothing more particular is known; empty where the
             exercise's own first hint says more.
+        gravity: how grave it is beside the diagnoses of other runs.
         reported_by_rank: whether a rank's recorder finds it, and may report it.  The judge
             finds all others, and takes a rank that reports one for a forgery.
     """
@@ -66,6 +86,7 @@ class Diagnosis(str, Enum):
     words: str
     meaning: str
     advice: str
+    gravity: Gravity
     reported_by_rank: bool
 
     def __new__(
@@ -74,6 +95,7 @@ class Diagnosis(str, Enum):
         words: str = "",
         meaning: str = "",
         advice: str = "",
+        gravity: Gravity = Gravity.WRONG,
         reported_by_rank: bool = False,
     ) -> Diagnosis:
         """Make a member whose value is the word alone."""
@@ -82,6 +104,7 @@ class Diagnosis(str, Enum):
         member.words = words
         member.meaning = meaning
         member.advice = advice
+        member.gravity = gravity
         member.reported_by_rank = reported_by_rank
         return member
 
@@ -91,12 +114,15 @@ class Diagnosis(str, Enum):
         "tampering",
         "unexpected data",
         "sends the grader something that no honest answer sends",
+        "",
+        Gravity.WORTHLESS,
     )
     FORBIDDEN_CALL = (
         "forbidden_call",
         "a call that is not allowed here",
         "calls what it should write itself",
         "Leave this call out, and make do with those that the message allows.",
+        Gravity.WORTHLESS,
         True,
     )
     OUTPUT_LIMIT = (
@@ -110,6 +136,7 @@ class Diagnosis(str, Enum):
         "too many messages",
         "sends more messages than the exercise allows",
         "Which message carries something that its receiver already has, or never uses?",
+        Gravity.COSTLY,
     )
     NOT_ATTEMPTED = "not_attempted", "not attempted", "still raises the stub's NotImplementedError"
     ORDER_MISMATCH = (
@@ -139,6 +166,7 @@ class Diagnosis(str, Enum):
         "uses a tensor while it is in flight",
         "Between isend, irecv or a collective with async_op=True and its wait() the tensor"
         " belongs to the transport: use another one, or wait first.",
+        Gravity.WRONG,
         True,
     )
     MEMORY_LIMIT = (
@@ -173,12 +201,14 @@ class Diagnosis(str, Enum):
         "has ranks that wait for each other forever",
         "Follow the lines above from rank to rank. What is each of them waiting for, and which"
         " rank should have made that call?",
+        Gravity.HANGS,
     )
     TIMEOUT = (
         "timeout",
         "out of time",
         "runs out of time",
         "Look at the line that is named: does the loop there ever end?",
+        Gravity.HANGS,
     )
     UNMATCHED_MESSAGE = (
         "unmatched_message",
@@ -266,18 +296,21 @@ class Diagnosis(str, Enum):
         "sends fewer messages than the work takes",
         "Fewer messages than the exercise asks for cannot do the work: is something sent in a"
         " larger piece than it should be?",
+        Gravity.COSTLY,
     )
     TOO_MANY_BYTES = (
         "too_many_bytes",
         "too many bytes",
         "sends more bytes than the exercise allows",
         "Send only what the other side needs.",
+        Gravity.COSTLY,
     )
     TOO_FEW_BYTES = (
         "too_few_bytes",
         "too few bytes",
         "sends fewer bytes than the work takes",
         "Less is sent than has to be moved.",
+        Gravity.COSTLY,
     )
     TOO_MANY_ROUNDS = (
         "too_many_rounds",
@@ -285,12 +318,14 @@ class Diagnosis(str, Enum):
         "takes more rounds than the exercise allows",
         "Messages that could travel at the same time wait for each other: start them with isend"
         " and irecv.",
+        Gravity.COSTLY,
     )
     TOO_FEW_ROUNDS = (
         "too_few_rounds",
         "too few rounds",
         "takes fewer rounds than the algorithm does",
         "Fewer rounds than the algorithm takes: is it the one that is asked for?",
+        Gravity.COSTLY,
     )
     TOO_MANY_SECONDS = (
         "too_many_seconds",
@@ -298,6 +333,7 @@ class Diagnosis(str, Enum):
         "takes more virtual time than the exercise allows",
         "Somewhere a rank waits although it could be working, or it does the same work twice. If a"
         " line is named, which rank does it wait for there?",
+        Gravity.COSTLY,
     )
     TOO_FEW_SECONDS = (
         "too_few_seconds",
@@ -305,20 +341,29 @@ class Diagnosis(str, Enum):
         "takes less virtual time than the work takes",
         "Less time has passed than the work takes. Is all of it done, and in the order that is"
         " asked for?",
+        Gravity.COSTLY,
     )
     NOT_NEIGHBOUR = (
         "not_neighbour",
         "not a neighbour",
         "sends to a rank that is not a neighbour on the ring",
         "On a ring a rank sends to (rank ± 1) % world_size only.",
+        Gravity.COSTLY,
     )
     NO_OVERLAP = (
         "no_overlap",
         "no overlap",
         "does not communicate while it computes",
+        "",
+        Gravity.COSTLY,
     )
 
     __str__ = str.__str__
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a run with it does not end."""
+        return self.gravity is Gravity.HANGS
 
     @property
     def precedence(self) -> int:
@@ -612,10 +657,31 @@ class CaseVerdict:
         """Whether the case passed."""
         return self.status is Status.PASSED
 
+    @property
+    def gravity(self) -> int:
+        """How grave its failure is; 0 if it passed, or was not run and so tells nothing itself."""
+        if self.passed or not self.judged:
+            return 0
+        return self.diagnosis.gravity if self.diagnosis else Gravity.WRONG
+
+    @property
+    def may_be_right(self) -> bool:
+        """Whether it says nothing against the values of an answer.
+
+        On many simulated ranks nothing is run once a limit has been missed.
+        """
+        return self.passed or self.is_limit or (self.simulated and not self.judged)
+
+
+def gravest(cases: Iterable[CaseVerdict]) -> CaseVerdict | None:
+    """Return the failure that leads a verdict: the gravest, and of equally grave ones the first."""
+    failed = (case for case in cases if not case.passed)
+    return max(failed, key=lambda case: case.gravity, default=None)
+
 
 @dataclass(frozen=True)
 class ExerciseVerdict:
-    """What happened to one exercise: its cases, its score, the first failure.
+    """What happened to one exercise: its cases, its score, the gravest failure.
 
     ``score`` is what :mod:`grader.judge.judge` says.  ``message`` says what is wrong first;
     of an answer that passed, what there is to remark.  ``bool(verdict)`` is whether it passed.
@@ -639,9 +705,18 @@ class ExerciseVerdict:
         return self.status is Status.PASSED
 
     @property
-    def first_failure(self) -> CaseVerdict | None:
-        """The first case that did not pass, in the order they were run."""
-        return next((case for case in self.cases if not case.passed), None)
+    def gravest_failure(self) -> CaseVerdict | None:
+        """The case that leads the verdict; None if all passed."""
+        return gravest(self.cases)
+
+    @property
+    def only_misses_point(self) -> bool:
+        """Whether its values are right, and it earns half since it misses the exercise's point."""
+        return (
+            2 * self.score == self.max_score
+            and any(case.misses_point for case in self.cases)
+            and all(case.may_be_right for case in self.cases)
+        )
 
     def __bool__(self) -> bool:
         return self.passed

@@ -78,6 +78,11 @@ class JudgedCase:
         """Whether it passed."""
         return self.diagnosis is None
 
+    @property
+    def gravity(self) -> int:
+        """How grave its failure is; 0 if it passed."""
+        return 0 if self.diagnosis is None else self.diagnosis.gravity
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -85,8 +90,9 @@ class Evidence:
 
     It holds every case and limit that was judged until two world sizes of more than
     one rank had failed, passed ones too: what passes says as much about a mistake as
-    what fails.  ``case``, ``diagnosis``, ``actual``, ``failure`` and ``trace`` are
-    those of the first failure, which the message is about.
+    what fails.  It also holds those of a larger world that has failed more gravely.
+    ``case``, ``diagnosis``, ``actual``, ``failure`` and ``trace`` are those of the
+    gravest failure, which the message is about.
 
     Attributes:
         judged: in the order of the exercise.
@@ -99,8 +105,8 @@ class Evidence:
 
     @property
     def here(self) -> JudgedCase:
-        """The first failure."""
-        return next(one for one in self.judged if not one.passed)
+        """The gravest failure; of equally grave ones the first."""
+        return max(self.failed, key=lambda one: one.gravity)
 
     @property
     def case(self) -> Case:
@@ -109,7 +115,7 @@ class Evidence:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """The diagnosis of the first failure."""
+        """The diagnosis of the gravest failure."""
         assert self.here.diagnosis is not None
         return self.here.diagnosis
 
@@ -175,7 +181,7 @@ class Mistake:
 
     A hint is given only if the mistake is proved.  ``gives`` must agree with every case
     whose values came back, failed or passed, except where it says ``None``; ``when`` sees
-    the first failure and all other evidence.  A mistake with both conditions is preferred,
+    the gravest failure and all other evidence.  A mistake with both conditions is preferred,
     and then one that explains more failures.  If two with different hints fit equally well
     by their values, neither is used; if by ``when``, the one that is listed first, so
     a special case comes before the general one.

@@ -104,11 +104,11 @@ def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
 
 
 def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
-    """Return how many failures a mistake explains; 0 if it contradicts a case or not the first."""
+    """Return how many failures a mistake explains; 0 if it contradicts one or not the gravest."""
     if evidence.diagnosis is Diagnosis.WRONG_TYPE and exercise.result is not None:
         return 0  # the student returned a result, and what is in place was not meant as one
     explained = 0
-    # the first failure first: most mistakes are ruled out by it
+    # the gravest failure first: most mistakes are ruled out by it
     others = (one for one in evidence.judged if one is not evidence.here)
     for one in (evidence.here, *others):
         if one.limit is not None or one.failure is not None or len(one.actual) != one.case.n:

@@ -390,7 +390,10 @@ _GIVEN_UP = "not run: "
 
 def too_late(case: Case, seconds: float) -> CaseVerdict:
     """Return the verdict on a case after the ``seconds`` that an exercise may take."""
-    message = f"{_GIVEN_UP}the exercise has taken more than {seconds:g} s in all"
+    message = (
+        f"{_GIVEN_UP}the exercise has taken more than {seconds:g} s in all;"
+        " grade --seconds raises that limit, too"
+    )
     return _unjudged(case, Diagnosis.TIMEOUT, message)
 
 

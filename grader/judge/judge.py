@@ -19,7 +19,16 @@ from grader.core.outline import Outline, about_hash_seeds
 from grader.core.resource_limits import DEFAULTS
 from grader.core.source_locations import with_source
 from grader.core.values import describe, tensors_in
-from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
+from grader.core.verdict import (
+    CaseVerdict,
+    Diagnosis,
+    ExerciseVerdict,
+    Failure,
+    Gravity,
+    Site,
+    Status,
+    gravest,
+)
 from grader.course.cases import Case
 from grader.course.exercise import Evidence, Exercise, JudgedCase, packed
 from grader.course.hints import choose_hint
@@ -54,7 +63,13 @@ __all__ = ["Count", "Judge", "Native", "Settings", "asks", "is_code", "missed_po
 # are follows from the oracle, so that no exercise has to declare it.
 
 #: The diagnoses that cost the whole exercise.
-_WORTHLESS = frozenset({Diagnosis.FORBIDDEN_CALL, Diagnosis.TAMPERING, Diagnosis.NOT_ATTEMPTED})
+_WORTHLESS = frozenset(
+    {Diagnosis.NOT_ATTEMPTED, *(one for one in Diagnosis if one.gravity is Gravity.WORTHLESS)}
+)
+
+#: The largest share of the points that an answer earns if it misses the point of its exercise, and
+#: if it hangs at any size.  One that is only slow is some use, and one that hangs is none.
+_MISSES_POINT, _HANGS = 0.5, 0.25
 
 
 def asks(exercise: Exercise, case: Case) -> bool:
@@ -127,8 +142,11 @@ def score(exercise: Exercise, inputs: Iterable[Case], cases: Sequence[CaseVerdic
         inputs: the cases of its world sizes.
         cases: the verdicts on them, on the limits, and on simulated ranks.
     """
-    if any(case.diagnosis in _WORTHLESS for case in cases):
-        return 0.0
+    return exercise.points * min(_share(exercise, inputs, cases), _largest_share(cases))
+
+
+def _share(exercise: Exercise, inputs: Iterable[Case], cases: Sequence[CaseVerdict]) -> float:
+    """Return the share of the cases passed, of those that ask for something."""
     inputs = list(inputs)
     asking = {(case.n, case.name) for case in inputs if asks(exercise, case)}
     sizes, drawn = {n for n, _ in asking}, {case.n for case in inputs}
@@ -142,8 +160,16 @@ def score(exercise: Exercise, inputs: Iterable[Case], cases: Sequence[CaseVerdic
         )
         earned += earns and case.passed
         possible += earns or not case.passed
-    share = earned / possible if possible else 0.0
-    return exercise.points * (min(share, 0.5) if missed_point(cases) else share)
+    return earned / possible if possible else 0.0
+
+
+def _largest_share(cases: Sequence[CaseVerdict]) -> float:
+    """Return the largest share of the points that an answer with these verdicts may earn."""
+    if any(case.diagnosis in _WORTHLESS for case in cases):
+        return 0.0
+    if any(case.gravity == Gravity.HANGS for case in cases):
+        return _HANGS
+    return _MISSES_POINT if missed_point(cases) else 1.0
 
 
 # An answer that is C++ source: fetched from a rank, compiled, and called like any other. ---
@@ -284,13 +310,10 @@ _FINAL = frozenset(
 )
 
 #: The time limit of a simulation as a multiple of a call's, since its ranks run in turn.
-_CROWD = 6
+_CROWD = 30
 
-#: The part of its time limit that a call may compute or sleep; the rest is for a busy machine.
-_EFFORT = 0.2
-
-#: The same where a rank is killed: the others have to wait until it counts as dead.
-_PATIENT_EFFORT = 0.6
+#: The same of a call in which a rank is killed: the others have to wait until it counts as dead.
+_PATIENT = 3
 
 
 #: Orders of arrival tried of the first case of a world size that has several.
@@ -319,11 +342,12 @@ class Settings:
     Attributes:
         seed: the seed of the inputs, and of the random numbers that ranks draw.
         world_sizes: the sizes to judge at; None for those of each exercise.
-        seconds: the time limit of one call, by the wall clock.
+        seconds: processor time that a rank may use in one call, or that all may sleep.
         memory: bytes that a rank may allocate.
         first_failure: whether to stop at the first failure; the score is then meaningless.
         until_hint: whether to stop when the hint is known; message and hint are then those
-            of a whole check, and the score is meaningless.
+            of a whole check, and the score is meaningless.  A hang is taken for the gravest fault:
+            after it, no forbidden call is looked for.
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
         answer: bytes of tensors that a rank may send back.
@@ -435,7 +459,7 @@ class Judge:
                     return self._uncompiled(exercise, native)
                 worlds.library = native.library
             for n, cases in plan.items():
-                if found.failing and self._settings.until_hint:
+                if found.failing and found.led and self._settings.until_hint:
                     worlds.expect_the_end()
                 right = self._run_cases(exercise, cases, worlds, found, source)
                 if limits[n] and len(right) < len(cases):
@@ -451,7 +475,9 @@ class Judge:
         if grows:
             found.verdicts += self._grow(exercise, submission, found)
         found.verdicts = [
-            verdict if verdict.passed else with_source(verdict, submission.quote)
+            verdict
+            if verdict.passed
+            else with_source(_with_limit(verdict, exercise, self._settings), submission.quote)
             for verdict in found.verdicts
         ]
         inputs = [case for cases in plan.values() for case in cases]
@@ -461,7 +487,7 @@ class Judge:
         self, exercise: Exercise, submission: Submission, found: _Findings
     ) -> list[CaseVerdict]:
         """Judge an answer that is right on real ranks on many simulated ones."""
-        failed = next((verdict for verdict in found.verdicts if not verdict.passed), None)
+        failed = gravest(found.verdicts)
         left = found.deadline - time.monotonic()
         return grown(
             self._launcher,
@@ -476,7 +502,7 @@ class Judge:
 
     def _compile(self, exercise: Exercise, worlds: _Worlds, n: int) -> Native:
         run, cpp_builder = partial(worlds.run, n), self._launcher.cpp_builder
-        return _build(exercise, run, cpp_builder, n, self._settings.seconds)
+        return _build(exercise, run, cpp_builder, n, _by_the_clock(self._settings, n))
 
     def _uncompiled(self, exercise: Exercise, native: Native) -> ExerciseVerdict:
         """Return the verdict on an answer that could not be built."""
@@ -511,11 +537,11 @@ class Judge:
                 )
             verdicts[i] = verdict
             found.judged_more(1)
-            found.failed |= not verdict.passed
+            found.gravity = max(found.gravity, judged[i].gravity)
             if verdict.passed:
                 right[i] = (judged[i].case, outcome)
                 # the kernel would count what a new world sends as the running world's
-                if not (found.failed or self._launcher.environment.sealed):
+                if not (found.gravity or self._launcher.environment.sealed):
                     worlds.start_next()
                 if exercise.remark is not None and not found.remark:
                     found.remark = exercise.remark(case, outcome.trace)
@@ -582,7 +608,7 @@ class Judge:
         most = _FEW_ORDERS if case.n in found.explored else _ORDERS
         if not first[1].passed:
             most = _ORDERS_TO_PASS
-        exploration = Exploration(most, self._settings.seconds)
+        exploration = Exploration(most, _by_the_clock(self._settings, 1))
         exploration.add(first[0].trace)
         right, wrong = ([first], []) if first[1].passed else ([], [first])
         while not (right and wrong) and (policy := exploration.next()) is not None:
@@ -635,19 +661,20 @@ class Judge:
         source: tuple[Outline, ...],
     ) -> ExerciseVerdict:
         cases = found.verdicts
-        failed = next((case for case in cases if not case.passed), None)
+        failed = gravest(cases)
         if failed is None:
             return self._verdict(
                 exercise, Status.PASSED, cases, message=found.remark, score=exercise.points
             )
-        failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, _told(exercise, failed, cases))
+        message = _told(exercise, failed, inputs, cases)
+        failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, message)
         return self._verdict(
             exercise,
             Status.FAILED,
             cases,
             failure,
             score=score(exercise, inputs, cases),
-            hint=found.hint
+            hint=found.hint_on(failed)
             or choose_hint(exercise, failure.diagnosis, Evidence(tuple(found.judged), source)),
         )
 
@@ -704,8 +731,9 @@ class _Findings:
         done: the number of cases that are judged.
         verdicts: the verdicts on cases and limits, in the order of the exercise.
         judged: the cases from which a hint is chosen.
+        here: those of the world size that is being judged.
         failing: the number of world sizes above 1 that have failed.
-        failed: whether a case has failed.
+        gravity: how grave the gravest failure is; 0 if there is none.
         explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
         patience_lost: whether a case was as wrong with more time, so that no other gets any.
@@ -718,18 +746,30 @@ class _Findings:
     done: int = 0
     verdicts: list[CaseVerdict] = field(default_factory=list)
     judged: list[JudgedCase] = field(default_factory=list)
+    here: list[JudgedCase] = field(default_factory=list)
     failing: int = 0
-    failed: bool = False
+    gravity: int = 0
     explored: set[int] = field(default_factory=set)
     stop: CaseVerdict | None = None
     patience_lost: bool = False
     remark: str = ""
     hint: str = ""
 
+    def hint_on(self, failed: CaseVerdict) -> str:
+        """Return the hint that a second run has proved, if it is on this case."""
+        stop = self.stop
+        same = stop and (stop.world_size, stop.name) == (failed.world_size, failed.name)
+        return self.hint if same else ""
+
+    @property
+    def led(self) -> bool:
+        """Whether it is known which failure leads the verdict: a run hangs, or worse."""
+        return self.gravity >= Gravity.HANGS
+
     @property
     def known(self) -> bool:
-        """Whether enough is known to choose a hint; later cases are not kept for it."""
-        return self.stop is not None or self.failing >= _TELLING_SIZES
+        """Whether enough is known to choose a hint."""
+        return self.stop is not None or (self.failing >= _TELLING_SIZES and self.led)
 
     def judged_more(self, cases: int) -> None:
         """Note that some more cases have been judged, or given up."""
@@ -737,14 +777,23 @@ class _Findings:
         self.count(self.done)
 
     def see(self, seen: JudgedCase | None) -> None:
-        """Keep a judged case for the choice of a hint."""
-        if seen is not None and self.failing < _TELLING_SIZES:
-            self.judged.append(seen)
+        """Note a judged case of the world size that is being judged."""
+        if seen is not None:
+            self.here.append(seen)
 
     def end(self, n: int) -> None:
-        """Note that all cases of a world size have been judged."""
-        if n > 1 and any(one.case.n == n and not one.passed for one in self.judged):
-            self.failing += 1
+        """Note that all cases of a world size have been judged.
+
+        They are kept for the choice of a hint until two sizes have failed, and later if one of
+        them leads the verdict.
+        """
+        before = max((one.gravity for one in self.judged), default=0)
+        gravity = max((one.gravity for one in self.here), default=0)
+        self.gravity = max(self.gravity, gravity)
+        if self.failing < _TELLING_SIZES or gravity > before:
+            self.judged += self.here
+            self.failing += n > 1 and gravity > 0
+        self.here = []
 
 
 #: The largest size of an answer's first world: most wrong answers fail there.
@@ -879,8 +928,9 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
 def _worth_exploring(first: _Run, found: _Findings) -> bool:
     """Return whether other orders of a case's messages could change what is reported."""
     _, verdict, _ = first
-    # only the first failure is reported, and with it the choice that decides
-    return verdict.passed or not (found.failed or verdict.diagnosis in _FINAL)
+    # only the failure that leads the verdict is reported, and with it the choice that decides
+    leads = first[2].gravity > found.gravity
+    return verdict.passed or (leads and verdict.diagnosis not in _FINAL)
 
 
 def _telling(
@@ -896,33 +946,94 @@ def _telling(
     return [(case, outcome) for case, outcome in right if asks(exercise, case)]
 
 
-def _told(exercise: Exercise, failed: CaseVerdict, cases: Sequence[CaseVerdict]) -> str:
-    """Return what is wrong first, and whether the answer misses the point of the exercise."""
+def _by_the_clock(settings: Settings, n: int, simulated: bool = False) -> float:
+    """Return the seconds that a call may take by the wall clock."""
+    if simulated:
+        return _CROWD * settings.seconds
+    return DEFAULTS.by_the_clock(settings.seconds, n)
+
+
+def _with_limit(verdict: CaseVerdict, exercise: Exercise, settings: Settings) -> CaseVerdict:
+    """Return a verdict that names the limit on time, and what raises it, if the time was over."""
+    if verdict.diagnosis is not Diagnosis.TIMEOUT or not verdict.judged:
+        return verdict
+    clock = _by_the_clock(settings, verdict.world_size, verdict.simulated)
+    more = 5 * settings.seconds
+    limit = (
+        f"a rank may compute for {settings.seconds:g} s in one call, or all may sleep; by the clock"
+        f" a call may take {clock:g} s. --seconds {more:g} allows five times as much, and so does"
+        f" check({exercise.name}, seconds={more:g})"
+    )
+    return replace(verdict, detail=(*verdict.detail, limit))
+
+
+def _told(
+    exercise: Exercise, failed: CaseVerdict, inputs: Sequence[Case], cases: Sequence[CaseVerdict]
+) -> str:
+    """Return what is wrong: the gravest fault, others that are independent of it, and their price.
+
+    Args:
+        exercise: the exercise.
+        failed: the gravest failure.
+        inputs: the cases of its world sizes.
+        cases: the verdicts on them, on the limits, and on simulated ranks.
+    """
     if failed.diagnosis is Diagnosis.NOT_ATTEMPTED:
         return "not written yet"
-    # the message on a limit names it already
-    name = "" if failed.bounds else f"{failed.name}: "
-    # a plain function is called on one rank, which is not worth saying
-    world = ranks(failed.world_size, failed.simulated) + ", "
-    found = f"{world if exercise.world_sizes != (1,) else ''}{name}{failed.message}"
+    told = [_found(exercise, failed)]
     missed = missed_point(cases)
-    if missed is None:
-        return found
-    if not missed.bounds:
-        reason = "This is the point of the exercise"
-    elif all(_may_be_right(case) for case in cases):
-        reason = f"Right values, but {missed.bounds[0].missed}: that is the point of this exercise"
-    else:
-        reason = f"There are also {missed.bounds[0].missed}, the point of this exercise"
-    return f"{found}\n{reason}, so it earns at most half its points."
+    told += [
+        f"Another fault, on {_found(exercise, other)}"
+        for other in _others(failed, cases)
+        if not other.misses_point
+    ]
+    hangs = failed.gravity == Gravity.HANGS
+    if missed is not None:
+        price = "" if hangs else ", so it earns at most half its points"
+        told.append(f"{_missed(exercise, missed, failed, cases)}{price}.")
+    if hangs and _share(exercise, inputs, cases) > _largest_share(cases) > 0:
+        told.append("An answer that hangs earns at most a quarter of its points.")
+    return "\n".join(told)
 
 
-def _may_be_right(case: CaseVerdict) -> bool:
-    """Return whether a case says nothing against the values of an answer.
+def _found(exercise: Exercise, case: CaseVerdict) -> str:
+    """Return what is wrong with a case, and where."""
+    # the message on a limit names it already
+    name = "" if case.bounds else f"{case.name}: "
+    # a plain function is called on one rank, which is not worth saying
+    world = ranks(case.world_size, case.simulated) + ", "
+    return f"{world if exercise.world_sizes != (1,) else ''}{name}{case.message}"
 
-    On many simulated ranks nothing is run once a limit has been missed.
+
+def _others(lead: CaseVerdict, cases: Sequence[CaseVerdict]) -> Iterator[CaseVerdict]:
+    """Yield faults that are no consequence of the one that leads the verdict, the gravest first.
+
+    The failures of one world size have mostly one reason: an answer that hangs on some inputs may
+    end with wrong values on others.  So the gravest failure stands for its size.  A size at which
+    nothing fails as gravely as at another has a fault that the graver one does not explain.
     """
-    return case.passed or case.is_limit or (case.simulated and not case.judged)
+    sizes: dict[tuple[bool, int], list[CaseVerdict]] = {}
+    for case in cases:
+        sizes.setdefault((case.simulated, case.world_size), []).append(case)
+    worst = [found for found in map(gravest, sizes.values()) if found is not None]
+    told = {0, lead.gravity}
+    for case in sorted(worst, key=lambda case: -case.gravity):
+        if case.gravity not in told:
+            told.add(case.gravity)
+            yield case
+
+
+def _missed(
+    exercise: Exercise, missed: CaseVerdict, failed: CaseVerdict, cases: Sequence[CaseVerdict]
+) -> str:
+    """Return that an answer misses the point of the exercise, and by what if that is not told."""
+    if missed is failed and not missed.bounds:
+        return "This is the point of the exercise"
+    if not missed.bounds:
+        return f"Another fault, on {_found(exercise, missed)}: that is the point of this exercise"
+    if all(case.may_be_right for case in cases):
+        return f"Right values, but {missed.bounds[0].missed}: that is the point of this exercise"
+    return f"There are also {missed.bounds[0].missed}, the point of this exercise"
 
 
 def _job(
@@ -934,8 +1045,8 @@ def _job(
         adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,
         policy=policy,
-        seconds=settings.seconds * (1 if case.network is None else _CROWD),
-        effort=settings.seconds * (_EFFORT if case.killed is None else _PATIENT_EFFORT),
+        seconds=_by_the_clock(settings, case.n, case.network is not None),
+        effort=settings.seconds * (1 if case.killed is None else _PATIENT),
         answer_limit=settings.answer,
         killed=case.killed,
         network=case.network,

@@ -77,6 +77,8 @@ class ExerciseRecord(msgspec.Struct, frozen=True):
         when: the time of the last check, in UTC.
         seconds: how long the last check took.
         last_passed: whether the last check passed.
+        only_misses_point: whether the best score is half of the points, for right values that miss
+            the point of the exercise.
     """
 
     passed: bool
@@ -86,6 +88,7 @@ class ExerciseRecord(msgspec.Struct, frozen=True):
     when: Annotated[datetime, msgspec.Meta(tz=True)]
     seconds: _Amount
     last_passed: bool
+    only_misses_point: bool = False
 
 
 class _Header(msgspec.Struct):
@@ -221,6 +224,9 @@ class ProgressFile:
 def _after(
     entry: ExerciseRecord | None, verdict: ExerciseVerdict, when: datetime
 ) -> ExerciseRecord:
+    best: ExerciseRecord | ExerciseVerdict = verdict
+    if entry is not None and entry.best > verdict.score:
+        best = entry
     return ExerciseRecord(
         passed=verdict.passed or (entry is not None and entry.passed),
         best=max(verdict.score, entry.best if entry else 0.0),
@@ -229,6 +235,7 @@ def _after(
         when=when,
         seconds=verdict.seconds,
         last_passed=verdict.passed,
+        only_misses_point=best.only_misses_point,
     )
 
 

@@ -253,7 +253,7 @@ class BackendEntry:
         devices: returns the number of devices that ranks need one of; None if the ranks'
             tensors are on the CPU, and worlds have any size.
         job: starts what the ranks of a world need besides their processes; None for nothing.
-        call_seconds: wall clock that one call may take in a check.
+        call_seconds: seconds that a rank may compute, or all may sleep, in one call of a check.
         in_sandbox: whether a sandbox holds what it needs, so that a class may be graded on it.
         keeps_progress: whether a check on it counts for the learner's progress.
         survives: whether the other ranks can go on when one of them has been killed.

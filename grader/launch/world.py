@@ -56,7 +56,7 @@ class Job:
     strict: bool = True
     policy: WildcardPolicy = field(default_factory=WildcardPolicy)
     watched: int = 0
-    seconds: float = DEFAULTS.call
+    seconds: float = DEFAULTS.busy * DEFAULTS.call
     effort: float = math.inf
     output_limit: int = DEFAULTS.output
     answer_limit: int = DEFAULTS.answer

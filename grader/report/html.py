@@ -171,7 +171,7 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if verdict.status is not Status.FAILED or untouched(verdict):
         return
     found = finding(verdict)
-    case = verdict.first_failure
+    case = verdict.gravest_failure
     # beside each other where there is room, else one below the other
     yield '<div style="display: flex; flex-wrap: wrap; gap: 4px 32px; align-items: start">'
     yield '<div style="flex: 1 1 26em; min-width: 0">'

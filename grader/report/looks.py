@@ -99,7 +99,8 @@ class Look(str, Enum):
         return member
 
     PASSED = "passed", "✓", "passed", "green", _GREEN
-    PARTLY = "partly", "½", "some points", "yellow", _AMBER
+    HALF = "half", "½", "right, but misses the point", "yellow", _AMBER
+    PARTLY = "partly", "±", "some points", "yellow", _AMBER
     FAILED = "failed", "✗", "failed", "red", _RED
     HUNG = "hung", "∞", "hung", "red", _RED
     UNTOUCHED = (

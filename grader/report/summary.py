@@ -140,10 +140,10 @@ def untouched(verdict: ExerciseVerdict) -> bool:
 
 def hung(verdict: ExerciseVerdict | CaseVerdict) -> bool:
     """Return whether an answer, or a case of it, ended in a deadlock or a timeout."""
-    return verdict.status is Status.FAILED and verdict.diagnosis in _HUNG
+    failed = verdict.status is Status.FAILED
+    return failed and verdict.diagnosis is not None and verdict.diagnosis.hangs
 
 
-_HUNG = frozenset({Diagnosis.DEADLOCK, Diagnosis.TIMEOUT})
 _EMPTY = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
 
 
@@ -155,6 +155,8 @@ def look_of(verdict: ExerciseVerdict) -> Look:
         return Look.HUNG
     if verdict.diagnosis in _EMPTY:
         return Look.UNTOUCHED
+    if verdict.only_misses_point:
+        return Look.HALF
     return Look.PARTLY if verdict.score > 0 else Look.FAILED
 
 
@@ -162,6 +164,8 @@ def progress_look(progress: ExerciseProgress) -> Look:
     """Return how far a learner has come with an exercise, by the best of all checks."""
     if progress.state is ProgressState.TRIED:
         assert progress.entry is not None
+        if progress.entry.only_misses_point:
+            return Look.HALF
         return Look.PARTLY if progress.entry.best > 0 else Look.FAILED
     return Look.PASSED if progress.state is ProgressState.PASSED else Look.UNTOUCHED
 
@@ -183,7 +187,7 @@ class MessageParts:
 
 def finding(verdict: ExerciseVerdict) -> MessageParts:
     """Return the message of a failed exercise in parts."""
-    case = verdict.first_failure
+    case = verdict.gravest_failure
     if case is None or not case.message or case.message not in verdict.message:
         return MessageParts("", verdict.message, "")
     where, _, more = verdict.message.partition(case.message)

@@ -155,7 +155,7 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     sentence = f"{found.where} {found.what}".strip()
     if sentence:
         yield Text(visible(sentence))
-    case = verdict.first_failure
+    case = verdict.gravest_failure
     if case is not None:
         yield from _rows(rank_rows(case))
     if found.more:

@@ -70,7 +70,7 @@ from grader import check, predict, run"""
 #: What the grader shows in a notebook, and a text by which it is known to be there.
 SHOWN = {
     "untouched": (STUB, "○ broadcast"),
-    "wrong": (WRONG, "½ broadcast"),
+    "wrong": (WRONG, "± broadcast"),
     "right": (RIGHT, "✓ broadcast"),
     "hung": (HUNG, "∞ broadcast"),
     "graph": (DEADLOCK, "deadlock"),

@@ -43,7 +43,7 @@ def test_a_wrong_answer_turns_red_and_a_right_one_green(reader: Reader) -> None:
     expect(stub.output).to_contain_text("not written yet")
     stub.write(WRONG)
     stub.run()
-    expect(stub.output).to_contain_text("½ broadcast")
+    expect(stub.output).to_contain_text("± broadcast")
     expect(stub.output).to_contain_text("Hint:")
     stub.write(RIGHT)
     stub.run()

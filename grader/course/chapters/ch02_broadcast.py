@@ -169,7 +169,7 @@ tree_broadcast = Exercise(
         Mistake(
             "It fails only where src is not rank 0. If v counts from src, then v is a place in the"
             " tree and not a rank: to send to it or receive from it, take rank (v + src) % n.",
-            when=lambda e: evidence.to_itself(e) and all(one.case.src for one in e.failed),
+            when=lambda e: evidence.ever_to_itself(e) and all(one.case.src for one in e.failed),
         ),
         Mistake(
             "Every rank ends with rank 0's x. The root of the tree is src: count the ranks from it,"

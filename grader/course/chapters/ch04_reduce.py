@@ -313,7 +313,7 @@ tree_reduce = Exercise(
         Mistake(
             "It fails only where dst is not rank 0. If v counts from dst, then v is a place in the"
             " tree and not a rank: to send to it or receive from it, take rank (v + dst) % n.",
-            when=lambda e: evidence.to_itself(e) and all(one.case.dst for one in e.failed),
+            when=lambda e: evidence.ever_to_itself(e) and all(one.case.dst for one in e.failed),
         ),
         Mistake(
             "The result is on rank 0. The root of the tree is dst: count the ranks from it,"

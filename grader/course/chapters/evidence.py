@@ -16,6 +16,7 @@ __all__ = [
     "all_send",
     "always",
     "common_end",
+    "ever_to_itself",
     "sends_first",
     "no_rank",
     "on_powers_of_two_only",
@@ -114,6 +115,12 @@ def no_rank(e: Evidence) -> bool:
 def to_itself(e: Evidence) -> bool:
     """Return whether a rank tried to send to itself, or to receive from itself."""
     return e.says("same as the rank")
+
+
+def ever_to_itself(e: Evidence) -> bool:
+    """Return whether a rank tried that in any failed case, whichever of them leads the verdict."""
+    messages = (one.failure.message for one in e.failed if one.failure is not None)
+    return any("same as the rank" in message for message in messages)
 
 
 def rebinds(e: Evidence, name: str) -> bool:

@@ -1,6 +1,7 @@
 # exercise: broadcast
-# diagnosis: exception
-# hint: sends to itself
+# diagnosis: deadlock
+# hint: Every send needs its receive
+# says: Another fault, on 1 rank
 # not: loop
 import torch.distributed as dist
 

@@ -1,5 +1,5 @@
 # exercise: tree_broadcast
-# diagnosis: exception
+# diagnosis: deadlock
 # hint: a place in the
 import torch.distributed as dist
 

@@ -1,5 +1,5 @@
 # exercise: tree_reduce
-# diagnosis: exception
+# diagnosis: deadlock
 # hint: a place in the
 import torch
 import torch.distributed as dist
