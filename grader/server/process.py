@@ -48,7 +48,7 @@ from grader.core.wire import (
     read_frames,
 )
 from grader.rank import guard, process_limits
-from grader.rank.calling import aliases, raised, replaced, run
+from grader.rank.calling import BoundArguments, aliases, raised, replaced, run
 from grader.rank.instrumentation import defer_compiler
 from grader.rank.rank_store import RankStore
 from grader.rank.recorder import Recorder
@@ -306,6 +306,7 @@ class _Rank:
         stage = "call"
         given = [tensors_in(argument) for argument in arguments]
         try:
+            bound = BoundArguments(loaded.entry(call.entry) if call.follows else None, self._device)
             if snapshots is not None:
                 for place, tensors in enumerate(given):
                     snapshots.hold("argument", tensors, place)
@@ -314,6 +315,8 @@ class _Rank:
                 snapshots.hold("result", tensors_in(value))
             stage = "pack"
             packed, omitted = pack_answer(value, call.answer_limit, self._device)
+            # what is returned is shown, and in-place results where nothing is
+            changes = bound.changes() if value is None else []
             reply = Returned(
                 packed,
                 pack(arguments, call.answer_limit, self._device),
@@ -321,6 +324,8 @@ class _Rank:
                 finished,
                 replaced(given, arguments),
                 omitted,
+                changes,
+                bound.unseen,
             )
         except BaseException as error:
             assert self._threads is not None
