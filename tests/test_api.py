@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import subprocess
 import sys
@@ -111,10 +112,123 @@ def test_run_allows_every_collective_and_gives_the_trace():
     assert found.trace.traffic.messages == 1
     assert "rank 0 → rank 1: 2 × float32 (8 bytes)" in str(found.trace)
     assert "messages: 1, bytes: 8, most by one rank: 8, rounds: 1" in repr(found.trace)
+    assert repr(found).splitlines() == [
+        *(f"rank {rank}: [3.0, 3.0]" for rank in range(3)),
+        "1 message, 8 bytes, 1 round, 1 collective: all_reduce",
+    ]
 
 
 def test_run_of_nothing():
-    assert repr(run(lambda: None, 2)) == "2 ranks, nothing returned"
+    assert repr(run(lambda: None, 2)) == "2 ranks, nothing returned, no messages sent"
+    assert run(lambda: None, 2)._repr_html_() is None
+    done = run(lambda x, f: dist.barrier(), 1, [torch.ones(1)], torch.relu)
+    assert repr(done) == "1 rank, nothing returned, no argument changed\n1 collective: barrier"
+
+
+def pass_on(x, to):
+    """Rank 0 adds one and sends it to another, in place."""
+    if dist.get_rank() == 0:
+        x += 1
+        dist.send(x, to)
+    elif dist.get_rank() == to:
+        dist.recv(x, 0)
+
+
+def test_a_run_in_place_shows_what_its_arguments_became_and_what_was_sent():
+    done = run(pass_on, 3, torch.arange(3.0), 1)
+    assert repr(done).splitlines() == [
+        "3 ranks, nothing returned",
+        "x changed on ranks 0 and 1:",
+        "    before   [0 1 2]",
+        "    rank 0   [1 2 3]",
+        "    rank 1   [1 2 3]",
+        "    rank 2   [0 1 2]   unchanged",
+        "1 message, 12 bytes, 1 round",
+    ]
+    shown = html.unescape(re.sub(r"<[^>]+>", " ", re.sub("</?b>", "", done._repr_html_())))
+    for line in repr(done).splitlines():
+        assert " ".join(line.split()) in " ".join(shown.split())
+
+
+def test_ranks_that_had_the_same_before_are_told_apart_from_ranks_that_did_nothing():
+    done = run(lambda x: dist.broadcast(x, 0), 2, torch.ones(1))
+    assert repr(done).splitlines() == [
+        "2 ranks, nothing returned, no argument changed (each rank was given the same)",
+        "1 collective: broadcast",
+    ]
+
+
+def test_of_a_large_tensor_the_part_is_shown_that_changed():
+    def late(x):
+        x.view(-1)[500 + 100 * dist.get_rank()] = 0.125
+
+    assert repr(run(late, 2, torch.zeros(30, 40))).splitlines()[1:] == [
+        "x changed on every rank:",
+        "    before   […     0     0     0     0     0 …]",
+        "    rank 0   […     0 0.125     0     0     0 …]   at [12, 20]",
+        "    rank 1   […     0 0.125     0     0     0 …]   at [15, 0]",
+    ]
+
+
+def in_place(kind):
+    """A function that works in place, its argument, and the lines on rank 1 of 2 ranks."""
+
+    def add(x):
+        for one in [x] if kind == "numbers" else x if kind == "list" else x.parameters():
+            if kind == "numbers":
+                one.append(dist.get_rank())
+            else:
+                one.detach().add_(dist.get_rank())
+
+    module = torch.nn.Linear(2, 1)
+    torch.nn.init.zeros_(module.weight)
+    torch.nn.init.ones_(module.bias)
+    given, before, after = {
+        "numbers": ([7], "[7]", "[7, 1]"),
+        "list": ([torch.zeros(2), torch.ones(1)], "[[0 0], [1]]", "[[1 1], [2]]"),
+        "module": (module, "weight: [0 0], bias: [1]", "weight: [1 1], bias: [2]"),
+    }[kind]
+    return add, given, before, after
+
+
+@pytest.mark.parametrize("kind", ["numbers", "list", "module"])
+def test_what_was_changed_inside_an_argument_is_shown(kind):
+    add, given, before, after = in_place(kind)
+    lines = repr(run(add, 2, given)).splitlines()
+    assert f"    before   {before}" in lines
+    assert f"    rank 1   {after}" in lines
+    assert ("    rank 0   [7, 0]" in lines) == (kind == "numbers")
+
+
+class Counter:
+    """Its repr does not tell how far it has counted."""
+
+    def __init__(self):
+        self.n = 1
+
+    def zero_(self):
+        self.n = 0
+
+
+@pytest.mark.parametrize("given", [Counter(), torch.ones(1 << 23)], ids=["object", "large"])
+def test_of_an_argument_that_cannot_be_followed_nothing_is_claimed(given):
+    def work(state):
+        state.zero_()
+
+    done = run(work, 2, given)
+    said = "2 ranks, nothing returned, no messages sent; what became of state cannot be shown"
+    assert repr(done).split() == said.split()
+
+
+def test_of_many_ranks_and_arguments_some_are_shown():
+    def add(a, b, c, d, e, f, g):
+        for x in (a, b, c, d, e, f, g):
+            x += dist.get_rank()
+
+    lines = repr(run(add, 20, *torch.zeros(7, 1))).splitlines()
+    assert lines[1:4] == ["a changed on 19 of 20 ranks:", "    before    [0]", "    rank 1    [1]"]
+    assert lines.count("    … 4 more ranks") == 6
+    assert lines[-1] == "g changed, too"
 
 
 def test_run_raises_with_one_line_and_no_traceback_of_ours():
@@ -198,6 +312,21 @@ def test_a_script_ends_with_its_own_frames_alone(tmp_path):
     ]
     assert lines[-2].startswith("grader.core.errors.RunFailed: deadlock: rank 0 waits to receive")
     assert lines[-1] == "    line 4:  dist.recv(torch.ones(1), 1 - dist.get_rank())"
+
+
+def test_pytest_shows_no_frame_of_ours(tmp_path):
+    test = tmp_path / "test_mine.py"
+    test.write_text(
+        "import torch, torch.distributed as dist\n"
+        "from grader import run\n"
+        "def test_it():\n"
+        "    run(lambda: dist.recv(torch.ones(1), 1 - dist.get_rank()), 2)\n"
+    )
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test)]
+    done = subprocess.run(pytest_, capture_output=True, text=True, timeout=90, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "E       grader.core.errors.RunFailed: deadlock: rank 0 waits" in done.stdout
+    assert re.findall(r"^\S+\.py:\d+: .*", done.stdout, re.M) == ["test_mine.py:4: RunFailed"]
 
 
 def test_a_run_that_may_fail_says_why_when_asked():

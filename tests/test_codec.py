@@ -14,7 +14,7 @@ import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.core.codec import pack, pack_answer, unpack
+from grader.core.codec import pack, pack_answer, pack_known, unpack
 from grader.core.compare import compare
 from grader.core.events import Completed, Posted
 from grader.core.values import Opaque
@@ -194,6 +194,16 @@ def test_however_many_there_are_the_structure_stays_small(value):
 )
 def test_what_is_left_out_is_said(value, limit, omitted):
     assert pack_answer(value, limit)[1] == omitted
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), [1, torch.ones(2).to_sparse()], torch.ones(2, device="meta"), torch.ones(99)],
+    ids=["object", "layout", "device", "large"],
+)
+def test_only_what_is_wholly_known_can_be_compared_by_its_bytes(value):
+    assert pack_known([torch.ones(2), {"a": value}], 100) is None
+    assert pack_known([torch.ones(2)], 100) == pack_known([torch.ones(2)], 100)
 
 
 def test_no_memory_in_the_judge_is_no_forgery(monkeypatch):

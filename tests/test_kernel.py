@@ -135,8 +135,8 @@ def test_a_run_that_raises_quotes_every_line_on_the_way_from_the_cells(kernel):
     kernel.execute(IMPORTS)
     kernel.execute("def helper(x):\n    return {}['no <b>']")
     found = kernel.execute("def f():\n    return helper(1)\n\nrun(f, 2)")
-    head, *frames = found["error"]["traceback"][0].splitlines()
-    assert head == "RunFailed: exception: rank 0, line 2: KeyError: 'no <b>'"
+    head, *frames = found["data"]["text/plain"].splitlines()
+    assert head == "✗ exception: rank 0, line 2: KeyError: 'no <b>'"
     assert [re.sub(r"\d+\]", "*]", frame) for frame in frames] == [
         "    In [*], line 2, in f:  return helper(1)",
         "    In [*], line 2, in helper:  return {}['no <b>']",
@@ -147,6 +147,28 @@ def test_a_run_that_raises_quotes_every_line_on_the_way_from_the_cells(kernel):
     shown = kernel.execute("run(f, 2, may_fail=True)")["data"]
     assert "line 2, in helper:  return {}['no <b>']" in shown["text/plain"]
     assert "line 2, in helper:  return {}[&#x27;no &lt;b&gt;&#x27;]" in shown["text/html"]
+
+
+def test_a_failed_run_is_the_same_card_whether_it_may_fail_or_not(kernel):
+    kernel.execute(IMPORTS)
+    kernel.execute("def f():\n    dist.recv(torch.ones(1), 1 - dist.get_rank())")
+    shown = kernel.execute("run(f, 2, may_fail=True)")["data"]
+    assert "<img" in shown["text/html"]  # who waits for whom
+    found = kernel.execute("print('before'); run(f, 2)")
+    assert found["data"] == shown
+    assert [kind for kind, _ in found["shown"]] == ["display_data"]
+    # the cell has failed, and says no more than that
+    assert found["error"]["traceback"] == ["RunFailed: deadlock, as shown above"]
+    assert "rank 0 waits to receive from rank 1" in found["error"]["evalue"]
+    for asked in ("failed[0]", "replay(lambda: [][0], 2)"):
+        kernel.execute("from grader import replay\nfailed = run(f, 2, may_fail=True)")
+        found = kernel.execute(asked)
+        assert "✗" in found["data"]["text/plain"]
+        assert found["error"]["traceback"][0].endswith(", as shown above")
+    # who catches it shows it as they like
+    found = kernel.execute("try:\n    run(f, 2)\nexcept Exception as error:\n    print(error)")
+    assert found["shown"] == []
+    assert found["stream"].startswith("deadlock: rank 0 waits to receive")
 
 
 def test_a_deadlock_in_a_cell_quotes_its_lines(kernel):

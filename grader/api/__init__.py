@@ -8,9 +8,10 @@ import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, overload
 
-from grader.core.errors import RequestError, RunFailed, Stopped
+from grader.core.errors import RequestError, RunFailed, Stopped, is_ours
 from grader.core.outline import Outline, about_hash_seeds, outline_live
 from grader.core.program import Program
 from grader.core.resource_limits import DEFAULTS, valid_sizes
@@ -26,22 +27,30 @@ from grader.judge.progress import CourseProgress, note, origin_of, overview, wor
 from grader.launch.backends import entry_of
 from grader.launch.launchers import Launcher, default_launcher, discard_launcher
 from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job, Outcome, omission
+from grader.launch.world import Job, Outcome, RankResult, omission
+from grader.report.changes import (
+    ChangedArgument,
+    changed_arguments,
+    nothing_returned,
+    traffic_words,
+)
 from grader.report.html import (
     exercise_html,
     failure_html,
     hints_html,
     prediction_html,
     progress_html,
+    run_html,
 )
 from grader.report.live import LiveCount, Place
-from grader.report.summary import CoursePlace, failure_text, place_in_course
+from grader.report.summary import CoursePlace, failure_text, in_words, place_in_course
 from grader.report.text import (
     exercise_report,
     failure_report,
     hints_report,
     plain,
     progress_report,
+    run_report,
 )
 from grader.submission.submission import Submission, live_program
 from grader.trace.trace import Trace
@@ -65,6 +74,8 @@ __all__ = [
     "reset",
     "run",
 ]
+
+__tracebackhide__ = is_ours
 
 #: Orders of arrival that :func:`run` tries, and seconds for those after the first.
 _ORDERS, _EXPLORING = 8, 1.0
@@ -473,8 +484,38 @@ def progress() -> Progress:
     return found
 
 
+class _FailureCard:
+    """Why a run failed, as it is shown."""
+
+    def __init__(self, failure: Failure) -> None:
+        self._failure = failure
+
+    def __repr__(self) -> str:
+        return plain(failure_report(self._failure))
+
+    def _repr_html_(self) -> str:
+        return failure_html(self._failure)
+
+    def show(self) -> str:
+        """Show it in the cell that runs, and return what is left to say; nothing elsewhere."""
+        ipython = sys.modules.get("IPython")
+        shell = None if ipython is None else ipython.get_ipython()
+        if ipython is None or getattr(shell, "kernel", None) is None:
+            return ""  # a terminal shows no more than text, once
+        ipython.display.display(self)
+        return f"{in_words(self._failure.diagnosis)}, as shown above"
+
+
+def run_failed(failure: Failure) -> RunFailed:
+    """Return the exception for a failed run, which a notebook shows as a card."""
+    return RunFailed(failure_text(failure), failure, _FailureCard(failure).show)
+
+
 class Run(Sequence[Any]):
     """The value of :func:`run`: the results in rank order, and the record of the run.
+
+    It is shown as what the ranks returned; where that is nothing, as what became of the function's
+    arguments.  What was sent is below it.
 
     Attributes:
         output: what each rank printed.
@@ -487,15 +528,18 @@ class Run(Sequence[Any]):
 
     def __init__(
         self,
-        results: Sequence[Any],
+        results: Sequence[RankResult],
         trace: Trace,
         output: Sequence[str],
         failure: Failure | None,
         orders: ArrivalOrders | None = None,
         killed: int | None = None,
         seed: int | None = None,
+        arguments: int = 0,
     ) -> None:
-        self._results = tuple(results)
+        self._ranks = tuple(results)
+        self._results = tuple(result.value for result in results)
+        self._arguments = arguments
         self._trace = trace
         self.output = tuple(output)
         self.failure = None if failure is None else with_source(failure, live_line)
@@ -526,20 +570,37 @@ class Run(Sequence[Any]):
 
     def _require_success(self) -> None:
         if self.failure is not None:
-            raise RunFailed(failure_text(self.failure), self.failure)
+            raise run_failed(self.failure)
+
+    @cached_property
+    def _parts(self) -> tuple[str, list[ChangedArgument], str]:
+        """A run that returned nothing, in the parts that are shown."""
+        changed, sent = changed_arguments(self._ranks), traffic_words(self._trace)
+        return nothing_returned(self._ranks, self._arguments, changed, sent), changed, sent
 
     def __repr__(self) -> str:
         if self.failure is not None:
-            return plain(failure_report(self.failure))
-        if all(value is None for value in self._results) and self.killed is None:
-            return f"{len(self._results)} ranks, nothing returned"
-        return "\n".join(
+            return repr(_FailureCard(self.failure))
+        if self._is_empty:
+            return plain(run_report(*self._parts))
+        lines = [
             f"rank {rank}: {'killed' if rank == self.killed else show(v, 160)}"
             for rank, v in enumerate(self._results)
-        )
+        ]
+        # what others still sent to a rank that was killed differs from run to run
+        sent = traffic_words(self._trace) if self.killed is None else ""
+        return "\n".join([*lines, sent] if sent else lines)
+
+    @property
+    def _is_empty(self) -> bool:
+        """Whether no rank returned anything, as functions do that work in place."""
+        return self.killed is None and all(value is None for value in self._results)
 
     def _repr_html_(self) -> str | None:
-        return None if self.failure is None else failure_html(self.failure)
+        if self.failure is not None:
+            return _FailureCard(self.failure)._repr_html_()
+        # plain text needs no card
+        return run_html(*self._parts) if self._is_empty and self._parts[1] else None
 
 
 def run(
@@ -557,6 +618,8 @@ def run(
     The process group is set up: inside, ``dist.get_rank()`` and everything
     else of ``torch.distributed`` works, on gloo unless you say otherwise.
     What ranks print is shown in rank order when all have ended, and warnings after it.
+    Displayed, the value is what the ranks returned; where that is nothing, what became of the
+    arguments, since the function may have worked in place; and below it what was sent.
 
     When no other operation can proceed, a receive from any rank takes the message of the
     highest rank that has sent one, so that a run gives the same result every time.  Where
@@ -580,7 +643,8 @@ def run(
             draws its own, as processes do that ``torchrun`` starts.
 
     Raises:
-        RunFailed: a rank raised, died, hung or broke a rule of communication.
+        RunFailed: a rank raised, died, hung or broke a rule of communication.  A notebook shows
+            the same card for it as for a failed run that is returned.
         RequestError: the function cannot be sent to other processes; or the
             backend is not to be had here; or there is no rank to kill.
     """
@@ -588,7 +652,8 @@ def run(
     killed = None if kill is None else _to_kill(kill, size, backend)
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
-    job = Job(name, ((),) * size, allowed=None, seconds=seconds, killed=killed)
+    follows = bool(arguments)
+    job = Job(name, ((),) * size, allowed=None, seconds=seconds, killed=killed, follows=follows)
     drawn = fresh_seed() if seed is None else seed
     with stoppable() as launcher:
         outcome, orders = _in_all_orders(
@@ -601,10 +666,18 @@ def run(
         print(f"warning: {warning}")
     if seed is None and any(result.drew for result in outcome.results):
         print(note_on_seed(drawn))
-    results = [result.value for result in outcome.results]
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
     dead = None if killed is None else killed.rank
-    finished = Run(results, outcome.trace, outcome.output, failure, orders, dead, drawn)
+    finished = Run(
+        outcome.results,
+        outcome.trace,
+        outcome.output,
+        failure,
+        orders,
+        dead,
+        drawn,
+        len(arguments),
+    )
     if not may_fail:
         finished._require_success()
     return finished

@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from grader.api import Run, catalogue, shows_results, stoppable
-from grader.core.errors import RequestError, RunFailed
+from grader.api import Run, catalogue, run_failed, shows_results, stoppable
+from grader.core.errors import RequestError, is_ours
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS
@@ -18,11 +18,12 @@ from grader.course.exercise import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
 from grader.report.replay import FrameSequence, film, page, player, still, strip, told, unpacked
-from grader.report.summary import failure_text
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace
 
 __all__ = ["Replay", "replay"]
+
+__tracebackhide__ = is_ours
 
 #: Elements of the largest tensor whose contents are recorded.
 WATCHED = 64
@@ -143,7 +144,7 @@ def _filmed(
         outcome = world.run(job)
     if outcome.failure is not None and not outcome.failure.diagnosis.hangs:
         failure = with_source(outcome.failure, live_line)
-        raise RunFailed(failure_text(failure), failure)
+        raise run_failed(failure)
     return film(outcome.trace, name, exercise is not None, names, roots, outcome.failure)
 
 

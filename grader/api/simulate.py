@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from grader.api import Run, fresh_seed, note_on_seed, stoppable
-from grader.core.errors import RequestError
+from grader.core.errors import RequestError, is_ours
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import amount, duration
 from grader.course.exercise import Exercise
@@ -21,6 +21,8 @@ from grader.submission.submission import Submission, live_program
 from grader.trace.trace import Trace
 
 __all__ = ["MOST_RANKS", "SimulatedRun", "cluster_of", "simulate", "simulate_answer"]
+
+__tracebackhide__ = is_ours
 
 #: Largest number of ranks, for which a laptop has enough memory.
 MOST_RANKS = 65536
@@ -45,11 +47,9 @@ class SimulatedRun(Run):
 
     def __init__(self, ranks: int, simulation: Simulation, limit: int, seed: int) -> None:
         nothing = Trace(((),) * ranks)
-        results = [result.value for result in simulation.results]
         failure = simulation.failure or omission(simulation.results, limit)
-        super().__init__(
-            results, simulation.trace or nothing, (simulation.output,), failure, seed=seed
-        )
+        trace = simulation.trace or nothing
+        super().__init__(simulation.results, trace, (simulation.output,), failure, seed=seed)
         self.ranks = ranks
         self.seconds = simulation.seconds
         self.messages = simulation.messages

@@ -19,7 +19,7 @@ from grader.core.values import DEEP, Opaque, dtype_name, reduction_name, short, 
 from grader.core.verdict import amount
 from grader.core.wire import BrokenFrame
 
-__all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "unpack"]
+__all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "pack_known", "unpack"]
 
 #: Element types of tensors that can be sent back.
 _SENT = {
@@ -56,6 +56,8 @@ class _Packer:
         self.text = 0
         self.nbytes = 0
         self.omitted = ""
+        #: whether a part is only named
+        self.opaque = False
 
     def omit(self, what: str) -> Any:
         """Return the placeholder of a value that is too large to be sent."""
@@ -116,6 +118,7 @@ class _Packer:
             return {"reduction": reduction_name(value)}
         if isinstance(value, Opaque):
             return {"opaque": [self.count(value.kind), self.count(value.text)]}
+        self.opaque = True
         return {"opaque": [self.count(_kind(value)), self.count(_text(value))]}
 
     def count(self, text: str) -> str:
@@ -128,12 +131,16 @@ class _Packer:
         name = dtype_name(tensor.dtype)
         what = f"a {name} tensor of shape {tuple(tensor.shape)}"
         self.text += len(what)
+        foreign = ""
         if tensor.layout is not torch.strided or tensor.is_quantized:
-            return {"opaque": [f"{what} of layout {tensor.layout}", ""]}
-        if tensor.device.type not in ("cpu", self.home.type):
-            return {"opaque": [f"{what} on device {tensor.device}", ""]}
-        if name not in _SENT:
-            return {"opaque": [what, ""]}
+            foreign = f"{what} of layout {tensor.layout}"
+        elif tensor.device.type not in ("cpu", self.home.type):
+            foreign = f"{what} on device {tensor.device}"
+        elif name not in _SENT:
+            foreign = what
+        if foreign:
+            self.opaque = True
+            return {"opaque": [foreign, ""]}
         self.nbytes += tensor.numel() * tensor.element_size()
         if self.limit is not None and self.nbytes > self.limit:
             self.omitted = self.omitted or f"{what} ({amount(tensor.nbytes)})"
@@ -184,6 +191,21 @@ def pack_answer(
     """
     packer = _Packer(limit, home)
     return msgspec.msgpack.encode(packer.node(value)), packer.omitted
+
+
+def pack_known(value: Any, limit: int, home: torch.device = _CPU) -> bytes | None:
+    """Return a value as bytes; None where a part of it would only be named.
+
+    Equal values have equal bytes.
+
+    Args:
+        value: as for :func:`pack_answer`.
+        limit: bytes of all tensors together.
+        home: the device on which tensors may be besides the CPU.
+    """
+    packer = _Packer(limit, home)
+    packed = msgspec.msgpack.encode(packer.node(value))
+    return None if packer.opaque or packer.omitted else packed
 
 
 def unpack(data: bytes, home: torch.device = _CPU) -> Any:

@@ -24,8 +24,9 @@ from __future__ import annotations
 import difflib
 import errno
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "DeclarationError",
@@ -39,6 +40,7 @@ __all__ = [
     "UnreadableFile",
     "WorldError",
     "contents",
+    "is_ours",
     "out_of_memory",
     "shortage",
 ]
@@ -123,11 +125,29 @@ class ProgressFileError(GraderError):
 
 
 class RunFailed(GraderError):
-    """A function given to ``run`` failed; ``failure`` says where and why."""
+    """A function given to ``run`` failed; ``failure`` says where and why.
 
-    def __init__(self, message: str, failure: object) -> None:
+    Args:
+        message: the whole text.
+        failure: the same as data.
+        show: shows it where more than text can be shown, and returns what is left to say in a
+            line; an empty string if nothing can be shown there.
+    """
+
+    def __init__(
+        self, message: str, failure: object, show: Callable[[], str] | None = None
+    ) -> None:
         self.failure = failure
+        self._show = show
+        self._left: str | None = None
         super().__init__(message)
+
+    def _render_traceback_(self) -> list[str]:
+        # IPython asks for this where no one has caught the exception, while its cell still runs;
+        # it asks again for a copy that it keeps
+        if self._left is None:
+            self._left = "" if self._show is None else self._show()
+        return [f"RunFailed: {self._left}"] if self._left else super()._render_traceback_()
 
 
 class Stopped(KeyboardInterrupt):
@@ -135,6 +155,15 @@ class Stopped(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         return [f"Stopped: {self}"]
+
+
+def is_ours(error: Any) -> bool:
+    """Return whether pytest, which gives what it has caught, is to leave out frames of ours.
+
+    A module whose ``__tracebackhide__`` this is has no frame in pytest's report of an exception
+    that says itself what is wrong; see the end of :mod:`grader` for a script's.
+    """
+    return issubclass(error.type, GraderError)
 
 
 # Reading a file that the user named. ----------------------------------------------

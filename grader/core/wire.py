@@ -197,6 +197,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
         library: the path of a built library whose function is called instead of the
             program's; empty for none.
         killed_at: the step at which this rank is killed, see :class:`StepCount`; None for never.
+        follows: whether to tell what became of the arguments that the program is bound to.
     """
 
     entry: str
@@ -208,6 +209,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
     answer_limit: int
     library: str = ""
     killed_at: int | None = None
+    follows: bool = False
 
 
 class StoreEntry(msgspec.Struct, tag="told", frozen=True):
@@ -279,6 +281,9 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
         replaced: positions of arguments that hold other tensors than before the call.
         omitted: the part of the result that was too large to be sent; empty if nothing was.
         drew: whether the program has drawn random numbers without a seed of its own.
+        changes: by name, arguments that came with the program and have changed: packed, as they
+            were and as they are.
+        unseen: names of such arguments whose changes cannot be told.
     """
 
     value: bytes
@@ -288,6 +293,8 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
     replaced: list[str] = []
     omitted: str = ""
     drew: bool = False
+    changes: list[tuple[str, bytes, bytes]] = []
+    unseen: list[str] = []
 
 
 class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):

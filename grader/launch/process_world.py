@@ -47,7 +47,7 @@ from grader.launch.event_validation import NAME, EventValidator, clipped
 from grader.launch.kernel_counters import contradiction
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause, site_in_dump
-from grader.launch.world import Job, Outcome, RankResult
+from grader.launch.world import Change, Job, Outcome, RankResult
 from grader.rank.rank_store import RankStoreServer
 from grader.submission.submission import Submission
 from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
@@ -775,7 +775,9 @@ class ProcessWorld:
         if self._supervisor.returned:
             try:
                 results = tuple(
-                    RankResult(None, arguments) if reply is None else _result(reply, len(arguments))
+                    RankResult(None, arguments)
+                    if reply is None
+                    else _result(reply, len(arguments), job.follows)
                     for reply, arguments in zip(
                         self._supervisor.replies(), job.arguments, strict=True
                     )
@@ -827,6 +829,7 @@ class ProcessWorld:
                     answer_limit=job.answer_limit,
                     library=job.library,
                     killed_at=job.killed.step if job.killed is not None and dies else None,
+                    follows=job.follows,
                 ),
             )
         return self._supervisor.until_returned(matcher, job)
@@ -870,7 +873,7 @@ class ProcessWorld:
         self._launcher.settle()
 
 
-def _result(reply: Returned, arguments: int) -> RankResult:
+def _result(reply: Returned, arguments: int, follows: bool) -> RankResult:
     """Return a rank's answer as a result.
 
     Raises:
@@ -888,9 +891,15 @@ def _result(reply: Returned, arguments: int) -> RankResult:
     aliases = tuple(map(int, reply.aliases))
     replaced = tuple(map(int, reply.replaced))
     omitted = reply.omitted[:NAME]
-    return RankResult(
-        unpack(reply.value), after, aliases, reply.time, replaced, omitted, reply.drew
-    )
+    changes: tuple[Change, ...] = ()
+    unseen: tuple[str, ...] = ()
+    if follows:
+        changes = tuple(
+            Change(name[:NAME], unpack(before), unpack(now)) for name, before, now in reply.changes
+        )
+        unseen = tuple(name[:NAME] for name in reply.unseen)
+    value, drew = unpack(reply.value), reply.drew
+    return RankResult(value, after, aliases, reply.time, replaced, omitted, drew, changes, unseen)
 
 
 # The largest world. ---------------------------------------------------------------

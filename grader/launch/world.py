@@ -18,7 +18,7 @@ from grader.course.cases import Kill
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
-__all__ = ["Job", "Outcome", "RankResult", "World", "omission"]
+__all__ = ["Change", "Job", "Outcome", "RankResult", "World", "omission"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Job:
         killed: the rank that is killed, and when; the world cannot be used again then.
         network: α and β of simulated ranks, see :class:`grader.course.cases.Case`; ``None`` for
             real ones.
+        follows: whether ranks that return nothing tell what became of the arguments that the
+            program is bound to.
     """
 
     entry: str
@@ -63,6 +65,22 @@ class Job:
     library: str = ""
     killed: Kill | None = None
     network: tuple[float, float] | None = None
+    follows: bool = False
+
+
+@dataclass(frozen=True)
+class Change:
+    """An argument that a call has changed.
+
+    Attributes:
+        name: of the parameter.
+        before: its value, with a module as the tensors that it has, by name.
+        after: the same after the call.
+    """
+
+    name: str
+    before: Any
+    after: Any
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,9 @@ class RankResult:
         replaced: positions of arguments that hold other tensors than before the call.
         omitted: the part of the value that was too large to be sent; empty if nothing was.
         drew: whether it has drawn random numbers that depend on the seed of the world.
+        changes: what became of the arguments that the program is bound to; of a rank that
+            returned nothing, and where the job follows them.
+        unseen: the names of those whose changes cannot be told.
     """
 
     value: Any
@@ -86,6 +107,8 @@ class RankResult:
     replaced: tuple[int, ...] = ()
     omitted: str = ""
     drew: bool = False
+    changes: tuple[Change, ...] = ()
+    unseen: tuple[str, ...] = ()
 
 
 def omission(results: Sequence[RankResult], limit: int) -> Failure | None:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
+import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
+from grader.core.codec import pack_known
 from grader.core.errors import out_of_memory
 from grader.core.program import NAMESPACE, LoadedProgram, NotDefined
 from grader.core.source_locations import lines_of
-from grader.core.values import tensors_in
+from grader.core.values import DEEP, tensors_in
 from grader.core.wire import Raised
 from grader.rank.recorder import ForbiddenCall
 from grader.rank.requests import TransportError, WaitExpired
 
-__all__ = ["aliases", "raised", "replaced", "run"]
+__all__ = ["BoundArguments", "aliases", "raised", "replaced", "run"]
 
 
 def run(
@@ -74,6 +79,116 @@ def replaced(before: Any, after: Any) -> list[str]:
         if len(old) != len(new := tensors_in(argument))
         or any(one is not other for one, other in zip(old, new, strict=True))
     ]
+
+
+# What a call has made of the arguments that came with its function. ---------------
+#
+# `run(broadcast, 4, x, 0)` sends its arguments together with the function, as functools.partial
+# binds them.  A function that works in place has its result in them, so they are compared before
+# and after the call, and what is plain data travels back where it has changed.
+
+#: Bytes of tensors, and other parts, of an argument that is followed; the report shows the first
+#: change of each argument, and a larger one is not worth a copy.
+_BYTES, _PARTS = 16 << 20, 1000
+
+
+#: Types of plain data besides tensors.
+_PLAIN = (
+    *(bool, int, float, str, types.NoneType, set),
+    *(torch.dtype, torch.device, dist.ReduceOp, dist.ReduceOp.RedOpType),
+)
+
+
+class BoundArguments:
+    """The arguments that a function is bound to, as they are before the call.
+
+    Attributes:
+        unseen: names of those whose changes cannot be told: objects of classes that are no plain
+            data, and what is very large.
+    """
+
+    def __init__(self, function: Any, home: torch.device) -> None:
+        self._arguments = _named(function)
+        self._home = home
+        self._before = {name: self._packed(value) for name, value in self._arguments.items()}
+        self.unseen = [name for name, packed in self._before.items() if packed is None]
+
+    def changes(self) -> list[tuple[str, bytes, bytes]]:
+        """Return the arguments that have changed: their names, and both values, packed."""
+        found = []
+        for name, before in self._before.items():
+            after = None if before is None else self._packed(self._arguments[name])
+            if before is None or before == after:
+                continue
+            if after is None:  # it has grown, or holds something new that is no plain data
+                self.unseen.append(name)
+            else:
+                found.append((name, before, after))
+        return found
+
+    def _packed(self, value: Any) -> bytes | None:
+        try:
+            return pack_known(_Reader().plain(value), _BYTES, self._home)
+        except _UnseenError:
+            return None
+
+
+class _UnseenError(Exception):
+    """An argument holds something whose changes cannot be told."""
+
+
+class _Reader:
+    """Reads one argument."""
+
+    def __init__(self) -> None:
+        self._parts = 0
+
+    def plain(self, value: Any, depth: int = 0) -> Any:
+        """Return a value with names in the place of functions, and the tensors of modules.
+
+        Raises:
+            _UnseenError: it is no plain data, or too large.
+        """
+        self._parts += 1
+        if depth > DEEP or self._parts > _PARTS:
+            raise _UnseenError
+        if isinstance(value, torch.nn.Module):
+            # not state_dict: a class may define its own, which communicates
+            tensors = (
+                *torch.nn.Module.named_parameters(value),
+                *torch.nn.Module.named_buffers(value),
+            )
+            return self.plain(
+                {name: t for name, t in tensors if not torch.nn.parameter.is_lazy(t)}, depth
+            )
+        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+            return value.__qualname__
+        if type(value) in (list, tuple):
+            return type(value)(self.plain(item, depth + 1) for item in value)
+        if isinstance(value, Mapping):
+            return {key: self.plain(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, torch.nn.Parameter):
+            return value.detach()
+        # anything else may do as it likes when it is read, a subclass of a tensor as well
+        if type(value) is not torch.Tensor and not isinstance(value, _PLAIN):
+            raise _UnseenError
+        return value
+
+
+def _named(function: Any) -> dict[str, Any]:
+    """Return the arguments that a partial function is bound to, by the names of its parameters."""
+    if not isinstance(function, functools.partial):
+        return {}
+    try:
+        signature = inspect.signature(function.func)
+        return dict(signature.bind_partial(*function.args, **function.keywords).arguments)
+    except (TypeError, ValueError):
+        # it does not tell its parameters, as one that is written in C, or has others
+        numbered = {f"argument {i}": one for i, one in enumerate(function.args, 1)}
+        return numbered | function.keywords
+
+
+# Exceptions. -------------------------------------------------------------------------
 
 
 def raised(

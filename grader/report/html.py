@@ -13,6 +13,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
@@ -22,6 +23,7 @@ from grader.report.looks import Look
 from grader.report.summary import (
     COSTS,
     SHOULD_BE,
+    WAS,
     CoursePlace,
     RowParts,
     case_look,
@@ -51,7 +53,17 @@ from grader.report.summary import (
     world,
 )
 
-__all__ = ["exercise_html", "failure_html", "hints_html", "prediction_html", "progress_html"]
+if TYPE_CHECKING:
+    from grader.report.changes import ChangedArgument
+
+__all__ = [
+    "exercise_html",
+    "failure_html",
+    "hints_html",
+    "prediction_html",
+    "progress_html",
+    "run_html",
+]
 
 _STYLE = (
     "font-family: var(--jp-ui-font-family, system-ui, sans-serif); line-height: 1.5;"
@@ -97,6 +109,23 @@ def failure_html(failure: Failure) -> str:
         "</div>",
     ]
     return "\n".join(parts)
+
+
+def run_html(head: str, changed: Sequence[ChangedArgument], traffic: str) -> str:
+    """Return a run without results as a small card, see ``run_report``."""
+    colour = "var(--jp-border-color1, #9e9e9e)"
+    parts = [
+        f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="{escape(head)}">',
+        f"<div>{escape(head)}</div>",
+    ]
+    for argument in changed:
+        parts.append(f"<div>{escape(argument.head)}{':' * bool(argument.rows)}</div>")
+        parts += _rows(argument.rows, WAS)
+        if argument.more:
+            parts.append(f'<div style="{_QUIET}">… {escape(argument.more)}</div>')
+    if traffic:
+        parts.append(f'<div style="{_QUIET}">{escape(traffic)}</div>')
+    return "\n".join([*parts, "</div>"])
 
 
 def exercise_html(
@@ -223,31 +252,35 @@ def _lines(text: str) -> str:
     return escape(text).replace("\n", "<br>")
 
 
-def _rows(rows: Sequence[RowParts]) -> Iterator[str]:
-    """Yield what every rank holds and should hold; columns are aligned by equal widths."""
+def _rows(rows: Sequence[RowParts], beside: str = SHOULD_BE) -> Iterator[str]:
+    """Yield what every rank holds, and should hold or was; columns are aligned by equal widths.
+
+    What a rank was is neither right nor wrong, so that nothing is coloured there.
+    """
     if not rows:
         return
     width = max(len(row.actual) for row in rows)
     should = max(len(row.expected) for row in rows)
     yield f'<ul style="{_LIST} {_MONO}">'
     for row in rows:
-        parts = [row.rank and escape(row.rank), _marked(row, width)]
+        judged = beside == SHOULD_BE
+        parts = [row.rank and escape(row.rank), _marked(row, width, judged)]
         if row.expected:
-            parts.append(f"{SHOULD_BE} {escape(row.expected.ljust(should))}")
-        look = Look.PASSED if row.right else Look.FAILED
+            parts.append(f"{beside} {escape(row.expected.ljust(should))}")
+        look = (Look.PASSED if row.right else Look.FAILED) if judged else Look.UNTOUCHED
         parts.append(row.note and _coloured(row.note, look))
         spans = "".join(f'<span style="{_PART}">{part}</span>' for part in parts if part)
         yield f"<li>{spans}</li>"
     yield "</ul>"
 
 
-def _marked(row: RowParts, width: int) -> str:
-    """Return what a rank holds, with what is wrong there bold and underlined."""
+def _marked(row: RowParts, width: int, judged: bool) -> str:
+    """Return what a rank holds, with what differs there bold; underlined where that is wrong."""
     found, done = "", 0
+    style = f' style="color: {Look.FAILED.colour}; text-decoration: underline"' if judged else ""
     for start, stop in row.wrong:
-        style = f"color: {Look.FAILED.colour}; text-decoration: underline"
         found += escape(row.actual[done:start])
-        found += f'<b style="{style}">{escape(row.actual[start:stop])}</b>'
+        found += f"<b{style}>{escape(row.actual[start:stop])}</b>"
         done = stop
     return found + escape(row.actual[done:]) + " " * (width - len(row.actual))
 

@@ -27,6 +27,7 @@ from grader.trace.trace import ALPHA, BETA
 __all__ = [
     "COSTS",
     "SHOULD_BE",
+    "WAS",
     "CostRow",
     "CoursePlace",
     "MessageParts",
@@ -227,6 +228,9 @@ class RowParts:
 
 #: What stands before the value that a rank should hold.
 SHOULD_BE = "should be"
+
+#: What stands before a value as it was before the call.
+WAS = "was"
 
 #: Rows that are shown; of more, wrong ones come first.
 ROWS = 16

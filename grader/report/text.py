@@ -27,6 +27,7 @@ from grader.report.looks import Look
 from grader.report.summary import (
     COSTS,
     SHOULD_BE,
+    WAS,
     CoursePlace,
     RowParts,
     dot,
@@ -56,6 +57,7 @@ from grader.simulation.clusters import Cluster, Flat
 if TYPE_CHECKING:
     from grader.course.exercise import Exercise
     from grader.judge.simulated_checks import SimulatedOutcome
+    from grader.report.changes import ChangedArgument
 
 __all__ = [
     "exercise_report",
@@ -65,6 +67,7 @@ __all__ = [
     "hints_report",
     "plain",
     "progress_report",
+    "run_report",
     "submission_report",
 ]
 
@@ -190,36 +193,45 @@ def _ladder(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     yield Padding(table, (0, 0, 0, _ROWS))
 
 
-def _rows(rows: Sequence[RowParts]) -> Iterator[RenderableType]:
-    """Yield what every rank holds, in one line each, or in two where that is too wide."""
-    widths = [max((len(text) for text in texts), default=0) for texts in _columns(rows)]
+def _rows(rows: Sequence[RowParts], beside: str = SHOULD_BE) -> Iterator[RenderableType]:
+    """Yield what every rank holds, in one line each, or in two where that is too wide.
+
+    Args:
+        rows: of the ranks.
+        beside: the words before the other value; of any other than what it should be, nothing
+            is coloured as right or wrong.
+    """
+    judged = beside == SHOULD_BE
+    widths = [max((len(text) for text in texts), default=0) for texts in _columns(rows, beside)]
     wide = _ROWS + sum(widths) + 3 * sum(width > 0 for width in widths[1:]) > WIDTH - 2
-    label = max(widths[0], len(SHOULD_BE)) if wide else widths[0]
+    label = max(widths[0], len(beside)) if wide else widths[0]
     for row in rows:
         actual = Text(row.actual.ljust(widths[1]))
         for start, stop in row.wrong:
-            actual.stylize("bold red underline", start, stop)
-        note = Text(row.note, Look.PASSED.terminal if row.right else Look.FAILED.terminal)
+            actual.stylize("bold red underline" if judged else "bold", start, stop)
+        look = (Look.PASSED if row.right else Look.FAILED) if judged else Look.UNTOUCHED
+        note = Text(row.note, look.terminal)
         rank = row.rank or "is" * wide
         parts = [Text(rank.ljust(label))] if label else []
         if wide:
             lines = [[*parts, actual, note]]
             if row.expected:
-                lines.append([Text(SHOULD_BE.ljust(label)), Text(row.expected)])
+                lines.append([Text(beside.ljust(label)), Text(row.expected)])
         else:
-            expected = f"{SHOULD_BE} {row.expected}" if row.expected else ""
-            lines = [[*parts, actual, Text(expected.ljust(widths[2])), note]]
+            expected = f"{beside} {row.expected}" if row.expected else ""
+            others = [Text(expected.ljust(widths[2]))] if widths[2] else []
+            lines = [[*parts, actual, *others, note]]
         for line in lines:
             text = Text("   ").join(line)
             text.rstrip()
             yield Padding(text, (0, 0, 0, _ROWS))
 
 
-def _columns(rows: Sequence[RowParts]) -> tuple[list[str], ...]:
+def _columns(rows: Sequence[RowParts], beside: str) -> tuple[list[str], ...]:
     return (
         [row.rank for row in rows],
         [row.actual for row in rows],
-        [f"{SHOULD_BE} {row.expected}" if row.expected else "" for row in rows],
+        [f"{beside} {row.expected}" if row.expected else "" for row in rows],
         [row.note for row in rows],
     )
 
@@ -260,6 +272,25 @@ def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> 
     lines += [Text(visible(f"  · {line}")) for line in failure.detail]
     lines += [Padding(Text(visible(str(one))), (0, 0, 0, 4)) for one in shown(failure.frames)]
     lines += [Text(visible(f"[rank {rank}] {line}")) for rank, line in output]
+    return Group(*lines)
+
+
+def run_report(head: str, changed: Sequence[ChangedArgument], traffic: str) -> RenderableType:
+    """Report a run without results: what its arguments became, and what was sent.
+
+    Args:
+        head: says how many ranks returned nothing.
+        changed: the arguments.
+        traffic: what was sent, in words; empty if nothing was.
+    """
+    lines: list[RenderableType] = [Text(visible(head))]
+    for argument in changed:
+        lines.append(Text(visible(argument.head) + ":" * bool(argument.rows)))
+        lines += _rows(argument.rows, WAS)
+        if argument.more:
+            lines.append(Padding(Text(f"… {argument.more}", style="dim"), (0, 0, 0, _ROWS)))
+    if traffic:
+        lines.append(Text(traffic, style="dim"))
     return Group(*lines)
 
 

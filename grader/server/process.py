@@ -49,7 +49,7 @@ from grader.core.wire import (
     read_frames,
 )
 from grader.rank import guard, process_limits
-from grader.rank.calling import aliases, raised, replaced, run
+from grader.rank.calling import BoundArguments, aliases, raised, replaced, run
 from grader.rank.instrumentation import defer_compiler
 from grader.rank.rank_store import RankStore
 from grader.rank.recorder import Recorder
@@ -309,6 +309,7 @@ class _Rank:
         stage = "call"
         given = [tensors_in(argument) for argument in arguments]
         try:
+            bound = BoundArguments(loaded.entry(call.entry) if call.follows else None, self._device)
             if snapshots is not None:
                 for place, tensors in enumerate(given):
                     snapshots.hold("argument", tensors, place)
@@ -317,6 +318,8 @@ class _Rank:
                 snapshots.hold("result", tensors_in(value))
             stage = "pack"
             packed, omitted = pack_answer(value, call.answer_limit, self._device)
+            # what is returned is shown, and in-place results where nothing is
+            changes = bound.changes() if value is None else []
             reply = Returned(
                 packed,
                 pack(arguments, call.answer_limit, self._device),
@@ -325,6 +328,8 @@ class _Rank:
                 replaced(given, arguments),
                 omitted,
                 self._generators.used(),
+                changes,
+                bound.unseen,
             )
         except BaseException as error:
             assert self._threads is not None

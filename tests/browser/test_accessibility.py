@@ -47,6 +47,15 @@ HUNG_REPLAY = HUNG.replace("check(broadcast)", "from grader import replay\n\nrep
 
 TIMELINE = DEADLOCK.replace("run(", "from grader import timeline\n\ntimeline(run(") + ")"
 
+IN_PLACE = """def pass_on(x):
+    if dist.get_rank() == 0:
+        dist.send(x + 1, 1)
+    elif dist.get_rank() == 1:
+        dist.recv(x, 0)
+
+
+run(pass_on, 3, torch.zeros(2))"""
+
 EXPECTED = """predict("all have the `same`")
 run(lambda: dist.get_rank(), 2)"""
 
@@ -74,6 +83,7 @@ SHOWN = {
     "right": (RIGHT, "✓ broadcast"),
     "hung": (HUNG, "∞ broadcast"),
     "graph": (DEADLOCK, "deadlock"),
+    "in place": (IN_PLACE, "x changed on rank 1"),
     "replay": (REPLAY, "Start, before"),
     "replay of a run that hangs": (HUNG_REPLAY, "It hangs here"),
     "timeline": (TIMELINE, "The same as a table"),
