@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills clean
+.PHONY: help lab test quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills torch clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -46,6 +46,9 @@ repeat: $(VENV)/.tools ## the same twenty times, to find a verdict that differs
 
 mutants: $(VENV)/.tools ## break every solution in every way; is each one rejected?
 	$(BIN)/python -m tools.mutants $(ARGS)
+
+torch: ## the engine's tests on another torch: make torch VERSION=2.11, or nightly
+	$(PYTHON) -m tools.versions $(VERSION) $(ARGS)
 
 kills: $(VENV)/.tools ## kill the grading of a class twenty times; does it end the same?
 	$(BIN)/python -m tools.kills $(ARGS)

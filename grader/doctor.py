@@ -18,9 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.core import __version__
+from grader.core.private_apis import TESTED, changes, checked, tested_versions
 from grader.report.looks import Look
 
-__all__ = ["Finding", "examine", "findings"]
+__all__ = ["Finding", "examine", "findings", "private_api_findings"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def findings() -> Iterator[Finding]:
     yield Finding("processor", "ok", f"{cores} cores; worlds of 8 ranks share them")
     yield from _torch()
     yield from _world()
+    yield from private_api_findings()
     yield _module("jupyterlab", "JupyterLab", "pip install -r requirements.txt", needed=True)
     yield _module("nbval", "nbval", "pip install -r requirements.txt", needed=False)
     yield from _sandbox()
@@ -78,9 +80,10 @@ def _torch() -> Iterator[Finding]:
         yield Finding("torch", "broken", f"{error}; pip install -r requirements.txt")
         return
     version = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))
-    tested = (2, 11) <= version <= (2, 15)
-    note = "" if tested else "; the grader is tested with 2.11 to 2.15"
-    yield Finding("torch", "ok" if tested else "missing", torch.__version__ + note)
+    first, last = TESTED["torch"]
+    known = first <= version <= last
+    note = "" if known else f"; the grader is tested with {tested_versions('torch')}"
+    yield Finding("torch", "ok" if known else "missing", torch.__version__ + note)
     from grader.launch.backends import BACKENDS
 
     for entry in BACKENDS.values():
@@ -114,6 +117,16 @@ def _world() -> Iterator[Finding]:
         return
     how = "forked" if isinstance(launcher, ForkServer) else "started as fresh interpreters"
     yield Finding("two ranks", "ok", f"{how}, joined and done in {1e3 * seconds:.0f} ms")
+
+
+def private_api_findings() -> Iterator[Finding]:
+    """Yield how many private APIs are as the grader expects, and each that is not."""
+    number, changed = len(checked()), changes()
+    state = "missing" if changed else "ok"
+    detail = f"{number - len(changed)} of {number} as expected"
+    yield Finding("private APIs", state, detail)
+    for change in changed:
+        yield Finding("", state, str(change))
 
 
 def _greet() -> None:

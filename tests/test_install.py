@@ -13,10 +13,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools import install
+from grader.core.private_apis import TESTED
+from tools import install, versions
 
 try:
     import tomllib
@@ -95,6 +97,50 @@ def test_every_command_is_held_to_the_lock_and_installs_into_the_environment(uv,
     for command in install.commands(Path("env"), tools, uv, cpu=True):
         assert command[command.index("--constraint") + 1] == str(install.LOCK)
         assert "env/bin/python" in command
+
+
+# Another torch than the lock's. -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("uv", [None, "/usr/bin/uv"])
+def test_another_torch_comes_with_the_rest_of_the_lock(uv):
+    rest, torch, own = install.commands_for_torch(Path("env"), "2.11", uv, cpu=True)
+    assert rest[-2:] == ["--requirement", "env/without-torch.txt"]
+    assert torch[-3:] == ["torch==2.11.*", "--index-url", install.CPU_INDEX]
+    assert own[-3:] == ["--no-deps", "--editable", str(ROOT)]
+    assert install.commands_for_torch(Path("env"), "2.11", uv, cpu=False)[1][-1] == "torch==2.11.*"
+    nightly = install.commands_for_torch(Path("env"), "nightly", uv, cpu=False)[1]
+    assert nightly[-4:] == ["--pre", "torch", "--index-url", install.NIGHTLY_INDEX]
+
+
+def test_the_rest_of_the_lock_is_all_but_torch():
+    whole = install.LOCK.read_text().splitlines()
+    left_out = set(whole) - set(install.without_torch(install.LOCK.read_text()).splitlines())
+    names = {Requirement(line).name for line in left_out}
+    assert {"torch", "triton", "nvidia-nccl-cu13", "cuda-toolkit"} <= names
+    assert not names & {"sympy", "numpy", "jupyterlab", "pytest"}
+
+
+def test_ci_runs_the_oldest_and_the_newest_torch_that_is_promised_and_a_nightly():
+    job = yaml.safe_load((ROOT / ".github/workflows/torch.yml").read_text())["jobs"]["engine"]
+    oldest, newest = ("{}.{}".format(*one) for one in TESTED["torch"])
+    assert job["strategy"]["matrix"]["version"] == [oldest, newest, "nightly"]
+    assert job["continue-on-error"] == "${{ matrix.version == 'nightly' }}"
+    assert "make torch VERSION=${{ matrix.version }}" in job["steps"][-1]["run"]
+
+
+def test_the_tests_of_the_engine_exist():
+    for path in versions.ENGINE:
+        assert (ROOT / path).is_file(), path
+    assert {f"tests/{path.name}" for path in (ROOT / "tests").glob("test_simulat*.py")} <= {
+        *versions.ENGINE
+    }
+
+
+@pytest.mark.parametrize("arguments", [[], ["-k", "simulat"]])
+def test_a_version_of_torch_has_to_be_named(arguments, capsys):
+    assert versions.main(arguments) == 2
+    assert "make torch VERSION=2.11" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -264,6 +264,8 @@ def test_they_leave_what_gloo_leaves():
         return everything(dist.get_rank(), dist.get_world_size(), ops)
 
     real, simulated = play(answer, 3, allowed=None), simulated_answer(answer, 3)
+    if real.failure and "Backend gloo does not support" in real.failure.message:
+        pytest.skip(f"torch {torch.__version__}: {real.failure.message}")
     assert real.failure is simulated.failure is None
     for theirs, ours in zip(real.results, simulated.results, strict=True):
         for one, other in zip(theirs.value, ours.value, strict=True):

@@ -426,6 +426,14 @@ def a_group_s_limit_expires():
         dist.recv(none(), 0)
 
 
+def a_limit_that_was_set_expires():
+    dist.group.WORLD.set_timeout(timedelta(seconds=0.2))
+    if dist.get_rank() == 0:
+        dist.recv(none(), 1)  # here
+    else:
+        dist.irecv(none(), 0).wait(timedelta(seconds=60))
+
+
 def a_monitored_barrier_expires():
     if dist.get_rank() == 0:
         dist.monitored_barrier(timeout=timedelta(seconds=0.2))  # here
@@ -434,7 +442,13 @@ def a_monitored_barrier_expires():
 
 
 @pytest.mark.parametrize(
-    "answer", [a_wait_expires, a_group_s_limit_expires, a_monitored_barrier_expires]
+    "answer",
+    [
+        a_wait_expires,
+        a_group_s_limit_expires,
+        a_limit_that_was_set_expires,
+        a_monitored_barrier_expires,
+    ],
 )
 def test_a_time_limit_that_ends_is_the_program_s_own_exception(answer):
     failure = play(answer, 2, allowed=None).failure

@@ -2,6 +2,7 @@
 
     python tools/install.py .venv            # what a learner needs
     python tools/install.py .venv --tools    # and what tests, styles and builds the course
+    python tools/install.py build/torch-2.11 --torch 2.11    # all of it, with another torch
 
 ``uv`` installs where it is there, ``pip`` where it is not.  On Linux without an NVIDIA
 driver, torch comes as its CPU build, which spares several gigabytes of CUDA libraries.
@@ -30,8 +31,17 @@ LOCK = ROOT / "requirements.lock"
 #: torch's own index of CPU builds.
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
+#: Where torch's nightly builds are.
+NIGHTLY_INDEX = "https://download.pytorch.org/whl/nightly/cpu"
+
+#: Packages whose versions follow from torch's.
+_TORCHS = re.compile(r"(torch|triton|(nvidia|cuda)-[\w-]+)==")
+
 #: Versions of Python that the course runs on, the first and the last.
 PYTHONS = (3, 10), (3, 13)
+
+#: The file in an environment that holds the lock without torch.
+REST = "without-torch.txt"
 
 #: Seconds after which the index of CPU builds counts as unreachable.
 _PATIENCE = 10.0
@@ -101,11 +111,40 @@ def commands(venv: Path, tools: bool, uv: str | None, cpu: bool) -> list[list[st
     return found
 
 
+def without_torch(lock: str) -> str:
+    """Return the packages of a lock but torch, and what is locked for it alone."""
+    return "".join(line for line in lock.splitlines(True) if not _TORCHS.match(line))
+
+
+def commands_for_torch(venv: Path, torch: str, uv: str | None, cpu: bool) -> list[list[str]]:
+    """Return what has to be run for another torch than the lock's, in this order.
+
+    Args:
+        venv: the folder of the environment, which holds the rest of the lock as a file.
+        torch: the version, such as ``2.11``, or ``nightly``.
+        uv: the program, if it is there.
+        cpu: whether torch is to come from the index of CPU builds.
+    """
+    python = str(venv / "bin" / "python")
+    install = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
+    install += ["--quiet"]
+    if torch == "nightly":
+        wanted = ["--upgrade", "--pre", "torch", "--index-url", NIGHTLY_INDEX]
+    else:
+        wanted = [f"torch=={torch}.*", *(["--index-url", CPU_INDEX] if cpu else [])]
+    return [
+        [*install, "--requirement", str(venv / REST)],
+        [*install, *wanted],
+        [*install, "--no-deps", "--editable", str(ROOT)],
+    ]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the environment, or bring it up to date; 0 if that worked."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("venv", type=Path, help="the folder of the environment")
     parser.add_argument("--tools", action="store_true", help="also what changes the course")
+    parser.add_argument("--torch", help="another torch than the lock's, with all tools: 2.11")
     request = parser.parse_args(arguments)
     fault = python_fault(sys.version_info[:2])
     if fault:
@@ -119,7 +158,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if cpu and not reachable(f"{CPU_INDEX}/torch/"):
         print(f"{CPU_INDEX} cannot be reached: torch comes from the usual index", file=sys.stderr)
         cpu = False
-    for command in commands(request.venv, request.tools, uv, cpu):
+    if request.torch:
+        (request.venv / REST).write_text(without_torch(LOCK.read_text()))
+        planned = commands_for_torch(request.venv, request.torch, uv, cpu)
+    else:
+        planned = commands(request.venv, request.tools, uv, cpu)
+    for command in planned:
         status = subprocess.run(command, check=False).returncode
         if status:
             print(f"failed, with status {status}: {' '.join(command)}", file=sys.stderr)

@@ -23,6 +23,10 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
+# torch 2.15 imports it in every backward, and older ones with torch: here it is imported once, by
+# the process that ranks are forked from
+import torch.nested._internal.nested_tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 

@@ -68,6 +68,8 @@ class RecordingGroup(dist.ProcessGroup):
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
     supports_coalescing = False
+    #: asked by ``split_group`` of torch ≥ 2.14, which then refuses
+    supports_splitting = False
 
     def __init__(
         self,
@@ -144,6 +146,15 @@ class RecordingGroup(dist.ProcessGroup):
         return self
 
     get_backend = _get_backend  # the public name, since torch 2.14
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Set the time after which waits of the group give up; torch ≥ 2.15 offers it publicly."""
+        self._limit = short_limit(timeout)
+
+    @property
+    def posted(self) -> int:
+        """How many operations this rank has begun, in any group."""
+        return self._recorder.posted
 
     def mark(self, text: str) -> None:
         """Report that the rank is at a named place; see :func:`grader.core.events.mark`."""

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import HashStore
 from torch.autograd.graph import increment_version
+from torch.distributed import HashStore  # type: ignore[attr-defined]
 from torch.distributed import distributed_c10d as c10d
 
 from grader.core.events import WORLD
@@ -478,6 +478,7 @@ def installed(world: SimulatedWorld, builtins: Builtins | None = None) -> Iterat
         dist.Backend.register_backend(_BACKEND, _create, extended_api=True, devices=["cpu"])
     _create.group = group  # type: ignore[attr-defined]
     dist.init_process_group(_BACKEND, rank=0, world_size=world.size, store=HashStore())
+    group.made = True
     group_of_torch = c10d._get_default_group()
     c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), HashStore())
     before = {name: getattr(c10d, name) for name in _SHORTENED}
@@ -534,6 +535,7 @@ def _group_maker(world: SimulatedWorld, builtins: Builtins) -> Callable[..., Any
         calls[callers, me] += 1
         if key not in groups:
             group = SimulatedGroup(world, members, f"group {len(groups)}", builtins)
+            group.made = True
             groups[key] = group
             c10d._world.pg_map[group] = (dist.Backend("gloo"), HashStore())
             c10d._world.pg_names[group] = group.getGroupName()  # type: ignore[assignment]

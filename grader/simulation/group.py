@@ -204,6 +204,8 @@ class SimulatedGroup(dist.ProcessGroup):
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
     supports_coalescing = False
+    #: asked by ``split_group`` of torch ≥ 2.14, which then refuses
+    supports_splitting = False
 
     def __init__(
         self, world: SimulatedWorld, members: Sequence[int], name: str, builtins: Builtins
@@ -216,6 +218,8 @@ class SimulatedGroup(dist.ProcessGroup):
         self._name = name
         self._desc = ""
         self._builtins = builtins
+        #: set when torch has finished making the group
+        self.made = False
         #: by place, the collectives that run beside the rank, and those that will after them
         self._queues: dict[int, deque[tuple[_Run, Communicator, Work]]] = {}
         #: by rank, the line on which it has destroyed the group
@@ -255,8 +259,12 @@ class SimulatedGroup(dist.ProcessGroup):
 
     @property
     def _device_types(self) -> list[torch.device]:
-        """The devices that its tensors may be on."""
-        return [torch.device("cpu")]
+        """The devices that its tensors may be on; none while torch is making the group.
+
+        Torch 2.15 adds a flight recorder to a new group that has a device, and looks for a C++
+        backend there.
+        """
+        return [torch.device("cpu")] if self.made else []
 
     def _get_backend(self, device: torch.device) -> SimulatedGroup:
         """Return this group: there is no other backend below it."""
