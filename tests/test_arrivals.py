@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 
 from grader.classroom import arrivals as module
 from grader.classroom import untrusted_files
-from grader.classroom.arrivals import LARGEST_METADATA, Submitter, collect, newer, submitters
+from grader.classroom.arrivals import collect, newer
+from grader.classroom.gradescope import LARGEST_METADATA, Submitter, submitters
 from grader.classroom.names import age, key, raw, shown
 from grader.classroom.untrusted_files import STUDENT
 from grader.core.errors import RequestError, UnreadableFile

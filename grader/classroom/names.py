@@ -28,7 +28,7 @@ import re
 import unicodedata
 from typing import Any
 
-__all__ = ["age", "is_key", "key", "lookalike", "raw", "shown"]
+__all__ = ["age", "is_key", "key", "lookalike", "raw", "shown", "without_marks"]
 
 #: Characters of a name that people are shown.
 _LONGEST, _END = 255, 20
@@ -96,6 +96,11 @@ def is_key(text: str) -> bool:
 def lookalike(name: str) -> str:
     """Return a text that is equal for names that people may take for the same."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def without_marks(name: str) -> str:
+    """Return a name, without its file's ending, without the marks that :func:`age` goes by."""
+    return _marks(name)[0]
 
 
 def age(label: str, upload: int = 0) -> tuple[Any, ...]:
