@@ -17,7 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
-from grader.classroom.layouts import LAYOUTS, StudentFiles, SubmittedNode, sort_out
+from grader.classroom.layouts import (
+    LAYOUTS,
+    StudentFiles,
+    SubmittedNode,
+    refuse_archive_of_a_class,
+    sort_out,
+)
 from grader.classroom.names import age, key, lookalike, without_marks
 from grader.classroom.untrusted_files import (
     CLASS,
@@ -77,7 +83,7 @@ def gather(
     student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds = STUDENT
 ) -> tuple[tuple[GradableFile, ...], tuple[str, ...]]:
     """Return a student's gradable files, oldest first, and the submission's problems."""
-    walk = _Walk(extraction_dir, bounds)
+    walk = _Walk(extraction_dir, bounds, student.is_guess)
     attempts: list[str] = []
     by_assignment: dict[bytes, dict[tuple[int, ...], list[SubmittedNode]]] = defaultdict(dict)
     for source in student.sources:
@@ -192,8 +198,9 @@ def _why_no_file(walk: _Walk, has_sources: bool) -> str:
 class _Walk:
     """A walk through a student's files, folders and archives, which collects what it finds."""
 
-    def __init__(self, extraction_dir: ExtractionDir, bounds: Bounds) -> None:
+    def __init__(self, extraction_dir: ExtractionDir, bounds: Bounds, is_guess: bool) -> None:
         self.extraction_dir = extraction_dir
+        self.is_guess = is_guess
         self.meter = Meter(bounds)  # many archives of a student share it
         self.found: list[GradableFile] = []
         self.problems: list[str] = []
@@ -254,6 +261,8 @@ class _Walk:
         except OSError as error:
             self.problems.append(f"{label} cannot be read: {error.strerror}")
             return
+        if self.is_guess and depth == 0:
+            refuse_archive_of_a_class(label, path[-1], root)
         self.problems.extend(f"{label} {problem}" for problem in problems)
         self._folder(root, path, upload, inside=True, depth=depth + 1)
 

@@ -38,13 +38,14 @@ from grader.core.errors import RequestError, UnreadableFile
 
 __all__ = [
     "LAYOUTS",
-    "Layout",
+    "ClassLayout",
     "LayoutQuestion",
     "Member",
     "Reading",
     "SortedClass",
     "StudentFiles",
     "SubmittedNode",
+    "refuse_archive_of_a_class",
     "sort_out",
     "students_inside",
 ]
@@ -79,6 +80,7 @@ class StudentFiles:
         email: the address, if the layout has it.
         sid: the number or login of the student, if the layout has it.
         adds_up: whether the files of an older attempt count that no newer one replaces.
+        is_guess: whether no more than the entry's own name says that it is a student's.
         sources: the student's files and folders.
         problems: problems that the layout shows already.
     """
@@ -88,6 +90,7 @@ class StudentFiles:
     email: str | None = None
     sid: str | None = None
     adds_up: bool = False
+    is_guess: bool = False
     sources: list[SubmittedNode] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -188,7 +191,8 @@ def _blackboard(children: list[Node]) -> Reading:
             attempt = tuple(map(int, match["when"].split(b"-")))
             source = SubmittedNode(child, (match["file"],), 0, assignment, attempt)
         sid = shown(user)
-        reading.members.append(Member(user, shown(raw(name or sid)), source, sid))
+        identity = user + b"\0blackboard"  # a folder of that name may be another student's
+        reading.members.append(Member(identity, shown(raw(name or sid)), source, sid))
     return reading
 
 
@@ -380,12 +384,12 @@ _SAKAI_FLAT = re.compile(
 )
 _HANDED_IN, _HANDED_BACK = b"submission attachment(s)", b"feedback attachment(s)"
 _SAKAI_NOTES = frozenset({b"timestamp.txt", b"comments.txt", b"feedbacktext.html", _HANDED_BACK})
-_SAKAI_GRADES = frozenset({b"grades.csv", b"grades.xls", b"grades.xlsx"})
 
 
 def _sakai(children: list[Node]) -> Reading:
     reading = Reading()
-    table = any(child.name.lower() in _SAKAI_GRADES for child in children)
+    below = {child.name: _listed(child) for child in children if _is_folder(child)}
+    marked = {child.name for child in children if _is_folder(child) and _is_sakai(child, below)}
     for child in children:
         if isinstance(child, (File, UnopenedEntry)):
             if found := _SAKAI_FLAT.fullmatch(child.name):
@@ -394,17 +398,17 @@ def _sakai(children: list[Node]) -> Reading:
                 source = SubmittedNode(child, (file,)) if file else None
                 reading.members.append(_of_sakai(found, child.name, source))
             continue
-        below = _listed(child)
         found = _SAKAI.fullmatch(child.name)
-        if _is_sakai(child, below) or (table and found):
+        if child.name in marked or (marked and found):
             reading.known.add(child.name)
-            reading.members.append(_of_sakai(found, child.name, _attachments(child, below)))
+            source = _attachments(child, below[child.name])
+            reading.members.append(_of_sakai(found, child.name, source))
     return reading
 
 
-def _is_sakai(folder: Folder, below: Sequence[Node]) -> bool:
+def _is_sakai(folder: Folder, below: dict[bytes, list[Node]]) -> bool:
     """Return whether a folder holds what Sakai writes for one student."""
-    names = {node.name.lower() for node in below}
+    names = {node.name.lower() for node in below[folder.name]}
     if names & {_HANDED_IN, _HANDED_BACK, folder.name.lower() + b"_submissiontext.html"}:
         return True
     return b"timestamp.txt" in names and _SAKAI.fullmatch(folder.name) is not None
@@ -571,7 +575,7 @@ def _by_name(node: Node, name: bytes) -> Member:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ClassLayout:
     """One layout in which a class's work arrives.
 
     Attributes:
@@ -598,68 +602,68 @@ def _one_student(children: Sequence[Node]) -> Reading:
 
 
 #: By name, in the order in which they are tried.
-LAYOUTS: dict[str, Layout] = {
+LAYOUTS: dict[str, ClassLayout] = {
     layout.name: layout
     for layout in (
-        Layout(
+        ClassLayout(
             "gradescope",
             "Gradescope's export",
             "submission_metadata.yml, submission_<number>/…",
             _gradescope,
         ),
-        Layout(
+        ClassLayout(
             "blackboard",
-            "Blackboard's assignment file download",
+            "Blackboard's download",
             "<assignment>_<user>_attempt_<date>_<file>",
             _blackboard,
         ),
-        Layout(
+        ClassLayout(
             "brightspace",
             "Brightspace's (D2L's) download",
             "<number>-<number> - <name> - <date>/…",
             _brightspace,
             adds_up=True,
         ),
-        Layout(
+        ClassLayout(
             "moodle",
             "Moodle's download",
             "<name>_<id>_assignsubmission_file_…",
             _moodle,
         ),
-        Layout(
+        ClassLayout(
             "sakai",
             "Sakai's download",
             "<Last, First>(<user>)/Submission attachment(s)/…",
             _sakai,
         ),
-        Layout(
+        ClassLayout(
             "canvas",
             "Canvas' download",
             "<name>_<user>_<upload>_<file>",
             _canvas,
         ),
-        Layout(
+        ClassLayout(
             "nbgrader",
-            "nbgrader's folder of submissions",
+            "nbgrader's submissions",
             "submitted/<student>/<assignment>/…",
             _nbgrader,
             is_platform=False,
         ),
-        Layout(
+        ClassLayout(
             "folders",
             "each folder is one student's",
             "<student>/…",
             _folders,
             is_platform=False,
         ),
-        Layout(
+        ClassLayout(
             "files",
             "each file is one student's",
             "<student>.py, .ipynb or .zip",
             _files,
             is_platform=False,
         ),
-        Layout(
+        ClassLayout(
             "student",
             "all of it is one student's",
             "…",
@@ -755,6 +759,9 @@ def sort_out(
             )
         return found
     found, plain = _read([*_PLATFORMS, LAYOUTS["folders"], LAYOUTS["files"]], children, place)
+    guesses = {member.identity for member in [*_folders(plain).members, *_files(plain).members]}
+    for student in found.students:
+        student.is_guess = student.identity in guesses and not is_file
     if not is_file:
         by_platforms = any(layout.name in found.layouts for layout in _PLATFORMS)
         _Evidence(place, plain).refuse(by_platforms)
@@ -762,7 +769,7 @@ def sort_out(
 
 
 def _read(
-    layouts: list[Layout], children: list[Node], place: _Place
+    layouts: list[ClassLayout], children: list[Node], place: _Place
 ) -> tuple[SortedClass, list[Node]]:
     """Return the students that some layouts find, each among what is left by those before it.
 
@@ -800,7 +807,8 @@ def _read(
         if layout.is_platform:
             plain = left
     platforms = [LAYOUTS[name].title for name in found.layouts if LAYOUTS[name].is_platform]
-    own = [child for child in plain if child not in left]
+    unknown = _names(left)
+    own = [child for child in plain if child.name not in unknown]
     if platforms and own:
         found.problems.append(
             f"{_some(own)}: not a name of {' or of '.join(platforms)}; taken for"
@@ -809,8 +817,8 @@ def _read(
     unread = [child for child in left if _is_folder(child) or _is_work(child)]
     if unread:
         found.problems.append(
-            f"{_some(unread)} stand{'s' * (len(unread) == 1)} beside the students'"
-            f" {'files' if 'files' in found.layouts else 'folders'}; it is not graded"
+            f"{_some(unread)} {'is' if len(unread) == 1 else 'are'} not graded: not laid out as"
+            f" {layouts[0].name} ({layouts[0].title})"
         )
     for identity, names in late.items():
         by_identity[identity].problems.append(f"marked late: {', '.join(dict.fromkeys(names))}")
@@ -818,7 +826,7 @@ def _read(
     return found, plain
 
 
-def students_inside(children: Sequence[Node]) -> tuple[Layout, int] | None:
+def students_inside(children: Sequence[Node]) -> tuple[ClassLayout, int] | None:
     """Return a platform whose names tell several students apart, and how many, if there is one."""
     entries = list(children)
     for layout in _PLATFORMS:
@@ -826,6 +834,23 @@ def students_inside(children: Sequence[Node]) -> tuple[Layout, int] | None:
         if count > 1:
             return layout, count
     return None
+
+
+def refuse_archive_of_a_class(label: str, name: bytes, root: Folder) -> None:
+    """Ask if an archive that is taken for one student's holds the work of several.
+
+    Raises:
+        LayoutQuestion: it does.
+    """
+    children = _listed(root)
+    inner = _inner(children, name)
+    if inside := students_inside(children if inner is None else _listed(inner)):
+        layout, count = inside
+        raise _question(
+            f"{label} holds the work of {count} students from {layout.title}, and would be taken"
+            " for one student",
+            "name that archive instead",
+        )
 
 
 def _inner(children: list[Node], archive: bytes | None) -> Folder | None:
@@ -873,7 +898,7 @@ init code src source sources data docs doc old new backup copy version draft lat
 attempts file files folder output outputs result results image images figure figures archive
 downloads download aufgabe aufgaben blatt ubung ubungen teil woche devoir devoirs tp td exercice
 exercices partie semaine tarea tareas practica practicas ejercicio ejercicios parte semana
-opdracht opdrachten deel tarefa tarefas compito compiti esercizio esercizi settimana
+opdracht opdrachten deel tarefa tarefas compito compiti esercizio esercizi settimana late
 """
 _WORK = frozenset(_WORDS.split())
 

@@ -48,6 +48,8 @@ _COUNTER = re.compile(
 )
 _COPY_OF = re.compile(r"^copy(?: \((\d{1,9})\))? of\s+(?=.)", re.ASCII)
 
+_COPY = re.compile(r"(?<=.)(?: ?\(\d{1,9}\)|[-_ ]+copy[-_ ]*\d{0,9})\Z", re.ASCII)
+
 #: Unicode categories of characters that are invisible or reverse a line of text.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -94,8 +96,12 @@ def is_key(text: str) -> bool:
 
 
 def lookalike(name: str) -> str:
-    """Return a text that is equal for names that people may take for the same."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    """Return a text that is equal for names that people may take for the same.
+
+    ``Ann (1)`` looks like ``Ann``: a browser or a desktop counts a second file of one name so.
+    """
+    text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return _COPY.sub("", text) or text
 
 
 def without_marks(name: str) -> str:
