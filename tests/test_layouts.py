@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import unicodedata
 from pathlib import Path
 
@@ -239,7 +240,7 @@ SAKAI = {
     "HW2/Lee, Ann(ann2)/timestamp.txt": b"20240303170000000",
     "HW2/Lee, Ann(ann2)/Submission attachment(s)/mine.zip": zipped({"b.py": b"b"}),
     "HW2/Ng, Bo(bo)/Feedback Attachment(s)/hw2.ipynb": b"corrected",
-    "HW2/Oh, Cy(cy)/": b"",
+    "HW2/Oh, Cy (Cyd)(cy)/": b"",
 }
 
 
@@ -257,7 +258,7 @@ def test_sakai_grades_what_was_handed_in_and_not_what_was_handed_back(tmp_path):
                 for one, files in sorted(
                     {"alee": [("hw2.ipynb", b"a")], "ann2": [("mine.zip/b.py", b"b")]}.items()
                 )
-            ] + [("Ng, Bo", "bo", []), ("Oh, Cy", "cy", [])]
+            ] + [("Ng, Bo", "bo", []), ("Oh, Cy (Cyd)", "cy", [])]
 
 
 def test_sakai_without_folders(tmp_path):
@@ -330,12 +331,12 @@ def test_a_second_file_of_a_name_is_a_student_apart_and_it_is_said(tmp_path, sec
 # ---- too deep ------------------------------------------------------------------------------
 
 TOO_DEEP = {
-    "chapters": ({"01_point_to_point.ipynb": b"", "02_broadcast (1).ipynb": b""}, "names of work"),
-    "homework": ({"hw2.ipynb": b"", "helpers.py": b"", "data/x.csv": b""}, "names of work"),
-    "one file": ({"answers.py": b""}, "names of work"),
-    "an exercise": ({"average_gradients.py": b""}, "names of work"),
-    "another language": ({"Übung 3.ipynb": b"", "Übung 4_LATE.ipynb": b""}, "names of work"),
-    "assignments": ({"ps1/p.ipynb": b"", "ps2/q.ipynb": b""}, "names of work"),
+    "chapters": ({"01_point_to_point.ipynb": b"", "02_broadcast (1).ipynb": b""}, "of work"),
+    "homework": ({"hw2.ipynb": b"", "helpers.py": b"", "data/x.csv": b""}, "of work"),
+    "one file": ({"answers.py": b""}, "of work"),
+    "an exercise": ({"average_gradients.py": b""}, "of work"),
+    "another language": ({"Übung 3.ipynb": b"", "Übung 4_LATE.ipynb": b""}, "of work"),
+    "assignments": ({"ps1/p.ipynb": b"", "ps2/q.ipynb": b""}, "of work"),
     "an import": ({"mine.py": b"import torch\nfrom stuff import f\n", "stuff.py": b""}, "imports"),
     "a cell": ({"mine.ipynb": b'"source": ["import stuff\\n"]', "stuff.py": b""}, "imports"),
     "parts": (
@@ -350,7 +351,7 @@ def test_a_students_own_folder_is_asked_about(tmp_path, kind):
     files, seen = TOO_DEEP[kind]
     text = refusal(fill(tmp_path / "ann", files))
     assert seen in text
-    assert "name the folder above it" in text
+    assert f"name the folder of the class, {tmp_path}," in text
     with collect(tmp_path / "ann", layout="student") as arrivals:
         (row,) = arrivals.submissions
         assert row.student == "ann"
@@ -371,7 +372,7 @@ def test_a_folder_that_a_platform_has_named_for_one_student_is_asked_about(tmp_p
     fill(tmp_path, {f"{place}/mine.py": b"a"})
     text = refusal(tmp_path / path)
     assert "looks like the folder of one student" in text
-    assert "name the folder above" in text
+    assert f"name the folder of the class, {tmp_path}," in text
 
 
 def test_a_students_archive_from_a_platform_is_asked_about(tmp_path):
@@ -595,3 +596,31 @@ def test_any_names_are_sorted_out_or_asked_about(tmp_path, names):
     except RequestError:
         return
     assert all(len(files) <= 1 for files in held)
+
+
+@pytest.mark.parametrize("character", [" ", "(", "_1", "- ", " - ", "a_1_2_", "_attempt_2024-"])
+def test_names_without_end_take_no_time(tmp_path, character):
+    """Of members of an archive, which are longer than a disk allows."""
+    name = character * (60_000 // len(character))
+    members = {f"{n}{name}.py": b"" for n in range(5)} | {f"{n}{name}(": b"" for n in range(5)}
+    fill(tmp_path, {"al.zip": zipped(members | {"timestamp.txt": b""})})
+    before = time.process_time()
+    assert len(found(tmp_path)["al"]) == 5
+    assert time.process_time() - before < 3
+
+
+def test_an_archive_of_one_student_is_called_by_its_name(tmp_path):
+    fill(tmp_path, {"al.zip": zipped({"hw2.py": b"a", "helpers.py": b"b"})})
+    assert "of work" in refusal(tmp_path / "al.zip")
+    assert found(tmp_path / "al.zip", layout="student") == {
+        "al": {"hw2.py": b"a", "helpers.py": b"b"}
+    }
+
+
+def test_the_folder_above_is_named_for_the_shell(tmp_path, monkeypatch):
+    home = fill(tmp_path / "a class" / "al", {"hw2.py": b"a"})
+    assert f"name the folder of the class, '{tmp_path}/a class'," in refusal(home)
+    monkeypatch.chdir(home)
+    assert "name the folder of the class, ..," in refusal(Path("."))
+    monkeypatch.chdir(home.parent)
+    assert "name the folder of the class, .," in refusal(Path("al"))

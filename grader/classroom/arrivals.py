@@ -90,7 +90,7 @@ def gather(
         by_assignment[source.assignment].setdefault(source.attempt, []).append(source)
     files = [
         found
-        for sources in by_assignment.values()
+        for sources in sorted(by_assignment.values(), key=max)
         for found in _newest(sources, walk, student.adds_up, attempts)
     ]
     problems = [*student.problems, *attempts, *walk.problems]

@@ -14,11 +14,13 @@ that are taken for people, look like any other class in a summary.
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import TypeGuard
 
 from grader.classroom.names import raw, shown, without_marks
@@ -375,9 +377,9 @@ def _numbered(node: Node, found: re.Match[bytes]) -> Member:
 # in https://github.com/sakaiproject/sakai.  The names of the two folders of attachments are in
 # the site's language.
 
-_SAKAI = re.compile(rb"(?P<name>.+?)\s*\((?P<sid>[^()]+)\)", re.DOTALL)
+_SAKAI = re.compile(rb"(?P<name>.+)\((?P<sid>[^()]+)\)", re.DOTALL)
 _SAKAI_FLAT = re.compile(
-    rb"(?P<name>.+?)\s*\((?P<sid>[^()]+)\)_(?:Submission attachment\(s\)_(?P<file>.+)"
+    rb"(?P<name>.+?)\((?P<sid>[^()]+)\)_(?:Submission attachment\(s\)_(?P<file>.+)"
     rb"|Feedback attachment\(s\).*|_?submissionText\.html|_?feedbackText\.html|_?comments\.txt"
     rb"|_?timestamp\.txt)",
     re.DOTALL | re.IGNORECASE,
@@ -418,7 +420,7 @@ def _of_sakai(found: re.Match[bytes] | None, name: bytes, source: SubmittedNode 
     if found is None:
         return Member(name, shown(name), source)
     identity = found["name"] + b"(" + found["sid"] + b")"
-    return Member(identity, shown(found["name"]), source, shown(found["sid"]))
+    return Member(identity, shown(found["name"].strip()), source, shown(found["sid"]))
 
 
 def _attachments(folder: Folder, below: Sequence[Node]) -> SubmittedNode | None:
@@ -732,12 +734,13 @@ def sort_out(
         UnreadableFile: the root cannot be listed.
         LayoutQuestion: the layout cannot be told.
     """
-    place = _Place(path.rstrip("/"), name, archive is not None)
+    own = name if archive is None else stem(archive)
+    place = _Place(path.rstrip("/"), own, archive is not None)
     children = _clean(root)
     if layout == "student":
         return _read([LAYOUTS[layout]], children, place)[0]
     if layout is None and not is_file:
-        _refuse_entry_of_a_student(place, children)
+        _refuse_entry_of_a_student(place, archive, children)
     nbgrader = place.name == _SUBMITTED
     for _ in range(_WRAPPINGS):
         inner = None if layout in ("folders", "files") else _inner(children, archive)
@@ -920,8 +923,20 @@ class _Place:
     def below(self, name: bytes) -> _Place:
         return _Place(f"{self.path}/{shown(name)}", name, self.is_archive)
 
-    def name_instead(self, what: str) -> str:
+    def name_below(self, folders: Sequence[Node]) -> str:
+        """Return what to name instead of a folder of classes."""
+        path = shlex.quote(f"{self.path}/{shown(folders[0].name)}")
+        what = path if len(folders) == 1 else f"one of them, such as {path}"
         return f"unpack it and name {what}" if self.is_archive else f"name {what}"
+
+    def name_above(self, levels: int = 1) -> str:
+        """Return what to name instead of a student's folder."""
+        if self.is_archive:
+            return "name the archive or the folder of the class"
+        above = Path(self.path)
+        for _ in range(levels):
+            above = above.parent if above.name not in ("", "..") else above / ".."
+        return f"name the folder of the class, {shlex.quote(str(above))}"
 
 
 def _question(seen: str, mend: str) -> LayoutQuestion:
@@ -935,20 +950,19 @@ def _question(seen: str, mend: str) -> LayoutQuestion:
     )
 
 
-def _refuse_entry_of_a_student(place: _Place, children: list[Node]) -> None:
+def _refuse_entry_of_a_student(place: _Place, archive: bytes | None, children: list[Node]) -> None:
     """Ask if the folder or archive has itself the name that a platform gives to a student's."""
-    name = stem(place.name) if place.is_archive else place.name
+    name = place.name
     entries: list[Node] = [MemoryFolder(name, {child.name: child for child in children})]
-    if place.is_archive:
-        entries.append(UnopenedEntry(place.name, "an archive"))
+    if archive is not None:
+        entries.append(UnopenedEntry(archive, "an archive"))
     for layout in _PLATFORMS:
         sakai = layout.name == "sakai" and name.lower() in (_HANDED_IN, _HANDED_BACK)
         if sakai or (layout.name != "canvas" and layout.read(entries).members):
-            above = "the folder above the student's" if sakai else "the folder above it"
             raise _question(
                 f"{place.path} looks like the folder of one student from {layout.title}"
                 f" ({layout.shape})",
-                f"to grade a class, name {above}",
+                f"to grade a class, {place.name_above(2 if sakai else 1)}",
             )
 
 
@@ -975,9 +989,7 @@ class _Evidence:
             self._refuse_parts_of_one_work()
 
     def _too_high(self, folders: Sequence[Node], seen: str) -> LayoutQuestion:
-        path = f"{self.place.path}/{shown(folders[0].name)}"
-        what = path if len(folders) == 1 else f"one of them, such as {path}"
-        return _question(seen, self.place.name_instead(what))
+        return _question(seen, self.place.name_below(folders))
 
     def _refuse_classes(self) -> None:
         for folder in self.folders:
@@ -1006,13 +1018,15 @@ class _Evidence:
             for node in work
             if _is_folder(node) and sum(map(_may_be_a_student, self.below[node.name])) > 1
         ]
-        seen = f"{self.place.path} holds {_some(work)}: these are names of work and not of students"
+        are = "this is a name" if len(work) == 1 else "these are names"
+        of = "a student" if len(students) == 1 else "students"
+        seen = f"{self.place.path} holds {_some(work)}: {are} of work and not of {of}"
         if high:
             raise self._too_high(
                 high,
                 f"{seen}, and {_some(high)} hold{'s' * (len(high) == 1)} several files or folders",
             )
-        raise _question(seen, "if it is one student's folder, name the folder above it")
+        raise _question(seen, f"if it is one student's folder, {self.place.name_above()}")
 
     def _refuse_crowds(self) -> None:
         subfolders = {folder.name: self._people_in(folder) for folder in self.folders}
@@ -1096,7 +1110,7 @@ class _Evidence:
         files = [file for file in self.files if is_code(file.name)][:_LOOKED_INTO]
         if len(files) < 2 or self.folders:
             return
-        mend = "if it is one student's folder, name the folder above it"
+        mend = f"if it is one student's folder, {self.place.name_above()}"
         modules = {stem(file.name): file for file in files if file.name.lower().endswith(b".py")}
         for file in files:
             for module in _IMPORTED.findall(_beginning(file, _READ)):
