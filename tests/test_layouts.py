@@ -52,6 +52,7 @@ BLACKBOARD = {
     "HW_2_j_smith_attempt_2024-03-03-11-00-00.txt": receipt("John Smith", "j_smith"),
     "HW_2_j_smith_attempt_2024-03-03-11-00-00_p1.ipynb": b"old 1",
     "HW_2_j_smith_attempt_2024-03-03-11-00-00_p2.ipynb": b"old 2",
+    "HW_2_j_smith_attempt_2024-03-03-11-00-00_withdrawn.ipynb": b"old 3",
     "HW_2_j_smith_attempt_2024-03-03-17-00-00.txt": receipt("John Smith", "j_smith"),
     "HW_2_j_smith_attempt_2024-03-03-17-00-00_p1.ipynb": b"new 1",
     "HW_2_j_smith_attempt_2024-03-03-17-00-00_p2.ipynb": b"new 2",
@@ -386,7 +387,7 @@ def test_a_students_archive_from_a_platform_is_asked_about(tmp_path):
 TOO_HIGH = {
     "sections": {f"{path}/hw2.ipynb": b"" for path in ("A/al", "A/bo", "B/cy", "B/di")},
     "terms": {f"{s}/{n}/a.py": b"" for s, n in [("fall", "al"), ("fall", "bo"), ("spring", "al")]},
-    "the same people": {f"{s}/{n}/{s}.py": b"" for s in ("maths", "cs") for n in ("al", "bo")},
+    "the same people": {f"{s}/{n}/{s}{n}.py": b"" for s in ("maths", "cs") for n in ("al", "bo")},
     "one folder": {"cs1/al/a.py": b"", "cs1/bo/b.py": b""},
     "flat weeks": {f"week{w}/{n}.py": b"" for w in (1, 2) for n in ("al", "bo")},
     "flat groups": {f"{g}/{n}.py": BROADCAST for g in ("monday", "friday") for n in ("al", "bo")},
