@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 
 from grader.classroom import arrivals as module
 from grader.classroom import untrusted_files
-from grader.classroom.arrivals import LARGEST_METADATA, Submitter, collect, newer, submitters
+from grader.classroom.arrivals import collect, newer
+from grader.classroom.gradescope import LARGEST_METADATA, Submitter, submitters
 from grader.classroom.names import age, key, raw, shown
 from grader.classroom.untrusted_files import STUDENT
 from grader.core.errors import RequestError, UnreadableFile
@@ -175,6 +176,7 @@ def test_canvas_download(tmp_path):
     assert problems(tmp_path) == {
         "dee": ("no .py or .ipynb file was handed in, but text.html",),
         "eve": ("no .py or .ipynb file was handed in, but essay.pdf",),
+        "leeann": ("marked late: lab.ipynb, lab-1.ipynb",),
     }
 
 
@@ -585,12 +587,6 @@ def test_a_wrong_request_is_one_clear_line(tmp_path, name, message):
     with pytest.raises(RequestError, match=message) as caught:
         collect(tmp_path / name)
     assert "\n" not in str(caught.value)
-
-
-def test_a_class_in_one_folder_too_many_is_pointed_out(tmp_path):
-    fill(tmp_path, {"fall/ann/a.py": b"a", "fall/bob/b.py": b"b"})
-    assert list(found(tmp_path)) == ["fall"]
-    assert "name that folder" in problems(tmp_path)[None][0]
 
 
 def test_what_was_unpacked_goes_away(tmp_path, monkeypatch):

@@ -182,6 +182,44 @@ def test_a_killed_grading_goes_on_where_it_was(tmp_path):
     assert story.kills == 3
 
 
+WRONG = "def neighbours():\n    return 0, 0\n"
+
+
+@pytest.mark.timeout(200)
+def test_a_download_of_blackboard_is_graded_by_student(tmp_path):
+    """Of two attempts the newer is judged, the receipt's name is shown, and the row says it."""
+    start = tmp_path / "HW1 download" / "HW1_jsmith_attempt_2024-03-03"
+    start.parent.mkdir()
+    for hour, code in (("11", RIGHT), ("17", WRONG)):
+        Path(f"{start}-{hour}-00-00.txt").write_text("Name: John Smith (jsmith)\nAssignment: HW1\n")
+        Path(f"{start}-{hour}-00-00_hw1.py").write_text(HEAD + code)
+    done = grade(start.parent, "--out", tmp_path / "out", "--jobs", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "1 student, laid out as blackboard (Blackboard's download)" in done.stderr
+    assert json.loads(done.stdout)["layouts"] == {"blackboard": 1}
+    (row,) = found(tmp_path / "out").values()
+    assert {name: verdict[0] for name, verdict in row.items()} == {"neighbours": Status.FAILED}
+    with Store(tmp_path / "out", readonly=True) as store:
+        (entry,) = store.entries()
+    assert (entry.student, entry.number) == ("John Smith", "jsmith")
+    assert "the newest, of 2024-03-03 17:00:00, is graded" in entry.problems[0]
+    (page,) = (tmp_path / "out" / "feedback").iterdir()
+    assert "not graded: 2024-03-03 11:00:00" in page.read_text()
+
+
+def test_a_class_one_folder_too_high_is_refused_and_nothing_is_written(tmp_path):
+    for week, student in (("week1", "ann"), ("week1", "bob"), ("week2", "ann"), ("week2", "bob")):
+        hand_in(tmp_path / "in" / week, {student: RIGHT})
+    done = grade(tmp_path / "in", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "week1 and week2" in done.stderr
+    assert f"such as {tmp_path}/in/week1" in done.stderr
+    assert "--layout folders" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
 def _verdicts(out):
     try:
         with Store(out, readonly=True) as store:

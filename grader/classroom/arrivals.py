@@ -1,9 +1,9 @@
 """Submissions as they really arrive: which student handed in which files.
 
 :func:`collect` takes whatever an instructor has downloaded, a folder, a file or an
-archive, and finds the students in it by the layouts of the learning platforms.
-Every student gets a row, with the reason where there is nothing to grade.
-:mod:`grader.classroom.names` says which of two files is the newer.
+archive, and finds the students in it by the layouts of the learning platforms
+(see :mod:`grader.classroom.layouts`).  Every student gets a row, with the reason where
+there is nothing to grade.  :mod:`grader.classroom.names` says which of two files is the newer.
 """
 
 from __future__ import annotations
@@ -11,21 +11,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
 
-import yaml
-
-from grader.classroom.names import age, key, lookalike, raw, shown
+from grader.classroom.layouts import (
+    LAYOUTS,
+    StudentFiles,
+    SubmittedNode,
+    refuse_archive_of_a_class,
+    sort_out,
+)
+from grader.classroom.names import age, key, lookalike, without_marks
 from grader.classroom.untrusted_files import (
     CLASS,
     DEEPEST,
-    METADATA,
     STUDENT,
     Bounds,
     DiskFolder,
@@ -42,7 +44,6 @@ from grader.classroom.untrusted_files import (
     is_junk,
     open_file,
     read_whole,
-    stem,
     unpack,
 )
 from grader.core.errors import RequestError, UnreadableFile
@@ -50,17 +51,11 @@ from grader.core.errors import RequestError, UnreadableFile
 __all__ = [
     "Arrivals",
     "GradableFile",
-    "LARGEST_METADATA",
-    "StudentFiles",
     "StudentSubmission",
     "SubmittedFile",
-    "SubmittedNode",
-    "Submitter",
     "collect",
     "gather",
     "newer",
-    "sort_out",
-    "submitters",
 ]
 
 
@@ -76,36 +71,6 @@ _FOREIGN = (b".rar", b".7z")
 
 
 @dataclass(frozen=True)
-class SubmittedNode:
-    """A node that belongs to a student, with its path for people and the upload's number."""
-
-    node: Node
-    path: tuple[bytes, ...] = ()
-    upload: int = 0
-
-
-@dataclass
-class StudentFiles:
-    """The files and folders of one student, before any of them is opened.
-
-    Attributes:
-        identity: the bytes that tell the student from all others.
-        student: the name for people.
-        email: the address, if the layout has it.
-        sid: the number or login of the student, if the layout has it.
-        sources: the student's files and folders.
-        problems: problems that the layout shows already.
-    """
-
-    identity: bytes
-    student: str
-    email: str | None = None
-    sid: str | None = None
-    sources: list[SubmittedNode] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class GradableFile:
     """A file that can be graded, with its path within the submission and the upload's number."""
 
@@ -118,15 +83,85 @@ def gather(
     student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds = STUDENT
 ) -> tuple[tuple[GradableFile, ...], tuple[str, ...]]:
     """Return a student's gradable files, oldest first, and the submission's problems."""
-    walk = _Walk(extraction_dir, bounds)
+    walk = _Walk(extraction_dir, bounds, student.is_guess)
+    attempts: list[str] = []
+    by_assignment: dict[bytes, dict[tuple[int, ...], list[SubmittedNode]]] = defaultdict(dict)
     for source in student.sources:
-        walk.visit(source.node, source.path, source.upload, inside=False, depth=0)
-    problems = [*student.problems, *walk.problems]
-    files = sorted(walk.found, key=lambda found: age(found.label, found.upload))
+        by_assignment[source.assignment].setdefault(source.attempt, []).append(source)
+    files = [
+        found
+        for sources in sorted(by_assignment.values(), key=max)
+        for found in _newest(sources, walk, student.adds_up, attempts)
+    ]
+    problems = [*student.problems, *attempts, *walk.problems]
     kept = list(_within(files, bounds, problems))
     if not kept:
         problems.append(_why_no_file(walk, bool(student.sources)))
     return tuple(reversed(kept)), tuple(dict.fromkeys(problems))
+
+
+def _newest(
+    attempts: dict[tuple[int, ...], list[SubmittedNode]],
+    walk: _Walk,
+    adds_up: bool,
+    notes: list[str],
+) -> list[GradableFile]:
+    """Return the files of the attempts at one assignment that count, oldest first, and note it.
+
+    That is the newest attempt that has any; and where attempts add up, those files of older
+    ones of which none by the same name came later.
+    """
+    kept: list[GradableFile] = []
+    later: set[str] = set()
+    counted: list[tuple[int, ...]] = []
+    for attempt in sorted(attempts, reverse=True):
+        if kept and not adds_up:
+            break
+        start = len(walk.found)
+        for source in attempts[attempt]:
+            walk.visit(source.node, source.path, source.upload, inside=False, depth=0)
+        found = sorted(walk.found[start:], key=lambda file: age(file.label, file.upload))
+        new = [file for file in found if without_marks(_last(file.label)) not in later]
+        later.update(without_marks(_last(file.label)) for file in new)
+        kept[:0] = new
+        if new:
+            counted.append(attempt)
+    if len(attempts) > 1:
+        notes.append(_which_counts(sorted(attempts, reverse=True), counted, adds_up))
+    return kept
+
+
+def _which_counts(
+    attempts: list[tuple[int, ...]], counted: list[tuple[int, ...]], adds_up: bool
+) -> str:
+    """Return the note that says which of several attempts are graded."""
+    passed_over = [_moment(attempt) for attempt in attempts if attempt not in counted]
+    text = f"handed in {len(attempts)} times"
+    if not counted:
+        return text
+    if adds_up and len(counted) > 1:
+        text += f": the files of {' and '.join(map(_moment, counted))} are graded"
+        text += ", and of equal names the newest"
+    elif counted[0] == attempts[0]:
+        text += f": the newest, of {_moment(counted[0])}, is graded"
+    else:
+        text += f": the newest with a file to grade, of {_moment(counted[0])}, is graded"
+    return f"{text}; not graded: {', '.join(passed_over)}" if passed_over else text
+
+
+def _moment(attempt: tuple[int, ...]) -> str:
+    """Return a date and time as people write it."""
+    if not attempt:
+        return "an unknown date"
+    date, time = attempt[:3], attempt[3:]
+    text = "-".join(f"{number:02d}" for number in date)
+    return f"{text} {':'.join(f'{number:02d}' for number in time)}" if time else text
+
+
+def _last(label: str) -> str:
+    """Return a file's own name without its ending."""
+    name = label.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
 
 
 def _within(
@@ -163,8 +198,9 @@ def _why_no_file(walk: _Walk, has_sources: bool) -> str:
 class _Walk:
     """A walk through a student's files, folders and archives, which collects what it finds."""
 
-    def __init__(self, extraction_dir: ExtractionDir, bounds: Bounds) -> None:
+    def __init__(self, extraction_dir: ExtractionDir, bounds: Bounds, is_guess: bool) -> None:
         self.extraction_dir = extraction_dir
+        self.is_guess = is_guess
         self.meter = Meter(bounds)  # many archives of a student share it
         self.found: list[GradableFile] = []
         self.problems: list[str] = []
@@ -225,440 +261,10 @@ class _Walk:
         except OSError as error:
             self.problems.append(f"{label} cannot be read: {error.strerror}")
             return
+        if self.is_guess and depth == 0:
+            refuse_archive_of_a_class(label, path[-1], root)
         self.problems.extend(f"{label} {problem}" for problem in problems)
         self._folder(root, path, upload, inside=True, depth=depth + 1)
-
-
-# The metadata file of Gradescope's export. ----------------------------------------
-#
-# "Export Submissions" gives a zip with ``submission_metadata.yml`` beside one
-# folder per submission.  The file maps each folder's name to Ruby's symbols::
-#
-#     submission_123:
-#       :submitters:
-#       - :name: Ada Lovelace
-#         :sid: '100'
-#         :email: ada@example.org
-#       :created_at: 2024-05-01 12:00:00.000000000 Z
-#       :score: 3.5
-#
-# It is not documented; this is what programs read that work with it, such as
-# otter-grader's ``GradescopeParser`` (``otter/metadata.py`` of its early versions)
-# and others that look up ``[':submitters'][0][':name']``.
-#
-# It may hold all results of a class, and it may have been tampered with.  So it
-# is read event by event, and only the submitters are kept.  Numbers stay text (a
-# ``:sid:`` of ``007`` keeps its zeros), and aliases are not followed into lists.
-# ``yaml.load`` and ``yaml.compose`` with libyaml's loaders are no replacement, not
-# even with ``CBaseLoader``.  They recurse in C: a few bytes ``[[[[…``, 100,000 deep,
-# end Python with a segmentation fault.  And they build a node for every value: 2 MB
-# of ``[],[],…`` take 310 MB and 6.8 s, here 0.2 MB beyond the text and 2.3 s; 2 MB
-# of honest results take 69 MB and 1.7 s, here 0.2 MB and 0.5 s (PyYAML 6.0.3).
-
-#: Bytes of metadata that are read; 500 submissions with their results take less.
-LARGEST_METADATA = 16 << 20
-
-#: Levels of nesting that are accepted; Gradescope's files have about ten.
-_DEEPEST = 64
-
-#: Anchored texts that are kept for aliases.
-_ANCHORS = 10_000
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-@dataclass(frozen=True)
-class Submitter:
-    """One submitter of a Gradescope submission."""
-
-    name: str | None = None
-    sid: str | None = None
-    email: str | None = None
-
-
-def submitters(stream: BinaryIO) -> dict[str, tuple[Submitter, ...]]:
-    """Return the submitters of each submission, by the name of its folder.
-
-    Raises:
-        UnreadableFile: the stream holds no such metadata; the message completes
-            "submission_metadata.yml …".
-    """
-    data = stream.read(LARGEST_METADATA + 1)
-    if len(data) > LARGEST_METADATA:
-        raise UnreadableFile(f"is larger than {LARGEST_METADATA >> 20} MB")
-    try:
-        found = _EventReader(data).read()
-    except yaml.YAMLError as error:
-        problem = getattr(error, "problem", None) or "its text has characters that YAML lacks"
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark is not None else ""
-        raise UnreadableFile(f"is no YAML{where}: {problem}") from None
-    except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"is no YAML: {error}") from None
-    if not found:
-        raise UnreadableFile("names no submissions; a mapping from folders to :submitters: is due")
-    return found
-
-
-class _EventReader:
-    """Reads YAML's events once, keeping only the submitters, the depth and anchored texts."""
-
-    def __init__(self, data: bytes) -> None:
-        self._events: Iterator[Any] = yaml.parse(data, Loader=_LOADER)
-        self._texts: dict[str, str] = {}
-        self._depth = 0
-
-    def read(self) -> dict[str, tuple[Submitter, ...]]:
-        """Return the submitters by folder; nothing if the document is no mapping."""
-        found: dict[str, tuple[Submitter, ...]] = {}
-        for event in self._events:
-            if isinstance(event, yaml.MappingStartEvent):
-                self._enter()
-                for folder in self._keys():
-                    found[folder] = self._submission()
-                return found
-            if isinstance(event, yaml.NodeEvent):
-                return found
-        return found
-
-    def _submission(self) -> tuple[Submitter, ...]:
-        people: list[Submitter] = []
-        if not self._opens(yaml.MappingStartEvent):
-            return ()
-        for name in self._keys():
-            if name == ":submitters":
-                people = self._people()
-            else:
-                self._skip(self._next())
-        return tuple(people)
-
-    def _people(self) -> list[Submitter]:
-        people: list[Submitter] = []
-        if not self._opens(yaml.SequenceStartEvent):
-            return people
-        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
-            if not isinstance(event, yaml.MappingStartEvent):
-                self._skip(event)
-                continue
-            texts = {}
-            for name in self._keys():
-                event = self._next()
-                texts[name] = self._text(event)
-                self._skip(event)
-            one = Submitter(texts.get(":name"), texts.get(":sid"), texts.get(":email"))
-            if one != Submitter():
-                people.append(one)
-        return people
-
-    def _keys(self) -> Iterator[str]:
-        """Yield the keys of the mapping that has begun; the caller reads each value."""
-        while not isinstance(event := self._next(), yaml.MappingEndEvent):
-            name = self._text(event)
-            self._skip(event)
-            if name is None:
-                self._skip(self._next())
-            else:
-                yield name
-
-    def _next(self) -> Any:
-        event = next(self._events)
-        if isinstance(event, yaml.CollectionStartEvent):
-            self._enter()
-        elif isinstance(event, yaml.CollectionEndEvent):
-            self._depth -= 1
-        return event
-
-    def _enter(self) -> None:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise ValueError(f"it is nested more than {_DEEPEST} deep")
-
-    def _opens(self, kind: type) -> bool:
-        """Return whether the next value begins with such an event, and skip it otherwise."""
-        event = self._next()
-        if isinstance(event, kind):
-            return True
-        self._skip(event)
-        return False
-
-    def _skip(self, event: Any) -> None:
-        """Skip the rest of the value that begins with this event."""
-        if isinstance(event, yaml.CollectionStartEvent):
-            outside = self._depth - 1
-            while self._depth > outside:
-                self._text(self._next())
-
-    def _text(self, event: Any) -> str | None:
-        if isinstance(event, yaml.AliasEvent):
-            return self._texts.get(event.anchor)
-        if not isinstance(event, yaml.ScalarEvent):
-            return None
-        text = str(event.value)
-        if event.anchor and len(self._texts) < _ANCHORS:
-            self._texts[event.anchor] = text
-        null = event.implicit[0] and text in ("", "~", "null")
-        return None if null else text
-
-
-# Whose file is which: the layouts in which a class's work arrives. ----------------
-#
-# - **Canvas**, "Download Submissions": flat files
-#   ``<name>[_LATE]_<user>_<upload>_<file>``, or ``[LATE_]anon_<id>_<upload>_<file>``
-#   where grading is anonymous; text entries end in ``_text.html`` or
-#   ``_link.html`` without an upload's number.  The name is in lower case without
-#   spaces; a name that occurs twice gets ``-1``, ``-2``.  From ``ContentZipper``
-#   (``lib/content_zipper.rb``) and ``Attachment.make_unique_filename`` of
-#   https://github.com/instructure/canvas-lms.
-# - **Moodle**, "Download all submissions": with "Download submissions in
-#   folders" ``<Full Name>_<id>_assignsubmission_file[_]/…``, else flat files
-#   ``<Full Name>_<id>_assignsubmission_file_<file>``; online texts say
-#   ``onlinetext`` for ``file``.  A blind assignment has ``Participant`` for the
-#   name, a group's name stands before it.  From ``assign::download_submissions``
-#   (``mod/assign/locallib.php``) of https://github.com/moodle/moodle.
-# - **Gradescope**, "Export Submissions": see :func:`submitters`.
-# - **nbgrader**: ``submitted/<student>/<assignment>/…``, from "How to structure
-#   course files" (``user_guide/philosophy``) of https://nbgrader.readthedocs.io.
-# - otherwise one folder for each student, and flat files and archives, each named
-#   for its student.
-#
-# Canvas' and Moodle's numbers become the student's ``sid``, Gradescope's ``:sid:``
-# as well.
-
-_CANVAS = re.compile(
-    rb"(?P<name>[^/]+?)(?:_LATE)?_(?P<sid>\d{1,20})_(?P<upload>\d{1,20})_(?P<file>.+)", re.DOTALL
-)
-_CANVAS_ANONYMOUS = re.compile(
-    rb"(?:LATE_)?(?P<name>anon_(?P<sid>[A-Za-z0-9]+))_(?P<upload>\d{1,20})_(?P<file>.+)", re.DOTALL
-)
-_CANVAS_TEXT = re.compile(
-    rb"(?:(?P<name>[^/]+?)(?:_LATE)?_(?P<sid>\d{1,20}))_(?P<file>(?:text|link)\.html)", re.DOTALL
-)
-_MOODLE = re.compile(
-    rb"(?P<name>.+?)_(?P<sid>\d{1,20})_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL
-)
-
-_SUBMITTED = b"submitted"
-
-#: Names that stand beside nbgrader's ``submitted``.
-_NBGRADER = frozenset(
-    {
-        *(b"nbgrader_config.py", b"gradebook.db", b"source", b"release"),
-        *(b"autograded", b"feedback", b"downloaded"),
-    }
-)
-
-#: Folders that are opened, each the only one, to find the students' entries.
-_WRAPPINGS = 4
-
-
-def sort_out(root: Folder, archive: bytes | None) -> tuple[list[StudentFiles], list[str]]:
-    """Return the students of a tree, and problems that concern none of them.
-
-    Args:
-        root: the root of the submissions.
-        archive: the name of the archive that the tree came from, if it came from one.
-
-    Raises:
-        UnreadableFile: the root cannot be listed.
-    """
-    children = _clean(root)
-    for _ in range(_WRAPPINGS):
-        inner = _inner(children, archive)
-        if inner is None:
-            break
-        children = _clean(inner)
-        if inner.name == _SUBMITTED:
-            break
-    students = _Students()
-    metadata = next((c for c in children if c.name == METADATA and isinstance(c, File)), None)
-    if metadata is not None:
-        _gradescope(students, children, metadata)
-    else:
-        _by_names(students, children)
-        if len(children) == 1 and _looks_like_a_class(children[0]):
-            students.problems.append(
-                f"everything is in the folder {shown(children[0].name)}, which is taken for one"
-                " student; if it holds the class, name that folder"
-            )
-    return list(students.by_identity.values()), students.problems
-
-
-class _Students:
-    """The students that have been found so far, with their files."""
-
-    def __init__(self) -> None:
-        self.by_identity: dict[bytes, StudentFiles] = {}
-        self.problems: list[str] = []
-
-    def add(
-        self,
-        identity: bytes,
-        student: str,
-        source: SubmittedNode | None,
-        who: Submitter | None = None,
-    ) -> StudentFiles:
-        """Add a node to a student's files, and the student if the identity is new."""
-        who = who or Submitter()
-        files = self.by_identity.get(identity)
-        if files is None:
-            files = StudentFiles(identity, student, who.email, who.sid)
-            self.by_identity[identity] = files
-        if source is not None:
-            files.sources.append(source)
-        return files
-
-
-def _clean(folder: Folder) -> list[Node]:
-    return [child for child in folder.children() if not is_junk(child.name)]
-
-
-def _inner(children: list[Node], archive: bytes | None) -> Folder | None:
-    """Return the folder to look into instead, if this one only wraps it."""
-    folders = {c.name: c for c in children if not isinstance(c, (File, UnopenedEntry))}
-    alone = len(children) == 1
-    submitted = folders.get(_SUBMITTED)
-    if submitted is not None and (alone or any(c.name in _NBGRADER for c in children)):
-        return submitted
-    if not alone or not folders:
-        return None
-    (folder,) = folders.values()
-    try:
-        below = _clean(folder)
-    except UnreadableFile:
-        return None
-    if any(c.name == METADATA for c in below) or _pattern(below) or _SUBMITTED in _names(below):
-        return folder
-    # programs that pack a folder often wrap it in one of the archive's name
-    wraps = archive is not None and folder.name == stem(archive)
-    return folder if wraps or folder.name == b"submissions" else None
-
-
-def _looks_like_a_class(node: Node) -> bool:
-    """Return whether a folder looks like a class rather than like a student."""
-    if isinstance(node, (File, UnopenedEntry)):
-        return False
-    try:
-        below = _clean(node)
-    except UnreadableFile:
-        return False
-    folders = [c for c in below if not isinstance(c, (File, UnopenedEntry))]
-    return len(folders) > 1 and not any(is_code(c.name) for c in below)
-
-
-def _names(nodes: Iterable[Node]) -> set[bytes]:
-    return {node.name for node in nodes}
-
-
-def _pattern(children: list[Node]) -> str | None:
-    """Return the learning platform whose pattern most names follow."""
-    moodle = [c for c in children if _MOODLE.fullmatch(c.name)]
-    if moodle and 2 * len(moodle) > len(children):
-        return "moodle"
-    files = [c for c in children if isinstance(c, (File, UnopenedEntry))]
-    canvas = [c for c in files if _canvas(c.name)]
-    return "canvas" if canvas and 2 * len(canvas) > len(children) else None
-
-
-def _canvas(name: bytes) -> re.Match[bytes] | None:
-    return (
-        _CANVAS_ANONYMOUS.fullmatch(name) or _CANVAS.fullmatch(name) or _CANVAS_TEXT.fullmatch(name)
-    )
-
-
-def _by_names(students: _Students, children: list[Node]) -> None:
-    """Find the students of a layout in which the names tell everything."""
-    system = _pattern(children)
-    for child in children:
-        found = None
-        if system == "moodle":
-            found = _MOODLE.fullmatch(child.name)
-        elif system == "canvas" and isinstance(child, (File, UnopenedEntry)):
-            found = _canvas(child.name)
-        if found:
-            _add_matched(students, child, found)
-        elif not isinstance(child, File):
-            students.add(child.name, shown(child.name), SubmittedNode(child, _top(child)))
-        elif is_code(child.name) or is_archive(child.name):
-            student = stem(child.name)
-            students.add(student, shown(student), SubmittedNode(child, (child.name,)))
-        elif child.name.lower().endswith((b".rar", b".7z")):
-            student = child.name.rpartition(b".")[0]
-            students.add(student, shown(student), SubmittedNode(child, (child.name,)))
-
-
-def _add_matched(students: _Students, node: Node, found: re.Match[bytes]) -> None:
-    """Add a node whose name matches a platform's pattern."""
-    parts = found.groupdict()
-    sid = parts["sid"]
-    identity = parts["name"] if parts["name"].endswith(sid) else parts["name"] + b"_" + sid
-    file = parts.get("file") or b""
-    path = (file,) if file and isinstance(node, (File, UnopenedEntry)) else _top(node)
-    source = SubmittedNode(node, path, int(parts.get("upload") or 0))
-    who = Submitter(sid=sid.decode("ascii"))
-    students.add(identity, shown(parts["name"]), source, who)
-
-
-def _top(node: Node) -> tuple[bytes, ...]:
-    """Return the beginning of a node's path, which does not repeat a student's own folder."""
-    return (node.name,) if isinstance(node, (File, UnopenedEntry)) else ()
-
-
-def _gradescope(students: _Students, children: list[Node], metadata: File) -> None:
-    """Find the students of Gradescope's export."""
-    people: dict[str, tuple[Submitter, ...]] = {}
-    try:
-        with metadata.open() as stream:
-            people = submitters(stream)
-    except UnreadableFile as error:
-        students.problems.append(
-            f"{shown(METADATA)} {error}; students are called by their folders' names"
-        )
-    except OSError as error:
-        students.problems.append(f"{shown(METADATA)} cannot be read: {error.strerror}")
-    by_folder = {raw(folder): each for folder, each in people.items()}
-    for child in children:
-        if child.name == METADATA:
-            continue
-        if isinstance(child, File) and child.name not in by_folder:
-            if is_code(child.name) or is_archive(child.name):
-                students.problems.append(
-                    f"{shown(child.name)} stands beside the folders of the export; it is not graded"
-                )
-            continue
-        _submitted(
-            students, child.name, SubmittedNode(child, _top(child)), by_folder.get(child.name, ())
-        )
-    for folder in sorted(by_folder.keys() - _names(children)):
-        for student in _submitted(students, folder, None, by_folder[folder]):
-            student.problems.append(f"the export has no folder {shown(folder)}")
-
-
-def _submitted(
-    students: _Students, folder: bytes, source: SubmittedNode | None, people: tuple[Submitter, ...]
-) -> list[StudentFiles]:
-    """Add a submission once for every submitter of its group."""
-    if len(people) <= 1:
-        who = people[0] if people else Submitter()
-        return [students.add(folder, _name_of(who, folder), source, _shown(who))]
-    return [
-        students.add(
-            b"\0".join((folder, raw(who.sid or who.email or who.name or ""), b"%d" % number)),
-            _name_of(who, folder),
-            source,
-            _shown(who),
-        )
-        for number, who in enumerate(people)
-    ]
-
-
-def _name_of(who: Submitter, folder: bytes) -> str:
-    return shown(raw(who.name or who.email or who.sid or "") or folder)
-
-
-def _shown(who: Submitter) -> Submitter:
-    return Submitter(
-        *(None if text is None else shown(raw(text)) for text in (who.name, who.sid, who.email))
-    )
 
 
 # All submissions. -----------------------------------------------------------------
@@ -736,16 +342,19 @@ class Arrivals:
     Attributes:
         submissions: one for every student, in the order of names.
         problems: sentences about problems that concern no student in particular.
+        layouts: the number of students that each layout has found, by its name.
     """
 
     def __init__(
         self,
         submissions: tuple[StudentSubmission, ...],
         problems: tuple[str, ...],
+        layouts: dict[str, int],
         resources: contextlib.ExitStack,
     ) -> None:
         self.submissions = submissions
         self.problems = problems
+        self.layouts = layouts
         self._resources = resources
 
     def __enter__(self) -> Arrivals:
@@ -764,38 +373,50 @@ class Arrivals:
         self._resources.close()
 
 
-def collect(source: Path, whole: Bounds = CLASS, each: Bounds = STUDENT) -> Arrivals:
+def collect(
+    source: Path, whole: Bounds = CLASS, each: Bounds = STUDENT, layout: str | None = None
+) -> Arrivals:
     """Find all submissions in a folder, a file or an archive.
 
     Args:
         source: the path that the instructor named; a link here is followed, others never.
         whole: bounds on an archive of the whole class.
         each: bounds on a student's own archives together.
+        layout: the name of the layout, if the instructor has said it.
 
     Raises:
         RequestError: the path does not exist, or holds no submission.
+        LayoutQuestion: it is not clear whose the files are.
     """
     resources = contextlib.ExitStack()
     try:
         extraction_dir = resources.enter_context(ExtractionDir(whole.kept))
         root, archive, problems = _root(source, extraction_dir, whole, resources)
+        name = os.fsencode(source.resolve().name)
+        is_file = not source.is_dir() and archive is None
         try:
-            students, more = sort_out(root, archive)
+            found = sort_out(root, str(source), name, archive, layout, is_file)
         except UnreadableFile as error:
             raise RequestError(f"{source} {error}") from None
-        problems += more
-        if not students:
+        problems += found.problems
+        if not found.students:
             why = f": {'; '.join(problems)}" if problems else ""
             raise RequestError(
-                f"{source} holds no submissions{why}; expected is a folder per student, or a"
-                " download of Canvas, Moodle, Gradescope or nbgrader"
+                f"{source} holds no submissions{why}; expected is a folder or a file for each"
+                f" student, or {_downloads()}"
             )
-        submissions = _distinct([_submission(one, extraction_dir, each) for one in students])
+        submissions = [_submission(one, extraction_dir, each) for one in found.students]
+        submissions = _distinct(submissions)
     except BaseException:
         resources.close()
         raise
     submissions.sort(key=lambda one: (one.student.casefold(), one.student, one.key))
-    return Arrivals(tuple(submissions), tuple(problems), resources)
+    return Arrivals(tuple(submissions), tuple(problems), found.layouts, resources)
+
+
+def _downloads() -> str:
+    *most, last = [layout.title for layout in LAYOUTS.values() if layout.is_platform]
+    return f"{', '.join(most)} or {last}"
 
 
 def _root(

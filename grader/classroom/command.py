@@ -30,6 +30,7 @@ from rich.text import Text
 
 from grader.classroom.arrivals import Arrivals, StudentSubmission, collect
 from grader.classroom.engines import Engine
+from grader.classroom.layouts import LAYOUTS
 from grader.classroom.messages import (
     ExerciseJudged,
     GradingRequest,
@@ -75,11 +76,13 @@ class Options:
         seed: a number that all inputs are drawn from; without it they are drawn from a
             secret that the store keeps.
         force: whether to judge again what has not changed.
+        layout: the name of the layout of the submissions, if the instructor has said it.
     """
 
     limits: Limits = field(default_factory=Limits)
     seed: int | None = None
     force: bool = False
+    layout: str | None = None
 
 
 @dataclass
@@ -318,7 +321,7 @@ def grade(
     console = Console(stderr=True, highlight=False)
     try:
         with _Signals() as signals, _workplace(signals) as place:
-            arrivals = place.enter_context(collect(source))
+            arrivals = place.enter_context(collect(source, layout=options.layout))
             if not arrivals.submissions:
                 raise RequestError(f"{source} holds no submissions: no .py file and no notebook")
             if options.limits.sandbox:
@@ -331,6 +334,9 @@ def grade(
             exercises = catalogue()
             signals.let_go()
             with Store(out) as store:
+                console.print(Text(_arrived(arrivals)))
+                for problem in arrivals.problems:
+                    console.print(Text(f"note: {_plain(problem)}", style="yellow"))
                 bar = _Bar(console)
                 try:
                     with bar:
@@ -340,7 +346,7 @@ def grade(
                 finally:
                     # if the grading was stopped, of what has been found so far
                     _report(store, out)
-                summary = _Summary(store, step)
+                summary = _Summary(store, step, arrivals)
     except _Stop as stop:
         console.print("grader: stopped; every verdict so far is stored: the same command goes on")
         return 128 + stop.number
@@ -455,6 +461,17 @@ def _report(store: Store, out: Path) -> None:
         ) from None
 
 
+def _arrived(arrivals: Arrivals) -> str:
+    """Return how many students were found, and by which layouts."""
+    count = len(arrivals.submissions)
+    students = f"{count} student{'s' * (count != 1)}"
+    if len(arrivals.layouts) == 1:
+        (name,) = arrivals.layouts
+        return f"{students}, laid out as {name} ({LAYOUTS[name].title})"
+    found = [f"{n} by {name} ({LAYOUTS[name].title})" for name, n in arrivals.layouts.items()]
+    return f"{students}: {', '.join(found)}"
+
+
 def _try_sandbox() -> None:
     """Make one sandbox, so that a machine without one fails before the first student."""
     from grader.launch.sandbox import SandboxPool
@@ -506,8 +523,10 @@ class _Bar:
 class _Summary:
     """The result of a grading in numbers, with the grader's own failures."""
 
-    def __init__(self, store: Store, step: GradingProgress) -> None:
+    def __init__(self, store: Store, step: GradingProgress, arrivals: Arrivals) -> None:
         self.step = step
+        self.layouts = arrivals.layouts
+        self.notes = arrivals.problems
         self.words: Counter[str] = Counter()
         self.errors: list[str] = []
         self.nothing: list[str] = []
@@ -532,6 +551,8 @@ class _Summary:
             "verdicts": dict(self.words.most_common()),
             "nothing_handed_in": self.nothing,
             "errors": self.errors,
+            "layouts": self.layouts,
+            "notes": list(self.notes),
         }
 
     def show(self, console: Console, out: Path) -> None:

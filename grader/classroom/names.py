@@ -28,7 +28,7 @@ import re
 import unicodedata
 from typing import Any
 
-__all__ = ["age", "is_key", "key", "lookalike", "raw", "shown"]
+__all__ = ["age", "is_key", "key", "lookalike", "raw", "shown", "without_marks"]
 
 #: Characters of a name that people are shown.
 _LONGEST, _END = 255, 20
@@ -47,6 +47,8 @@ _COUNTER = re.compile(
     r"(?:\s*\((\d{1,9})\)|[-_\s]+copy[-_\s]*(\d{0,9})|(?<=.)-(\d{1,3}))\s*$", re.ASCII
 )
 _COPY_OF = re.compile(r"^copy(?: \((\d{1,9})\))? of\s+(?=.)", re.ASCII)
+
+_COPY = re.compile(r"(?<=.)(?: ?\(\d{1,9}\)|[-_ ]+copy[-_ ]*\d{0,9})\Z", re.ASCII)
 
 #: Unicode categories of characters that are invisible or reverse a line of text.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -94,8 +96,17 @@ def is_key(text: str) -> bool:
 
 
 def lookalike(name: str) -> str:
-    """Return a text that is equal for names that people may take for the same."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    """Return a text that is equal for names that people may take for the same.
+
+    ``Ann (1)`` looks like ``Ann``: a browser or a desktop counts a second file of one name so.
+    """
+    text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return _COPY.sub("", text) or text
+
+
+def without_marks(name: str) -> str:
+    """Return a name, without its file's ending, without the marks that :func:`age` goes by."""
+    return _marks(name)[0]
 
 
 def age(label: str, upload: int = 0) -> tuple[Any, ...]:

@@ -9,10 +9,10 @@ been opened must turn out to be a regular file.
 Zip and tar archives become such trees, within bounds.  An archive's own claims
 about itself are not believed: bytes are counted as they come out, and unpacking
 ends at the bound.  Members that lead out of the archive, links, devices and
-encrypted members are not opened but noted.  Only what can be graded, and archives
-within, are kept, in numbered files; a member's name is never a path on this
-machine.  The rest appears in the tree with its name, so that a report can say
-what came instead.
+encrypted members are not opened but noted.  Only what can be graded, archives
+within, and what tells whose it is are kept, in numbered files; a member's name is
+never a path on this machine.  The rest appears in the tree with its name, so that a
+report can say what came instead.
 
 The cost of a zip's directory and of a tar's headers is bounded as well:
 :class:`BoundedStream` refuses a large read while they are being parsed.  An archive
@@ -28,6 +28,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import tarfile
 import tempfile
@@ -570,6 +571,9 @@ class _CountingStream:
 #: The file in Gradescope's export that names the students.
 METADATA = b"submission_metadata.yml"
 
+#: The end of a receipt's name in a download of Blackboard.
+_RECEIPT = re.compile(rb"_attempt_\d{4}(?:-\d\d){5}\.txt\Z")
+
 #: Folders within folders.
 DEEPEST = 32
 
@@ -753,7 +757,10 @@ class _MemberTooLarge(Exception):
 
 
 def _wanted(path: tuple[bytes, ...]) -> bool:
-    return is_code(path[-1]) or is_archive(path[-1]) or path[-1] == METADATA
+    name = path[-1]
+    if is_code(name) or is_archive(name) or name == METADATA:
+        return True
+    return _RECEIPT.search(name) is not None
 
 
 def _zip_name(info: zipfile.ZipInfo) -> bytes:

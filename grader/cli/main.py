@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 import grader
 from grader.bench.plan import add_options, count
 from grader.classroom.exports import FORMATS, export
+from grader.classroom.layouts import LAYOUTS
 from grader.core import __version__
 from grader.core.errors import GraderError, RequestError
 from grader.core.resource_limits import DEFAULTS, valid_sizes
@@ -69,6 +70,11 @@ def _seconds(text: str) -> float:
 def _systems() -> str:
     *others, last = [form.system for form in FORMATS.values()]
     return f"{', '.join(others)} and {last}"
+
+
+def _layout_help() -> str:
+    layouts = ", ".join(f"{layout.name} ({layout.title})" for layout in LAYOUTS.values())
+    return f"what SUBMISSIONS holds, where its names do not tell: {layouts}"
 
 
 def _export_help() -> str:
@@ -144,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.set_defaults(serve=_grade)
     grade.add_argument("submissions", metavar="SUBMISSIONS", help="a folder or an archive")
     grade.add_argument("--out", metavar="RESULTS", required=True, help="folder of the results")
+    grade.add_argument("--layout", choices=list(LAYOUTS), metavar="LAYOUT", help=_layout_help())
     grade.add_argument("--jobs", type=count, metavar="N", help="submissions at a time")
     grade.add_argument(
         "--engine", choices=["local", "dask", "slurm"], default="local", help="where they run"
@@ -553,7 +560,7 @@ def _grade(request: argparse.Namespace) -> int:
         memory=request.memory << 20,
         sandbox=request.sandbox != "none",
     )
-    options = Options(limits, request.seed, request.force)
+    options = Options(limits, request.seed, request.force, request.layout)
     source, out = Path(request.submissions), Path(request.out)
 
     def make_engine(submissions: int) -> Engine:
