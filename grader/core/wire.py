@@ -193,6 +193,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
         library: the path of a built library whose function is called instead of the
             program's; empty for none.
         killed_at: the step at which this rank is killed, see :class:`StepCount`; None for never.
+        delay: seconds that this rank waits before it enters.
     """
 
     entry: str
@@ -204,6 +205,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
     answer_limit: int
     library: str = ""
     killed_at: int | None = None
+    delay: float = 0.0
 
 
 class StoreEntry(msgspec.Struct, tag="told", frozen=True):

@@ -289,7 +289,8 @@ _CROWD = 6
 #: The part of its time limit that a call may compute or sleep; the rest is for a busy machine.
 _EFFORT = 0.2
 
-#: The same where a rank is killed: the others have to wait until it counts as dead.
+#: The same where a rank is killed or late: the others have to wait for it, or until it counts as
+#: dead.
 _PATIENT_EFFORT = 0.6
 
 
@@ -846,8 +847,11 @@ def _told(exercise: Exercise, failed: CaseVerdict, cases: Sequence[CaseVerdict])
     missed = missed_point(cases)
     if missed is None:
         return found
-    if not missed.bounds:
+    if missed is failed and not missed.bounds:
         reason = "This is the point of the exercise"
+    elif not missed.bounds:
+        where = f"{missed.name}, on {ranks(missed.world_size, missed.simulated)}"
+        reason = f"The point of the exercise is missed as well ({where})"
     elif all(_may_be_right(case) for case in cases):
         reason = f"Right values, but {missed.bounds[0].missed}: that is the point of this exercise"
     else:
@@ -873,8 +877,9 @@ def _job(
         allowed=exercise.allowed,
         policy=policy,
         seconds=settings.seconds * (1 if case.network is None else _CROWD),
-        effort=settings.seconds * (_EFFORT if case.killed is None else _PATIENT_EFFORT),
+        effort=settings.seconds * (_PATIENT_EFFORT if case.killed or case.late else _EFFORT),
         answer_limit=settings.answer,
         killed=case.killed,
+        late=case.late,
         network=case.network,
     )

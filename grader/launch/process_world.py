@@ -300,6 +300,8 @@ class Supervisor:
         self.causes = RootCause(matcher)
         self._policy = job.policy
         self._killed = job.killed
+        if job.late is not None:
+            matcher.late.add(job.late.rank)
         self._steps = StepCount(job.killed.step) if job.killed is not None else None
         self._replies: dict[int, Returned] = {}
         self._printed = Printed(self.size, job.output_limit)
@@ -757,8 +759,9 @@ class ProcessWorld:
         after = self._launcher.counts() if failure is None else None
         moved = None
         if before is not None and after is not None:
-            # what a killed rank had handed to the network may not have left it
-            if job.killed is None:
+            # what a killed rank had handed to the network may not have left it, and what others
+            # have given up on may still come
+            if job.killed is None and job.late is None:
                 failure = contradiction(matcher.trace(), after - before)
             moved = (after - before).payload
         results: tuple[RankResult, ...] = ()
@@ -776,7 +779,9 @@ class ProcessWorld:
             except MemoryError as error:
                 raise WorldError("there is no memory here for what the ranks return") from error
         output = self._supervisor.output()
-        if job.killed is not None or (failure is not None and not reusable):
+        # a group is not to be trusted after ranks have given up on a late one, either
+        lost = job.killed is not None or job.late is not None
+        if lost or (failure is not None and not reusable):
             self.close()
         self._failed = failure is not None
         seconds = time.monotonic() - started
@@ -805,6 +810,7 @@ class ProcessWorld:
         self._store.forget()
         for rank, arguments in enumerate(job.arguments):
             dies = job.killed is not None and job.killed.rank == rank
+            delay = job.late.seconds if job.late is not None and job.late.rank == rank else 0.0
             self._tell(
                 rank,
                 RunCall(
@@ -817,6 +823,7 @@ class ProcessWorld:
                     answer_limit=job.answer_limit,
                     library=job.library,
                     killed_at=job.killed.step if job.killed is not None and dies else None,
+                    delay=delay,
                 ),
             )
         return self._supervisor.until_returned(matcher, job)

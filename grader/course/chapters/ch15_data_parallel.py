@@ -888,9 +888,9 @@ BucketedDDP = Exercise(
         point(overlaps("all_reduce", READY, must_overlap)),
     ),
     # with experts, buckets are complete in a different order on each rank
-    point=lambda c, diagnosis: (
-        c.architecture == "experts"
-        and diagnosis
+    point=lambda one: (
+        one.case.architecture == "experts"
+        and one.diagnosis
         in (
             Diagnosis.DEADLOCK,
             Diagnosis.ORDER_MISMATCH,

@@ -296,7 +296,7 @@ one_f_one_b_order = Exercise(
     world_sizes=(1,),
     adapter=_looked_at,
     expected=_right_look,
-    point=lambda c, diagnosis: c.look == "flight" and diagnosis is Diagnosis.WRONG_VALUE,
+    point=lambda one: one.case.look == "flight" and one.diagnosis is Diagnosis.WRONG_VALUE,
     hints=(
         "When does the first gradient arrive at a stage? Until then, how many forward passes can it"
         " make, and after it, when is the next one due?",
