@@ -312,6 +312,12 @@ class Diagnosis(str, Enum):
         "sends to a rank that is not a neighbour on the ring",
         "On a ring a rank sends to (rank ± 1) % world_size only.",
     )
+    WRONG_PEER = (
+        "wrong_peer",
+        "a message between the wrong ranks",
+        "sends between ranks that have nothing to say to each other in the exercise",
+        "Go through the statement again: which ranks exchange messages, and which do not?",
+    )
     NO_OVERLAP = (
         "no_overlap",
         "no overlap",
