@@ -1,8 +1,9 @@
 """Kills ranks at random moments, and judges the survivors: ``python -m benchmarks.survivors``.
 
 Every seed draws a world size, a rank, the step at which it dies, and one of the answers to
-``sum_of_survivors`` that are known to be right.  A verdict other than a pass is wrong, and so is a
-process that is left when the world is closed.  It is no part of ``make test``: it takes minutes.
+``sum_of_survivors`` that are known to be right; every other seed draws a rank that is late, too.  A
+verdict other than a pass is wrong, and so is a process that is left when the world is closed.  It
+is no part of ``make test``: it takes minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import psutil
 
 from grader.core.verdict import CaseVerdict
 from grader.core.wire import AT_RETURN
-from grader.course.cases import Draw, Kill
+from grader.course.cases import Delay, Draw, Kill
 from grader.course.chapters import discover
 from grader.course.exercise import Exercise
 from grader.judge.assessment import assess
@@ -44,12 +45,17 @@ def killed_once(
     size = chance.choice(SIZES)
     kill = Kill(chance.randrange(size), chance.choice([*range(STEPS), AT_RETURN]))
     plain = next(iter(exercise.inputs(Draw(seed, exercise.name, size))))
-    case = replace(plain, name=str(kill), killed=kill)
+    late = None
+    if seed % 2:
+        other = (kill.rank + chance.randrange(1, size)) % size
+        late = Delay(other, chance.uniform(0.0, 2.0) * plain.seconds)
+    case = replace(plain, name=str(kill), killed=kill, late=late)
     job = Job(
         exercise.name,
         tuple(case.arguments(rank) for rank in case.ranks),
         allowed=exercise.allowed,
         killed=kill,
+        late=late,
     )
     launcher = default_launcher()
     began = time.monotonic()

@@ -161,7 +161,7 @@ print("8 sent, room for 5, in bytes:", aborted.group() if aborted else done.stde
 # Rank 0 sends `x` to rank 1. Rank 1 adds 1 and sends it back. Rank 0 returns what came back; every
 # other rank returns a copy of its own `x`. There are at least two ranks, and there may be more.
 #
-# Two messages are enough, and `x` itself must stay as it is on every rank.
+# Two messages are enough, both of them between ranks 0 and 1, and `x` itself must stay as it is on every rank.
 
 # %%
 def ping_pong(x: torch.Tensor) -> torch.Tensor:

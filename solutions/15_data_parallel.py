@@ -191,8 +191,8 @@ if server_works:
 #
 # There is one difficulty. If a parameter took no part in a rank's forward pass, its `p.grad` is `None`
 # on that rank. It counts as zero there, and **every** rank gets the mean, including the one that had
-# `None`. A gradient that is `None` on *all* ranks stays `None`. But a rank cannot see what the others
-# have, and a collective must be called by all ranks or by none.
+# `None`. A rank may even have no gradient at all. A gradient that is `None` on *all* ranks stays `None`.
+# But a rank cannot see what the others have, and a collective must be called by all ranks or by none.
 
 # %%
 def average_gradients(module: nn.Module) -> None:

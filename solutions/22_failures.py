@@ -238,15 +238,18 @@ print("all agree:", len(set(votes)) == 1)
 # process may be late by any amount, no deterministic program is sure to reach agreement once even one process may die
 # ([Fischer, Lynch and Paterson](https://doi.org/10.1145/3149.214121), 1985): a dead process looks like a slow one. We
 # get around that with two assumptions. The store does not die, so it can decide between proposals. And a rank that is
-# later than `seconds` **counts** as dead.
+# later than `seconds` may **count** as dead.
 #
 # ## Exercise: the sum of the survivors
 #
 # Write `sum_of_survivors`. One rank may be killed at any moment after all have entered. Every survivor returns the
 # sum over the survivors' `x`, and the list of their ranks, from the lowest to the highest. All survivors return the same.
 #
-# - `seconds` is how late a living rank may be. Every survivor returns within five times `seconds`, counted from when
-#   the last rank enters; an answer that takes longer earns at most half the points.
+# - A living rank that is at most `seconds` late has to be counted. One may be later, by up to twice `seconds`: you may
+#   then leave it out, but all ranks have to agree on that, the late one included. Survivors that return different
+#   lists, or sums that differ in a single bit, earn at most half the points.
+# - Every survivor returns within five times `seconds`, counted from when the last rank enters; an answer that takes
+#   longer earns at most half the points, too.
 # - A rank that died after its `x` was known may count as a survivor, if all agree on that and list it.
 # - `dist.all_reduce`, `dist.new_group` and the default store are allowed. The store alone is enough.
 # - Any rank may be the one that dies, even rank 0.

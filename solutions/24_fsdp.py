@@ -292,9 +292,9 @@ for dtype in (torch.float32, torch.bfloat16):
 # - A parameter of **more than 128 elements** is held as shards; `parameters()` gives this rank's. The layer
 #   has it whole only during its forward and its backward. Any other parameter is replicated: every rank has
 #   all of it.
-# - After `finish_gradient_synchronization()` the gradients are means over the ranks, in the parameters' own
-#   dtype: reduce-scattered for shards, all-reduced for small parameters. One step of an optimizer that works
-#   element by element is then the same step as without shards.
+# - After `finish_gradient_synchronization()` the gradients are means over the ranks: reduce-scattered for shards,
+#   all-reduced for small parameters, both *in the parameters' own dtype*, since a sum in bfloat16 loses digits. One
+#   step of an optimizer that works element by element is then the same step as without shards.
 # - With a `compute_dtype`, weights are gathered in it, and a layer computes in it: its floating inputs are
 #   cast, too, and so are small parameters where they meet them.
 # - `full_state_dict()` has the names of the module's own `state_dict()`, buffers included, and whole weights

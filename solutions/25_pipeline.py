@@ -340,7 +340,7 @@ if gpipe_known and alternate_known:
 # - Only point-to-point calls are allowed.
 # - After a forward pass, a rank holds the activations of those micro-batches that its order has in flight:
 #   their inputs, their outputs, and what autograd keeps. At most six other tensors of `shape` may be on their
-#   way or left in a variable: a fixed number, and not one for each micro-batch.
+#   way or left in a variable, and one gradient of each parameter: a fixed number, and not one for each micro-batch.
 # - The step takes as long as the order asks: no pass waits for anything but its stage and its input. The
 #   grader measures that on simulated ranks where messages take no time, for 1F1B and for one micro-batch
 #   after the other.

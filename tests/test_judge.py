@@ -726,6 +726,32 @@ def test_only_a_rank_that_may_be_late_gives_survivors_more_time(diagnosis, retur
         assert again.seconds == 2 * case.seconds
 
 
+def test_with_more_time_a_late_rank_is_later():
+    survivors = catalogue()["sum_of_survivors"]
+    case = next(one for one in survivors.cases(1, 3) if one.late is not None)
+    trace = MessageMatcher(3).trace()
+    seen = JudgedCase(case, Diagnosis.WRONG_VALUE, [(3, [case.late.rank])] * 3, None, trace)
+    again = survivors.patient(seen)
+    assert again.seconds > 2 * case.seconds
+    assert again.late.seconds == 2 * again.seconds
+
+
+@pytest.mark.parametrize("agree", [True, False])
+def test_ranks_that_have_to_agree_hold_the_same_bits(agree):
+    def f(x):
+        y = 2 * x
+        return torch.nextafter(y, y + 1) if dist.get_rank() else y
+
+    exercise = declare(
+        inputs=lambda draw: [draw.case("a", x=draw.tensor(KIND))],
+        expected=lambda c: [2 * c.x] * c.n,
+        world_sizes=(2,),
+        reduced=lambda c: 2,
+        agree=agree,
+    )
+    assert judge(f, exercise).diagnosis is (Diagnosis.NONDETERMINISTIC if agree else None)
+
+
 def test_time_counts_from_when_the_last_rank_enters():
     survivors = catalogue()["sum_of_survivors"]
     case = survivors.cases(1, 3)[0]

@@ -1,4 +1,4 @@
-"""A rank that the grader kills: the others go on, and only what they do themselves counts."""
+"""A rank that is killed or late: the others go on, and only what they do themselves counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.core.errors import RequestError
 from grader.core.events import Completed, Entered, Left, Posted
 from grader.core.verdict import Diagnosis
 from grader.core.wire import AT_RETURN, Put, StepCount
-from grader.course.cases import Kill
+from grader.course.cases import Delay, Kill
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
@@ -100,6 +100,26 @@ def test_giving_up_on_a_dead_rank_leaves_nothing_undone():
     outcome = play(answer, 2, allowed=None, killed=Kill(0, 0))
     assert outcome.failure is None
     assert outcome.results[1].value == "gave up"
+
+
+def test_a_late_rank_finds_what_others_did_before_it_came_and_none_of_it_is_left_undone():
+    def answer():
+        store, rank = dist.distributed_c10d._get_default_store(), dist.get_rank()
+        if rank == 0:
+            return store.check(["gave up"])
+        try:
+            dist.all_reduce(torch.ones(1), async_op=True).wait(timedelta(seconds=0.05))
+        except RuntimeError:
+            store.set("gave up", "")
+            return "gave up"
+
+    with ProcessWorld(default_launcher(), 2, live_program(answer)) as world:
+        outcome = world.run(Job("answer", ((), ()), allowed=None, late=Delay(0, 0.5)))
+        assert not world.usable
+    assert outcome.failure is None
+    assert [one.value for one in outcome.results] == [True, "gave up"]
+    first, second = outcome.trace.call_spans
+    assert first.entered - second.entered > 0.3e9
 
 
 def test_what_a_survivor_does_is_its_own_failure():

@@ -226,7 +226,7 @@ def test_missing_what_is_not_the_point_costs_its_case_alone():
 
 def test_the_point_may_be_a_case_and_what_became_of_it():
     exercise = dataclasses.replace(
-        SHIFT, limits=(), point=lambda c, diagnosis: c.k == 1 and diagnosis == "wrong_value"
+        SHIFT, limits=(), point=lambda one: one.case.k == 1 and one.diagnosis == "wrong_value"
     )
     verdict = judge(lambda x, k: _shifted(x, k, wrong=(1,)), exercise)
     said = "the point of the exercise, so it earns at most half its points."

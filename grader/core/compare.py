@@ -270,6 +270,8 @@ def differing_bits(one: Any, other: Any) -> str | None:
         pairs = zip(one, other, strict=True)
         found = ((i, differing_bits(a, b)) for i, (a, b) in enumerate(pairs))
         return next((f"entry {i}, {text}" for i, text in found if text), None)
+    if not isinstance(one, torch.Tensor):
+        return None if one == other else f"{show(one)} and {show(other)}"
     wrong = wrong_elements(one, other, 0, None)
     if one.dtype.is_floating_point:
         wrong |= torch.signbit(one) ^ torch.signbit(other) & ~torch.isnan(one)

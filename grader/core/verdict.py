@@ -350,6 +350,12 @@ class Diagnosis(str, Enum):
         "On a ring a rank sends to (rank ± 1) % world_size only.",
         Gravity.COSTLY,
     )
+    WRONG_PEER = (
+        "wrong_peer",
+        "a message between the wrong ranks",
+        "sends between ranks that have nothing to say to each other in the exercise",
+        "Go through the statement again: which ranks exchange messages, and which do not?",
+    )
     NO_OVERLAP = (
         "no_overlap",
         "no overlap",

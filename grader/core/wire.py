@@ -198,6 +198,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
             program's; empty for none.
         killed_at: the step at which this rank is killed, see :class:`StepCount`; None for never.
         follows: whether to tell what became of the arguments that the program is bound to.
+        delay: seconds that this rank waits before it enters.
     """
 
     entry: str
@@ -210,6 +211,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
     library: str = ""
     killed_at: int | None = None
     follows: bool = False
+    delay: float = 0.0
 
 
 class StoreEntry(msgspec.Struct, tag="told", frozen=True):

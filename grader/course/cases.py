@@ -23,6 +23,7 @@ from grader.core.wire import AT_RETURN
 __all__ = [
     "OPS",
     "Case",
+    "Delay",
     "Draw",
     "Kill",
     "Kind",
@@ -73,6 +74,19 @@ class Kill:
 
 
 @dataclass(frozen=True)
+class Delay:
+    """The rank that the grader lets enter the function late in a case, and how late.
+
+    Attributes:
+        rank: the rank.
+        seconds: how long after the others.
+    """
+
+    rank: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Kind:
     """A dtype and a shape."""
 
@@ -117,6 +131,7 @@ class Case:
 
     Attributes:
         killed: the rank that the grader kills, if it does.
+        late: the rank that the grader lets enter late, if it does.
         network: if given, the ranks are simulated, on a virtual clock: a message of b bytes takes
             α + b·β seconds, and these are α and β.  Computing takes no time but ``time.sleep``,
             by which an adapter says how long something would take.
@@ -126,6 +141,7 @@ class Case:
     n: int
     columns: Mapping[str, Any]
     killed: Kill | None = None
+    late: Delay | None = None
     network: tuple[float, float] | None = None
 
     @property

@@ -249,6 +249,8 @@ class Exercise:
             evaluated in any order.
         same_bits: whether all ranks must hold the same bits, and the same
             whatever order their messages arrive in.
+        agree: whether all ranks must hold the same bits, though another run may give others;
+            a rank that is killed holds none.
         least: bytes that all ranks together must have received if they hold what
             they should, by :mod:`grader.course.limits`; ``None`` where nothing
             follows from the values.
@@ -257,8 +259,8 @@ class Exercise:
         adapter: makes the call where it is more than passing arguments; it is pickled
             by value and runs in the ranks, so it must not refer to the oracle.
         demo: a case whose data are :mod:`grader.core.values`, for a replay.
-        point: whether a case that failed with a diagnosis misses the point of the
-            exercise, as a limit can; see :func:`grader.course.limits.point`.
+        point: whether a case that failed misses the point of the exercise, as a limit can; see
+            :func:`grader.course.limits.point`.
         remark: a remark on a run that passes all the same; empty if there is none.
         patient: where answers decide by time limits: returns the same case with more time if a
             run may have gone wrong because a busy machine made a rank late, else ``None``.
@@ -286,11 +288,12 @@ class Exercise:
     magnitude: Callable[[Case], Sequence[Any]] | None = None
     relative: float = 0.0
     same_bits: bool = False
+    agree: bool = False
     least: Callable[[Case, Sequence[Any]], int] | None = None
     proof: Callable[[Case, Trace], Failure | None] | None = None
     adapter: Callable[..., Any] | None = None
     demo: Callable[[int], Case] | None = None
-    point: Callable[[Case, Diagnosis], bool] | None = None
+    point: Callable[[JudgedCase], bool] | None = None
     remark: Callable[[Case, Trace], str] | None = None
     also: Callable[[Case], Sequence[Sequence[Any]]] | None = None
     patient: Callable[[JudgedCase], Case | None] | None = None

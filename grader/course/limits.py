@@ -348,8 +348,33 @@ def through(root: int) -> Limit:
         lambda trace: sum(root not in (op.rank, op.peer) for op in _record(trace).sends()),
         "=",
         lambda case: 0,
-        Diagnosis.NOT_NEIGHBOUR,
-        Diagnosis.NOT_NEIGHBOUR,
+        Diagnosis.WRONG_PEER,
+        Diagnosis.WRONG_PEER,
+    )
+
+
+def one_each(*pairs: tuple[int, int]) -> Limit:
+    """Require that there is no message but one from the first to the second rank of each pair."""
+    asked = " and ".join(f"from rank {sender} to rank {receiver}" for sender, receiver in pairs)
+
+    def others(trace: Measured) -> list[tuple[int, int]]:
+        sent = [(op.rank, op.peer) for op in _record(trace).sends()]
+        for pair in pairs:
+            if pair in sent:
+                sent.remove(pair)
+        return sent
+
+    def named(trace: Measured) -> str:
+        return "".join(f", from rank {one[0]} to rank {one[1]}" for one in others(trace)[:1])
+
+    return Limit(
+        f"messages beside one {asked}",
+        lambda trace: len(others(trace)),
+        "=",
+        lambda case: 0,
+        Diagnosis.WRONG_PEER,
+        Diagnosis.WRONG_PEER,
+        found=named,
     )
 
 

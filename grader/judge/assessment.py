@@ -64,6 +64,7 @@ def assess(
     else:
         difference = _difference(exercise, case, outcome, expected, actual)
         failure = _compare(exercise, case, outcome, difference)
+        failure = failure or _disagreement(exercise, case, expected, actual)
         failure = failure or _told_otherwise(exercise, case, outcome, expected, repeated)
     verdict = CaseVerdict(
         case.name,
@@ -92,7 +93,7 @@ def assess(
         shown_by_rank=(
             _where_it_matters(exercise, failure.message) if failure is difference else ""
         ),
-        misses_point=exercise.point is not None and exercise.point(case, failure.diagnosis),
+        misses_point=exercise.point is not None and exercise.point(seen),
     ), seen
 
 
@@ -224,6 +225,21 @@ def _compare(
                 rank,
             )
     return exercise.proof(case, outcome.trace) if exercise.proof else None
+
+
+def _disagreement(
+    exercise: Exercise, case: Case, expected: Sequence[Any], actual: Sequence[Any]
+) -> Failure | None:
+    """Return a failure if ranks hold different bits where they have to agree, in right results."""
+    if not exercise.agree:
+        return None
+    first, *others = (rank for rank in case.ranks if expected[rank] is not None)
+    for rank in others:
+        found = differing_bits(actual[first], actual[rank])
+        if found:
+            message = f"rank {first} and rank {rank} hold different bits, {found}"
+            return Failure(Diagnosis.NONDETERMINISTIC, message, rank)
+    return None
 
 
 def _told_otherwise(

@@ -312,7 +312,8 @@ _FINAL = frozenset(
 #: The time limit of a simulation as a multiple of a call's, since its ranks run in turn.
 _CROWD = 30
 
-#: The same of a call in which a rank is killed: the others have to wait until it counts as dead.
+#: The same of a call in which a rank is killed or late: the others have to wait for it, or until it
+#: counts as dead.
 _PATIENT = 3
 
 
@@ -1046,8 +1047,9 @@ def _job(
         allowed=exercise.allowed,
         policy=policy,
         seconds=_by_the_clock(settings, case.n, case.network is not None),
-        effort=settings.seconds * (1 if case.killed is None else _PATIENT),
+        effort=settings.seconds * (_PATIENT if case.killed or case.late else 1),
         answer_limit=settings.answer,
         killed=case.killed,
+        late=case.late,
         network=case.network,
     )

@@ -300,6 +300,8 @@ class Supervisor:
         self.causes = RootCause(matcher)
         self._policy = job.policy
         self._killed = job.killed
+        if job.late is not None:
+            matcher.late.add(job.late.rank)
         self._steps = StepCount(job.killed.step) if job.killed is not None else None
         self._replies: dict[int, Returned] = {}
         self._printed = Printed(self.size, job.output_limit)
@@ -767,8 +769,9 @@ class ProcessWorld:
         after = self._launcher.counts() if failure is None else None
         moved = None
         if before is not None and after is not None:
-            # what a killed rank had handed to the network may not have left it
-            if job.killed is None:
+            # what a killed rank had handed to the network may not have left it, and what others
+            # have given up on may still come
+            if job.killed is None and job.late is None:
                 failure = contradiction(matcher.trace(), after - before)
             moved = (after - before).payload
         results: tuple[RankResult, ...] = ()
@@ -788,7 +791,9 @@ class ProcessWorld:
             except MemoryError as error:
                 raise WorldError("there is no memory here for what the ranks return") from error
         output = self._supervisor.output()
-        if job.killed is not None or (failure is not None and not reusable):
+        # a group is not to be trusted after ranks have given up on a late one, either
+        lost = job.killed is not None or job.late is not None
+        if lost or (failure is not None and not reusable):
             self.close()
         self._failed = failure is not None
         seconds = time.monotonic() - started
@@ -817,6 +822,7 @@ class ProcessWorld:
         self._store.forget()
         for rank, arguments in enumerate(job.arguments):
             dies = job.killed is not None and job.killed.rank == rank
+            delay = job.late.seconds if job.late is not None and job.late.rank == rank else 0.0
             self._tell(
                 rank,
                 RunCall(
@@ -830,6 +836,7 @@ class ProcessWorld:
                     library=job.library,
                     killed_at=job.killed.step if job.killed is not None and dies else None,
                     follows=job.follows,
+                    delay=delay,
                 ),
             )
         return self._supervisor.until_returned(matcher, job)

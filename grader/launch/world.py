@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from grader.core.codec import LONG_TEXT, MANY_PARTS
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure, amount
-from grader.course.cases import Kill
+from grader.course.cases import Delay, Kill
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
@@ -45,6 +45,7 @@ class Job:
         library: the path of a library, built from the answer, that has the entry; see
             :mod:`grader.launch.cpp_build`.
         killed: the rank that is killed, and when; the world cannot be used again then.
+        late: the rank that enters late, and how late; no world can be used again after that.
         network: α and β of simulated ranks, see :class:`grader.course.cases.Case`; ``None`` for
             real ones.
         follows: whether ranks that return nothing tell what became of the arguments that the
@@ -64,6 +65,7 @@ class Job:
     answer_limit: int = DEFAULTS.answer
     library: str = ""
     killed: Kill | None = None
+    late: Delay | None = None
     network: tuple[float, float] | None = None
     follows: bool = False
 

@@ -313,6 +313,8 @@ class _Rank:
             if snapshots is not None:
                 for place, tensors in enumerate(given):
                     snapshots.hold("argument", tensors, place)
+            if call.delay:
+                time.sleep(call.delay)  # before the call is reported to begin
             value, finished = self._time(loaded, call.entry, adapter, arguments, call.library)
             if snapshots is not None:
                 snapshots.hold("result", tensors_in(value))

@@ -213,6 +213,7 @@ class MessageMatcher:
         ended: ranks that will post nothing more.
         stored: the keys of the store that have values.
         killed: ranks that the grader has killed; they are among the ended ones when they are gone.
+        late: ranks that the grader has let enter late, so that others may have given up on them.
         groups: the process groups, by name.
         tensor_snapshots: by rank, the reported contents of its tensors.
         call_spans: by rank, when it was in the function.
@@ -231,6 +232,7 @@ class MessageMatcher:
         self.ended: set[int] = set()
         self.stored: Container[str] = ()
         self.killed: set[int] = set()
+        self.late: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
         self.tensor_snapshots: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.call_spans = [CallSpan()] * size
@@ -421,23 +423,25 @@ class MessageMatcher:
 
     def unreceived(self) -> list[Operation]:
         """Return the sends that no receive has matched."""
-        return [op for op in self._all_between_living() if op.kind == "send" and not op.matched]
+        return [op for op in self._to_complete() if op.kind == "send" and not op.matched]
 
     def unwaited(self) -> list[Operation]:
         """Return the requests that their rank never saw complete."""
         # a failed one has raised an exception, and cannot be waited for
-        return [op for op in self._all_between_living() if op.done is None and not op.failed]
+        return [op for op in self._to_complete() if op.done is None and not op.failed]
 
     def idle(self) -> bool:
         """Return whether every rank has ended, and every operation is complete."""
         done = all(op.done is not None for ops in self.operations for op in ops)
         return done and len(self.ended) == self.size and not self.unreceived()
 
-    def _all_between_living(self) -> list[Operation]:
-        """Return the operations that need no rank that was killed, and so have to be completed."""
-        return [
-            op for ops in self.operations for op in ops if not self.killed & set(self.needed(op))
-        ]
+    def _to_complete(self) -> list[Operation]:
+        """Return the operations that need no rank that was killed or late; the others need not end.
+
+        A rank that has entered late cannot know which of its messages are still waited for.
+        """
+        lost = self.killed | self.late
+        return [op for ops in self.operations for op in ops if not lost & set(self.needed(op))]
 
     def needed(self, op: Operation) -> tuple[int, ...]:
         """Return the ranks without which an operation cannot be complete, its own included."""

@@ -9,7 +9,7 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import messages, moved, point, rounds, total_bytes
+from grader.course.limits import messages, moved, one_each, point, rounds, total_bytes
 
 _SEND_FIRST = Mistake(
     "A send returns only when its receive has been posted. Every rank that waits is in a send, so"
@@ -43,6 +43,7 @@ ping_pong = Exercise(
     limits=(
         messages("=", lambda c: 2),
         total_bytes("=", lambda c: 2 * nbytes(c.x[0])),
+        one_each((0, 1), (1, 0)),
     ),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
@@ -128,6 +129,8 @@ ping_pong = Exercise(
         " torch.empty_like(x), and add 1 to that.",
         Diagnosis.TOO_FEW_MESSAGES: "Rank 0 could compute x + 1 alone, but here x has to travel:"
         " one message to rank 1, and one back.",
+        Diagnosis.WRONG_PEER: "Only ranks 0 and 1 play, however many ranks there are: one message"
+        " from rank 0 to rank 1, and one back.",
         **_WAIT,
     },
 )

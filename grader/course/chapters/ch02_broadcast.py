@@ -1,6 +1,7 @@
 """Chapter 02: everyone ends with what one rank has."""
 
 from collections.abc import Callable, Iterator
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -297,6 +298,10 @@ def _random_like(draw: Draw, tensor: torch.Tensor) -> PerRank:
     kind = Kind(tensor.dtype, tuple(tensor.shape))
     if tensor.dtype == torch.bool:
         return PerRank(t > 0 for t in draw.per_rank(Kind(torch.int64, kind.shape)))
+    if tensor.dtype == torch.int64:
+        # counters that neither a float32 nor, where there are several, a float64 can hold
+        least = torch.tensor([2**53, 2**24])[: tensor.numel()] if tensor.dim() else 2**24
+        return PerRank(least + 1 + 2 * (t + 100) for t in draw.per_rank(kind))
     return draw.per_rank(kind)
 
 
@@ -317,6 +322,27 @@ def _synchronised(c: Case, pick: Callable[[int, str], int] | None = None) -> lis
             }
         )
     return report
+
+
+def _through_one_dtype(
+    c: Case, source: bool = False, common: torch.dtype | None = None
+) -> list[dict[str, Any]]:
+    """Return the reports if all tensors are converted to one dtype on their way.
+
+    Args:
+        c: the case.
+        source: whether the source, too, ends with what it has sent.
+        common: the dtype; that of a concatenation of all if not given.
+    """
+    like = _tensors_of(_build(c.architecture)).values()
+    common = common or reduce(torch.promote_types, (tensor.dtype for tensor in like))
+    reports = _synchronised(c)
+    for r, report in enumerate(reports):
+        if source or r != c.src:
+            report["tensors"] = {
+                name: value.to(common).to(value.dtype) for name, value in report["tensors"].items()
+            }
+    return reports
 
 
 def _is_parameter(c: Case, name: str) -> bool:
@@ -386,6 +412,17 @@ sync_parameters = Exercise(
             gives=lambda c: _synchronised(
                 c,
                 lambda r, name: c.src if _learns(c, name) or not _is_parameter(c, name) else r,
+            ),
+        ),
+        Mistake(
+            "Integers are not what they were. torch.cat converts tensors of several dtypes to one,"
+            " and a float32 holds whole numbers up to 2**24 only, a float64 up to 2**53: send each"
+            " tensor, or each dtype, by itself.",
+            gives=(
+                _through_one_dtype,
+                partial(_through_one_dtype, source=True),
+                partial(_through_one_dtype, common=torch.float64),
+                partial(_through_one_dtype, source=True, common=torch.float64),
             ),
         ),
         Mistake(

@@ -264,7 +264,7 @@ parameter_server_step = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "It works in place and returns nothing.",
         Diagnosis.FORBIDDEN_CALL: "send and recv are all it takes: everything goes through rank 0.",
-        Diagnosis.NOT_NEIGHBOUR: "In this exercise rank 0 is the server: every rank talks to rank 0"
+        Diagnosis.WRONG_PEER: "In this exercise rank 0 is the server: every rank talks to rank 0"
         " and to no other.",
         Diagnosis.TOO_MANY_MESSAGES: "One message to the server and one back are enough for each"
         " gradient and rank.",
@@ -285,6 +285,7 @@ _HOLDINGS: tuple[tuple[str, str, torch.dtype, Callable[[int, int, int], bool]], 
     ("each is on one rank only", "deep", torch.float64, lambda r, i, n: i % n == r),
     ("tied weights", "tied weights", torch.float32, lambda r, i, n: True),
     ("none at all", "one layer", torch.float32, lambda r, i, n: False),
+    ("one rank has none at all", "deep", torch.float32, lambda r, i, n: r != n // 2),
     ("frozen parameters", "frozen parameters", torch.float32, lambda r, i, n: 2 <= i < 5),
 )
 
@@ -439,6 +440,15 @@ average_gradients = Exercise(
             "p.grad may be None: on this rank, or on all of them.",
             when=lambda e: (
                 e.says("NoneType") and any(g is None for gs in e.case.gradients for g in gs)
+            ),
+        ),
+        Mistake(
+            "A rank that has no gradient at all returns at once, and the others wait for it. It"
+            " cannot know that they have some: it has to take part all the same, with zeros.",
+            when=lambda e: bool(
+                e.failure
+                and e.failure.ended
+                and all(all(g is None for g in e.case.gradients[rank]) for rank in e.failure.ended)
             ),
         ),
         Mistake(
@@ -888,9 +898,9 @@ BucketedDDP = Exercise(
         point(overlaps("all_reduce", READY, must_overlap)),
     ),
     # with experts, buckets are complete in a different order on each rank
-    point=lambda c, diagnosis: (
-        c.architecture == "experts"
-        and diagnosis
+    point=lambda one: (
+        one.case.architecture == "experts"
+        and one.diagnosis
         in (
             Diagnosis.DEADLOCK,
             Diagnosis.ORDER_MISMATCH,

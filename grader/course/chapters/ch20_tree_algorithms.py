@@ -1311,7 +1311,7 @@ double_trees = Exercise(
     adapter=_report_in_rank,
     expected=_right,
     # what is no tree, or ends in an exception, says nothing of who passes on
-    point=lambda c, diagnosis: c.look == "roles" and diagnosis is Diagnosis.WRONG_VALUE,
+    point=lambda one: one.case.look == "roles" and one.diagnosis is Diagnosis.WRONG_VALUE,
     hints=(
         "In a binary tree of n ranks, how many have children? If those are the first half of the"
         " ranks in one tree, which ranks are left to have children in the other?",

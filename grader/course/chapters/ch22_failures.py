@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
+from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
 from grader.core.wire import AT_RETURN
-from grader.course.cases import OPS, Case, Draw, Kill, Kind, magnitude, reduced
+from grader.course.cases import OPS, Case, Delay, Draw, Kill, Kind, magnitude, reduced
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import Limit, point
 from grader.trace.trace import Measured, Trace
@@ -245,8 +246,20 @@ first_divergence = Exercise(
 # The sum of the ranks that survive. -------------------------------------------------
 
 #: How late a living rank may be, in seconds. On a busy machine it may be later all the same: a case
-#: that is wrong gets twice the time.
+#: that is wrong gets more time.
 _SECONDS = 0.5
+
+#: The same where a rank is late on purpose, by twice as much; every survivor waits for that one.
+_SHORT = 0.2
+
+#: By world size, the ranks that are late, and those that are killed as they enter, if any are.
+#: Whatever rank others may depend on, 0 or the last, is late somewhere.
+_LATE: dict[int, Sequence[tuple[int, int | None]]] = {
+    3: ((1, None),),
+    4: ((0, None), (3, 2)),
+    5: ((4, None),),
+    8: ((3, None),),
+}
 
 #: How many times as long a rank may take in all.
 _MANY = 5
@@ -283,10 +296,31 @@ def _survival(draw: Draw) -> Iterator[Case]:
         # a drawn one may be the same as another
         name = f"{killed}, as drawn" if drawn else str(killed)
         yield replace(draw.case(name, x=given, seconds=_SECONDS), killed=killed)
+    for late, dead in _LATE.get(draw.n, ()):
+        dying = None if dead is None else Kill(dead, 0)
+        name = f"rank {late} is late by twice `seconds`"
+        name = name if dying is None else f"{dying}, and {name}"
+        # numbers that are rounded, so that ranks which add in different orders differ in bits
+        given = draw.per_rank(Kind(torch.float32, (6,)))
+        yield replace(
+            draw.case(name, x=given, seconds=_SHORT),
+            killed=dying,
+            late=Delay(late, 2 * _SHORT),
+        )
 
 
 def _living(c: Case) -> list[int]:
     return [rank for rank in c.ranks if c.killed is None or rank != c.killed.rank]
+
+
+def _must_count(c: Case) -> set[int]:
+    """Return the ranks that live and are not late, which no list may leave out."""
+    return {rank for rank in _living(c) if c.late is None or rank != c.late.rank}
+
+
+def _lost(c: Case) -> set[int]:
+    """Return the rank that is killed, and the one that is late."""
+    return set(c.ranks) - _must_count(c)
 
 
 def _total(c: Case, ranks: Sequence[int]) -> torch.Tensor:
@@ -303,6 +337,17 @@ def _of(c: Case, ranks: Sequence[int]) -> list[Any]:
     return _survivors_hold(c, (_total(c, ranks), list(ranks)))
 
 
+def _may_count(c: Case) -> list[list[Any]]:
+    """Return what survivors may also agree on, who count a rank that died or was late.
+
+    One that died may have told its x before, and one that is late may be left out.
+    """
+    sets = {tuple(_living(c)), tuple(c.ranks)}
+    if c.late is not None:
+        sets |= {tuple(rank for rank in one if rank != c.late.rank) for one in sets}
+    return [_of(c, one) for one in sorted(sets - {tuple(_living(c))})]
+
+
 def _lists(e: Evidence) -> list[list[int]]:
     """Return the ranks that each survivor lists.
 
@@ -312,6 +357,22 @@ def _lists(e: Evidence) -> list[list[int]]:
     return [list(e.actual[rank][1]) for rank in _living(e.case)]
 
 
+def _sums(one: JudgedCase) -> list[torch.Tensor]:
+    """Return the different sums that survivors return, where rounding makes no difference.
+
+    Raises:
+        TypeError: one of them returns no pair.
+    """
+    found: list[torch.Tensor] = []
+    for rank in _living(one.case):
+        total = one.actual[rank][0]
+        if not isinstance(total, torch.Tensor):
+            continue
+        if not any(compare(other, total, one.case.n, other.abs() + 1) is None for other in found):
+            found.append(total)
+    return found
+
+
 def _waits_without_end(e: Evidence, *calls: str) -> bool:
     """Return whether a survivor waits forever in one of these, after a rank was killed."""
     waits = e.failure.waits if e.failure is not None else ()
@@ -319,17 +380,14 @@ def _waits_without_end(e: Evidence, *calls: str) -> bool:
 
 
 def _alone_at_fault(e: Evidence, rank: int) -> bool:
-    """Return whether only the death of one rank does harm, and another's at the same step none."""
+    """Return whether it does harm only if one rank dies or is late, and none if another does so."""
 
     def deaths(judged: Sequence[Any]) -> list[Kill]:
         return [one.case.killed for one in judged if one.limit is None and one.case.killed]
 
     wrong, right = deaths(e.failed), deaths(e.passed)
-    return (
-        bool(wrong)
-        and all(kill.rank == rank for kill in wrong)
-        and any(kill.step == other.step for kill in wrong for other in right)
-        and all(one.case.killed for one in e.failed)
+    return any(kill.step == other.step for kill in wrong for other in right) and all(
+        rank in _lost(one.case) for one in e.failed
     )
 
 
@@ -341,30 +399,53 @@ def _nanoseconds(trace: Measured) -> int:
     return max(left, default=entered) - entered
 
 
-def _leaves_out(living: Sequence[int], returned: Any) -> bool:
-    """Return whether an answer lists ranks, but not all of those that live."""
+def _ranks_in(returned: Any) -> Sequence[int] | None:
+    """Return the ranks that an answer lists, or ``None`` if it lists none."""
     if not isinstance(returned, (tuple, list)) or len(returned) != 2:
-        return False
+        return None
     ranks = returned[1]
     listed = isinstance(ranks, (tuple, list)) and all(type(rank) is int for rank in ranks)
-    return listed and not set(living) <= set(ranks)
+    return ranks if listed else None
+
+
+def _leaves_out(must_count: set[int], returned: Any) -> bool:
+    """Return whether an answer lists ranks, but not all of those that have to count."""
+    ranks = _ranks_in(returned)
+    return ranks is not None and not must_count <= set(ranks)
 
 
 def _with_more_time(one: JudgedCase) -> Case | None:
-    """Return the case with twice the time, if it may have gone wrong because a rank was late.
+    """Return the case with more time, if it may have gone wrong because a rank was too late.
 
     Then a rank that lives counts as dead, which makes a sum wrong or an answer give up on an
     operation, or the whole takes too long.  Survivors that disagree on the dead rank do not need
     more time.
     """
     c, living = one.case, _living(one.case)
+    must = _must_count(c)
     if one.diagnosis is None:
         late = _nanoseconds(one.trace) > _MANY * c.seconds * 1e9
     elif one.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE):
-        late = any(_leaves_out(living, one.actual[rank]) for rank in living)
+        late = any(_leaves_out(must, one.actual[rank]) for rank in living)
     else:
         late = one.diagnosis in (Diagnosis.EXCEPTION, Diagnosis.UNWAITED_REQUEST)
-    return replace(c, columns={**c.columns, "seconds": 2 * c.seconds}) if late else None
+    if not late:
+        return None
+    times = 2 * max(1.0, _SECONDS / c.seconds)
+    delay = None if c.late is None else Delay(c.late.rank, times * c.late.seconds)
+    return replace(c, columns={**c.columns, "seconds": times * c.seconds}, late=delay)
+
+
+def _do_not_agree(one: JudgedCase) -> bool:
+    """Return whether survivors return different lists, or sums of different bits."""
+    if one.diagnosis is Diagnosis.NONDETERMINISTIC:
+        return True
+    if one.diagnosis not in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE):
+        return False
+    lists = [_ranks_in(one.actual[rank]) for rank in _living(one.case)]
+    if None in lists:
+        return False
+    return len({tuple(sorted(ranks or ())) for ranks in lists}) > 1 or len(_sums(one)) > 1
 
 
 sum_of_survivors = Exercise(
@@ -373,9 +454,11 @@ sum_of_survivors = Exercise(
     inputs=_survival,
     world_sizes=(3, 4, 5, 8),
     expected=lambda c: _of(c, _living(c)),
-    also=lambda c: [_of(c, c.ranks)] if c.killed else [],
+    also=_may_count,
     reduced=lambda c: c.n,
     magnitude=lambda c: [[magnitude(OPS["SUM"], c.x), None]] * c.n,
+    agree=True,
+    point=_do_not_agree,
     allowed=frozenset({"all_reduce", "new_group"}),
     limits=(
         point(
@@ -421,12 +504,22 @@ sum_of_survivors = Exercise(
     mistakes=(
         Mistake(
             "The survivors do not agree: they list different ranks. One of them may have heard from"
-            " the dead rank before its death, and another not. Let them settle on one list,"
+            " a rank before it died, or just before it counted as dead, and another not. Let them"
+            " settle on one list,"
             ' for example with store.compare_set("survivors", "", mine), which returns the list'
             " that came first.",
             when=lambda e: (
                 e.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE)
                 and len({tuple(sorted(one)) for one in _lists(e)}) > 1
+            ),
+        ),
+        Mistake(
+            "The survivors return the same list, and different sums. Once the list is settled, sum"
+            " over the ranks of that list, and not over those that a rank has found itself.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and len({tuple(one) for one in _lists(e)}) == 1
+                and len(_sums(e.here)) > 1
             ),
         ),
         Mistake(
@@ -481,15 +574,15 @@ sum_of_survivors = Exercise(
             ),
         ),
         Mistake(
-            "A rank that lives is left out. `seconds` is how late a rank may be: wait that long for"
+            "A rank that lives is left out. It may be up to `seconds` late: wait that long for"
             " each of them before you take it for dead.",
-            when=lambda e: any(not set(_living(e.case)) <= set(one) for one in _lists(e)),
+            when=lambda e: any(not _must_count(e.case) <= set(one) for one in _lists(e)),
         ),
         Mistake(
             "The ranks are right, but in another order: return them from the lowest to the"
             " highest.",
             when=lambda e: (
-                all(set(_living(e.case)) <= set(one) for one in _lists(e))
+                all(_must_count(e.case) <= set(one) for one in _lists(e))
                 and any(one != sorted(one) for one in _lists(e))
             ),
         ),
@@ -498,7 +591,7 @@ sum_of_survivors = Exercise(
             " that were summed.",
             gives=lambda c: (
                 None
-                if c.killed and c.killed.step
+                if c.late or (c.killed and c.killed.step)
                 else _survivors_hold(c, (_total(c, _living(c)), list(c.ranks)))
             ),
         ),
@@ -507,7 +600,7 @@ sum_of_survivors = Exercise(
             " neither.",
             gives=lambda c: (
                 None
-                if c.killed and not c.killed.step
+                if c.late or (c.killed and not c.killed.step)
                 else _survivors_hold(c, (_total(c, c.ranks), _living(c)))
             ),
         ),
@@ -540,6 +633,8 @@ sum_of_survivors = Exercise(
         Diagnosis.FORBIDDEN_CALL: "all_reduce and new_group are allowed, and the store is enough.",
         Diagnosis.WRONG_TYPE: "Return a pair: the sum as a tensor, and the ranks as a list.",
         Diagnosis.WRONG_VALUE: "Which ranks did each survivor sum, and which does it list?",
+        Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of the additions: sum in the"
+        " order of the list on every rank.",
         Diagnosis.WRONG_DTYPE: "The sum has the dtype of x. torch.tensor(...) guesses one from the"
         " numbers, even where there are none: give it dtype=x.dtype. And a division makes floats"
         " of integers: return the sum, not an average.",

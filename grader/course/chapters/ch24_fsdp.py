@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ from grader.trace.trace import Operation, Trace
 
 #: A parameter of more elements is held in shards.
 REPLICATED = 128
+
+#: An entry of a report.
+SMALL_IN_SHARDS = f"parameters of up to {REPLICATED} elements that are cut into shards"
 
 #: Elements that are granted for each parameter beyond a shard, for padding and small parameters.
 GRANTED = 128
@@ -250,6 +254,17 @@ class _Layers(HeldStorages):  # type: ignore[no-untyped-call]
         return [name for name, runs in self.runs.items() if there.issuperset(runs)]
 
 
+def small_in_shards(sizes: list[int], wrapped: nn.Module) -> int:
+    """Return how many small parameters are not held as a whole.
+
+    Args:
+        sizes: of the network's parameters, before it was wrapped.
+        wrapped: what the answer has made of it.
+    """
+    small = Counter(size for size in sizes if size <= REPLICATED)
+    return (small - Counter(p.numel() for p in wrapped.parameters())).total()
+
+
 def _alone(tensor: torch.Tensor) -> bool:
     """Return whether a tensor is all that its memory holds."""
     return tensor.untyped_storage().nbytes() == tensor.nbytes
@@ -324,6 +339,7 @@ def train_in_rank(
         return report
     kept = getattr(wrapped, "module", None)
     report["the wrapped model is .module"] = type(kept) is type(module)
+    report[SMALL_IN_SHARDS] = small_in_shards([t.numel() for t in state], wrapped)
     del module, kept
     after("__init__")
     whole("after __init__")
@@ -429,6 +445,7 @@ def with_torch(
         {
             "is an nn.Module": True,
             "the wrapped model is .module": True,
+            SMALL_IN_SHARDS: 0,
             "full_state_dict after __init__": _copied(module),
         }
         for module in modules
@@ -557,6 +574,14 @@ def reduced_elements(trace: Any) -> int:
     return max((sum(map(trace.given, calls)) for calls in steps), default=0)
 
 
+def narrow_reductions(trace: Any) -> int:
+    """Return the calls in steps by which ranks reduce numbers of bfloat16."""
+    steps = _in_steps(trace, ("reduce_scatter", "all_reduce"))
+    return sum(
+        any(one.dtype == "bfloat16" for one in op.signatures) for calls in steps for op in calls
+    )
+
+
 _GATHERS = re.compile(r"gathers (\d+) at once: (.*)", re.S)
 
 
@@ -597,6 +622,17 @@ reductions = Limit(
     most_reduced,
     Diagnosis.TOO_MANY_BYTES,
     Diagnosis.TOO_FEW_BYTES,
+)
+
+# in all cases with a dtype to compute in, that is bfloat16, and the parameters are float32
+own_dtype = Limit(
+    "reductions in bfloat16",
+    narrow_reductions,
+    "=",
+    lambda c: 0,
+    Diagnosis.WRONG_DTYPE,
+    Diagnosis.WRONG_DTYPE,
+    applies=lambda c: bool(c.compute),
 )
 
 
@@ -883,6 +919,7 @@ FullySharded = Exercise(
     limits=(
         point(held("bytes held by one rank between calls", "≤", most_held)),
         point(two_layers),
+        point(own_dtype),
         gathers,
         reductions,
     ),
@@ -917,6 +954,17 @@ FullySharded = Exercise(
             "It works unless the wrapped model is a layer itself, such as one nn.Linear."
             " module.modules() begins with the module; its children and submodules leave it out.",
             when=lambda e: _only(e, lambda c: bool(c.architecture == ALONE)),
+        ),
+        Mistake(
+            "A small parameter is cut as well. Only parameters of more than 128 elements are held"
+            " as shards: p.numel() > 128.",
+            when=lambda e: any(report.get(SMALL_IN_SHARDS) for report in _reports(e.here)),
+        ),
+        Mistake(
+            "The gradients are added up in compute_dtype. In bfloat16 a sum keeps 8 bits, and each"
+            " addition rounds: cast the gradient to the parameter's own dtype before it is"
+            " reduced, not after.",
+            when=lambda e: bool(e.here.limit and "reductions" in e.here.limit.quantity),
         ),
         Mistake(
             "Each rank has begun with its own weights. Broadcast rank 0's before you cut them.",
@@ -976,7 +1024,9 @@ FullySharded = Exercise(
             "full_state_dict returns the weights in compute_dtype. Shards stay in the parameters'"
             " own dtype, and full_state_dict gathers them as they are; only a gather for forward or"
             " backward casts.",
-            when=lambda e: e.diagnosis is Diagnosis.WRONG_DTYPE and bool(e.case.compute),
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_DTYPE and bool(e.case.compute) and not e.here.limit
+            ),
         ),
         Mistake(
             "The weights have lost digits before the first step: they went through compute_dtype."

@@ -296,7 +296,7 @@ one_f_one_b_order = Exercise(
     world_sizes=(1,),
     adapter=_looked_at,
     expected=_right_look,
-    point=lambda c, diagnosis: c.look == "flight" and diagnosis is Diagnosis.WRONG_VALUE,
+    point=lambda one: one.case.look == "flight" and one.diagnosis is Diagnosis.WRONG_VALUE,
     hints=(
         "When does the first gradient arrive at a stage? Until then, how many forward passes can it"
         " make, and after it, when is the next one due?",
@@ -555,12 +555,35 @@ def _allowed(in_flight: int, message: int) -> int:
 
     Of each one that is in flight, these are its input, its output, what the stage keeps inside,
     and one tensor more, such as a copy that is being sent.  Six tensors beside these may be on
-    their way in or out, or be left in a variable.
+    their way in or out, or be left in a variable.  Gradients of parameters do not count.
     """
     return in_flight * (_INSIDE + 3) * message + 6 * message
 
 
 # The call in a rank. ----------------------------------------------------------------
+
+
+class _Activations(HeldStorages):  # type: ignore[no-untyped-call]
+    """Held storages without those of one more gradient of each parameter.
+
+    What ``autograd.grad`` has returned for a pass stays in a variable until the next one, and has
+    been added to ``p.grad`` meanwhile.  No activation has as many bytes as a parameter.
+    """
+
+    def __init__(
+        self, own: Callable[[], list[torch.Tensor]], parameters: Sequence[torch.Tensor]
+    ) -> None:
+        super().__init__(own)
+        self._sizes = [p.nbytes for p in parameters]
+
+    def _alive(self) -> list[tuple[int, str]]:
+        found, sizes = [], list(self._sizes)
+        for nbytes, text in super()._alive():
+            if nbytes in sizes:
+                sizes.remove(nbytes)
+            else:
+                found.append((nbytes, text))
+        return found
 
 
 class _Pass(torch.autograd.Function):
@@ -652,7 +675,7 @@ def train_once(
         if over:
             note(holding(excess, f"holds, after forward pass number {passes}", str(storages)))
 
-    storages = None if any(seconds) else HeldStorages(own)
+    storages = None if any(seconds) else _Activations(own, weights)
     stage = _Stage(weights, seconds, note, look)
     given = [(what, i) for what, i in order]
     call = (stage, given, inputs, targets, LOSS, tuple(shape))

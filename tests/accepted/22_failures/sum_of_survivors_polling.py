@@ -19,13 +19,14 @@ def sum_of_survivors(x, seconds):
     here = [other for other in range(n) if store.check([keys[other]])]
     text = ",".join(map(str, here))
     if store.add("ticket", 1) == 1:
-        store.set("decision", text)
+        store.compare_set("decision", "", text)
     try:
         # one that began `seconds` later decides as much later
         store.wait(["decision"], timedelta(seconds=2 * seconds))
-        text = store.get("decision").decode()
     except dist.DistError:
-        pass  # the one with the first ticket is dead: all that are left have seen the same
+        # the one with the first ticket is dead: whichever is the next to propose decides
+        store.compare_set("decision", "", text)
+    text = store.get("decision").decode()
     ranks = [int(word) for word in text.split(",")]
     parts = [json.loads(store.get(keys[other])) for other in ranks]
     return torch.tensor(parts, dtype=x.dtype).sum(0), ranks

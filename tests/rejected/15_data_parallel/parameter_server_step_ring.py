@@ -1,5 +1,5 @@
 # exercise: parameter_server_step
-# diagnosis: not_neighbour
+# diagnosis: wrong_peer
 # hint: every rank talks to rank 0
 """A chain to the last rank, which hands out the means: right values, and no server."""
 

@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 def sum_of_survivors(x, seconds):
     rank, n = dist.get_rank(), dist.get_world_size()
-    total, ranks, requests = x.clone(), [rank], []
+    found, requests = {rank: x}, []
     others = [other for other in range(n) if other != rank]
     for other in others:
         try:
@@ -21,11 +21,11 @@ def sum_of_survivors(x, seconds):
             dist.recv(y, other)
         except RuntimeError:
             continue
-        total += y
-        ranks.append(other)
+        found[other] = y
     for request in requests:
         try:
             request.wait()
         except RuntimeError:
             pass
-    return total, sorted(ranks)
+    ranks = sorted(found)
+    return sum(found[other] for other in ranks), ranks

@@ -21,7 +21,7 @@ def sum_of_survivors(x, seconds):
             except RuntimeError:
                 pass
         store.set("ranks", json.dumps(ranks))
-    store.wait(["ranks"], 2 * limit)
+    store.wait(["ranks"], 4 * limit)
     ranks = json.loads(store.get("ranks"))
     rows = [json.loads(store.get(str(rank))) for rank in ranks]
     return torch.tensor(rows, dtype=x.dtype).sum(0), ranks
