@@ -10,10 +10,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -27,6 +28,7 @@ from grader.classroom.messages import (
     SubmissionPlanned,
     WorkerReady,
 )
+from grader.classroom.names import without_marks
 from grader.classroom.store import fingerprint
 from grader.core.errors import LARGEST_FILE, UnreadableFile, WorldError
 from grader.core.program import Program
@@ -48,6 +50,7 @@ __all__ = [
     "ResourceWatchdog",
     "chapter_of",
     "grade",
+    "importable",
     "parse",
     "plan",
     "serve",
@@ -139,6 +142,9 @@ def _choose(
 #: Bytes that may come back: a multiple of the file's (its text, code and names), and a constant.
 _GROWTH, _FLOOR = 8, 1 << 20
 
+#: Bytes of the files beside one that it may import; they are sent along with each.
+_BESIDE = 4 << 20
+
 
 def parse(
     launcher: Launcher,
@@ -146,6 +152,7 @@ def parse(
     label: str,
     wanted: Iterable[str],
     seconds: float = DEFAULTS.parsing,
+    beside: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Submission:
     """Return a file's definitions, read in a process of the launcher's.
 
@@ -155,6 +162,7 @@ def parse(
         label: its path, whose suffix says whether it is a notebook.
         wanted: names to keep, see :func:`grader.submission.definitions.select`.
         seconds: the time limit; the longest solved notebook takes 0.1 s.
+        beside: the files that it may import, see :func:`importable`.
 
     Raises:
         UnreadableFile: it is no Python and no notebook, or cannot be read
@@ -166,7 +174,9 @@ def parse(
     handle = launcher.launch(1)
     try:
         parsed = _ask(
-            handle, Parse(data, label, list(wanted), launcher.environment.sealed), seconds
+            handle,
+            Parse(data, label, list(wanted), launcher.environment.sealed, dict(beside)),
+            seconds,
         )
     except (BrokenFrame, OSError) as error:
         raise UnreadableFile(f"{label} cannot be read: {error}") from None
@@ -189,12 +199,47 @@ def parse(
     )
 
 
+def importable(
+    label: str, files: Iterable[tuple[str, bytes]]
+) -> tuple[dict[str, bytes], list[str]]:
+    """Return the Python files that one of a submission may import, and labels of those left out.
+
+    Args:
+        label: the path of the file within the submission; what is in its folder, or in folders
+            in there, it may import.
+        files: label and contents of each file of the submission, oldest first.
+
+    Returns:
+        The contents by the path from the file's folder.  Where a learning platform has put a
+        counter or a date into a name, as in ``helpers-1.py``, it counts as ``helpers.py``, and the
+        newest one as it.
+    """
+    folder = label.rpartition("/")[0]
+    found: dict[str, bytes] = {}
+    left_out: list[str] = []
+    total = 0
+    for other, data in files:
+        if folder and not other.startswith(f"{folder}/"):
+            continue
+        *folders, name = other.removeprefix(f"{folder}/" if folder else "").split("/")
+        if not name.lower().endswith(".py"):
+            continue
+        path = "/".join([*folders, without_marks(name)])
+        total += len(data) - len(found.get(path, b""))
+        if total > _BESIDE:
+            left_out.append(other)
+            continue
+        found[path] = data
+    return found, left_out
+
+
 def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed | None:
     """Return the answer to a request, or None if the process died over it."""
     control = handle.controls[0]
     until = time.monotonic() + seconds
     control.settimeout(seconds)
-    reader = FrameReader(_GROWTH * len(request.data) + _FLOOR)
+    given = len(request.data) + sum(map(len, request.beside.values()))
+    reader = FrameReader(_GROWTH * given + _FLOOR)
     # a process that has died cannot be written to, and its answer will be missing
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         FrameWriter(control).write(request)
@@ -404,8 +449,14 @@ def _read(
     files: list[Submission] = []
     notes: list[str] = []
     for label, data in request.files:
+        beside, left_out = importable(label, request.files)
+        if left_out:
+            notes.append(
+                f"{label}: the Python files beside it hold more than {_BESIDE >> 20} MB, and"
+                f" {left_out[0]} cannot be imported"
+            )
         try:
-            files.append(_parse_in(box, label, data, catalogue))
+            files.append(_parse_in(box, label, data, catalogue, beside))
         except UnreadableFile as error:
             notes.append(str(error))
     for file in files:
@@ -420,10 +471,14 @@ def _read(
 
 
 def _parse_in(
-    box: _SubmissionSandbox, label: str, data: bytes, catalogue: Catalogue[Exercise]
+    box: _SubmissionSandbox,
+    label: str,
+    data: bytes,
+    catalogue: Catalogue[Exercise],
+    beside: Mapping[str, bytes],
 ) -> Submission:
     try:
-        return parse(box.server(), data, label, catalogue)
+        return parse(box.server(), data, label, catalogue, beside=beside)
     except WorldError:
         if box.reason is None:
             raise

@@ -88,12 +88,15 @@ class Parse(msgspec.Struct, tag="parse", frozen=True):
         label: its path.
         wanted: names to keep however they are defined.
         sealed: whether the process first gives up all system calls that reach beyond it.
+        beside: the contents of the Python files of the same submission that it may import, by
+            their paths from its folder.
     """
 
     data: bytes
     label: str
     wanted: list[str]
     sealed: bool
+    beside: dict[str, bytes] = {}
 
 
 class Tally(msgspec.Struct, array_like=True, frozen=True):

@@ -14,6 +14,7 @@ from grader.core.errors import out_of_memory
 from grader.core.program import NAMESPACE, LoadedProgram, NotDefined
 from grader.core.source_locations import lines_of
 from grader.core.values import tensors_in
+from grader.core.verdict import BESIDE, Site
 from grader.core.wire import Raised
 from grader.rank.recorder import ForbiddenCall
 from grader.rank.requests import TransportError, WaitExpired
@@ -88,6 +89,7 @@ def raised(
         threads: whether threads of the student's still run.
     """
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
+    used = error.error if isinstance(error, NotDefined) else None
     message = _text_of(cause)
     if isinstance(cause, NotImplementedError):
         message += _misspelt(cause)
@@ -104,16 +106,30 @@ def raised(
         _name_of(cause),
         message,
         # a function that calls itself on one line would repeat that line many times
-        [line for line, _ in groupby(lines_of(cause.__traceback__))][-20:],
+        [line for line, _ in groupby([*lines_of(cause.__traceback__), *_unparsed(cause)])][-20:],
         transport=transport,
         expired=expired,
         unwritten=unwritten and isinstance(error, NotImplementedError),
         memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
-        earlier=_earlier(cause),
+        earlier=_earlier(cause) if used is None else _missing(used),
         threads=threads,
     )
+
+
+def _unparsed(error: BaseException) -> list[tuple[str, int, str]]:
+    """Return the place in a module beside the answer that Python cannot parse, if it is that."""
+    if type(error) is not SyntaxError or not str(error.filename).startswith(BESIDE):
+        return []
+    return [(str(error.filename), error.lineno or 1, "")]
+
+
+def _missing(error: NameError) -> str:
+    """Return where a name was read that a failed statement should have defined."""
+    lines = lines_of(error.__traceback__)
+    where = f", which {Site(*lines[-1][:2])} uses" if lines else ""
+    return f"so there is no {error.name}{where}"
 
 
 def _name_of(error: BaseException) -> str:

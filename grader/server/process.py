@@ -325,7 +325,7 @@ class _Rank:
         except BaseException as error:
             assert self._threads is not None
             unwritten, threads = loaded.unwritten(call.entry), self._threads.running()
-            self._writer.write(raised(stage, error, unwritten, threads))
+            self._writer.write(raised(stage, loaded.explained(error), unwritten, threads))
         else:
             self._writer.write(reply)
 
@@ -347,6 +347,7 @@ class _Rank:
 
 def _parsed(request: Parse) -> Parsed:
     """Return a file's definitions as data."""
+    from grader.submission.modules import ReceivedFiles
     from grader.submission.submission import Submission, prints_of
 
     process_limits.limit_memory(1 << 30)
@@ -361,7 +362,9 @@ def _parsed(request: Parse) -> Parsed:
         return plain(fault.label), fault.line, plain(fault.message)[:500]
 
     try:
-        found = Submission.from_bytes(request.data, request.label, request.wanted)
+        found = Submission.from_bytes(
+            request.data, request.label, request.wanted, ReceivedFiles(request.beside)
+        )
     except UnreadableFile as error:
         return Parsed(b"", [], {}, [], {}, error=plain(str(error)))
     return Parsed(

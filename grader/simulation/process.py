@@ -82,7 +82,8 @@ def _outcome(
         messages=world.messages,
         nbytes=world.bytes,
         raised={
-            rank: raised("call", error, runs[rank].unwritten) for rank, error in errors.items()
+            rank: raised("call", runs[rank].explained(error), runs[rank].unwritten)
+            for rank, error in errors.items()
         },
         returned=[rank.number for rank in world.ranks if rank.ended is not None],
         pending=[
@@ -148,10 +149,15 @@ class _RankRun:
         self._arguments = arguments
         self.recorder: TraceRecorder | None = None
         self.unwritten = False
+        self._loaded: LoadedProgram | None = None
+
+    def explained(self, error: BaseException) -> BaseException:
+        """Return what an exception of this rank is reported as."""
+        return error if self._loaded is None else self._loaded.explained(error)
 
     def run(self) -> Any:
         request, recorder = self._request, self.recorder
-        loaded = self._load()
+        loaded = self._loaded = self._load()
         adapter = cloudpickle.loads(request.adapter) if request.adapter else None
         if recorder is not None:
             recorder.entered()

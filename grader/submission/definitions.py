@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from grader.core.program import MODULE, Program, Unit
 from grader.core.source_locations import is_students
 
-__all__ = ["Broken", "Chunk", "Definitions", "select"]
+__all__ = ["Broken", "Chunk", "Definitions", "reason", "select", "without_experiments"]
 
 #: Functions of the grader; a statement that calls one is an experiment.
 _GRADERS = frozenset({"check", "hint", "points", "replay", "run", "simulate"})
@@ -60,12 +60,14 @@ class Definitions:
         names: every name defined at top level.
         broken: by name, the error in a last definition that does not parse.
         unparsed: every piece that does not parse.
+        trees: the pieces that do, parsed.
     """
 
     program: Program
     names: frozenset[str]
     broken: dict[str, Broken]
     unparsed: list[Broken]
+    trees: list[ast.Module]
 
 
 @dataclass
@@ -91,6 +93,7 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
     broken: dict[str, Broken] = {}
     unparsed: list[Broken] = []
     statements: list[_Statement] = []
+    trees: list[ast.Module] = []
     flags = 0
     graders = _GRADERS
     for chunk in chunks:
@@ -101,12 +104,13 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
             flags |= _future_flags(tree)
             found = [s for node in tree.body for s in _kept(chunk, node, flags, graders)]
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            fault = Broken(chunk.label, getattr(error, "lineno", None) or 1, _reason(error))
+            fault = Broken(chunk.label, getattr(error, "lineno", None) or 1, reason(error))
             unparsed.append(fault)
             for names in _DEFINES.findall(chunk.source):
                 broken[names[0] or names[1]] = fault
         else:
             statements += found
+            trees.append(tree)
             for statement in found:
                 for name in statement.defines:
                     broken.pop(name, None)
@@ -124,7 +128,18 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
         for s in kept
     ]
     names = frozenset(name for s in kept for name in s.defines)
-    return Definitions(Program(units=units), names, broken, unparsed)
+    return Definitions(Program(units=units), names, broken, unparsed, trees)
+
+
+def without_experiments(tree: ast.Module) -> ast.Module:
+    """Return a module without its statements that import the grader or call it.
+
+    A module that another imports is run as a whole, as in plain Python; a check at its end, of
+    what it defines itself, is no part of what the other asks for.
+    """
+    graders = _GRADERS - {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+    tree.body = [n for n in tree.body if not (_calls_grader(n, graders) or _imports_grader(n))]
+    return tree
 
 
 def _future_flags(tree: ast.Module) -> int:
@@ -157,7 +172,8 @@ def _without_experiments(statements: list[_Statement]) -> list[_Statement]:
     return kept
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
+    """Return why source does not parse."""
     return error.msg if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
 
 

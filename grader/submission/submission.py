@@ -33,6 +33,7 @@ from grader.core.program import Program
 from grader.core.source_locations import is_students, live_line
 from grader.core.verdict import Site
 from grader.submission.definitions import Broken, Chunk, select
+from grader.submission.modules import Beside, FolderOnDisk, ReceivedFiles, follow_imports
 
 __all__ = ["K", "Submission", "W", "fingerprints", "live_program", "prints_of", "tokens"]
 
@@ -78,7 +79,7 @@ class Submission:
 
     @classmethod
     def from_file(cls, path: str | Path, wanted: Iterable[str] = ()) -> Submission:
-        """Return the definitions of a ``.py`` or ``.ipynb`` file.
+        """Return the definitions of a ``.py`` file or a notebook, with what it imports beside it.
 
         Args:
             path: the path of the file.
@@ -88,14 +89,27 @@ class Submission:
         Raises:
             UnreadableFile: the path is not that of such a file.
         """
-        return cls.from_bytes(contents(Path(path)), str(path), wanted)
+        beside = FolderOnDisk(Path(path).parent)
+        return cls.from_bytes(contents(Path(path)), str(path), wanted, beside)
 
     @classmethod
-    def from_bytes(cls, data: bytes, label: str, wanted: Iterable[str] = ()) -> Submission:
+    def from_bytes(
+        cls,
+        data: bytes,
+        label: str,
+        wanted: Iterable[str] = (),
+        beside: Beside | None = None,
+    ) -> Submission:
         """Return the definitions in the contents of a file whose path is ``label``.
 
+        Args:
+            data: the contents.
+            label: the path, whose ending says whether it is a notebook.
+            wanted: as of :meth:`from_file`.
+            beside: the files that it may import.
+
         Raises:
-            UnreadableFile: they are no Python and no notebook.
+            UnreadableFile: they are no Python and no notebook, or import too much.
         """
         if not data.strip():
             raise UnreadableFile(f"{label} is empty")
@@ -114,13 +128,23 @@ class Submission:
         if suffix == ".py" and found.unparsed and _PERCENT.search(text):
             chunks = _percent_cells(chunks[0])
             found = select(chunks, wanted)
+        try:
+            imported = follow_imports(found.trees, beside or ReceivedFiles({}))
+        except UnreadableFile as error:
+            raise UnreadableFile(f"{label} cannot be read: {error}") from None
+        program = Program(
+            units=found.program.units,
+            label=Path(label).name,
+            modules=imported.modules,
+            hidden=imported.hidden,
+        )
         return cls(
             label,
-            found.program,
+            program,
             found.names,
             found.broken,
             tuple(found.unparsed),
-            {chunk.label: chunk.source for chunk in chunks},
+            imported.sources | {chunk.label: chunk.source for chunk in chunks},
             outlines=outline((chunk.source for chunk in chunks), wanted),
         )
 
