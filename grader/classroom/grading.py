@@ -196,6 +196,7 @@ def parse(
         dict(parsed.sources),
         dict(parsed.prints),
         dict(parsed.outlines),
+        dict(parsed.elsewhere),
     )
 
 
@@ -442,6 +443,10 @@ def grade(
             report(ExerciseJudged(request.key, mark, _judge(box, request, exercise, submission)))
 
 
+#: Names that stand elsewhere than at module level and that a note says, where nothing is due.
+_NOTED = 3
+
+
 def _read(
     box: _SubmissionSandbox, request: GradingRequest, catalogue: Catalogue[Exercise]
 ) -> GradingPlan:
@@ -466,7 +471,12 @@ def _read(
     due = plan(files, catalogue)
     due.notes[:0] = notes
     if not due.sources:
-        due.notes.append("no exercise of the course was handed in")
+        seen = [
+            f"{file.label}: {name}: {found}"
+            for file in files
+            for name, found in sorted(file.elsewhere.items())
+        ]
+        due.notes += ["no exercise of the course was handed in", *seen[:_NOTED]]
     return due
 
 

@@ -28,6 +28,8 @@ import re
 import unicodedata
 from typing import Any
 
+from grader.core.errors import code_kind
+
 __all__ = ["age", "is_key", "key", "lookalike", "raw", "shown", "without_marks"]
 
 #: Characters of a name that people are shown.
@@ -106,7 +108,8 @@ def age(label: str, upload: int = 0) -> tuple[Any, ...]:
         upload: the number that the system gave to the upload, if it has one.
     """
     *folders, name = label.split("/")
-    stem, counters, date = _marks(name.rpartition(".")[0] or name)
+    plain, kind = code_kind(name)
+    stem, counters, date = _marks((plain if kind else name.rpartition(".")[0]) or name)
     return (
         _natural(stem),
         counters,

@@ -72,8 +72,7 @@ __all__ = [
 
 # Folders and files. ---------------------------------------------------------------
 
-#: Endings of files that can be graded, and of archives that may hold such files.
-CODE = (b".py", b".ipynb")
+#: Endings of archives that may hold files that can be graded.
 ARCHIVES = (
     *(b".tar" + packed for packed in (b".gz", b".bz2", b".xz")),
     *(b".zip", b".tar", b".tgz", b".tbz2", b".txz"),
@@ -259,7 +258,7 @@ def is_junk(name: bytes) -> bool:
 
 def is_code(name: bytes) -> bool:
     """Return whether a name is that of a Python file or a notebook."""
-    return name.lower().endswith(CODE)
+    return bool(code_kind(name.decode("latin-1"))[1])
 
 
 def is_archive(name: bytes) -> bool:
@@ -269,8 +268,9 @@ def is_archive(name: bytes) -> bool:
 
 def stem(name: bytes) -> bytes:
     """Return a file's name without the ending that tells its kind."""
-    ending = next((e for e in (*ARCHIVES, *CODE) if name.lower().endswith(e)), b"")
-    return name[: len(name) - len(ending)] or name
+    ending = next((e for e in ARCHIVES if name.lower().endswith(e)), b"")
+    # every byte is a character of its own
+    return code_kind(name[: len(name) - len(ending)].decode("latin-1"))[0].encode("latin-1") or name
 
 
 def describe(path: tuple[bytes, ...]) -> str:

@@ -422,6 +422,8 @@ def _nothing_in(submission: Submission) -> str:
     if submission.unparsed:
         fault = submission.unparsed[0]
         return f"{submission.label} is no Python: line {fault.line}: {fault.message}"
+    for name, found in submission.elsewhere.items():
+        return f"{submission.label} defines no exercise of the course; {name}: {found}"
     return (
         f"{submission.label} defines no exercise of the course;"
         " `python -m grader list` shows their names"

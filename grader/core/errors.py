@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,6 +39,7 @@ __all__ = [
     "UnknownExercise",
     "UnreadableFile",
     "WorldError",
+    "code_kind",
     "contents",
     "out_of_memory",
     "shortage",
@@ -141,6 +143,28 @@ class Stopped(KeyboardInterrupt):
 
 #: Largest size of a submission in bytes; the largest solved notebook of the course has 1 MB.
 LARGEST_FILE = 32 << 20
+
+
+#: The end of a name that tells the kind of a file.  Browsers save a notebook as ``.ipynb.json`` or
+#: ``.ipynb.txt``, and put the counter of a second download before the last ending.
+_ENDING = re.compile(
+    r"(?P<kind>\.py|\.ipynb)(?:(?P<copy>[-_ ]?\(?\d{1,3}\)?)?\.(?:txt|json))?\Z", re.IGNORECASE
+)
+
+
+def code_kind(name: str) -> tuple[str, str]:
+    """Return a file's name without the ending that tells its kind, and the kind.
+
+    Args:
+        name: the name, or a path.
+
+    Returns:
+        The kind is ``.py``, ``.ipynb``, or empty for a file that holds neither.
+    """
+    found = _ENDING.search(name)
+    if found is None:
+        return name, ""
+    return name[: found.start()] + (found["copy"] or ""), found["kind"].lower()
 
 
 def contents(path: Path, wanted: str = ".py or .ipynb") -> bytes:

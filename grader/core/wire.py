@@ -329,6 +329,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         prints: fingerprints of the wanted functions, see
             :func:`grader.submission.submission.fingerprints`.
         outlines: outlines of the wanted functions, see :mod:`grader.core.outline`.
+        elsewhere: as of a ``Submission``.
         error: why the file is no submission at all; empty if it is one.
     """
 
@@ -339,6 +340,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     sources: dict[str, str]
     prints: dict[str, list[int]] = {}
     outlines: dict[str, list[Outline]] = {}
+    elsewhere: dict[str, str] = {}
     error: str = ""
 
 

@@ -810,7 +810,9 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
         site = Site(fault.label, fault.line)
         return Failure(Diagnosis.SYNTAX_ERROR, f"{site}: {fault.message}", None, site)
     if name not in submission.names:
-        return Failure(Diagnosis.MISSING, f"{submission.label} does not define {name}")
+        found = submission.elsewhere.get(name, "")
+        told = f"{submission.label} does not define {name}{': ' if found else ''}{found}"
+        return Failure(Diagnosis.MISSING, told)
     return None
 
 

@@ -375,6 +375,7 @@ def _parsed(request: Parse) -> Parsed:
         {plain(label): plain(text) for label, text in found.sources.items()},
         prints_of(found.sources.values(), request.wanted),
         found.outlines,
+        {name: plain(text)[:500] for name, text in found.elsewhere.items()},
     )
 
 

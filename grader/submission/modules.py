@@ -16,6 +16,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
@@ -238,12 +239,12 @@ class _Follower:
                 self.imported.hidden.append(name)
                 return None
             return self._add(name, file, package, data)
-        if top not in sys.stdlib_module_names and self._beside.holds(path):
-            # a folder without __init__.py is a package, too, unless another of its name is installed
-            if "." in name or importlib.util.find_spec(name) is None:
-                module = Module(name, f"{BESIDE}{path}", package=True)
-                self.imported.modules.append(module)
-                return module
+        # a folder without __init__.py is a package, too, unless one of its name is installed
+        is_installed = top in sys.stdlib_module_names or PathFinder.find_spec(top) is not None
+        if self._beside.holds(path) and ("." in name or not is_installed):
+            module = Module(name, f"{BESIDE}{path}", package=True)
+            self.imported.modules.append(module)
+            return module
         return None
 
     def _add(self, name: str, file: str, package: bool, data: bytes) -> Module:

@@ -21,13 +21,13 @@ import sys
 import tokenize
 import types
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 
-from grader.core.errors import RequestError, UnreadableFile, contents
+from grader.core.errors import RequestError, UnreadableFile, code_kind, contents
 from grader.core.outline import Outline, outline, outline_live
 from grader.core.program import Program
 from grader.core.source_locations import is_students, live_line
@@ -39,6 +39,10 @@ __all__ = ["K", "Submission", "W", "fingerprints", "live_program", "prints_of", 
 
 #: Cell magics that run their body as Python in the notebook's namespace.
 _PYTHON_MAGICS = frozenset({"time", "capture", "prun"})
+
+#: The first line of a notebook's cell that says how to run it, and any line for IPython alone.
+_CELL_MAGIC = re.compile(r"^%%[^\n]*", re.MULTILINE)
+_MAGIC = re.compile(r"^\s*[!%?]|\?\s*$", re.MULTILINE)
 
 _PERCENT = re.compile(r"^# ?%%", re.MULTILINE)
 
@@ -56,6 +60,8 @@ class Submission:
         sources: the text of each file or cell, from which lines are quoted.
         prints: fingerprints by exercise, where they were asked for.
         outlines: outlines of each exercise's functions, for hints.
+        elsewhere: by name of an exercise that is not defined, where it is defined instead of at
+            module level, or what is called nearly so.
     """
 
     label: str
@@ -66,6 +72,7 @@ class Submission:
     sources: dict[str, str] = field(default_factory=dict)
     prints: dict[str, list[int]] = field(default_factory=dict)
     outlines: dict[str, list[Outline]] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any] | str, name: str) -> Submission:
@@ -117,15 +124,19 @@ class Submission:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise UnreadableFile(f"{label} is not text in UTF-8; is it a binary file?") from None
-        suffix, wanted = Path(label).suffix.lower(), list(wanted)
-        if suffix == ".ipynb":
+        wanted, (_, kind) = list(wanted), code_kind(label)
+        if kind == ".ipynb":
             chunks = _cells(text, label)
-        elif suffix == ".py":
+        elif kind == ".py":
             chunks = [Chunk(Path(label).name, text)]
         else:
             raise UnreadableFile(f"{label} is neither a .py file nor an .ipynb notebook")
         found = select(chunks, wanted)
-        if suffix == ".py" and found.unparsed and _PERCENT.search(text):
+        if kind == ".py" and found.unparsed and _MAGIC.search(text):
+            # copied from a notebook's cells, or for IPython's %run
+            chunks = [replace(chunks[0], source=_without_magics(_CELL_MAGIC.sub("", text)))]
+            found = select(chunks, wanted)
+        if kind == ".py" and found.unparsed and _PERCENT.search(text):
             chunks = _percent_cells(chunks[0])
             found = select(chunks, wanted)
         try:
@@ -146,6 +157,7 @@ class Submission:
             tuple(found.unparsed),
             imported.sources | {chunk.label: chunk.source for chunk in chunks},
             outlines=outline((chunk.source for chunk in chunks), wanted),
+            elsewhere=found.elsewhere,
         )
 
     def quote(self, site: Site) -> str:
