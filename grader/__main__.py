@@ -13,7 +13,7 @@ if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):  # sin
     if PathFinder.find_spec("grader") is None:  # a checkout that is not installed
         sys.path.append(here)
 
-from grader.cli.main import main  # noqa: E402 - after what it must not import
+from grader.cli.main import main
 
 if __name__ == "__main__":
     status = main()

@@ -573,6 +573,8 @@ def run(
             print(f"[rank {rank}] {line}")
     for warning in outcome.trace.warnings:
         print(f"warning: {warning}")
+    for remark in outcome.trace.remarks:
+        print(f"remark: {remark}")
     results = [result.value for result in outcome.results]
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
     dead = None if killed is None else killed.rank

@@ -140,6 +140,8 @@ def simulate(
     print(simulation.output, end="")
     for warning in simulation.warnings:
         print(f"warning: {warning}")
+    for remark in simulation.remarks:
+        print(f"remark: {remark}")
     finished = SimulatedRun(ranks, simulation, job.answer_limit)
     if not may_fail:
         finished._require_success()

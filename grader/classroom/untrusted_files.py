@@ -40,7 +40,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from grader.classroom.names import raw, shown
-from grader.core.errors import LARGEST_FILE, UnreadableFile
+from grader.core.errors import LARGEST_FILE, UnreadableFile, code_kind
 
 __all__ = [
     "ARCHIVES",

@@ -123,9 +123,18 @@ def reached(units: Sequence[Unit], names: Collection[str]) -> list[Unit]:
 class Program(msgspec.Struct, frozen=True):
     """An answer's code: either one live function, pickled by value, or statements.
 
-    The statements of a file come with the modules beside it that they import.  Only a rank unpacks it, since unpickling runs code; what comes back from a rank is data.
-    Where files are parsed in a process of their own, that process makes the program, and the
-    judge has only its ``packed`` bytes.
+    The statements of a file come with the modules beside it that they import.  Only a rank unpacks
+    it, since unpickling runs code; what comes back from a rank is data.  Where files are parsed in
+    a process of their own, that process makes the program, and the judge has only its ``packed``
+    bytes.
+
+    Attributes:
+        live: the function, pickled.
+        units: the statements.
+        packed: the whole program as :meth:`to_bytes` returns it.
+        label: the name of the file that the statements are from.
+        modules: the modules that were handed in beside that file, as far as it imports them.
+        hidden: names of those that are never imported, since Python's own have these names.
     """
 
     live: bytes = b""

@@ -14,7 +14,16 @@ from collections.abc import Iterator
 
 import msgspec
 
-from grader.core.events import Completed, Event, Left, Matched, Outside, Posted, Signature
+from grader.core.events import (
+    Completed,
+    Event,
+    Left,
+    Matched,
+    Outside,
+    Posted,
+    Signature,
+    Uncompiled,
+)
 from grader.core.outline import Outline
 from grader.core.verdict import Diagnosis, Volume
 
@@ -403,6 +412,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         overflow: whether it is too long.
         tally: what each rank has sent, if that was counted.
         outside: calls of ranks on groups that they are not in.
+        uncompiled: the first thing that torch was asked to compile, and that ran as it is written.
         excess: bytes that the ranks hold, as far as they were counted, if that is too much
             to be sent; else 0.
     """
@@ -418,6 +428,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     overflow: bool = False
     tally: Tally | None = None
     outside: list[tuple[int, Outside]] = []
+    uncompiled: Uncompiled | None = None
     excess: int = 0
 
 

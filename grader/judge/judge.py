@@ -505,6 +505,8 @@ class Judge:
                     worlds.start_next()
                 if exercise.remark is not None and not found.remark:
                     found.remark = exercise.remark(case, outcome.trace)
+                if not found.remark:
+                    found.remark = "".join(outcome.trace.remarks[:1])
             elif verdict.diagnosis in _FINAL or self._settings.first_failure:
                 found.stop = verdict
             for j, other in order.give_up(verdict):
@@ -673,7 +675,7 @@ class _Findings:
         explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
         patience_lost: whether a case was as wrong with more time, so that no other gets any.
-        remark: the exercise's remark on the first right run that deserves one.
+        remark: the remark on the first right run that deserves one, the exercise's before any.
     """
 
     deadline: float

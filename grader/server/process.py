@@ -49,7 +49,7 @@ from grader.core.wire import (
 )
 from grader.rank import guard, process_limits
 from grader.rank.calling import aliases, raised, replaced, run
-from grader.rank.instrumentation import defer_compiler
+from grader.rank.instrumentation import defer_compiler, run_as_written, uncompiled
 from grader.rank.rank_store import RankStore
 from grader.rank.recorder import Recorder
 from grader.rank.threads import Threads
@@ -82,6 +82,7 @@ def main(handles: Handles) -> NoReturn:
     """Serve calls until the judge closes the socket, and end the process."""
     _redirect(handles)
     defer_compiler()
+    run_as_written()
     sock = socket.socket(fileno=handles.control)
     try:
         _Rank(sock).serve()
@@ -329,18 +330,25 @@ class _Rank:
         else:
             self._writer.write(reply)
 
+    def _emit_uncompiled(self) -> None:
+        if (left_out := uncompiled()) is not None:
+            self._emit(left_out, False)
+
     def _time(self, loaded: LoadedProgram, *call: Any) -> tuple[Any, int]:
         """Make the call, report its begin and end, and return its value and its end."""
         assert self._threads is not None
         # the first is sent now: a rank that never communicates sends nothing else
         self._emit(Entered(time.monotonic_ns()), True)
+        self._emit_uncompiled()
         try:
             value = run(loaded, *call)
             self._threads.finish()
         except BaseException:
+            self._emit_uncompiled()
             self._emit(Left(True, time.monotonic_ns()), False)
             raise
         finished = time.monotonic_ns()
+        self._emit_uncompiled()
         self._emit(Left(False, finished), False)
         return value, finished
 

@@ -19,6 +19,7 @@ from grader.core.values import dtype_name
 from grader.core.wire import Answered, Simulate, Simulated, UnmatchedEnd
 from grader.rank import process_limits
 from grader.rank.calling import raised, run
+from grader.rank.instrumentation import uncompiled
 from grader.simulation.algorithms import is_channel
 from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work
 from grader.simulation.calls import installed, rank_clock_and_generator
@@ -96,6 +97,7 @@ def _outcome(
         overflow=recorder is not None and recorder.full,
         tally=ledger.tally() if ledger is not None else None,
         outside=list(builtins.warned),
+        uncompiled=uncompiled(),
         excess=excess,
     )
 

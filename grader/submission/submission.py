@@ -239,6 +239,10 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         special = isinstance(value, types.ModuleType) and type(value) is not types.ModuleType
         if special and value.__name__ in sys.modules:
             return importlib.import_module, (value.__name__,)
+        original = _uncompiled(value)
+        if original is not None:
+            # the compiler's own wrapper cannot travel, and the rank may compile again
+            return compiled_anew, (original,)
         return super().reducer_override(value)
 
     def _dynamic_function_reduce(self, function: types.FunctionType) -> Any:
@@ -253,6 +257,22 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         found = slots["_cloudpickle_submodules"]
         slots["_cloudpickle_submodules"] = [m for m in found if _may_mean(function, m)]
         return parts
+
+
+def _uncompiled(value: Any) -> Any:
+    """Return what ``torch.compile`` was given, if a value is its result; else None."""
+    if isinstance(value, types.FunctionType):
+        return vars(value).get("_torchdynamo_orig_callable")
+    if type(value).__name__ == "OptimizedModule" and "torch._dynamo" in type(value).__module__:
+        return value._orig_mod
+    return None
+
+
+def compiled_anew(function: Any) -> Any:
+    """Return what ``torch.compile`` makes of a function or a module in this process."""
+    import torch  # here, so that a file can be read without it
+
+    return torch.compile(function)
 
 
 def _may_mean(function: types.FunctionType, submodule: types.ModuleType) -> bool:
