@@ -25,6 +25,7 @@ import difflib
 import errno
 import re
 import stat
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -41,7 +42,9 @@ __all__ = [
     "WorldError",
     "code_kind",
     "contents",
+    "is_shortage",
     "out_of_memory",
+    "require_temporary_folder",
     "shortage",
 ]
 
@@ -66,6 +69,7 @@ _SHORTAGES = {
     errno.ENFILE: "this machine can open no more files: end programs that hold many",
     errno.ENOSPC: "the disk is full: free some space, or set TMPDIR to a folder that has some",
     errno.EDQUOT: "your quota of the disk is used up: free some space, or set TMPDIR elsewhere",
+    errno.EFBIG: "files may not be so large here: raise the limit (ulimit -f unlimited)",
     errno.EAGAIN: "no more processes can be started: end some, or raise the limit (ulimit -u)",
     errno.ENOMEM: "there is no memory left: end programs that use much",
 }
@@ -74,6 +78,11 @@ _SHORTAGES = {
 def shortage(error: OSError) -> str:
     """Return what the machine lacks, and the mend, in one sentence."""
     return _SHORTAGES.get(error.errno or 0, f"the system says: {error}")
+
+
+def is_shortage(error: OSError) -> bool:
+    """Return whether an exception says that the machine lacks something that can be mended."""
+    return error.errno in _SHORTAGES
 
 
 class GraderError(Exception):
@@ -86,6 +95,22 @@ class GraderError(Exception):
 
 class RequestError(GraderError):
     """The request itself was wrong; the message says what to ask instead."""
+
+
+def require_temporary_folder() -> None:
+    """Check that temporary files can be written.
+
+    Raises:
+        RequestError: they cannot; the message says the mend.
+    """
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        raise RequestError(
+            "no temporary file can be written, in /tmp or elsewhere: make room and allow writing"
+            " there, raise the limit on the size of files (ulimit -f unlimited), or name another"
+            " folder in TMPDIR"
+        ) from None
 
 
 class UnknownExercise(RequestError, KeyError):
