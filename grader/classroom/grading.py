@@ -145,6 +145,12 @@ _GROWTH, _FLOOR = 8, 1 << 20
 #: Bytes of the files beside one that it may import; they are sent along with each.
 _BESIDE = 4 << 20
 
+#: What stands for a file beyond that.
+_TOO_LARGE = (
+    f"raise ImportError('it is not read: the Python files beside an answer may have"
+    f" {_BESIDE >> 20} MB together')"
+).encode()
+
 
 def parse(
     launcher: Launcher,
@@ -200,38 +206,32 @@ def parse(
     )
 
 
-def importable(
-    label: str, files: Iterable[tuple[str, bytes]]
-) -> tuple[dict[str, bytes], list[str]]:
-    """Return the Python files that one of a submission may import, and labels of those left out.
+def importable(label: str, files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Return the Python files that one of a submission may import, by the path from its folder.
+
+    Where a learning platform has put a counter or a date into a name, as in ``helpers-1.py``, it
+    counts as ``helpers.py``, and the newest one as it.
 
     Args:
         label: the path of the file within the submission; what is in its folder, or in folders
             in there, it may import.
         files: label and contents of each file of the submission, oldest first.
-
-    Returns:
-        The contents by the path from the file's folder.  Where a learning platform has put a
-        counter or a date into a name, as in ``helpers-1.py``, it counts as ``helpers.py``, and the
-        newest one as it.
     """
     folder = label.rpartition("/")[0]
     found: dict[str, bytes] = {}
-    left_out: list[str] = []
-    total = 0
     for other, data in files:
         if folder and not other.startswith(f"{folder}/"):
             continue
         *folders, name = other.removeprefix(f"{folder}/" if folder else "").split("/")
-        if not name.lower().endswith(".py"):
-            continue
-        path = "/".join([*folders, without_marks(name)])
-        total += len(data) - len(found.get(path, b""))
-        if total > _BESIDE:
-            left_out.append(other)
-            continue
-        found[path] = data
-    return found, left_out
+        if name.lower().endswith(".py"):
+            found["/".join([*folders, without_marks(name)])] = data
+    left = _BESIDE
+    for path, data in found.items():
+        if len(data) <= left:
+            left -= len(data)
+        else:
+            found[path] = _TOO_LARGE
+    return found
 
 
 def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed | None:
@@ -454,12 +454,7 @@ def _read(
     files: list[Submission] = []
     notes: list[str] = []
     for label, data in request.files:
-        beside, left_out = importable(label, request.files)
-        if left_out:
-            notes.append(
-                f"{label}: the Python files beside it hold more than {_BESIDE >> 20} MB, and"
-                f" {left_out[0]} cannot be imported"
-            )
+        beside = importable(label, request.files)
         try:
             files.append(_parse_in(box, label, data, catalogue, beside))
         except UnreadableFile as error:

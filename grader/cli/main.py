@@ -341,14 +341,14 @@ def _say(sentence: str) -> None:
 def _lacking(error: OSError) -> str:
     """Return what the machine lacks where an exception says so, else an empty string."""
     try:
+        require_temporary_folder()
+    except RequestError as unusable:
+        return str(unusable)
+    try:
         os.write(1, b"\n")
     except OSError as again:
         _discard(1)
         return f"standard output cannot be written: {shortage(again)}"
-    try:
-        require_temporary_folder()
-    except RequestError as unusable:
-        return str(unusable)
     if not is_shortage(error):
         return ""
     return f"{error.filename}: {shortage(error)}" if error.filename else shortage(error)

@@ -40,9 +40,8 @@ __all__ = ["K", "Submission", "W", "fingerprints", "live_program", "prints_of", 
 #: Cell magics that run their body as Python in the notebook's namespace.
 _PYTHON_MAGICS = frozenset({"time", "capture", "prun"})
 
-#: The first line of a notebook's cell that says how to run it, and any line for IPython alone.
+#: The first line of a notebook's cell that says how to run it.
 _CELL_MAGIC = re.compile(r"^%%[^\n]*", re.MULTILINE)
-_MAGIC = re.compile(r"^\s*[!%?]|\?\s*$", re.MULTILINE)
 
 _PERCENT = re.compile(r"^# ?%%", re.MULTILINE)
 
@@ -132,7 +131,7 @@ class Submission:
         else:
             raise UnreadableFile(f"{label} is neither a .py file nor an .ipynb notebook")
         found = select(chunks, wanted)
-        if kind == ".py" and found.unparsed and _MAGIC.search(text):
+        if kind == ".py" and found.unparsed and any(mark in text for mark in "%!?"):
             # copied from a notebook's cells, or for IPython's %run
             chunks = [replace(chunks[0], source=_without_magics(_CELL_MAGIC.sub("", text)))]
             found = select(chunks, wanted)
