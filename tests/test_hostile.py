@@ -238,14 +238,13 @@ SHADOWED = (
 def test_files_beside_an_answer_that_shadow_modules_gain_nothing(outside):
     """They run in ranks, if they are imported, and what a rank has imported before stays."""
     shadow = (
-        b"import builtins, os, pathlib\n"
-        b"builtins.ran = [*getattr(builtins, 'ran', []), f'ran {__name__}']\n"
-        b"for place in ('/results', '/submissions', '/root', '/home'):\n"
-        b"    if pathlib.Path(place).exists(): builtins.ran += ['BREACH', *os.listdir(place)]\n"
-        b"if 'GRADER_CANARY' in os.environ: builtins.ran += ['BREACH']\n"
-        b"def neighbours(): return 7, 7\n"
-        b"def __getattr__(name): return neighbours\n"
-    )
+        "import builtins, os, pathlib\n"
+        "builtins.ran = [*getattr(builtins, 'ran', []), f'ran {__name__}']\n"
+        f"if pathlib.Path({str(outside)!r}).exists(): builtins.ran += ['BREACH']\n"
+        "if 'GRADER_CANARY' in os.environ: builtins.ran += ['BREACH']\n"
+        "def neighbours(): return 7, 7\n"
+        "def __getattr__(name): return neighbours\n"
+    ).encode()
     names = [name.replace("/", ".") for name in SHADOWED]
     attack = "".join(f"try:\n    import {name}\nexcept ImportError:\n    pass\n" for name in names)
     attack += "import helper\ndef neighbours():\n    print(ran, helper)\n    return -1, -1\n"
