@@ -5,6 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from importlib.machinery import PathFinder
+
+# Python looks for modules in the current folder first, where a student's random.py or yaml.py may
+# lie; it would run in this process, and an answer would find what was not handed in with it
+if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):  # since Python 3.11
+    here = sys.path.pop(0)
+    if PathFinder.find_spec("grader") is None:  # a checkout that is not installed
+        sys.path.append(here)
 
 
 def _fix_hash_seed() -> None:

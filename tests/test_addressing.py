@@ -157,3 +157,88 @@ def test_a_group_of_ones_own_may_be_destroyed():
 
     for results in (grader.run(answer, 2), grader.simulate(answer, 2)):
         assert list(results) == [4.0, 4.0]
+
+
+MATRIX = "not a float32 tensor of shape (2, 1); list(x) makes a list of the rows of x, which share"
+
+
+def of_root(call):
+    return call(torch.ones(2, 1) if dist.get_rank() == 0 else None)
+
+
+NO_TENSORS = {
+    "all_reduce": (
+        lambda: dist.all_reduce([1.0, 2.0]),
+        "all_reduce takes a tensor, not a list of 2; torch.tensor makes one of it",
+    ),
+    "send": (
+        lambda: dist.send(3, 1),
+        "send takes a tensor, not the int 3; torch.tensor([3]) holds it",
+    ),
+    "broadcast": (
+        lambda: dist.broadcast([one()], 0),
+        "broadcast takes a tensor, not a list of 1; torch.stack makes one of it",
+    ),
+    "into": (
+        lambda: dist.all_gather_into_tensor([one(), one()], one()),
+        "all_gather_into_tensor takes a tensor as output_tensor, not a list of 2; torch.empty",
+    ),
+    "all_gather": (
+        lambda: dist.all_gather(torch.ones(2, 1), one()),
+        f"all_gather takes a list of tensors as tensor_list, {MATRIX}",
+    ),
+    "scatter": (
+        lambda: of_root(lambda x: dist.scatter(one(), x, 0)),
+        f"scatter takes a list of tensors as scatter_list, {MATRIX}",
+    ),
+    "gather": (
+        lambda: of_root(lambda x: dist.gather(one(), x, 0)),
+        f"gather takes a list of tensors as gather_list, {MATRIX}",
+    ),
+    "element": (
+        lambda: dist.reduce_scatter(one(), [one(), 2]),
+        "reduce_scatter takes a list of tensors as input_list, and element 1 of it is the int 2",
+    ),
+    "tuple": (
+        lambda: dist.all_to_all((one(), one()), [one(), one()]),
+        "all_to_all takes a list of tensors as output_tensor_list, not a tuple of 2; list(x) makes",
+    ),
+}
+
+
+@pytest.mark.parametrize("start", [grader.run, grader.simulate])
+@pytest.mark.parametrize("name", NO_TENSORS)
+def test_a_list_where_a_tensor_is_due_and_the_reverse(name, start):
+    call, says = NO_TENSORS[name]
+    failure = start(call, 2, may_fail=True).failure
+    assert failure.diagnosis is Diagnosis.EXCEPTION
+    assert f"TypeError: {says}" in failure.message
+
+
+GPU = {
+    "set_device": (lambda: torch.cuda.set_device(0), "torch.cuda.set_device"),
+    "synchronize": (torch.cuda.synchronize, "torch.cuda.synchronize"),
+    "Event": (lambda: torch.cuda.Event(), "torch.cuda.Event"),
+    "device": (lambda: torch.cuda.device(0).__enter__(), "torch.cuda.device"),
+    "cuda()": (lambda: torch.ones(1).cuda(), "a tensor on cuda"),
+    "device=": (lambda: torch.ones(1, device="cuda"), "a tensor on cuda"),
+}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+@pytest.mark.parametrize("start", [grader.run, grader.simulate])
+@pytest.mark.parametrize("name", GPU)
+def test_a_gpu_that_is_not_there(name, start):
+    call, what = GPU[name]
+    failure = start(lambda: call(), 2, may_fail=True).failure
+    assert f"RuntimeError: there is no GPU here, and {what} needs one" in failure.message
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_what_only_asks_for_a_gpu_is_no_mistake():
+    def asks():
+        torch.cuda.manual_seed(1)
+        torch.cuda.empty_cache()
+        return torch.cuda.is_available(), torch.cuda.device_count()
+
+    assert list(grader.run(asks, 1)) == [(False, 0)]

@@ -26,8 +26,8 @@ from grader.classroom import arrivals as module
 from grader.classroom import untrusted_files
 from grader.classroom.arrivals import collect, newer
 from grader.classroom.gradescope import LARGEST_METADATA, Submitter, submitters
-from grader.classroom.names import age, key, raw, shown
-from grader.classroom.untrusted_files import STUDENT
+from grader.classroom.names import age, key, module_file_name, raw, shown
+from grader.classroom.untrusted_files import STUDENT, is_code, stem
 from grader.core.errors import RequestError, UnreadableFile
 
 SAFE_KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
@@ -721,6 +721,10 @@ def test_the_rule_that_says_which_is_newer(labels):
 
 def test_the_upload_decides_between_equal_names():
     assert age("a/lab.py", 7) < age("a/lab.py", 8)
+    assert age("lab.ipynb.json") < age("lab.ipynb (1).json") < age("lab (2).ipynb.txt")
+    assert stem(b"lab.ipynb.json") == stem(b"lab.ipynb") == b"lab"
+    assert is_code(b"lab.IPYNB.TXT")
+    assert not is_code(b"lab.json")
     assert age("lab-1.py", 7) > age("lab.py", 8)
 
 
@@ -782,3 +786,18 @@ def test_five_hundred_students_are_not_held_in_memory(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("helpers.py", "helpers.py"),
+        ("helpers-1.py", "helpers.py"),
+        ("Helpers (2).PY", "Helpers.py"),
+        ("helpers-Copy1.py", "helpers.py"),
+        ("week_2.py", "week_2.py"),
+        ("no-module.py", "no-module.py"),
+    ],
+)
+def test_a_module_is_called_as_it_was_before_it_was_copied(name, module):
+    assert module_file_name(name) == module

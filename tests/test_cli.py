@@ -178,6 +178,59 @@ def test_it_works_from_any_folder(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+BESIDE = (
+    "import torch.distributed as dist\nfrom ranks import left, right\n\n\n"
+    "def neighbours():\n    return left(), right()\n"
+)
+RANKS = (
+    "import torch.distributed as dist\n\n\n"
+    "def left():\n    return (dist.get_rank() - 1) % dist.get_world_size()\n\n\n"
+    "def right():\n    return (dist.get_rank() + 1) % dist.get_world_size()\n"
+)
+
+
+@pytest.mark.parametrize("command", ["check", "simulate"])
+def test_an_answer_imports_what_lies_beside_it_and_not_what_lies_here(tmp_path, command):
+    (tmp_path / "hw").mkdir()
+    answer = tmp_path / "hw" / "answer.py"
+    answer.write_text(BESIDE)
+    (tmp_path / "ranks.py").write_text(RANKS)
+    arguments = ["neighbours", "--ranks", "4"] if command == "simulate" else ["--world-sizes", "2"]
+    done = grader(command, answer, *arguments, cwd=tmp_path, PYTHONPATH=str(ROOT))
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 1
+    assert "no ranks.py was handed in beside answer.py" in said
+    if command == "check":
+        assert "so there is no left, which line 6 uses" in said
+    assert "did you mean" not in said.lower()
+    (tmp_path / "hw" / "ranks.py").write_text(RANKS)
+    (tmp_path / "ranks.py").write_text("1 / 0")
+    done = grader(command, answer, *arguments, cwd=tmp_path, PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_line_of_a_module_beside_the_answer_is_named_with_its_file(request_here, tmp_path):
+    (tmp_path / "answer.py").write_text(BESIDE)
+    (tmp_path / "ranks.py").write_text(f"{RANKS}\n\nleft = lambda: dist.no_such\n")
+    done = request_here("check", tmp_path / "answer.py", "--world-sizes", "2")
+    said = " ".join(done.stdout.split())
+    assert "rank 0, ranks.py, line 12: AttributeError" in said
+    assert "answer.py, line 6, in neighbours: return left(), right()" in said
+    assert "ranks.py, line 12, in <lambda>: left = lambda: dist.no_such" in said
+
+
+def test_a_compiled_answer_runs_as_it_is_written_and_a_remark_says_so(request_here, tmp_path):
+    source = RIGHT.read_text().replace("def broadcast", "@torch.compile\ndef broadcast")
+    assert "@torch.compile" in source
+    (tmp_path / "answer.py").write_text(f"import torch\n{source}")
+    started = time.monotonic()
+    done = request_here("check", tmp_path / "answer.py", "--world-sizes", "2,3")
+    assert done.returncode == 0, done.stdout
+    assert "remark: torch.compile is left out here" in done.stdout
+    assert "_dynamo" not in done.stdout
+    assert time.monotonic() - started < 20
+
+
 # Requests that are wrong. ---------------------------------------------------------
 
 
@@ -336,6 +389,36 @@ def test_output_into_a_closed_pipe_is_no_traceback():
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert done.stderr == ""
     assert done.stdout == "Part one\n"
+    status = f"{sys.executable} -m grader list | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", status], capture_output=True, cwd=ROOT, timeout=60)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("shell", "says"),
+    [
+        ("{} list >&-", "standard output is closed, and the result is written there; > FILE"),
+        ("{} check {} --world-sizes 2 >&-", "standard output is closed"),
+        ("{} list > /dev/full", "standard output cannot be written: the disk is full"),
+        ("{} check {} --world-sizes 2 > /dev/full", "standard output cannot be written"),
+        ("ulimit -f 0; {} check {} --world-sizes 2", "no temporary file can be written"),
+        ("ulimit -f 0; {} grade {} --out /nowhere", "no temporary file can be written"),
+        ("{} nothing 2> /dev/full", None),
+        ("{} nothing 2>&-", None),
+    ],
+)
+def test_output_that_cannot_be_written_is_one_line(shell, says):
+    command = shell.format(f"{sys.executable} -m grader", RIGHT)
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    if says is None:
+        assert done.stderr == ""
+    else:
+        assert done.stderr.startswith(f"grader: {says}")
+        assert done.stderr.count("\n") == 1
 
 
 def test_a_terminal_without_unicode():

@@ -107,6 +107,7 @@ def test_texts():
     assert show(list(range(3))) == "[0, 1, 2]"
     assert len(show(torch.arange(1000))) <= 72
     assert show("a\nb") == "'a\\nb'"
+    assert show({"a": T([1, 2]), 3: "b"}) == "{'a': [1, 2], 3: 'b'}"
     assert tensors_in({"a": [T(1), (T(2),)], "b": 3}) == [T(1), T(2)]
 
 

@@ -317,3 +317,73 @@ def test_a_wrong_request_is_one_line(arguments, message, tmp_path):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+# Modules that a student handed in beside the answer. --------------------------------
+
+SPREAD = HEAD + "from ranks import left, right\n\ndef neighbours():\n    return left(), right()\n"
+
+RANKS = HEAD + (
+    "def left():\n    return (dist.get_rank() - 1) % dist.get_world_size()\n\n"
+    "def right():\n    return (dist.get_rank() + 1) % dist.get_world_size()\n"
+)
+
+
+def spread(folder, **files):
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_an_answer_imports_what_its_student_handed_in_beside_it_and_nothing_else(tmp_path):
+    home, out = tmp_path / "in", tmp_path / "out"
+    spread(home / "whole", answers=SPREAD, ranks=RANKS)
+    spread(home / "deeper", hw__answers=SPREAD, hw__ranks=RANKS)
+    spread(home / "alone", answers=SPREAD)
+    spread(home / "above", hw__answers=SPREAD, ranks=RANKS)
+    # the second download of Canvas, and a file where the grader itself is started
+    (home / "twice").mkdir()
+    (home / "twice" / "answers.py").write_text(SPREAD)
+    (home / "twice" / "ranks.py").write_text("1 / 0")
+    (home / "twice" / "ranks-1.py").write_text(RANKS)
+    spread(tmp_path, ranks=RANKS)
+    done = grade(home, "--out", out, folder=tmp_path, environment=_elsewhere())
+    assert done.returncode == 0, done.stderr
+    rows = {student: row["neighbours"] for student, row in found(out).items()}
+    passed = {student for student, row in rows.items() if row[0] is Status.PASSED}
+    assert passed == {"whole", "deeper", "twice"}
+    for student in ("alone", "above"):
+        assert "no ranks.py was handed in beside answers.py" in rows[student][3]
+    # a helper that changes is a submission that changes
+    (home / "whole" / "ranks.py").write_text(RANKS.replace("+ 1", "+ 2"))
+    summary = json.loads(
+        grade(home, "--out", out, "--json", folder=tmp_path, environment=_elsewhere()).stdout
+    )
+    assert (summary["judged"], summary["kept"]) == (1, 4)
+    status, *_, message = found(out)["whole"]["neighbours"]
+    assert status is Status.FAILED, message
+
+
+def _elsewhere():
+    """The environment of a grader that is started in another folder than the course's."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def test_a_notebook_as_browsers_save_it_and_an_answer_in_a_class(tmp_path):
+    cells = [{"cell_type": "code", "source": HEAD + RIGHT, "metadata": {}, "outputs": []}]
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+    for student, name in (("safari", "hw.ipynb.json"), ("edge", "hw.ipynb.txt")):
+        (tmp_path / "in" / student).mkdir(parents=True)
+        (tmp_path / "in" / student / name).write_text(json.dumps(notebook))
+    wrapped = HEAD + "class Solution:\n    def neighbours(self):\n        return 0, 0\n"
+    spread(tmp_path / "in" / "wrapped", hw=wrapped)
+    done = grade(tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    rows = found(tmp_path / "out")
+    for student in ("safari", "edge"):
+        assert rows[student]["neighbours"][0] is Status.PASSED
+    assert rows["wrapped"] == {}
+    with Store(tmp_path / "out", readonly=True) as store:
+        (entry,) = [entry for entry in store.entries() if entry.student == "wrapped"]
+    assert "neighbours: it is defined inside class Solution, line 6" in " ".join(entry.found)

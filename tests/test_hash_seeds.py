@@ -20,6 +20,7 @@ from grader.launch.launchers import ForkServer, Spawner, default_launcher
 from grader.launch.process_world import OTHER_SEEDS, ProcessWorld
 from grader.launch.sandbox import missing, new_sandbox
 from grader.launch.world import Job
+from grader.submission.modules import ReceivedFiles
 from grader.submission.submission import Submission, live_program
 from tests.conftest import line_in
 
@@ -234,3 +235,9 @@ def test_a_rank_with_another_seed_that_dies_is_named_and_signals_reach_it():
     assert failure.diagnosis is Diagnosis.TIMEOUT
     first = line_in(hangs, "while set")
     assert {failure.site.line} <= {first, first + 1}
+
+
+def test_a_module_beside_the_answer_may_make_the_set():
+    beside = ReceivedFiles({"names.py": b"def ordered(names):\n    return list(set(names))\n"})
+    text = b"from names import ordered\n\ndef broadcast(x, src):\n    return ordered('ab')\n"
+    assert Submission.from_bytes(text, "answer.py", ["broadcast"], beside).hashing

@@ -216,6 +216,53 @@ def test_the_name_of_a_file_is_data(label, outside):
     assert planned.notes == ()
 
 
+#: Names of modules that the grader and torch import, inside a rank and outside.
+SHADOWED = (
+    *(
+        "torch",
+        "numpy",
+        "random",
+        "json",
+        "socket",
+        "msgspec",
+        "cloudpickle",
+        "psutil",
+        "sitecustomize",
+    ),
+    *("grader", "grader/core/codec", "grader/rank/recorder", "grader/server/process"),
+    *("torch/distributed", "submission", "_posixsubprocess"),
+)
+
+
+@pytest.mark.xdist_group("hostile 0")
+def test_files_beside_an_answer_that_shadow_modules_gain_nothing(outside):
+    """They run in ranks, if they are imported, and what a rank has imported before stays."""
+    shadow = (
+        "import builtins, os, pathlib\n"
+        "builtins.ran = [*getattr(builtins, 'ran', []), f'ran {__name__}']\n"
+        f"if pathlib.Path({str(outside)!r}).exists(): builtins.ran += ['BREACH']\n"
+        "if 'GRADER_CANARY' in os.environ: builtins.ran += ['BREACH']\n"
+        "def neighbours(): return 7, 7\n"
+        "def __getattr__(name): return neighbours\n"
+    ).encode()
+    names = [name.replace("/", ".") for name in SHADOWED]
+    attack = "".join(f"try:\n    import {name}\nexcept ImportError:\n    pass\n" for name in names)
+    attack += "import helper\ndef neighbours():\n    print(ran, helper)\n    return -1, -1\n"
+    planned, verdicts, _ = submit(
+        ("honest.py", HONEST),
+        *((f"{name}.py", shadow) for name in (*SHADOWED, "helper")),
+        ("answer.py", attack.encode()),
+    )
+    said = everything_said(planned, verdicts)
+    assert verdicts["neighbours"].diagnosis == "wrong_value"
+    assert verdicts["barrier"].status is Status.PASSED
+    ran = {name for name in (*names, "helper") if f"'ran {name}'" in said}
+    # what a rank has not imported, and what is no module of Python's or the grader's
+    assert "helper" in ran
+    assert ran <= {"helper", "psutil", "sitecustomize"}
+    assert "BREACH" not in said
+
+
 @pytest.mark.xdist_group("hostile 0")
 def test_the_canary_sings_where_there_is_no_sandbox(outside):
     """The fixture that looks for secrets finds them if nothing stops it."""

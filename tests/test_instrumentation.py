@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+import grader
 from grader.core.compare import compare, differing_bits
 from grader.core.verdict import Diagnosis
 from grader.course.limits import held, holding, point, sent_elements
@@ -22,7 +24,7 @@ from grader.rank.instrumentation import (
     steps,
 )
 from grader.rank.recorder import ForbiddenCall
-from tests.conftest import play
+from tests.conftest import line_in, play
 from tests.test_judge import declare, judge
 
 NAMES = frozenset({"scatter_add", "index_add"})
@@ -620,3 +622,85 @@ def test_collectives_count_as_what_has_to_be_sent_for_them():
     case = declare().cases(1, 3)[0]
     assert sent_elements("≤", lambda c: 1049).judge(case, outcome.trace).holds
     assert not sent_elements("≤", lambda c: 1048).judge(case, outcome.trace).holds
+
+
+# What a program asks torch to compile. ---------------------------------------------
+
+
+def compile_everything():
+    twice = torch.compile(lambda x: 2 * x)
+    with_options = torch.compile(fullgraph=True, mode="max-autotune")(lambda x: x + 1)
+    module = torch.compile(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout()))
+    in_place = torch.nn.Linear(2, 2)
+    in_place.compile()
+    in_place(torch.ones(2))
+    module.extra = 3
+    module.eval()
+    copied = copy.deepcopy(module)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    module(torch.ones(2)).sum().backward()
+    optimizer.step()
+    return (
+        twice(torch.ones(1)).item(),
+        with_options(torch.ones(1)).item(),
+        list(module.state_dict()),
+        (module._orig_mod.extra, module.training, module._orig_mod[1].training, len(copied)),
+        "torch._inductor" in sys.modules,
+    )
+
+
+@pytest.mark.parametrize("start", [grader.run, grader.simulate])
+def test_what_is_compiled_runs_as_it_is_written_and_a_remark_says_so(start, capsys):
+    names = ["_orig_mod.0.weight", "_orig_mod.0.bias"]
+    assert (
+        list(start(compile_everything, 2)) == [(2.0, 2.0, names, (3, False, False, 2), False)] * 2
+    )
+    said = capsys.readouterr().out
+    assert said.count("remark: torch.compile is left out here: ") == 1
+
+
+COMPILED_BEFORE = """
+import torch, torch.distributed as dist
+import grader
+
+@torch.compile(backend="eager")
+def total(x):
+    dist.all_reduce(x)
+    return x
+
+net = torch.compile(torch.nn.Linear(2, 2), backend="eager")
+
+def f():
+    return total(torch.ones(1)).item(), tuple(net(torch.ones(2)).shape)
+
+if __name__ == "__main__":
+    for start in (grader.run, grader.simulate):
+        print(*start(f, 2))
+    print(*grader.run(torch.compile(f, backend="eager"), 2))
+"""
+
+
+def test_what_was_compiled_before_a_run_is_not_compiled_in_it(tmp_path):
+    path = tmp_path / "compiled.py"
+    path.write_text(COMPILED_BEFORE)
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    remark = "remark: torch.compile is left out here: the function runs as it is written\n"
+    assert done.stdout == f"{remark}(2.0, (2,)) (2.0, (2,))\n" * 3
+
+
+def test_nothing_is_remarked_where_nothing_is_compiled(capsys):
+    grader.run(lambda: torch.compiler.is_compiling(), 1)
+    assert "remark" not in capsys.readouterr().out
+
+
+def test_a_failed_run_says_which_line_is_not_compiled():
+    def broken():
+        f = torch.compile(lambda x: x + 1)
+        raise ValueError(f(1))
+
+    outcome = play(broken, 1)
+    line = line_in(broken, "torch.compile")
+    assert outcome.trace.remarks == (
+        f"torch.compile is left out here: what line {line} compiles runs as it is written",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import sys
 from dataclasses import dataclass, field
 
 import pytest
@@ -11,7 +12,22 @@ import torch.distributed as dist
 
 import grader
 from grader.core.program import loader
+from grader.core.source_locations import is_students
+from grader.core.verdict import Site
+from grader.rank.calling import raised
+from grader.submission.modules import ReceivedFiles
 from grader.submission.submission import Submission, live_program
+
+
+@pytest.fixture(autouse=True)
+def no_module_stays():
+    """Forget the modules beside the answers of a test, as the end of a rank does."""
+    before, finders = set(sys.modules), list(sys.meta_path)
+    yield
+    sys.meta_path[:] = finders
+    for name in set(sys.modules) - before:
+        if type(sys.modules[name].__loader__).__name__ == "_HandedIn":
+            del sys.modules[name]
 
 
 class Config:
@@ -120,3 +136,101 @@ def test_the_code_of_methods_is_shared_and_their_classes_are_not():
     assert first is not second
     assert first.answer.__code__ is second.answer.__code__
     assert first().answer() == 42
+
+
+# Modules that were handed in beside the answer. -------------------------------------
+
+
+def files(answer, **others):
+    received = ReceivedFiles({f"{name}.py": text.encode() for name, text in others.items()})
+    return Submission.from_bytes(answer.encode(), "hw.py", ["f"], received).program
+
+
+def failure(program, call=()):
+    """How a call of the program's function is reported."""
+    loaded = loader(program, own=is_students)()
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - each test says which
+        loaded.entry("f")(*call)
+    return raised("call", loaded.explained(caught.value))
+
+
+def test_a_module_beside_is_made_anew_each_time():
+    program = files(
+        "import kept\ndef f():\n    kept.calls += 1\n    return kept.calls", kept="calls = 0"
+    )
+    load = loader(program, own=is_students)
+    assert [load().entry("f")() for _ in range(3)] == [1, 1, 1]
+
+
+def test_no_module_of_an_earlier_program_is_left():
+    loader(files("import earlier\nf = len", earlier=""), own=is_students)()
+    report = failure(files("def f():\n    import earlier"))
+    assert report.kind == "ModuleNotFoundError"
+
+
+def test_a_module_that_was_not_handed_in_is_named_where_its_names_are_missing():
+    report = failure(files("\nfrom helpers_mod import put\n\ndef f():\n    put()"))
+    assert report.kind == "ModuleNotFoundError"
+    assert report.message == (
+        "No module named 'helpers_mod': it is not installed here, and no helpers_mod.py was handed"
+        " in beside hw.py"
+    )
+    assert report.frames == [("hw.py", 2, "<module>")]
+    assert report.earlier == "so there is no put, which line 5 uses"
+
+
+@pytest.mark.parametrize("imported", ["from helpers_mod import *", "import helpers_mod as put"])
+def test_other_forms_of_an_import_that_fails(imported):
+    report = failure(files(f"{imported}\ndef f():\n    put()"))
+    assert (report.kind, report.frames[-1][1]) == ("ModuleNotFoundError", 1)
+
+
+def test_a_submodule_that_was_not_handed_in():
+    report = failure(files("import lib.other\ndef f(): return lib", **{"lib/one": ""}))
+    assert (
+        report.message == "No module named 'lib.other': no lib/other.py was handed in beside hw.py"
+    )
+
+
+def test_any_statement_that_fails_explains_the_names_that_it_should_define():
+    report = failure(files("table = {}['key']\ndef f(): return table"))
+    assert (report.kind, report.message, report.frames[-1][1]) == ("KeyError", "'key'", 1)
+    assert report.earlier == "so there is no table, which line 2 uses"
+
+
+def test_a_name_that_no_statement_defines_stays_a_name_error():
+    report = failure(files("from missing import other\ndef f(): return undefined"))
+    assert (report.kind, report.frames[-1][1]) == ("NameError", 2)
+
+
+def test_a_module_that_fails_or_does_not_parse_is_named_with_its_line():
+    program = files("import helpers\ndef f(): helpers.g()", helpers="x = 1\ny = x / 0")
+    report = failure(program)
+    assert report.kind == "ZeroDivisionError"
+    assert [frame[:2] for frame in report.frames] == [("hw.py", 1), ("./helpers.py", 2)]
+    report = failure(files("import helpers\ndef f(): helpers.g()", helpers="x = 1\ndef g(:"))
+    assert report.kind == "SyntaxError"
+    assert report.frames[-1][:2] == ("./helpers.py", 2)
+    assert str(Site(*report.frames[-1][:2])) == "helpers.py, line 2"
+
+
+@pytest.mark.parametrize("use", ["from random import mine", "import random\nmine = random.mine"])
+def test_a_module_that_pythons_own_one_hides_is_named(use):
+    report = failure(files(f"{use}\ndef f(): return mine", random="mine = 1"))
+    assert "this is Python's own random, which comes before the random.py that" in report.message
+
+
+def test_what_code_catches_itself_is_its_own_affair():
+    program = files(
+        "try:\n    import helpers\nexcept ImportError:\n    helpers = 3\ndef f(): return helpers"
+    )
+    assert loader(program)().entry("f")() == 3
+
+
+def test_an_exception_that_lies_about_itself_is_reported_all_the_same():
+    source = (
+        "class Name(str):\n    def __hash__(self): raise SystemExit\n"
+        "def f(): raise NameError('x', name=Name('put'))\n"
+        "def g(): raise ImportError('x', name=Name('put'))\n"
+    )
+    assert failure(files(source)).kind == "NameError"

@@ -15,6 +15,17 @@ from grader.core.verdict import Site
 from grader.submission.submission import Submission, live_program
 
 
+@pytest.fixture(autouse=True)
+def no_module_stays():
+    """Forget the modules beside the answers of a test, as the end of a rank does."""
+    before, finders = set(sys.modules), list(sys.meta_path)
+    yield
+    sys.meta_path[:] = finders
+    for name in set(sys.modules) - before:
+        if type(sys.modules[name].__loader__).__name__ == "_HandedIn":
+            del sys.modules[name]
+
+
 def notebook(*cells, **more):
     made = [
         {"cell_type": "code", "source": cell, "metadata": {}, "outputs": []}
@@ -192,3 +203,185 @@ def test_a_live_function_that_cannot_travel():
     with pytest.raises(RequestError, match="f cannot be sent to other processes") as error:
         live_program(f)
     assert error.value.__cause__ is None
+
+
+# What browsers and notebooks do to files. -----------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["a.ipynb.json", "a.ipynb.txt", "a.IPYNB.TXT", "a.ipynb (1).json", "a.ipynb-2.txt"]
+)
+def test_a_notebook_that_a_browser_has_saved_under_another_ending(name):
+    assert value(read(notebook("def f(): return 1"), name)) == 1
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.txt", "a.ipynbx", "notes.md"])
+def test_other_endings_are_no_submission(name):
+    with pytest.raises(UnreadableFile, match=r"neither a \.py file nor an .ipynb notebook"):
+        read(notebook("def f(): return 1"), name)
+
+
+def test_a_python_file_that_a_mail_program_has_saved_as_text():
+    assert value(read("def f(): return 1", "a.py.txt")) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "!pip install -q rich",
+        "%matplotlib inline",
+        "%%writefile a.py",
+        "x = !ls",
+        "torch?",
+        "%%time",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "import math\n\n"])
+def test_lines_for_ipython_in_a_python_file_are_left_out(before, line):
+    submission = read(f"{before}{line}\ndef f(): return 1", "a.py")
+    assert submission.unparsed == ()
+    assert value(submission) == 1
+    defined = next(unit for unit in submission.program.units if "f" in unit.names)
+    assert defined.line == before.count("\n") + 2
+
+
+def test_other_faults_of_a_python_file_with_magics_are_still_named():
+    submission = read("!ls\ndef f(:\n    pass", "a.py")
+    assert submission.broken["f"].line == 2
+
+
+# Where a name is that is not at module level. --------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "where"),
+    [
+        (
+            "\nclass Solution:\n    def f(self): pass",
+            "inside class Solution, line 3,",
+        ),
+        ("class A:\n  class B:\n    f = len", "it is defined inside class B, line 3,"),
+        ("def main():\n    def f(): pass", "it is defined inside function main, line 2,"),
+        (
+            "if __name__ == '__main__':\n    def f(): pass",
+            'it is defined inside the block `if __name__ == "__main__"`, line 2,',
+        ),
+        ("while True:\n    def f(): pass", "it is defined inside a `while` loop, line 2,"),
+        (
+            "try:\n    pass\nexcept OSError:\n    class A:\n        def f(self): pass",
+            "class A, line 5",
+        ),
+    ],
+)
+def test_a_name_that_is_defined_elsewhere_is_named_with_its_place(source, where):
+    submission = read(source, "a.py")
+    assert "f" not in submission.names
+    assert where in submission.elsewhere["f"]
+
+
+@pytest.mark.parametrize(
+    "near", ["Ring_All_Reduce", "ring_allreduce", "ringAllReduce", "ring_al_reduce"]
+)
+def test_a_name_that_is_nearly_the_same(near):
+    submission = read(f"\ndef {near}(x): pass", "a.py", ["ring_all_reduce"])
+    assert submission.elsewhere == {
+        "ring_all_reduce": f"did you mean it by {near}, line 2? Call it ring_all_reduce"
+    }
+
+
+def test_another_exercise_is_no_misspelling_and_words_in_texts_are_no_names():
+    source = "def all_gather(x): pass\ns = 'def gather(x): class gathers'  # gather"
+    assert read(source, "a.py", ["gather", "all_gather"]).elsewhere == {}
+
+
+def test_a_cell_is_part_of_the_place():
+    submission = read(notebook("x = 1", "class A:\n    def f(self): pass"))
+    assert "cell 2, line 2" in submission.elsewhere["f"]
+
+
+# Modules that were handed in beside the file. ---------------------------------------
+
+
+def beside(tmp_path, source, **files):
+    """The submission of ``answer.py``, beside which other files lie; ``__`` stands for a folder."""
+    for name, text in files.items():
+        path = tmp_path / f"{name.replace('__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "answer.py").write_text(source)
+    return Submission.from_file(tmp_path / "answer.py", ["f"])
+
+
+def modules(submission):
+    return sorted(module.name for module in submission.program.modules)
+
+
+def test_only_what_is_imported_beside_comes_along(tmp_path):
+    source = "import helpers\ndef f():\n    from late import g\n    return g() + helpers.h()"
+    late = "from other import g"
+    files = {"helpers": "def h(): return 1", "late": late, "other": "def g(): return 2"}
+    submission = beside(tmp_path, source, **files, unused="1 / 0")
+    assert modules(submission) == ["helpers", "late", "other"]
+    assert submission.quote(Site("./late.py", 1)) == late
+    assert value(submission) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from pkg.part import g as f", ["pkg", "pkg.part", "pkg.rest"]),
+        ("from pkg import part\ndef f(): return part.g()", ["pkg", "pkg.part", "pkg.rest"]),
+        ("from pkg import *\nf = part.g", ["pkg", "pkg.part", "pkg.rest"]),
+        ("import lib.deep\ndef f(): return lib.deep.g()", ["lib", "lib.deep"]),
+        (
+            "import importlib\nf = importlib.import_module('pkg.part').g",
+            ["pkg", "pkg.part", "pkg.rest"],
+        ),
+        (
+            "import importlib\nf = [importlib.import_module(f'lib.{n}') for n in ['deep']][0].g",
+            ["answer", "lib", "lib.deep", "pkg", "pkg.part", "pkg.rest"],
+        ),
+    ],
+)
+def test_packages_folders_and_imports_by_text(tmp_path, source, found):
+    files = {
+        "pkg__part": "from .rest import g\n",
+        "pkg__rest": "from . import part\ndef g(): return 7\n",
+        "lib__deep": "def g(): return 7\n",
+    }
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("__all__ = ['part']\n")
+    submission = beside(tmp_path, source, **files)
+    assert modules(submission) == found
+    assert value(submission) == 7
+
+
+def test_a_module_beside_comes_before_an_installed_one_and_after_pythons_own(tmp_path):
+    source = (
+        "import random, networkx, numpy\ndef f(): return random.choice, networkx.mine, numpy.ones"
+    )
+    mine = "mine = choice = ones = 'of the student'"
+    submission = beside(tmp_path, source, random=mine, networkx=mine, numpy=mine)
+    choice, installed, imported = value(submission)
+    assert installed == "of the student"
+    assert callable(choice)
+    assert callable(imported), "what a rank has imported already stays"
+    assert submission.program.hidden == ["random"]
+
+
+def test_the_grader_is_never_taken_from_beside_a_file(tmp_path):
+    submission = beside(
+        tmp_path, "from grader.core import wire\nf = len", grader__core__wire="1 / 0"
+    )
+    assert modules(submission) == []
+
+
+def test_a_check_at_the_end_of_a_module_is_no_part_of_it(tmp_path):
+    helpers = "from grader import check\ndef g(): return 5\ncheck(g)\n"
+    assert value(beside(tmp_path, "from helpers import g as f", helpers=helpers)) == 5
+
+
+def test_too_much_beside_a_file_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("grader.submission.modules._MOST", 1)
+    with pytest.raises(UnreadableFile, match="more than 1 modules or 32 MB beside it are imported"):
+        beside(tmp_path, "import a, b\nf = len", a="", b="")

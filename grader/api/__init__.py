@@ -666,6 +666,8 @@ def run(
         print(f"warning: {warning}")
     if seed is None and any(result.drew for result in outcome.results):
         print(note_on_seed(drawn))
+    for remark in outcome.trace.remarks:
+        print(f"remark: {remark}")
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
     dead = None if killed is None else killed.rank
     finished = Run(

@@ -149,6 +149,8 @@ def simulate(
         print(f"warning: {warning}")
     if seed is None and simulation.drew:
         print(note_on_seed(drawn))
+    for remark in simulation.remarks:
+        print(f"remark: {remark}")
     finished = SimulatedRun(ranks, simulation, job.answer_limit, drawn)
     if not may_fail:
         finished._require_success()

@@ -26,7 +26,7 @@ import torch.distributed as dist
 
 from grader.bench.plan import BenchPlan, RankFailure, SizeRow
 from grader.core.errors import RunFailed
-from grader.core.program import NotDefined, Program, is_stub, load
+from grader.core.program import LoadedProgram, NotDefined, Program, is_stub, load
 from grader.core.source_locations import is_students, lines_of
 from grader.core.values import short
 from grader.core.verdict import Site
@@ -370,24 +370,21 @@ def _rows(
     rank = dist.get_rank()
     watch = ProgressWatchdog(rank, plan.timeout, fail)
     functions: dict[str, Callable[..., Any]] = {}
+    loaded = LoadedProgram({})
     try:
         watch.begin("loading the file")
-        functions = _functions(plan)
+        if plan.file is not None:
+            names = [name for name, _ in plan.functions]
+            loaded = load(Program.from_bytes(plan.program), names)
+            functions = {name: loaded.entry(name) for name in names}
         for row in measure(plan, functions, device, watch.begin):
             if rank == 0:
                 show(row)
     except BaseException as error:
-        fail(_failure(rank, error, any(map(is_stub, functions.values()))))
+        stubs = any(map(is_stub, functions.values()))
+        fail(_failure(rank, loaded.explained(error), stubs))
     finally:
         watch.end()
-
-
-def _functions(plan: BenchPlan) -> dict[str, Callable[..., Any]]:
-    if plan.file is None:
-        return {}
-    names = [name for name, _ in plan.functions]
-    loaded = load(Program.from_bytes(plan.program), names)
-    return {name: loaded.entry(name) for name in names}
 
 
 def _failure(rank: int, error: BaseException, unwritten: bool) -> RankFailure:

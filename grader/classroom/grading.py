@@ -10,10 +10,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -27,6 +28,7 @@ from grader.classroom.messages import (
     SubmissionPlanned,
     WorkerReady,
 )
+from grader.classroom.names import module_file_name
 from grader.classroom.store import fingerprint
 from grader.core.errors import LARGEST_FILE, UnreadableFile, WorldError
 from grader.core.program import Program
@@ -48,6 +50,7 @@ __all__ = [
     "ResourceWatchdog",
     "chapter_of",
     "grade",
+    "importable",
     "parse",
     "plan",
     "serve",
@@ -139,6 +142,15 @@ def _choose(
 #: Bytes that may come back: a multiple of the file's (its text, code and names), and a constant.
 _GROWTH, _FLOOR = 8, 1 << 20
 
+#: Bytes of the files beside one that it may import; they are sent along with each.
+_BESIDE = 4 << 20
+
+#: What stands for a file beyond that.
+_TOO_LARGE = (
+    f"raise ImportError('it is not read: the Python files beside an answer may have"
+    f" {_BESIDE >> 20} MB together')"
+).encode()
+
 
 def parse(
     launcher: Launcher,
@@ -146,6 +158,7 @@ def parse(
     label: str,
     wanted: Iterable[str],
     seconds: float = DEFAULTS.parsing,
+    beside: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Submission:
     """Return a file's definitions, read in a process of the launcher's.
 
@@ -155,6 +168,7 @@ def parse(
         label: its path, whose suffix says whether it is a notebook.
         wanted: names to keep, see :func:`grader.submission.definitions.select`.
         seconds: the time limit; the longest solved notebook takes 0.1 s.
+        beside: the files that it may import, see :func:`importable`.
 
     Raises:
         UnreadableFile: it is no Python and no notebook, or cannot be read
@@ -166,7 +180,9 @@ def parse(
     handle = launcher.launch(1)
     try:
         parsed = _ask(
-            handle, Parse(data, label, list(wanted), launcher.environment.sealed), seconds
+            handle,
+            Parse(data, label, list(wanted), launcher.environment.sealed, dict(beside)),
+            seconds,
         )
     except (BrokenFrame, OSError) as error:
         raise UnreadableFile(f"{label} cannot be read: {error}") from None
@@ -187,7 +203,36 @@ def parse(
         dict(parsed.prints),
         dict(parsed.outlines),
         frozenset(parsed.hashing),
+        dict(parsed.elsewhere),
     )
+
+
+def importable(label: str, files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Return the Python files that one of a submission may import, by the path from its folder.
+
+    Where a learning platform has put a counter or a date into a name, as in ``helpers-1.py``, it
+    counts as ``helpers.py``, and the newest one as it.
+
+    Args:
+        label: the path of the file within the submission; what is in its folder, or in folders
+            in there, it may import.
+        files: label and contents of each file of the submission, oldest first.
+    """
+    folder = label.rpartition("/")[0]
+    found: dict[str, bytes] = {}
+    for other, data in files:
+        if folder and not other.startswith(f"{folder}/"):
+            continue
+        *folders, name = other.removeprefix(f"{folder}/" if folder else "").split("/")
+        if name.lower().endswith(".py"):
+            found["/".join([*folders, module_file_name(name)])] = data
+    left = _BESIDE
+    for path, data in found.items():
+        if len(data) <= left:
+            left -= len(data)
+        else:
+            found[path] = _TOO_LARGE
+    return found
 
 
 def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed | None:
@@ -195,7 +240,8 @@ def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed |
     control = handle.controls[0]
     until = time.monotonic() + seconds
     control.settimeout(seconds)
-    reader = FrameReader(_GROWTH * len(request.data) + _FLOOR)
+    given = len(request.data) + sum(map(len, request.beside.values()))
+    reader = FrameReader(_GROWTH * given + _FLOOR)
     # a process that has died cannot be written to, and its answer will be missing
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         FrameWriter(control).write(request)
@@ -400,6 +446,10 @@ def grade(
             report(ExerciseJudged(request.key, mark, _judge(box, request, exercise, submission)))
 
 
+#: Names that stand elsewhere than at module level and that a note says, where nothing is due.
+_NOTED = 3
+
+
 def _read(
     box: _SubmissionSandbox, request: GradingRequest, catalogue: Catalogue[Exercise]
 ) -> GradingPlan:
@@ -407,8 +457,9 @@ def _read(
     files: list[Submission] = []
     notes: list[str] = []
     for label, data in request.files:
+        beside = importable(label, request.files)
         try:
-            files.append(_parse_in(box, label, data, catalogue))
+            files.append(_parse_in(box, label, data, catalogue, beside))
         except UnreadableFile as error:
             notes.append(str(error))
     for file in files:
@@ -418,15 +469,24 @@ def _read(
     due = plan(files, catalogue)
     due.notes[:0] = notes
     if not due.sources:
-        due.notes.append("no exercise of the course was handed in")
+        seen = [
+            f"{file.label}: {name}: {found}"
+            for file in files
+            for name, found in sorted(file.elsewhere.items())
+        ]
+        due.notes += ["no exercise of the course was handed in", *seen[:_NOTED]]
     return due
 
 
 def _parse_in(
-    box: _SubmissionSandbox, label: str, data: bytes, catalogue: Catalogue[Exercise]
+    box: _SubmissionSandbox,
+    label: str,
+    data: bytes,
+    catalogue: Catalogue[Exercise],
+    beside: Mapping[str, bytes],
 ) -> Submission:
     try:
-        return parse(box.server(), data, label, catalogue)
+        return parse(box.server(), data, label, catalogue, beside=beside)
     except WorldError:
         if box.reason is None:
             raise

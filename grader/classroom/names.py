@@ -28,7 +28,9 @@ import re
 import unicodedata
 from typing import Any
 
-__all__ = ["age", "is_key", "key", "lookalike", "raw", "shown", "without_marks"]
+from grader.core.errors import code_kind
+
+__all__ = ["age", "is_key", "key", "lookalike", "module_file_name", "raw", "shown", "without_marks"]
 
 #: Characters of a name that people are shown.
 _LONGEST, _END = 255, 20
@@ -117,7 +119,8 @@ def age(label: str, upload: int = 0) -> tuple[Any, ...]:
         upload: the number that the system gave to the upload, if it has one.
     """
     *folders, name = label.split("/")
-    stem, counters, date = _marks(name.rpartition(".")[0] or name)
+    plain, kind = code_kind(name)
+    stem, counters, date = _marks((plain if kind else name.rpartition(".")[0]) or name)
     return (
         _natural(stem),
         counters,
@@ -126,6 +129,20 @@ def age(label: str, upload: int = 0) -> tuple[Any, ...]:
         tuple((_natural(s), c, d) for s, c, d in map(_marks, folders)),
         label,
     )
+
+
+def module_file_name(name: str) -> str:
+    """Return the name of a Python file as Python imports it, without the marks of copies.
+
+    A name that Python can import as it is stays; ``helpers-1.py`` is ``helpers.py``.
+    """
+    stem, _, ending = name.rpartition(".")
+    if not stem.isidentifier():
+        for mark in (_DATE, _COUNTER, _COPY_OF):
+            # marks are known in lower case, and the module's name may have capitals
+            while found := mark.search(stem.lower()):
+                stem = stem[: found.start()] + stem[found.end() :]
+    return f"{stem}.{ending.lower()}"
 
 
 def _marks(name: str) -> tuple[str, tuple[int, ...], tuple[int, ...]]:

@@ -41,7 +41,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from grader.classroom.names import raw, shown
-from grader.core.errors import LARGEST_FILE, UnreadableFile
+from grader.core.errors import LARGEST_FILE, UnreadableFile, code_kind
 
 __all__ = [
     "ARCHIVES",
@@ -73,8 +73,7 @@ __all__ = [
 
 # Folders and files. ---------------------------------------------------------------
 
-#: Endings of files that can be graded, and of archives that may hold such files.
-CODE = (b".py", b".ipynb")
+#: Endings of archives that may hold files that can be graded.
 ARCHIVES = (
     *(b".tar" + packed for packed in (b".gz", b".bz2", b".xz")),
     *(b".zip", b".tar", b".tgz", b".tbz2", b".txz"),
@@ -260,7 +259,7 @@ def is_junk(name: bytes) -> bool:
 
 def is_code(name: bytes) -> bool:
     """Return whether a name is that of a Python file or a notebook."""
-    return name.lower().endswith(CODE)
+    return bool(code_kind(name.decode("latin-1"))[1])
 
 
 def is_archive(name: bytes) -> bool:
@@ -270,8 +269,9 @@ def is_archive(name: bytes) -> bool:
 
 def stem(name: bytes) -> bytes:
     """Return a file's name without the ending that tells its kind."""
-    ending = next((e for e in (*ARCHIVES, *CODE) if name.lower().endswith(e)), b"")
-    return name[: len(name) - len(ending)] or name
+    ending = next((e for e in ARCHIVES if name.lower().endswith(e)), b"")
+    # every byte is a character of its own
+    return code_kind(name[: len(name) - len(ending)].decode("latin-1"))[0].encode("latin-1") or name
 
 
 def describe(path: tuple[bytes, ...]) -> str:

@@ -1,6 +1,7 @@
 """The command line: ``python -m grader``.
 
-Exit status: 0 all passed, 1 something failed, 2 the request itself was wrong.
+Exit status: 0 all passed, 1 something failed, 2 the request itself was wrong, or cannot be served
+on this machine as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from grader.bench.plan import add_options, count
 from grader.classroom.exports import FORMATS, export
 from grader.classroom.layouts import LAYOUTS
 from grader.core import __version__
-from grader.core.errors import GraderError, RequestError
+from grader.core.errors import (
+    GraderError,
+    RequestError,
+    is_shortage,
+    require_temporary_folder,
+    shortage,
+)
 from grader.core.resource_limits import DEFAULTS, valid_sizes
 from grader.launch.backends import BACKENDS
 
@@ -266,32 +273,102 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         with contextlib.suppress(ValueError):  # only the main thread may set one
             signal.signal(signal.SIGINT, _press)
+    _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         # a terminal that cannot show ✓ gets \u2713 instead of a traceback
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        request = _parser().parse_args(arguments)
-        status: int = request.serve(request)
-        sys.stdout.flush()
-        _stop_if_pressed()
-        return status
+        return _serve(arguments)
     except RequestError as error:
-        print(f"grader: {_one_line(error)}", file=sys.stderr)
+        _say(_one_line(error))
         return 2
     except GraderError as error:
-        print(f"grader: {_one_line(error)}", file=sys.stderr)
+        _say(_one_line(error))
         return 1
     except BrokenPipeError:
         # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
+        _discard(1)
+        return _PIPE_CLOSED
+    except OSError as error:
+        lacking = _lacking(error)
+        if not lacking:
+            raise
+        _say(lacking)
+        return 2
     except KeyboardInterrupt:
-        print("grader: stopped; every rank has been ended", file=sys.stderr)
+        _say("stopped; every rank has been ended")
         return 130
     finally:
         if signal.getsignal(signal.SIGINT) is _press:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+#: The exit status of a program that ends because nobody reads its output: 128 and SIGPIPE.
+_PIPE_CLOSED = 141
+
+
+def _serve(arguments: Sequence[str] | None) -> int:
+    """Serve a request whose output can be written, and return the exit status."""
+    if sys.stdout is None:
+        raise RequestError(
+            "standard output is closed, and the result is written there; > FILE writes it to a"
+            " file, and > /dev/null nowhere"
+        )
+    try:
+        request = _parser().parse_args(arguments)
+        status: int = request.serve(request)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich has seen it first
+            raise BrokenPipeError from None
+        sys.stdout.flush()  # of --help and --version
+        raise
+    sys.stdout.flush()
+    _stop_if_pressed()
+    return status
+
+
+def _open_standard_streams() -> None:
+    """Open to nowhere those of the standard descriptors that are closed.
+
+    The next file that is opened would get the number, and what is printed.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+
+
+def _discard(number: int) -> None:
+    """Let what is still to be written to a descriptor go nowhere, also at Python's own end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+
+
+def _say(sentence: str) -> None:
+    """Print a sentence on standard error, if it can be."""
+    if sys.stderr is None:
+        return
+    try:
+        print(f"grader: {sentence}", file=sys.stderr, flush=True)
+    except OSError:
+        _discard(2)
+
+
+def _lacking(error: OSError) -> str:
+    """Return what the machine lacks where an exception says so, else an empty string."""
+    try:
+        require_temporary_folder()
+    except RequestError as unusable:
+        return str(unusable)
+    try:
+        os.write(1, b"\n")
+    except OSError as again:
+        _discard(1)
+        return f"standard output cannot be written: {shortage(again)}"
+    if not is_shortage(error):
+        return ""
+    return f"{error.filename}: {shortage(error)}" if error.filename else shortage(error)
 
 
 def _one_line(error: BaseException) -> str:
@@ -439,6 +516,8 @@ def _nothing_in(submission: Submission) -> str:
     if submission.unparsed:
         fault = submission.unparsed[0]
         return f"{submission.label} is no Python: line {fault.line}: {fault.message}"
+    for name, found in submission.elsewhere.items():
+        return f"{submission.label} defines no exercise of the course; {name}: {found}"
     return (
         f"{submission.label} defines no exercise of the course;"
         " `python -m grader list` shows their names"

@@ -23,7 +23,9 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
 import stat
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -39,9 +41,12 @@ __all__ = [
     "UnknownExercise",
     "UnreadableFile",
     "WorldError",
+    "code_kind",
     "contents",
     "is_ours",
+    "is_shortage",
     "out_of_memory",
+    "require_temporary_folder",
     "shortage",
 ]
 
@@ -66,6 +71,7 @@ _SHORTAGES = {
     errno.ENFILE: "this machine can open no more files: end programs that hold many",
     errno.ENOSPC: "the disk is full: free some space, or set TMPDIR to a folder that has some",
     errno.EDQUOT: "your quota of the disk is used up: free some space, or set TMPDIR elsewhere",
+    errno.EFBIG: "files may not be so large here: raise the limit (ulimit -f unlimited)",
     errno.EAGAIN: "no more processes can be started: end some, or raise the limit (ulimit -u)",
     errno.ENOMEM: "there is no memory left: end programs that use much",
 }
@@ -74,6 +80,11 @@ _SHORTAGES = {
 def shortage(error: OSError) -> str:
     """Return what the machine lacks, and the mend, in one sentence."""
     return _SHORTAGES.get(error.errno or 0, f"the system says: {error}")
+
+
+def is_shortage(error: OSError) -> bool:
+    """Return whether an exception says that the machine lacks something that can be mended."""
+    return error.errno in _SHORTAGES
 
 
 class GraderError(Exception):
@@ -86,6 +97,22 @@ class GraderError(Exception):
 
 class RequestError(GraderError):
     """The request itself was wrong; the message says what to ask instead."""
+
+
+def require_temporary_folder() -> None:
+    """Check that temporary files can be written.
+
+    Raises:
+        RequestError: they cannot; the message says the mend.
+    """
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        raise RequestError(
+            "no temporary file can be written, in /tmp or elsewhere: make room and allow writing"
+            " there, raise the limit on the size of files (ulimit -f unlimited), or name another"
+            " folder in TMPDIR"
+        ) from None
 
 
 class UnknownExercise(RequestError, KeyError):
@@ -170,6 +197,28 @@ def is_ours(error: Any) -> bool:
 
 #: Largest size of a submission in bytes; the largest solved notebook of the course has 1 MB.
 LARGEST_FILE = 32 << 20
+
+
+#: The end of a name that tells the kind of a file.  Browsers save a notebook as ``.ipynb.json`` or
+#: ``.ipynb.txt``, and put the counter of a second download before the last ending.
+_ENDING = re.compile(
+    r"(?P<kind>\.py|\.ipynb)(?:(?P<copy>[-_ ]?\(?\d{1,3}\)?)?\.(?:txt|json))?\Z", re.IGNORECASE
+)
+
+
+def code_kind(name: str) -> tuple[str, str]:
+    """Return a file's name without the ending that tells its kind, and the kind.
+
+    Args:
+        name: the name, or a path.
+
+    Returns:
+        The kind is ``.py``, ``.ipynb``, or empty for a file that holds neither.
+    """
+    found = _ENDING.search(name)
+    if found is None:
+        return name, ""
+    return name[: found.start()] + (found["copy"] or ""), found["kind"].lower()
 
 
 def contents(path: Path, wanted: str = ".py or .ipynb") -> bytes:

@@ -25,6 +25,7 @@ __all__ = [
     "Marked",
     "Matched",
     "Outside",
+    "Uncompiled",
     "Polled",
     "Posted",
     "Seen",
@@ -227,6 +228,13 @@ class Outside(msgspec.Struct, array_like=True, tag="outside", frozen=True):
     line: int
 
 
+class Uncompiled(msgspec.Struct, array_like=True, tag="uncompiled", frozen=True):
+    """The rank runs something as it is written that the program asks torch to compile."""
+
+    file: str
+    line: int
+
+
 class Entered(msgspec.Struct, array_like=True, tag="enter", frozen=True):
     """The student's function is about to be called."""
 
@@ -283,6 +291,7 @@ Event = (
     | Inspected
     | Violated
     | Outside
+    | Uncompiled
     | Entered
     | Left
     | Marked

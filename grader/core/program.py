@@ -11,6 +11,8 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Collection, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
 from typing import Any
 
@@ -20,6 +22,7 @@ __all__ = [
     "MODULE",
     "NAMESPACE",
     "LoadedProgram",
+    "Module",
     "NotDefined",
     "Program",
     "Unit",
@@ -37,7 +40,17 @@ NAMESPACE = "answer"
 
 
 class NotDefined(Exception):
-    """The program lacks a name; if the statement that defines it failed, that is the cause."""
+    """The program lacks a name; if the statement that defines it failed, that is the cause.
+
+    Args:
+        name: the name.
+        error: the exception of the code that read it, if other code than the grader's did.
+    """
+
+    def __init__(self, name: str, error: NameError | None = None) -> None:
+        super().__init__(name)
+        self.name = name
+        self.error = error
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -61,6 +74,30 @@ class Unit(msgspec.Struct, frozen=True):
     uses: list[str] = []
     always: bool = False
     dynamic: bool = False
+    hashes: bool = False
+
+
+class Module(msgspec.Struct, frozen=True):
+    """A module that was handed in beside the answer, which the answer's code may import.
+
+    Attributes:
+        name: its name, such as ``package.part``.
+        file: its path from the answer's folder, as ``./package/part.py``; of a folder without
+            ``__init__.py``, the folder's.
+        path: its path on this machine, where it has one; what code reads as ``__file__``.
+        package: whether it is a package.
+        code: the marshalled code object; empty if it does not parse, or has no file.
+        line, error: where and why it does not parse.
+        hashes: as of a :class:`Unit`.
+    """
+
+    name: str
+    file: str
+    path: str = ""
+    package: bool = False
+    code: bytes = b""
+    line: int = 0
+    error: str = ""
     hashes: bool = False
 
 
@@ -90,14 +127,18 @@ def reached(units: Sequence[Unit], names: Collection[str]) -> list[Unit]:
 class Program(msgspec.Struct, frozen=True):
     """An answer's code: either one live function, pickled by value, or statements.
 
-    Only a rank unpacks it, since unpickling runs code; what comes back from a rank is data.
-    Where files are parsed in a process of their own, that process makes the program, and the
-    judge has only its ``packed`` bytes.
+    The statements of a file come with the modules beside it that they import.  Only a rank unpacks
+    it, since unpickling runs code; what comes back from a rank is data.  Where files are parsed in
+    a process of their own, that process makes the program, and the judge has only its ``packed``
+    bytes.
 
     Attributes:
-        live: a pickled function.
-        units: statements.
-        packed: a program as bytes.
+        live: the function, pickled.
+        units: the statements.
+        packed: the whole program as :meth:`to_bytes` returns it.
+        label: the name of the file that the statements are from.
+        modules: the modules that were handed in beside that file, as far as it imports them.
+        hidden: names of those that are never imported, since Python's own have these names.
         hashes: whether the live function may depend on hashes, see
             :func:`grader.core.outline.uses_hashes`.
     """
@@ -105,6 +146,9 @@ class Program(msgspec.Struct, frozen=True):
     live: bytes = b""
     units: list[Unit] = []
     packed: bytes = b""
+    label: str = ""
+    modules: list[Module] = []
+    hidden: list[str] = []
     hashes: bool = False
 
     def to_bytes(self) -> bytes:
@@ -168,8 +212,11 @@ class LoadedProgram:
         failed: by name, the statement that should define it, and the exception it raised.
     """
 
-    def __init__(self, namespace: dict[str, Any], *live: Any) -> None:
+    def __init__(
+        self, namespace: dict[str, Any], *live: Any, program: Program | None = None
+    ) -> None:
         self._namespace = namespace
+        self._program = program or Program()
         self._live = live  # one value of any type, or none
         self.failed: dict[str, tuple[Unit, BaseException]] = {}
 
@@ -188,6 +235,56 @@ class LoadedProgram:
             _, error = self.failed[name]
             raise NotDefined(name) from error
         raise NotDefined(name)
+
+    def explained(self, error: BaseException) -> BaseException:
+        """Return what an exception of the program's is reported as.
+
+        Where the program reads a name that a failed statement should have defined, the failure
+        of that statement is the cause.  Where a module is missing, the text says where it was
+        looked for.
+        """
+        # classes and texts of the program's own may do anything when they are looked at
+        read = error.name if type(error) is NameError else None
+        if type(read) is str and read not in self._namespace:
+            innermost = error.__traceback__
+            while innermost is not None and innermost.tb_next is not None:
+                innermost = innermost.tb_next
+            found = self.failed.get(read) or self.failed.get("*")
+            if found and innermost and innermost.tb_frame.f_globals is self._namespace:
+                assert isinstance(error, NameError)
+                missing = NotDefined(read, error)
+                missing.__cause__ = found[1]
+                error = missing
+        cause = error.__cause__ if isinstance(error, NotDefined) else error
+        if type(cause) in (ImportError, ModuleNotFoundError):
+            assert isinstance(cause, ImportError)
+            if type(cause.msg) is str and type(cause.name) is str:
+                cause.msg = self._without_module(cause, cause.msg, cause.name)
+        elif type(cause) is AttributeError and type(cause.obj) is types.ModuleType:
+            name = vars(cause.obj).get("__name__")
+            if cause.args and type(cause.args[0]) is str and type(name) is str:
+                cause.args = (f"{cause.args[0]}{self._note_of_hidden(name)}",)
+        return error
+
+    def _without_module(self, error: ImportError, text: str, name: str) -> str:
+        """Return the text of an exception of an import, with what was looked for where."""
+        label = self._program.label
+        if type(error) is not ModuleNotFoundError or not label:
+            return f"{text}{self._note_of_hidden(name)}"
+        path, top = name.replace(".", "/"), name.partition(".")[0]
+        if any(module.name == top for module in self._program.modules):
+            return f"No module named {name!r}: no {path}.py was handed in beside {label}"
+        if top in sys.modules or PathFinder.find_spec(top) is not None:
+            return text
+        return (
+            f"No module named {name!r}: it is not installed here, and no {path}.py was handed in"
+            f" beside {label}"
+        )
+
+    def _note_of_hidden(self, name: str) -> str:
+        if name not in self._program.hidden:
+            return ""
+        return f"; this is Python's own {name}, which comes before the {name}.py that was handed in"
 
     def unwritten(self, name: str) -> bool:
         """Return whether the value of a name is still the stub."""
@@ -223,7 +320,8 @@ def loader(
     memory in turn, and Python would have to specialize each of them.
     """
     units = reached(program.units, wanted) if wanted else program.units
-    make = _live_loader(program.live) if program.live else _unit_loader(units)
+    make = _live_loader(program.live) if program.live else _unit_loader(units, program)
+    _HandedIn.offer(program.modules)
 
     def load_afresh() -> LoadedProgram:
         last = last_module()
@@ -251,14 +349,53 @@ def forget_modules(last: str, own: Callable[[str], bool]) -> None:
             del sys.modules[name]
 
 
-def _unit_loader(units: Sequence[Unit]) -> Callable[[], LoadedProgram]:
+class _HandedIn(MetaPathFinder, Loader):
+    """Finds the modules that were handed in beside an answer, and loads them.
+
+    As in plain Python they come before installed packages, and after what is built in or has been
+    imported before, such as torch and what it uses.
+    """
+
+    def __init__(self, modules: Sequence[Module]) -> None:
+        self._modules = {module.name: module for module in modules}
+        self._codes: dict[str, types.CodeType] = {}
+
+    @classmethod
+    def offer(cls, modules: Sequence[Module]) -> None:
+        """Let this process import these modules, and none of an earlier program's."""
+        others = [finder for finder in sys.meta_path if not isinstance(finder, cls)]
+        place = others.index(PathFinder) if PathFinder in others else len(others)
+        sys.meta_path[:] = [*others[:place], *([cls(modules)] if modules else []), *others[place:]]
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        module = self._modules.get(name)
+        if module is None:
+            return None
+        spec = ModuleSpec(name, self, is_package=module.package)
+        if module.code or module.error:
+            spec.origin = module.path or module.file
+            spec.has_location = True
+            spec.cached = None
+        return spec
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        name = module.__spec__.name if module.__spec__ else module.__name__
+        found = self._modules[name]
+        if found.error:
+            raise SyntaxError(found.error, (found.file, found.line, None, None))
+        if name not in self._codes:
+            self._codes[name] = marshal.loads(found.code) if found.code else compile("", "", "exec")
+        exec(self._codes[name], module.__dict__)
+
+
+def _unit_loader(units: Sequence[Unit], program: Program) -> Callable[[], LoadedProgram]:
     codes = [(unit, marshal.loads(unit.code)) for unit in units]
 
     def load_units() -> LoadedProgram:
         module = types.ModuleType(MODULE)
         module.__dict__["__builtins__"] = builtins
         sys.modules[MODULE] = module
-        loaded = LoadedProgram(module.__dict__)
+        loaded = LoadedProgram(module.__dict__, program=program)
         for unit, code in codes:
             try:
                 exec(code, module.__dict__)

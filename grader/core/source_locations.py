@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TypeVar
 
-from grader.core.verdict import CaseVerdict, Failure, Site, SourceLine
+from grader.core.verdict import BESIDE, CaseVerdict, Failure, Site, SourceLine
 
 __all__ = [
     "NAME",
@@ -188,7 +188,9 @@ def _place(site: Site) -> str:
     """Return a line with its file as the student knows it: a cell has the number beside it."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    label = site.file if site.file.startswith("cell ") else os.path.basename(site.file)
+    if site.file.startswith((BESIDE, "cell ")):
+        return str(site)
+    label = os.path.basename(site.file)
     if shell is not None and hasattr(shell, "compile"):
         found = getattr(shell.compile, "format_code_name", lambda _: None)(site.file)
         if found:  # ("Cell", "In[3]")

@@ -94,7 +94,7 @@ def _show(value: Any) -> str:
         left, right = "[]" if isinstance(value, list) else "()"
         return left + ", ".join(_show(item) for item in value[:8]) + right
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {_show(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_show(k)}: {_show(v)}" for k, v in value.items()) + "}"
     return _number(value) if isinstance(value, float) else repr(value)
 
 

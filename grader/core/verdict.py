@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 __all__ = [
+    "BESIDE",
     "Bound",
     "CaseVerdict",
     "Diagnosis",
@@ -380,6 +381,10 @@ class Diagnosis(str, Enum):
 _PRECEDENCE = {diagnosis: place for place, diagnosis in enumerate(Diagnosis)}
 
 
+#: The beginning of the names of files that were handed in beside an answer.
+BESIDE = "./"
+
+
 @dataclass(frozen=True)
 class Site:
     """A place in the student's source: the file or notebook cell, and the line."""
@@ -389,9 +394,12 @@ class Site:
 
     def __str__(self) -> str:
         # A cell is part of the place ("cell 3, line 5"); the name of a file or
-        # of IPython's temporary file for a live cell says nothing new.
+        # of IPython's temporary file for a live cell says nothing new, that of a
+        # module beside the answer does.
         if self.file.startswith("cell "):
             return f"{self.file}, line {self.line}"
+        if self.file.startswith(BESIDE):
+            return f"{self.file.removeprefix(BESIDE)}, line {self.line}"
         return f"line {self.line}"
 
 

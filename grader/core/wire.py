@@ -14,7 +14,16 @@ from collections.abc import Iterator
 
 import msgspec
 
-from grader.core.events import Completed, Event, Left, Matched, Outside, Posted, Signature
+from grader.core.events import (
+    Completed,
+    Event,
+    Left,
+    Matched,
+    Outside,
+    Posted,
+    Signature,
+    Uncompiled,
+)
 from grader.core.outline import Outline
 from grader.core.verdict import Diagnosis, Volume
 
@@ -90,12 +99,15 @@ class Parse(msgspec.Struct, tag="parse", frozen=True):
         label: its path.
         wanted: names to keep however they are defined.
         sealed: whether the process first gives up all system calls that reach beyond it.
+        beside: the contents of the Python files of the same submission that it may import, by
+            their paths from its folder.
     """
 
     data: bytes
     label: str
     wanted: list[str]
     sealed: bool
+    beside: dict[str, bytes] = {}
 
 
 class Tally(msgspec.Struct, array_like=True, frozen=True):
@@ -342,6 +354,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
             :func:`grader.submission.submission.fingerprints`.
         outlines: outlines of the wanted functions, see :mod:`grader.core.outline`.
         hashing: the wanted functions that may depend on hashes.
+        elsewhere: as of a ``Submission``.
         error: why the file is no submission at all; empty if it is one.
     """
 
@@ -352,6 +365,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     sources: dict[str, str]
     prints: dict[str, list[int]] = {}
     outlines: dict[str, list[Outline]] = {}
+    elsewhere: dict[str, str] = {}
     error: str = ""
     hashing: list[str] = []
 
@@ -415,6 +429,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         overflow: whether it is too long.
         tally: what each rank has sent, if that was counted.
         outside: calls of ranks on groups that they are not in.
+        uncompiled: the first thing that torch was asked to compile, and that ran as it is written.
         excess: bytes that the ranks hold, as far as they were counted, if that is too much
             to be sent; else 0.
         drew: as in :class:`Returned`, of any rank.
@@ -431,6 +446,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     overflow: bool = False
     tally: Tally | None = None
     outside: list[tuple[int, Outside]] = []
+    uncompiled: Uncompiled | None = None
     excess: int = 0
     drew: bool = False
 

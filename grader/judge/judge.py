@@ -546,6 +546,8 @@ class Judge:
                     worlds.start_next()
                 if exercise.remark is not None and not found.remark:
                     found.remark = exercise.remark(case, outcome.trace)
+                if not found.remark:
+                    found.remark = "".join(outcome.trace.remarks[:1])
             elif verdict.diagnosis in _FINAL or self._settings.first_failure or found.hint:
                 found.stop = verdict
             for j, other in order.give_up(verdict):
@@ -738,7 +740,7 @@ class _Findings:
         explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
         patience_lost: whether a case was as wrong with more time, so that no other gets any.
-        remark: the exercise's remark on the first right run that deserves one.
+        remark: the remark on the first right run that deserves one, the exercise's before any.
         hint: the hint that a second run has proved, after which nothing more is run.
     """
 
@@ -922,7 +924,9 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
         site = Site(fault.label, fault.line)
         return Failure(Diagnosis.SYNTAX_ERROR, f"{site}: {fault.message}", None, site)
     if name not in submission.names:
-        return Failure(Diagnosis.MISSING, f"{submission.label} does not define {name}")
+        found = submission.elsewhere.get(name, "")
+        told = f"{submission.label} does not define {name}{': ' if found else ''}{found}"
+        return Failure(Diagnosis.MISSING, told)
     return None
 
 

@@ -24,6 +24,7 @@ from grader.core.events import (
     Polled,
     Posted,
     Seen,
+    Uncompiled,
     Violated,
 )
 from grader.core.source_locations import NAME, TEXT
@@ -110,6 +111,8 @@ class EventValidator:
             _name(event.text)
         elif isinstance(event, Outside):
             _name(event.function)
+            _name(event.file)
+        elif isinstance(event, Uncompiled):
             _name(event.file)
         elif isinstance(event, (Held, Seen)) and not self._watched:
             raise BrokenFrame("contents of tensors, which nobody has asked for")

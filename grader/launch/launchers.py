@@ -33,7 +33,7 @@ from typing import IO, Any, Protocol, cast
 
 import psutil
 
-from grader.core.errors import WorldError, shortage
+from grader.core.errors import WorldError, require_temporary_folder, shortage
 from grader.launch.cpp_build import CppBuilder
 from grader.launch.kernel_counters import Counts
 from grader.server.fork_server import hash_seed
@@ -293,6 +293,7 @@ class Helper:
     def __init__(
         self, module: str, theirs: socket.socket, prefix: Sequence[str] = (), fork: bool = False
     ) -> None:
+        require_temporary_folder()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process: _ForkedProcess | subprocess.Popen[bytes]
         with theirs:

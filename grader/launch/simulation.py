@@ -75,6 +75,7 @@ class Simulation:
         overflow: whether the record is too long.
         tally: what each rank has sent, if it was counted.
         warnings: calls that break no rule, and that the student probably meant otherwise.
+        remarks: what the program asks for, and the grader does in another way.
         drew: whether a rank has drawn random numbers that depend on the seed.
     """
 
@@ -88,6 +89,7 @@ class Simulation:
     overflow: bool = False
     tally: Tally | None = None
     warnings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     drew: bool = False
 
     @property
@@ -181,7 +183,8 @@ def run_job(launcher: Launcher, program: Program, job: Job, memory: int, seed: i
     if failure is None and run.overflow:
         message = f"the ranks make more than {EVENTS:,} calls in all"
         failure = Failure(Diagnosis.TOO_MANY_MESSAGES, message)
-    trace = replace(run.trace or Trace(((),) * len(job.arguments)), virtual_seconds=run.seconds)
+    trace = run.trace or Trace(((),) * len(job.arguments))
+    trace = replace(trace, virtual_seconds=run.seconds, remarks=run.remarks)
     output = (run.output,) if run.output else ()
     return Outcome(run.results, failure, trace, output, time.monotonic() - started)
 
@@ -333,8 +336,8 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
             _trace(answer, size) if answer.events else None,
             answer.overflow,
             answer.tally,
-            _warnings(answer, size),
-            answer.drew,
+            *_remarks(answer, size),
+            drew=answer.drew,
         )
     except BrokenFrame as error:
         # the student's code runs in the process that sends this
@@ -355,6 +358,8 @@ def _require_sense(answer: Simulated, request: Simulate, size: int, results: int
     named += [rank for rank, _ in answer.events]
     if not all(rank in ranks for rank in named):
         raise BrokenFrame("ranks that are not there")
+    if answer.uncompiled is not None and len(answer.uncompiled.file) > NAME:
+        raise BrokenFrame("a name that is too long")
     groups = {WORLD, *answer.groups}
     if not all(end.kind in ("send", "recv") or end.group in groups for end in pending):
         raise BrokenFrame("a group that is not there")
@@ -393,12 +398,15 @@ def _trace(answer: Simulated, size: int) -> Trace:
     return matcher.trace()
 
 
-def _warnings(answer: Simulated, size: int) -> tuple[str, ...]:
+def _remarks(answer: Simulated, size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the warnings and the remarks on a simulation."""
     matcher = MessageMatcher(size)
     for rank, call in answer.outside:
         if 0 <= rank < size:
             matcher.take(rank, call)
-    return matcher.warnings
+    if answer.uncompiled is not None:
+        matcher.take(0, answer.uncompiled)
+    return matcher.warnings, matcher.remarks
 
 
 def _failure(answer: Simulated, size: int) -> Failure | None:

@@ -15,15 +15,18 @@ collective count on its root only, and blocks may differ in length wherever both
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.distributed import distributed_c10d as c10d
 
 from grader.core.events import Signature
-from grader.core.values import dtype_name
+from grader.core.source_locations import is_students
+from grader.core.values import describe, dtype_name
 
 __all__ = [
     "COLLECTIVES",
@@ -39,6 +42,8 @@ __all__ = [
     "require_peer",
     "require_rank",
     "require_tag",
+    "require_tensor",
+    "require_tensors",
     "signatures",
 ]
 
@@ -138,6 +143,67 @@ def require_members(ranks: Iterable[Any], size: int) -> None:
         raise ValueError(f"new_group({members}): a rank can be in a group only once")
 
 
+def _called() -> str:
+    """Return the function of ``torch.distributed`` that the program has called."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None and not is_students(frame.f_code.co_filename):
+        if frame.f_code.co_filename == c10d.__file__:
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    return name
+
+
+def require_tensor(value: Any, parameter: str) -> None:
+    """Check that torch is given a tensor.
+
+    Args:
+        value: what it is given.
+        parameter: the name of the parameter of torch's function.
+
+    Raises:
+        TypeError: it is no tensor.
+    """
+    if isinstance(value, torch.Tensor):
+        return
+    mend = ""
+    if parameter.startswith("output"):
+        mend = "; torch.empty makes one to be written into"
+    elif isinstance(value, (list, tuple)) and value:
+        of_tensors = all(isinstance(one, torch.Tensor) for one in value)
+        mend = f"; torch.{'stack' if of_tensors else 'tensor'} makes one of it"
+    elif isinstance(value, (bool, int, float)):
+        mend = f"; torch.tensor([{value}]) holds it"
+    place = "" if parameter == "tensor" else f" as {parameter}"
+    raise TypeError(f"{_called()} takes a tensor{place}, not {describe(value)}{mend}")
+
+
+def require_tensors(value: Any, parameter: str) -> None:
+    """Check that torch is given a list of tensors.
+
+    Args:
+        value, parameter: as of :func:`require_tensor`.
+
+    Raises:
+        TypeError: it is no list, or an element of it is no tensor.
+    """
+    if not isinstance(value, list):
+        mend = ""
+        if isinstance(value, torch.Tensor) and value.dim() > 0:
+            mend = "; list(x) makes a list of the rows of x, which share its memory"
+        elif isinstance(value, tuple):
+            mend = "; list(x) makes one of it"
+        raise TypeError(
+            f"{_called()} takes a list of tensors as {parameter}, not {describe(value)}{mend}"
+        )
+    for place, one in enumerate(value):
+        if not isinstance(one, torch.Tensor):
+            raise TypeError(
+                f"{_called()} takes a list of tensors as {parameter}, and element {place} of it is"
+                f" {describe(one)}"
+            )
+
+
 def _ranks(members: Sequence[int]) -> str:
     *most, last = map(str, members)
     return f"ranks {', '.join(most)} and {last}" if most else f"rank {last} alone"
@@ -201,9 +267,19 @@ def checks(outside: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
         if group != non_member and group.rank() == rank:
             raise ValueError(_to_itself(c10d.get_global_rank(group, rank)))
 
+    def _check_single_tensor(value: Any, parameter: str) -> None:
+        require_tensor(value, parameter)
+        caller = sys._getframe(1)
+        rooted = {"scatter": "scatter_list", "gather": "gather_list"}.get(caller.f_code.co_name)
+        # torch asks next whether the list is empty, which fails for a tensor in words of its own
+        if rooted and isinstance(given := caller.f_locals.get(rooted), torch.Tensor):
+            require_tensors(given, rooted)
+
     return {
         "_canonicalize_group_rank": _canonicalize_group_rank,
         "_check_not_self_rank": _check_not_self_rank,
+        "_check_single_tensor": _check_single_tensor,
+        "_check_tensor_list": require_tensors,
         "_warn_not_in_group": outside,
     }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import os
+import traceback
 import types
 import warnings
 from collections.abc import Callable, Mapping
@@ -17,8 +19,9 @@ import torch.distributed as dist
 from grader.core.codec import pack_known
 from grader.core.errors import out_of_memory
 from grader.core.program import NAMESPACE, LoadedProgram, NotDefined
-from grader.core.source_locations import lines_of
+from grader.core.source_locations import is_students, lines_of
 from grader.core.values import DEEP, tensors_in
+from grader.core.verdict import BESIDE, Site
 from grader.core.wire import Raised
 from grader.rank.recorder import ForbiddenCall
 from grader.rank.requests import TransportError, WaitExpired
@@ -203,7 +206,15 @@ def raised(
         threads: whether threads of the student's still run.
     """
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
+    used = error.error if isinstance(error, NotDefined) else None
     message = _text_of(cause)
+    name = _name_of(cause)
+    if function := _wants_gpu(cause):
+        name = "RuntimeError"
+        message = (
+            f"there is no GPU here, and {function} needs one; leave the device out, and tensors are"
+            " on the CPU"
+        )
     if isinstance(cause, NotImplementedError):
         message += _misspelt(cause)
     code = None
@@ -216,19 +227,57 @@ def raised(
         chain = chain.__cause__ or chain.__context__
     return Raised(
         stage,
-        _name_of(cause),
+        name,
         message,
         # a function that calls itself on one line would repeat that line many times
-        [line for line, _ in groupby(lines_of(cause.__traceback__))][-20:],
+        [line for line, _ in groupby([*lines_of(cause.__traceback__), *_unparsed(cause)])][-20:],
         transport=transport,
         expired=expired,
         unwritten=unwritten and isinstance(error, NotImplementedError),
         memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
-        earlier=_earlier(cause),
+        earlier=_earlier(cause) if used is None else _missing(used),
         threads=threads,
     )
+
+
+def _unparsed(error: BaseException) -> list[tuple[str, int, str]]:
+    """Return the place in a module beside the answer that Python cannot parse, if it is that."""
+    if type(error) is not SyntaxError or not str(error.filename).startswith(BESIDE):
+        return []
+    return [(str(error.filename), error.lineno or 1, "")]
+
+
+def _missing(error: NameError) -> str:
+    """Return where a name was read that a failed statement should have defined."""
+    lines = lines_of(error.__traceback__)
+    where = f", which {Site(*lines[-1][:2])} uses" if lines else ""
+    return f"so there is no {error.name}{where}"
+
+
+#: The folder of torch's functions for CUDA.
+_CUDA = os.path.dirname(torch.cuda.__file__) + os.sep
+
+
+def _wants_gpu(error: BaseException) -> str:
+    """Return the function of torch's for GPUs that has raised an exception, if there is none.
+
+    What torch says depends on how it was built; an attribute that its C part lacks, for example.
+    """
+    function = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        inside = frame.f_code.co_filename.startswith(_CUDA)
+        if inside and not function:
+            function = frame.f_code.co_name
+            if function in ("__init__", "__new__", "__enter__"):
+                owner = frame.f_locals.get("self", frame.f_locals.get("cls"))
+                function = (owner if isinstance(owner, type) else type(owner)).__name__
+        elif not inside and is_students(frame.f_code.co_filename):
+            function = ""
+    if not function or torch.cuda.is_available():
+        return ""
+    return "a tensor on cuda" if function == "_lazy_init" else f"torch.cuda.{function}"
 
 
 def _name_of(error: BaseException) -> str:

@@ -16,6 +16,7 @@ import time
 import timeit
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, FunctionType, ModuleType
@@ -30,7 +31,8 @@ import torch.nested._internal.nested_tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
-from grader.core.source_locations import is_students
+from grader.core.events import Uncompiled
+from grader.core.source_locations import is_students, line_here
 from grader.core.values import dtype_name, tensors_in
 from grader.rank.recorder import ForbiddenCall
 
@@ -49,9 +51,11 @@ __all__ = [
     "on_device",
     "played",
     "refusing",
+    "run_as_written",
     "settled",
     "shown_to",
     "steps",
+    "uncompiled",
     "without_compiler",
     "without_device",
 ]
@@ -487,13 +491,82 @@ def _left_alone(function: Any = None, *_: Any, **__: Any) -> Any:
     return function if callable(function) else _left_alone
 
 
+# What the program asks torch to compile runs as it is written. -----------------------
+#
+# The results are the same.  Compiling a function that communicates would trace the recording group,
+# which torch's compiler does not know, and take each rank seconds; a sandbox has no compiler.
+
+#: What the program has asked to be compiled, and where, the first of it.
+_uncompiled: list[Uncompiled] = []
+
+
+def uncompiled() -> Uncompiled | None:
+    """Return the first thing that the program has asked torch to compile, if there is one."""
+    return _uncompiled[0] if _uncompiled else None
+
+
+class _AsWritten(torch.nn.Module):
+    """Stands for a compiled module: the same attributes, parameters and names of parameters."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        super().__init__()
+        self._modules["_orig_mod"] = module
+
+    def forward(self, *arguments: Any, **named: Any) -> Any:
+        return self._modules["_orig_mod"](*arguments, **named)  # type: ignore[misc]
+
+    def __getattr__(self, name: str) -> Any:
+        module = self.__dict__["_modules"]["_orig_mod"]
+        return module if name == "_orig_mod" else getattr(module, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # until the module is there, and what torch itself sets for each module
+        if "_orig_mod" not in self.__dict__.get("_modules", ()) or hasattr(type(self), name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._modules["_orig_mod"], name, value)
+
+    def train(self, mode: bool = True) -> _AsWritten:
+        self._modules["_orig_mod"].train(mode)  # type: ignore[union-attr]
+        self.__dict__["training"] = mode
+        return self
+
+    def __len__(self) -> int:
+        return len(self._modules["_orig_mod"])  # type: ignore[arg-type]
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._modules["_orig_mod"],)
+
+
+def _as_written(model: Any = None, **options: Any) -> Any:
+    """Stand for ``torch.compile``, with and without arguments."""
+    if model is None:
+        return partial(_as_written, **options)
+    if not _uncompiled:
+        file, line, _ = line_here()
+        _uncompiled.append(Uncompiled(file, line))
+    if isinstance(model, torch.nn.Module) and not isinstance(model, _AsWritten):
+        return _AsWritten(model)
+    return model
+
+
+def run_as_written() -> None:
+    """Let this process run as it is written what a program asks torch to compile."""
+    torch.compile = _as_written
+
+
 #: What torch asks in eager training, of modules that take long to import.  Its optimizers ask the
 #: compiler to leave them alone, whenever they are made or make a step: 0.9 s of a processor.
 #: ``y.backward(gradient)`` compares two shapes by a function that knows symbols, and so imports
 #: SymPy: 0.25 s.  Shapes here are numbers.  A process group that is made clears the compiler's
 #: caches.
 _ANSWERS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
-    "torch._dynamo": {"disable": _left_alone, "graph_break": lambda: None},
+    "torch._dynamo": {
+        "disable": _left_alone,
+        "graph_break": lambda: None,
+        "optimize": lambda *_, **__: _as_written,
+        "reset": lambda: None,
+    },
     "torch._dynamo.trace_rules": {"clear_lru_cache": lambda: None},
     "torch.fx.experimental.symbolic_shapes": {"expect_true": bool, "sym_eq": operator.eq},
 }

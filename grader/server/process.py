@@ -50,7 +50,7 @@ from grader.core.wire import (
 )
 from grader.rank import guard, process_limits
 from grader.rank.calling import BoundArguments, aliases, raised, replaced, run
-from grader.rank.instrumentation import defer_compiler
+from grader.rank.instrumentation import defer_compiler, run_as_written, uncompiled
 from grader.rank.rank_store import RankStore
 from grader.rank.recorder import Recorder
 from grader.rank.threads import Threads
@@ -83,6 +83,7 @@ def main(handles: Handles) -> NoReturn:
     """Serve calls until the judge closes the socket, and end the process."""
     _redirect(handles)
     defer_compiler()
+    run_as_written()
     sock = socket.socket(fileno=handles.control)
     try:
         _Rank(sock).serve()
@@ -336,28 +337,36 @@ class _Rank:
         except BaseException as error:
             assert self._threads is not None
             unwritten, threads = loaded.unwritten(call.entry), self._threads.running()
-            self._writer.write(raised(stage, error, unwritten, threads))
+            self._writer.write(raised(stage, loaded.explained(error), unwritten, threads))
         else:
             self._writer.write(reply)
+
+    def _emit_uncompiled(self) -> None:
+        if (left_out := uncompiled()) is not None:
+            self._emit(left_out, False)
 
     def _time(self, loaded: LoadedProgram, *call: Any) -> tuple[Any, int]:
         """Make the call, report its begin and end, and return its value and its end."""
         assert self._threads is not None
         # the first is sent now: a rank that never communicates sends nothing else
         self._emit(Entered(time.monotonic_ns()), True)
+        self._emit_uncompiled()
         try:
             value = run(loaded, *call)
             self._threads.finish()
         except BaseException:
+            self._emit_uncompiled()
             self._emit(Left(True, time.monotonic_ns()), False)
             raise
         finished = time.monotonic_ns()
+        self._emit_uncompiled()
         self._emit(Left(False, finished), False)
         return value, finished
 
 
 def _parsed(request: Parse) -> Parsed:
     """Return a file's definitions as data."""
+    from grader.submission.modules import ReceivedFiles
     from grader.submission.submission import Submission, prints_of
 
     process_limits.limit_memory(1 << 30)
@@ -372,7 +381,9 @@ def _parsed(request: Parse) -> Parsed:
         return plain(fault.label), fault.line, plain(fault.message)[:500]
 
     try:
-        found = Submission.from_bytes(request.data, request.label, request.wanted)
+        found = Submission.from_bytes(
+            request.data, request.label, request.wanted, ReceivedFiles(request.beside)
+        )
     except UnreadableFile as error:
         return Parsed(b"", [], {}, [], {}, error=plain(str(error)))
     return Parsed(
@@ -383,6 +394,7 @@ def _parsed(request: Parse) -> Parsed:
         {plain(label): plain(text) for label, text in found.sources.items()},
         prints_of(found.sources.values(), request.wanted),
         found.outlines,
+        elsewhere={name: plain(text)[:500] for name, text in found.elsewhere.items()},
         hashing=sorted(found.hashing),
     )
 

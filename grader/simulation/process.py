@@ -19,6 +19,7 @@ from grader.core.values import dtype_name
 from grader.core.wire import Answered, Simulate, Simulated, UnmatchedEnd
 from grader.rank import process_limits
 from grader.rank.calling import raised, run
+from grader.rank.instrumentation import uncompiled
 from grader.simulation.algorithms import is_channel
 from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work
 from grader.simulation.calls import RankGenerators, installed, rank_clock_and_generators
@@ -86,7 +87,8 @@ def _outcome(
         messages=world.messages,
         nbytes=world.bytes,
         raised={
-            rank: raised("call", error, runs[rank].unwritten) for rank, error in errors.items()
+            rank: raised("call", runs[rank].explained(error), runs[rank].unwritten)
+            for rank, error in errors.items()
         },
         returned=[rank.number for rank in world.ranks if rank.ended is not None],
         pending=[
@@ -99,6 +101,7 @@ def _outcome(
         overflow=recorder is not None and recorder.full,
         tally=ledger.tally() if ledger is not None else None,
         outside=list(builtins.warned),
+        uncompiled=uncompiled(),
         excess=excess,
         drew=generators.used,
     )
@@ -153,10 +156,15 @@ class _RankRun:
         self._arguments = arguments
         self.recorder: TraceRecorder | None = None
         self.unwritten = False
+        self._loaded: LoadedProgram | None = None
+
+    def explained(self, error: BaseException) -> BaseException:
+        """Return what an exception of this rank is reported as."""
+        return error if self._loaded is None else self._loaded.explained(error)
 
     def run(self) -> Any:
         request, recorder = self._request, self.recorder
-        loaded = self._load()
+        loaded = self._loaded = self._load()
         adapter = cloudpickle.loads(request.adapter) if request.adapter else None
         if recorder is not None:
             recorder.entered()

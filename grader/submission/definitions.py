@@ -13,6 +13,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import difflib
 import dis
 import functools
 import importlib.machinery
@@ -26,8 +27,9 @@ from dataclasses import dataclass, field
 from grader.core.outline import uses_hashes
 from grader.core.program import MODULE, Program, Unit
 from grader.core.source_locations import is_students
+from grader.core.verdict import Site
 
-__all__ = ["Broken", "Chunk", "Definitions", "select"]
+__all__ = ["Broken", "Chunk", "Definitions", "reason", "select", "without_experiments"]
 
 #: Functions of the grader; a statement that calls one is an experiment.
 _GRADERS = frozenset({"check", "hint", "points", "replay", "run", "simulate"})
@@ -61,12 +63,16 @@ class Definitions:
         names: every name defined at top level.
         broken: by name, the error in a last definition that does not parse.
         unparsed: every piece that does not parse.
+        trees: the pieces that do, parsed.
+        elsewhere: by wanted name that is missing, where it is defined instead, or one like it.
     """
 
     program: Program
     names: frozenset[str]
     broken: dict[str, Broken]
     unparsed: list[Broken]
+    trees: list[ast.Module]
+    elsewhere: dict[str, str]
 
 
 @dataclass
@@ -92,7 +98,8 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
     broken: dict[str, Broken] = {}
     unparsed: list[Broken] = []
     statements: list[_Statement] = []
-    flags = 0
+    pieces: list[tuple[str, ast.Module]] = []
+    flags, wanted = 0, set(wanted)
     graders = _GRADERS
     for chunk in chunks:
         try:
@@ -102,16 +109,17 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
             flags |= _future_flags(tree)
             found = [s for node in tree.body for s in _kept(chunk, node, flags, graders)]
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            fault = Broken(chunk.label, getattr(error, "lineno", None) or 1, _reason(error))
+            fault = Broken(chunk.label, getattr(error, "lineno", None) or 1, reason(error))
             unparsed.append(fault)
             for names in _DEFINES.findall(chunk.source):
                 broken[names[0] or names[1]] = fault
         else:
             statements += found
+            pieces.append((chunk.label, tree))
             for statement in found:
                 for name in statement.defines:
                     broken.pop(name, None)
-    kept = _needed(_without_experiments(statements), set(wanted))
+    kept = _needed(_without_experiments(statements), wanted)
     units = [
         Unit(
             s.chunk.label,
@@ -126,7 +134,21 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
         for s in kept
     ]
     names = frozenset(name for s in kept for name in s.defines)
-    return Definitions(Program(units=units), names, broken, unparsed)
+    absent = [name for name in wanted if name not in names and name not in broken]
+    trees = [tree for _, tree in pieces]
+    elsewhere = _seen_elsewhere(pieces, absent, names.difference(wanted)) if absent else {}
+    return Definitions(Program(units=units), names, broken, unparsed, trees, elsewhere)
+
+
+def without_experiments(tree: ast.Module) -> ast.Module:
+    """Return a module without its statements that import the grader or call it.
+
+    A module that another imports is run as a whole, as in plain Python; a check at its end, of
+    what it defines itself, is no part of what the other asks for.
+    """
+    graders = _GRADERS - {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+    tree.body = [n for n in tree.body if not (_calls_grader(n, graders) or _imports_grader(n))]
+    return tree
 
 
 def _future_flags(tree: ast.Module) -> int:
@@ -159,7 +181,81 @@ def _without_experiments(statements: list[_Statement]) -> list[_Statement]:
     return kept
 
 
-def _reason(error: BaseException) -> str:
+#: The fields of a statement that hold other statements.
+_BLOCKS = ("body", "orelse", "finalbody")
+
+#: How much two names have to be alike for the one to be taken for the other, misspelt.
+_ALIKE = 0.85
+
+
+def _seen_elsewhere(
+    pieces: Sequence[tuple[str, ast.Module]], absent: Iterable[str], defined: Iterable[str]
+) -> dict[str, str]:
+    """Return a sentence on each absent name that is defined where no rank looks, or misspelt.
+
+    Args:
+        pieces: label and syntax tree of each piece of the submission.
+        absent: the names that are wanted and missing at module level.
+        defined: the names that are not wanted and are there.
+    """
+    top: dict[str, Site] = {}
+    inner: dict[str, tuple[str, Site]] = {}
+    for label, tree in pieces:
+        for node, inside in _bindings(tree.body):
+            site = Site(label, node.lineno)
+            for name in _declared([node]) | _assigned(_targets(node)):
+                if not inside:
+                    top[name] = site
+                elif name not in inner:
+                    inner[name] = inside, site
+    candidates = {name: site for name, site in top.items() if name in set(defined)}
+    found = {}
+    for name in absent:
+        if name in inner:
+            inside, site = inner[name]
+            found[name] = f"it is defined inside {inside}, {site}, and must be at module level"
+        elif near := _near(name, candidates):
+            found[name] = f"did you mean it by {near}, {candidates[near]}? Call it {name}"
+    return found
+
+
+def _near(name: str, candidates: Iterable[str]) -> str:
+    """Return the name that is most like another one, or an empty string."""
+
+    def plain(text: str) -> str:
+        return text.replace("_", "").lower()
+
+    by_letters = {plain(other): other for other in candidates}
+    close = difflib.get_close_matches(plain(name), by_letters, 1, _ALIKE)
+    return by_letters[close[0]] if close else ""
+
+
+def _bindings(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:
+    """Yield the statements of a body, and of blocks in it, with what they are inside of."""
+    ahead = [(node, "") for node in reversed(body)]
+    while ahead:
+        node, inside = ahead.pop()
+        yield node, inside
+        if isinstance(node, ast.ClassDef):
+            inside = f"class {node.name}"
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            inside = f"function {node.name}"
+        elif isinstance(node, ast.If) and _is_main_guard(node):
+            inside = 'the block `if __name__ == "__main__"`'
+        elif isinstance(node, ast.While):
+            inside = inside or "a `while` loop"
+        blocks = [node, *getattr(node, "handlers", [])]
+        parts = [getattr(one, part, []) for one in blocks for part in _BLOCKS]
+        ahead += reversed([(one, inside) for part in parts for one in part])
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    """Return the targets of an assignment of a function or a class to a name."""
+    return list(node.targets) if isinstance(node, ast.Assign) else []
+
+
+def reason(error: BaseException) -> str:
+    """Return why source does not parse."""
     return error.msg if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
 
 

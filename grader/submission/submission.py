@@ -22,23 +22,27 @@ import sys
 import tokenize
 import types
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 
-from grader.core.errors import RequestError, UnreadableFile, contents
+from grader.core.errors import RequestError, UnreadableFile, code_kind, contents
 from grader.core.outline import Outline, outline, outline_live
 from grader.core.program import Program, reached
 from grader.core.source_locations import is_students, live_line
 from grader.core.verdict import Site
 from grader.submission.definitions import Broken, Chunk, select
+from grader.submission.modules import Beside, FolderOnDisk, ReceivedFiles, follow_imports
 
 __all__ = ["K", "Submission", "W", "fingerprints", "live_program", "prints_of", "tokens"]
 
 #: Cell magics that run their body as Python in the notebook's namespace.
 _PYTHON_MAGICS = frozenset({"time", "capture", "prun"})
+
+#: The first line of a notebook's cell that says how to run it.
+_CELL_MAGIC = re.compile(r"^%%[^\n]*", re.MULTILINE)
 
 _PERCENT = re.compile(r"^# ?%%", re.MULTILINE)
 
@@ -58,6 +62,8 @@ class Submission:
         outlines: outlines of each exercise's functions, for hints.
         hashing: the exercises whose answers may depend on hashes, and so on the process, see
             :func:`grader.core.outline.uses_hashes`.
+        elsewhere: by name of an exercise that is not defined, where it is defined instead of at
+            module level, or what is called nearly so.
     """
 
     label: str
@@ -69,6 +75,7 @@ class Submission:
     prints: dict[str, list[int]] = field(default_factory=dict)
     outlines: dict[str, list[Outline]] = field(default_factory=dict)
     hashing: frozenset[str] = frozenset()
+    elsewhere: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any] | str, name: str) -> Submission:
@@ -84,7 +91,7 @@ class Submission:
 
     @classmethod
     def from_file(cls, path: str | Path, wanted: Iterable[str] = ()) -> Submission:
-        """Return the definitions of a ``.py`` or ``.ipynb`` file.
+        """Return the definitions of a ``.py`` file or a notebook, with what it imports beside it.
 
         Args:
             path: the path of the file.
@@ -94,14 +101,27 @@ class Submission:
         Raises:
             UnreadableFile: the path is not that of such a file.
         """
-        return cls.from_bytes(contents(Path(path)), str(path), wanted)
+        beside = FolderOnDisk(Path(path).parent)
+        return cls.from_bytes(contents(Path(path)), str(path), wanted, beside)
 
     @classmethod
-    def from_bytes(cls, data: bytes, label: str, wanted: Iterable[str] = ()) -> Submission:
+    def from_bytes(
+        cls,
+        data: bytes,
+        label: str,
+        wanted: Iterable[str] = (),
+        beside: Beside | None = None,
+    ) -> Submission:
         """Return the definitions in the contents of a file whose path is ``label``.
 
+        Args:
+            data: the contents.
+            label: the path, whose ending says whether it is a notebook.
+            wanted: as of :meth:`from_file`.
+            beside: the files that it may import.
+
         Raises:
-            UnreadableFile: they are no Python and no notebook.
+            UnreadableFile: they are no Python and no notebook, or import too much.
         """
         if not data.strip():
             raise UnreadableFile(f"{label} is empty")
@@ -109,30 +129,45 @@ class Submission:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise UnreadableFile(f"{label} is not text in UTF-8; is it a binary file?") from None
-        suffix, wanted = Path(label).suffix.lower(), list(wanted)
-        if suffix == ".ipynb":
+        wanted, (_, kind) = list(wanted), code_kind(label)
+        if kind == ".ipynb":
             chunks = _cells(text, label)
-        elif suffix == ".py":
+        elif kind == ".py":
             chunks = [Chunk(Path(label).name, text)]
         else:
             raise UnreadableFile(f"{label} is neither a .py file nor an .ipynb notebook")
         found = select(chunks, wanted)
-        if suffix == ".py" and found.unparsed and _PERCENT.search(text):
+        if kind == ".py" and found.unparsed and any(mark in text for mark in "%!?"):
+            # copied from a notebook's cells, or for IPython's %run
+            chunks = [replace(chunks[0], source=_without_magics(_CELL_MAGIC.sub("", text)))]
+            found = select(chunks, wanted)
+        if kind == ".py" and found.unparsed and _PERCENT.search(text):
             chunks = _percent_cells(chunks[0])
             found = select(chunks, wanted)
+        try:
+            imported = follow_imports(found.trees, beside or ReceivedFiles({}))
+        except UnreadableFile as error:
+            raise UnreadableFile(f"{label} cannot be read: {error}") from None
+        program = Program(
+            units=found.program.units,
+            label=Path(label).name,
+            modules=imported.modules,
+            hidden=imported.hidden,
+        )
         return cls(
             label,
-            found.program,
+            program,
             found.names,
             found.broken,
             tuple(found.unparsed),
-            {chunk.label: chunk.source for chunk in chunks},
+            imported.sources | {chunk.label: chunk.source for chunk in chunks},
             outlines=outline((chunk.source for chunk in chunks), wanted),
             hashing=frozenset(
                 name
                 for name in found.names.intersection(wanted)
-                if any(unit.hashes for unit in reached(found.program.units, [name]))
+                if any(part.hashes for part in (*reached(program.units, [name]), *program.modules))
             ),
+            elsewhere=found.elsewhere,
         )
 
     def quote(self, site: Site) -> str:
@@ -218,6 +253,10 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         special = isinstance(value, types.ModuleType) and type(value) is not types.ModuleType
         if special and value.__name__ in sys.modules:
             return importlib.import_module, (value.__name__,)
+        original = _uncompiled(value)
+        if original is not None:
+            # the compiler's own wrapper cannot travel, and the rank may compile again
+            return compiled_anew, (original,)
         return super().reducer_override(value)
 
     def _dynamic_function_reduce(self, function: types.FunctionType) -> Any:
@@ -232,6 +271,22 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         found = slots["_cloudpickle_submodules"]
         slots["_cloudpickle_submodules"] = [m for m in found if _may_mean(function, m)]
         return parts
+
+
+def _uncompiled(value: Any) -> Any:
+    """Return what ``torch.compile`` was given, if a value is its result; else None."""
+    if isinstance(value, types.FunctionType):
+        return vars(value).get("_torchdynamo_orig_callable")
+    if type(value).__name__ == "OptimizedModule" and "torch._dynamo" in type(value).__module__:
+        return value._orig_mod
+    return None
+
+
+def compiled_anew(function: Any) -> Any:
+    """Return what ``torch.compile`` makes of a function or a module in this process."""
+    import torch  # here, so that a file can be read without it
+
+    return torch.compile(function)
 
 
 def _may_mean(function: types.FunctionType, submodule: types.ModuleType) -> bool:

@@ -36,6 +36,7 @@ from grader.core.events import (
     Posted,
     Seen,
     Signature,
+    Uncompiled,
     Violated,
 )
 from grader.core.verdict import Diagnosis, Failure, Site
@@ -245,6 +246,7 @@ class MessageMatcher:
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
         self._outside: dict[Outside, set[int]] = {}
+        self._uncompiled: Uncompiled | None = None
         self._agree = True
 
     @property
@@ -293,6 +295,8 @@ class MessageMatcher:
             self._violated(rank, event)
         elif isinstance(event, Outside):
             self._outside.setdefault(event, set()).add(rank)
+        elif isinstance(event, Uncompiled):
+            self._uncompiled = self._uncompiled or event
         elif isinstance(event, Entered):
             self.call_spans[rank] = CallSpan(event.time)
         elif isinstance(event, Left):
@@ -511,6 +515,16 @@ class MessageMatcher:
             )
         return tuple(said)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks on what the program asks for, and the grader does in another way."""
+        left_out = self._uncompiled
+        if left_out is None:
+            return ()
+        site = Site(left_out.file, left_out.line)
+        what = f"what {site} compiles" if site.line else "the function"
+        return (f"torch.compile is left out here: {what} runs as it is written",)
+
     # The trace. --------------------------------------------------------------
 
     def trace(self) -> Trace:
@@ -524,4 +538,5 @@ class MessageMatcher:
             tuple(self.choices),
             self.warnings,
             {name: group.members for name, group in self.groups.items()},
+            remarks=self.remarks,
         )

@@ -322,6 +322,7 @@ class Trace:
         warnings: remarks on calls that break no rule but are probably mistakes.
         groups: by name, the global ranks of each group that was made, indexed by rank in it.
         virtual_seconds: of simulated ranks, when the last one returned; ``None`` of real ones.
+        remarks: what the program asks for, and the grader does in another way.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -333,6 +334,7 @@ class Trace:
     warnings: tuple[str, ...] = ()
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     virtual_seconds: float | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def world_size(self) -> int:
