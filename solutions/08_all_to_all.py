@@ -204,7 +204,7 @@ for n in (2, 3, 4, 6, 8):
 #
 # On rank $r$, return a list whose entry $j$ is rank $j$'s `chunks[r]`. All chunks have one shape and dtype.
 # The input stays as it is, and your own chunk in the result is a copy. It takes $n(n-1)$ messages, in $n-1$
-# rounds.
+# rounds, and each chunk travels once.
 
 # %%
 def all_to_all(chunks: list[torch.Tensor]) -> list[torch.Tensor]:

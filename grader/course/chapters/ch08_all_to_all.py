@@ -141,6 +141,8 @@ all_to_all = Exercise(
     expected=_transposed,
     least=moved,
     limits=(
+        # first, since what passes chunks on may do so in fewer messages and rounds
+        point(total_bytes("≤", lambda c: c.n * (c.n - 1) * nbytes(c.chunks[0][0]))),
         messages("=", lambda c: c.n * (c.n - 1)),
         point(rounds("=", lambda c: c.n - 1)),
     ),
@@ -191,11 +193,21 @@ all_to_all = Exercise(
             when=lambda e: (
                 e.diagnosis
                 in (
+                    Diagnosis.TOO_MANY_BYTES,
                     Diagnosis.TOO_MANY_ROUNDS,
                     Diagnosis.TOO_MANY_MESSAGES,
                     Diagnosis.TOO_FEW_MESSAGES,
                 )
                 and evidence.common_end(e) is not None
+            ),
+        ),
+        Mistake(
+            "Chunks travel together, and ranks pass them on: fewer messages and rounds, and more"
+            " bytes, as in Bruck's algorithm. Here each chunk travels once: send it straight to the"
+            " rank that needs it.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_BYTES
+                and e.trace.traffic.messages < e.case.n * (e.case.n - 1)
             ),
         ),
         Mistake(
@@ -256,6 +268,8 @@ all_to_all = Exercise(
         Diagnosis.DEADLOCK: "If you send to the rank s places to the right, what you receive comes"
         " from the rank s places to the left. And one of the two must not block: isend, then recv,"
         " then wait().",
+        Diagnosis.TOO_MANY_BYTES: "Each chunk travels once, straight to the rank that needs it:"
+        " send rank dst its chunks[dst], and nothing else.",
         Diagnosis.TOO_MANY_MESSAGES: "Every rank needs one message from each of the others, so"
         " n(n − 1) in all. Send each chunk straight to the rank that needs it, not through another"
         " one, and once.",

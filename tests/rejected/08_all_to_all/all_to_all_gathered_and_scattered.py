@@ -1,5 +1,5 @@
 # exercise: all_to_all
-# diagnosis: too_many_rounds
+# diagnosis: too_many_bytes
 # hint: Everything passes through one rank
 # Everything in one piece to rank 0, and everybody's column in one piece back.
 import torch
