@@ -47,7 +47,7 @@ from grader.launch.event_validation import NAME, EventValidator, clipped
 from grader.launch.kernel_counters import contradiction
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause, site_in_dump
-from grader.launch.world import Change, Job, Outcome, RankResult
+from grader.launch.world import ArgumentChange, Job, Outcome, RankResult
 from grader.rank.rank_store import RankStoreServer
 from grader.submission.submission import Submission
 from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
@@ -898,11 +898,12 @@ def _result(reply: Returned, arguments: int, follows: bool) -> RankResult:
     aliases = tuple(map(int, reply.aliases))
     replaced = tuple(map(int, reply.replaced))
     omitted = reply.omitted[:NAME]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ArgumentChange, ...] = ()
     unseen: tuple[str, ...] = ()
     if follows:
         changes = tuple(
-            Change(name[:NAME], unpack(before), unpack(now)) for name, before, now in reply.changes
+            ArgumentChange(name[:NAME], unpack(before), unpack(now))
+            for name, before, now in reply.changes
         )
         unseen = tuple(name[:NAME] for name in reply.unseen)
     value, drew = unpack(reply.value), reply.drew

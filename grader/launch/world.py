@@ -18,7 +18,7 @@ from grader.course.cases import Delay, Kill
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
-__all__ = ["Change", "Job", "Outcome", "RankResult", "World", "omission"]
+__all__ = ["ArgumentChange", "Job", "Outcome", "RankResult", "World", "omission"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Change:
+class ArgumentChange:
     """An argument that a call has changed.
 
     Attributes:
@@ -109,7 +109,7 @@ class RankResult:
     replaced: tuple[int, ...] = ()
     omitted: str = ""
     drew: bool = False
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ArgumentChange, ...] = ()
     unseen: tuple[str, ...] = ()
 
 

@@ -13,7 +13,7 @@ import torch
 from grader.core.compare import side_by_side, wrong_elements
 from grader.core.values import tensors_in
 from grader.core.verdict import amount
-from grader.launch.world import Change, RankResult
+from grader.launch.world import ArgumentChange, RankResult
 from grader.report.summary import ROWS, RowParts, listed, visible
 from grader.trace.trace import Trace
 
@@ -124,7 +124,7 @@ def changed_arguments(results: Sequence[RankResult]) -> list[ChangedArgument]:
     return found
 
 
-def _changed(name: str, n: int, changes: Mapping[int, Change]) -> ChangedArgument:
+def _changed(name: str, n: int, changes: Mapping[int, ArgumentChange]) -> ChangedArgument:
     ranks = sorted(changes)
     if n == 1:
         where = ""
@@ -153,7 +153,7 @@ def _once(rows: list[RowParts]) -> list[RowParts]:
     return [replace(row, rank=row.rank.ljust(width)) for row in rows]
 
 
-def _row(rank: int, n: int, before: Any, change: Change | None) -> RowParts:
+def _row(rank: int, n: int, before: Any, change: ArgumentChange | None) -> RowParts:
     label = f"rank {rank}" if n > 1 else "after"
     if change is None:
         return RowParts(label, visible(_whole(before)), (), "", "unchanged", True)

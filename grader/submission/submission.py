@@ -165,7 +165,8 @@ class Submission:
             hashing=frozenset(
                 name
                 for name in found.names.intersection(wanted)
-                if any(part.hashes for part in (*reached(program.units, [name]), *program.modules))
+                if any(module.hashes for module in program.modules)
+                or any(unit.hashes for unit in reached(program.units, [name]))
             ),
             elsewhere=found.elsewhere,
         )
