@@ -528,3 +528,7 @@ class Recorder:
             if deferred is not None:
                 deferred.resolve(source)
                 del self._unresolved[self._first + op]
+        # without the lock: callbacks settle requests, and a thread that settles one of these
+        # reports that under the lock
+        if deferred is not None:
+            deferred.run_callbacks()

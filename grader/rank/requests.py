@@ -407,7 +407,10 @@ class Gated:
             self._error = error  # raised in the waiting thread; this one has others to serve
         finally:
             self._shut.release()
-            self._started.set_result(None)
+
+    def run_callbacks(self) -> None:
+        """Let the futures of the collective follow the transport's, now that it has started."""
+        self._started.set_result(None)
 
     def _request(self) -> Any:
         """Return the transport's request, or raise the error of the start."""
@@ -494,6 +497,9 @@ class Deferred:
             self._error = error  # raised in the waiting thread; this one has others to serve
         finally:
             self._shut.release()
+
+    def run_callbacks(self) -> None:
+        """Do nothing: a receive has no future."""
 
     def wait(self, *timeout: timedelta) -> None:
         """Block until the source is known and the message has arrived."""
