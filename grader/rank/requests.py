@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ import torch.distributed as dist
 from torch.futures import Future as TorchFuture
 
 from grader.core.events import ANY
+from grader.rank.backward import called_by_engine, wait_when_backward_ends
 from grader.rank.recorder import Recorder, checksum
 
 __all__ = [
@@ -328,6 +330,8 @@ class Request(dist.Work):
         if self._future is None:
             self._future = Future([self])
             settle_later(self._inner.get_future(), self._future, self._settled, self._lost)
+        if called_by_engine(sys._getframe()):
+            wait_when_backward_ends(self.await_future)
         return self._future
 
     def _settled(self, value: Any) -> Any:

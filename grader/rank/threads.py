@@ -8,7 +8,8 @@ Only Python's own ways to wait are recognised, each by the function that the thr
 the state of what it waits for, which is correct at any moment: a condition (and so an event, a
 queue, a semaphore, a future, an idle worker of a pool), ``join``, and a lock.  The locks of the C
 library do not show which thread has acquired them and has yet to run, so :meth:`Threads.install`
-replaces them by Python's own.
+replaces them by Python's own.  Where a thread may wait in C++, as for a communication hook that
+``Join`` has called, the kernel is asked; see :mod:`grader.rank.native_threads`.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.futures import Future as TorchFuture
 
 from grader.core.events import Inspected
 from grader.core.source_locations import NAME, is_students, told
+from grader.rank import backward, native_threads
 from grader.rank.recorder import Recorder
 from grader.rank.requests import collect_all, wait_all
 
@@ -71,6 +73,13 @@ class Lock:
         self._held = False
 
 
+class _Unknown(NamedTuple):
+    """A thread at an instruction that is no wait of Python's: it runs, or waits in C++."""
+
+    frame: types.FrameType
+    instruction: int
+
+
 class Threads:
     """The threads of a rank.
 
@@ -94,12 +103,13 @@ class Threads:
             self._joins.append(older.__code__)
 
     def install(self) -> None:
-        """Replace the locks, queues and futures of this process, before any student's code runs."""
+        """Replace locks, queues, futures and hooks, before any student's code runs."""
         threading.Lock = Lock  # type: ignore[assignment]
         threading.RLock = threading._PyRLock  # type: ignore[attr-defined]
         queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined, misc]
         torch.futures.collect_all = collect_all
         torch.futures.wait_all = wait_all
+        backward.report_comm_hooks()
         TorchFuture.wait = self._noted(TorchFuture.wait)  # type: ignore[method-assign]
         start = _thread.start_new_thread
 
@@ -137,20 +147,47 @@ class Threads:
         the same wait both times was in it in between, and so there was a moment at which all
         were waiting.
         """
+        acting = Inspected(True, [], [])
         first = self._look()
-        second = self._look() if first is not None else None
-        if first is None or second is None or first.keys() != second.keys():
-            return Inspected(True, [], [])
-        if any(first[ident] is not second[ident] for ident in first):
-            return Inspected(True, [], [])
+        if first is None:
+            return acting
+        natives = None
+        if any(isinstance(held, _Unknown) for held in first.values()):
+            natives = self._asleep_in_cpp()
+            if natives is None:
+                return acting
+        second = self._look()
+        if second is None or first.keys() != second.keys():
+            return acting
+        if not all(_same(held, second[ident]) for ident, held in first.items()):
+            return acting
         idle, store = [], []
         for ident, held in first.items():
             thread = self._recorder.thread(ident)
-            if isinstance(held, types.FrameType):
+            if isinstance(held, _Unknown):
+                idle.append((thread, *_place(held.frame)))
+            elif isinstance(held, types.FrameType):
                 idle.append((thread, *_place(held)))
             elif isinstance(held, list):
                 store.append((thread, [key[-NAME:] for key in held], *_place(_frames()[ident])))
-        return Inspected(False, idle, self._recorder.awaited_by_callbacks(), store)
+        callbacks = self._recorder.awaited_by_callbacks()
+        return Inspected(False, idle, callbacks + (natives or []), store)
+
+    def _asleep_in_cpp(self) -> list[list[int]] | None:
+        """Return what may wake up threads that sleep in C++, or ``None`` if anything else may.
+
+        It is any of the operations in flight.  All of them are collectives that other ranks have
+        yet to call, so that the transport knows nothing of them, and cannot wake up a thread.
+        """
+        helpers = (thread.native_id for thread in self._recorder.helpers)
+        ours = {threading.get_native_id(), *helpers}
+        asleep = native_threads.sleeping(ours)
+        if asleep is None:
+            return None
+        operations = self._recorder.gated()
+        if not operations or native_threads.sleeping(ours) != asleep:
+            return None
+        return [[op] for op in operations]
 
     def _look(self) -> dict[int, object] | None:
         """Return the wait of each thread, or ``None`` if one may go on by itself."""
@@ -172,7 +209,7 @@ class Threads:
             elif self._is_idle(ident, frame, frames):
                 found[ident] = frame
             else:
-                return None
+                found[ident] = _Unknown(frame, frame.f_lasti)
         return found
 
     def _is_ours(self, ident: int) -> bool:
@@ -250,6 +287,11 @@ def _frames() -> dict[int, types.FrameType | None]:
     frames: dict[int, types.FrameType | None] = {**sys._current_frames()}
     frames[threading.get_ident()] = None
     return frames
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two looks at a thread have found one and the same wait."""
+    return one == other if isinstance(one, _Unknown) else one is other
 
 
 def _active(thread: threading.Thread) -> bool:
