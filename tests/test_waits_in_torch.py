@@ -14,16 +14,17 @@ from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
-from grader.core.events import ANY, WORLD, Posted
+from grader.core.events import ANY, WORLD, Inspected, Posted, Violated
 from grader.launch.root_cause import RootCause
 from grader.rank import native_threads
 from grader.rank.recorder import Recorder
-from grader.rank.requests import Gated, Request
+from grader.rank.requests import Gated, PrivateBuffers, Request
+from grader.trace.deadlock import stuck
 from grader.trace.message_matcher import MessageMatcher
 from tests.conftest import line_in, play
 
 #: What must come at once, even on a busy machine, is there long before the limit of a job.
-AT_ONCE = 25.0
+AT_ONCE = 5.0
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of native threads")
 
@@ -124,7 +125,7 @@ def a_future_is_waited_for_in_cpp():
     ids=lambda answer: answer.__name__,
 )
 def test_a_wait_in_cpp_is_named_with_its_collective_and_both_ranks(answer):
-    outcome = play(answer, 2, allowed=None, seconds=60.0)
+    outcome = play(answer, 2, allowed=None, seconds=30.0)
     line = line_in(answer, "# here")
     assert outcome.failure is not None
     assert outcome.failure.diagnosis == "deadlock", outcome.failure
@@ -223,7 +224,7 @@ RIGHT = [
 
 @pytest.mark.parametrize("answer", RIGHT, ids=lambda answer: answer.__name__)
 def test_a_right_program_that_waits_in_cpp_is_accepted(answer):
-    outcome = play(answer, 2, allowed=None, seconds=60.0)
+    outcome = play(answer, 2, allowed=None, seconds=30.0)
     assert outcome.failure is None, outcome.failure
     first, second = (result.value for result in outcome.results)
     assert first == second
@@ -240,7 +241,7 @@ def test_join_gives_the_gradients_that_it_gives_without_the_grader():
                 (ddp(data()).sum() * (1 + rank + step)).backward()
         return ddp.module[1].bias.grad.tolist()
 
-    outcome = play(answer, 2, allowed=None, seconds=60.0)
+    outcome = play(answer, 2, allowed=None, seconds=30.0)
     assert outcome.failure is None, outcome.failure
     # the first step is the mean of 2·1 and 2·2, in the second rank 1 is alone: 2·3, by 2 ranks
     assert [result.value for result in outcome.results][1] == [3.0]
@@ -337,6 +338,61 @@ def test_callbacks_of_a_future_run_without_the_recorder_s_lock():
     assert free == [True]
 
 
+def collective(emit, inner):
+    """A request of a collective that works on a copy of ``x``."""
+    recorder, x = Recorder(0, emit), torch.ones(1)
+    op = recorder.post("all_reduce", WORLD, reads=[x], writes=[x])
+    private = PrivateBuffers(([x],))
+
+    def verify():
+        if private.changed():
+            recorder.raced(op)
+
+    return x, Request(recorder, op, inner, verify=verify, finish=private.deliver, private=private)
+
+
+def test_a_buffer_that_has_been_waited_for_may_change_before_a_callback_runs():
+    transport, events = torch.futures.Future(), []
+
+    class Transport:
+        def wait(self):
+            pass
+
+        def get_future(self):
+            return transport
+
+    x, request = collective(lambda event, _: events.append(event), Transport())
+    future = request.get_future()
+    request.wait()
+    transport.set_result([x])
+    x.fill_(5)
+    future.wait()
+    assert [event for event in events if isinstance(event, Violated)] == []
+
+
+def test_a_buffer_is_not_checked_while_a_callback_writes_to_it():
+    checking, go_on, order = threading.Event(), threading.Event(), []
+
+    def verify():
+        checking.set()
+        assert go_on.wait(20)
+        order.append("checked")
+
+    recorder = Recorder(0, lambda *_: None)
+    op = recorder.post("all_reduce", WORLD)
+    request = Request(recorder, op, None, verify=verify, finish=lambda: order.append("written"))
+    asks = threading.Thread(target=request._begin)
+    asks.start()
+    assert checking.wait(20)
+    settles = threading.Thread(target=request._settle)
+    settles.start()
+    settles.join(0.2)
+    go_on.set()
+    for thread in (asks, settles):
+        thread.join()
+    assert order == ["checked", "written"]
+
+
 def test_several_collectives_as_one_have_a_future():
     def answer():
         rank = dist.get_rank()
@@ -349,7 +405,9 @@ def test_several_collectives_as_one_have_a_future():
     outcome = play(answer, 2, allowed=None)
     assert outcome.failure is None, outcome.failure
     gathered = [[1.0, 2.0], [3.0, 3.0, 4.0, 4.0]]
-    assert [result.value for result in outcome.results] == 2 * [(sum(gathered, []), gathered)]
+    assert [result.value for result in outcome.results] == 2 * [
+        ([*gathered[0], *gathered[1]], gathered)
+    ]
 
 
 # Native threads. ------------------------------------------------------------------
@@ -389,9 +447,6 @@ def test_nothing_is_claimed_where_the_kernel_does_not_tell(monkeypatch, tmp_path
 
 
 def test_a_rank_that_waits_in_cpp_for_a_call_that_may_come_is_no_deadlock():
-    from grader.core.events import Inspected
-    from grader.trace.deadlock import stuck
-
     matcher = MessageMatcher(2)
     begun(matcher, 1, by_torch=False)
     matcher.take(1, Inspected(False, [(0, "f.py", 4)], [[0]]))

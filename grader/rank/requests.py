@@ -234,12 +234,17 @@ class Request(dist.Work):
             self._begin()
             self._take_turn(limit)
             self._settle()
+            self.observe()
         finally:
             self._recorder.resumed()
         return True
 
     def _begin(self) -> None:
         """Check the buffers once, when the student's code first asks for completion."""
+        with self._settling:  # a callback of the transport may be about to write to them
+            self._check_buffers()
+
+    def _check_buffers(self) -> None:
         verify, self._verify = self._verify, None
         if verify is not None:
             verify()
@@ -284,17 +289,23 @@ class Request(dist.Work):
         except RuntimeError as error:
             self._error = TransportError(str(error))
 
-    def _settle(self) -> None:
-        """Record that the operation is complete, or raise the error with which it failed."""
+    def _settle(self, *, asked: bool = True) -> None:
+        """Record that the operation is complete, or raise the error with which it failed.
+
+        ``asked`` says whether the program asks for completion, and may use the buffers from now on.
+        """
         with self._settling:
             if self._error is not None:
                 if self._recorder.in_flight(self._op):
                     self._recorder.failed(self._op)
                 raise self._error
             if not self._complete:
-                self._begin()
+                self._check_buffers()
                 if self._finish is not None:
                     self._finish()
+                if not asked and self._private is not None:
+                    self._private.remember()
+                    self._verify = self._check
                 self._complete = True
                 self._recorder.done(self._op)
 
@@ -313,6 +324,7 @@ class Request(dist.Work):
                 self._recorder.polled(self._op)
             else:
                 self._settle()
+        self.observe()
         return self._complete
 
     def is_success(self) -> bool:
@@ -336,14 +348,8 @@ class Request(dist.Work):
 
     def _settled(self, value: Any) -> Any:
         """Settle the request after the transport's future, and return the value of ours."""
-        self._settle()
-        private = self._private
-        if private is not None:
-            # until the program asks for completion, it must not touch the buffers
-            private.remember()
-            self._verify = self._check
-            return private.originals(value)
-        return value
+        self._settle(asked=False)
+        return value if self._private is None else self._private.originals(value)
 
     def _lost(self, error: Exception) -> TransportError:
         """Record the failure of the transport's future, and return the error of ours."""
