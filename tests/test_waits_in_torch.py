@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 from grader.core.events import ANY, WORLD, Inspected, Posted, Violated
 from grader.launch.root_cause import RootCause
-from grader.rank import native_threads
+from grader.rank import threads
 from grader.rank.recorder import Recorder
 from grader.rank.requests import Gated, PrivateBuffers, Request
 from grader.trace.deadlock import stuck
@@ -417,19 +417,19 @@ def test_several_collectives_as_one_have_a_future():
 def test_a_thread_that_another_must_wake_up_sleeps_and_one_with_a_time_limit_does_not():
     program = """
 import os, sys, threading, _thread, time
-from grader.rank.native_threads import sleeping
-me, lock = {threading.get_native_id()}, _thread.allocate_lock()
+from grader.rank.threads import sleeping
+lock = _thread.allocate_lock()
 lock.acquire()
 
 def settled(wanted):
     until = time.monotonic() + 20
-    while (found := sleeping(me)) is None if wanted else sleeping(me) is not None:
+    while (found := sleeping()) is None if wanted else sleeping() is not None:
         assert time.monotonic() < until, (found, wanted)
     return True
 
 thread = threading.Thread(target=lock.acquire)
 thread.start()
-print(settled(True), sleeping(me) == sleeping(me), sleeping(()))
+print(settled(True), sleeping() == sleeping())
 other = threading.Thread(target=lock.acquire, args=(True, 60), daemon=True)
 other.start()
 print(settled(False))
@@ -438,12 +438,12 @@ os._exit(0) if not sys.stdout.flush() else None
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.stdout.split() == ["True", "True", "None", "True"], done
+    assert done.stdout.split() == ["True", "True", "True"], done
 
 
 def test_nothing_is_claimed_where_the_kernel_does_not_tell(monkeypatch, tmp_path):
-    monkeypatch.setattr(native_threads, "_TASKS", str(tmp_path / "no such folder"))
-    assert native_threads.sleeping(()) is None
+    monkeypatch.setattr(threads, "_TASKS", str(tmp_path / "no such folder"))
+    assert threads.sleeping() is None
 
 
 def test_a_rank_that_waits_in_cpp_for_a_call_that_may_come_is_no_deadlock():

@@ -9,12 +9,14 @@ the state of what it waits for, which is correct at any moment: a condition (and
 queue, a semaphore, a future, an idle worker of a pool), ``join``, and a lock.  The locks of the C
 library do not show which thread has acquired them and has yet to run, so :meth:`Threads.install`
 replaces them by Python's own.  Where a thread may wait in C++, as for a communication hook that
-``Join`` has called, the kernel is asked; see :mod:`grader.rank.native_threads`.
+``Join`` has called, the kernel is asked; see :func:`sleeping`.
 """
 
 from __future__ import annotations
 
 import _thread
+import os
+import platform
 import queue
 import signal
 import sys
@@ -28,11 +30,10 @@ from torch.futures import Future as TorchFuture
 
 from grader.core.events import Inspected
 from grader.core.source_locations import NAME, is_students, told
-from grader.rank import backward, native_threads
 from grader.rank.recorder import Recorder
-from grader.rank.requests import collect_all, wait_all
+from grader.rank.requests import collect_all, report_comm_hooks, wait_all
 
-__all__ = ["Lock", "Threads"]
+__all__ = ["Lock", "Threads", "sleeping"]
 
 #: Seconds between two checks, at the end of a call, whether its threads have ended.
 _LOOK = 0.01
@@ -109,7 +110,7 @@ class Threads:
         queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined, misc]
         torch.futures.collect_all = collect_all
         torch.futures.wait_all = wait_all
-        backward.report_comm_hooks()
+        report_comm_hooks()
         TorchFuture.wait = self._noted(TorchFuture.wait)  # type: ignore[method-assign]
         start = _thread.start_new_thread
 
@@ -179,13 +180,11 @@ class Threads:
         It is any of the operations in flight.  All of them are collectives that other ranks have
         yet to call, so that the transport knows nothing of them, and cannot wake up a thread.
         """
-        helpers = (thread.native_id for thread in self._recorder.helpers)
-        ours = {threading.get_native_id(), *helpers}
-        asleep = native_threads.sleeping(ours)
+        asleep = sleeping()
         if asleep is None:
             return None
         operations = self._recorder.gated()
-        if not operations or native_threads.sleeping(ours) != asleep:
+        if not operations or sleeping() != asleep:
             return None
         return [[op] for op in operations]
 
@@ -311,3 +310,62 @@ def _place(frame: types.FrameType | None) -> tuple[str, int]:
             return told(frame.f_code.co_filename), frame.f_lineno
         frame = frame.f_back
     return "", 0
+
+
+# Native threads, on Linux. ----------------------------------------------------------
+
+# Python's own waits show in the frames of its threads; one in C++ does not, and it may be of a
+# thread that runs no Python. The kernel tells what every thread waits for. One that waits, without
+# a time limit, for a futex of its own process can only be woken up by another thread of that
+# process: no file, no clock, no other process and no kernel does so.
+
+_TASKS = "/proc/self/task"
+
+#: The name of gloo's thread that waits for the network.
+_GLOO = "gloo_tcp_loop"
+
+#: The number of the system call ``futex`` on this processor; it is not known on others.
+_FUTEX = {"x86_64": "202", "aarch64": "98"}.get(platform.machine())
+
+#: Parts of its second argument: the operation, and flags; see ``linux/futex.h``.
+_PRIVATE, _CLOCK, _WAIT, _WAIT_BITSET = 128, 256, 0, 9
+
+
+def sleeping() -> dict[str, tuple[str, ...]] | None:
+    """Return the wait of each other native thread, or ``None`` if one may go on by itself.
+
+    Gloo's thread that waits for the network is left out.
+
+    Two equal answers, one after the other, mean that there was a moment between them at which all
+    threads slept: a wait holds the number of times that its thread has given up the processor.
+    The answer is ``None`` too where the kernel does not tell, as on macOS and in a sandbox.
+    """
+    if sys.platform != "linux":
+        return None
+    found, mine = {}, str(threading.get_native_id())
+    try:
+        for task in os.listdir(_TASKS):
+            if task == mine or _read(task, "comm").strip() == _GLOO:
+                continue
+            call = tuple(_read(task, "syscall").split())
+            if not _waits_for_a_thread(call):
+                return None
+            switches = [line for line in _read(task, "status").splitlines() if "ctxt" in line]
+            found[task] = (*call, *switches)
+    except (OSError, ValueError):
+        return None  # a thread has ended meanwhile, or there is no such file
+    return found
+
+
+def _read(task: str, name: str) -> str:
+    with open(f"{_TASKS}/{task}/{name}", encoding="ascii", errors="replace") as file:
+        return file.read()
+
+
+def _waits_for_a_thread(call: tuple[str, ...]) -> bool:
+    """Return whether a line of ``/proc/…/syscall`` shows an endless wait for a private futex."""
+    if len(call) < 5 or call[0] != _FUTEX:
+        return False
+    operation, limit = int(call[2], 16), int(call[4], 16)
+    endless = limit == 0 and bool(operation & _PRIVATE)
+    return endless and operation & ~(_PRIVATE | _CLOCK) in (_WAIT, _WAIT_BITSET)
