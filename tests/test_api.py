@@ -421,7 +421,7 @@ def test_every_kind_of_run_shows_a_prediction(following, capsys):
 
 
 def test_a_prediction_is_a_text():
-    with pytest.raises(RequestError, match=r'predict\("everyone has 7"\), not a int'):
+    with pytest.raises(RequestError, match=r'predict\("everyone has 7"\), not an int'):
         grader.predict(7)
 
 

@@ -111,16 +111,22 @@ def test_training_imports_no_compiler():
         "    optimizer.step(); optimizer.zero_grad()\n"
         "    @torch._dynamo.disable(recursive=False)\n"
         "    def plain(): return 1\n"
-        "    print(plain(), *there())\n"
+        "    print(plain(), torch._dynamo.utils.get_optimize_ddp_mode(), *there())\n"
         "print(*there(), '_dynamo' in vars(torch), 'torch.utils._sympy.functions' in sys.modules)"
-    ) == ["[3.0, 3.0]", "True", "1 _Deferred _Deferred", "NoneType NoneType False False"]
+    ) == [
+        "[3.0, 3.0]",
+        "True",
+        "1 ddp_optimizer _Deferred _Deferred",
+        "NoneType NoneType False False",
+    ]
 
 
 @pytest.mark.parametrize(
     "asks",
     [
         "from torch._dynamo import config; torch._dynamo.trace_rules",
-        "import torch._dynamo.utils",
+        "import torch._dynamo.exc",
+        "import torch._dynamo.utils; torch._dynamo.utils.counters",
         "import torch._dynamo.profiler",  # which the package does not import itself
     ],
 )
@@ -128,10 +134,10 @@ def test_what_asks_for_more_of_the_compiler_gets_all_of_it(asks):
     lines = _deferred(
         "p.defer_compiler(); p.defer_compiler()\n"
         f"{asks}\n"
-        "import torch._dynamo.utils as utils, torch._dynamo.config as config\n"
+        "import torch._dynamo.exc as exc, torch._dynamo.config as config\n"
         "print(there()[0], torch._dynamo is sys.modules['torch._dynamo'])\n"
-        "print(torch._dynamo.utils is utils is sys.modules['torch._dynamo.utils'])\n"
-        "print(utils.__spec__.origin == utils.__file__, utils.config is torch._dynamo.config)\n"
+        "print(torch._dynamo.exc is exc is sys.modules['torch._dynamo.exc'])\n"
+        "print(exc.__spec__.origin == exc.__file__, config is torch._dynamo.config)\n"
         "print(torch._dynamo.disable.__module__)\n"
     )
     assert lines == ["module True", "True", "True True", "torch._dynamo.decorators"]

@@ -21,6 +21,7 @@ CLASSES = (
     "groups",
     "threads",
     "futures",
+    "torch_internals",
     "time_limits",
     "process_failure",
     "public_issues",

@@ -16,7 +16,7 @@ from grader.core.outline import Outline, about_hash_seeds, outline_live
 from grader.core.program import Program
 from grader.core.resource_limits import DEFAULTS, valid_sizes
 from grader.core.source_locations import live_line, with_source
-from grader.core.values import show
+from grader.core.values import show, with_article
 from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
 from grader.course.cases import Kill
 from grader.course.chapters import discover
@@ -388,7 +388,8 @@ def predict(text: str) -> Prediction:
     """
     if not isinstance(text, str):
         raise RequestError(
-            f'predict takes a text, as in predict("everyone has 7"), not a {type(text).__name__}'
+            f'predict takes a text, as in predict("everyone has 7"), not'
+            f" {with_article(type(text).__name__)}"
         )
     prediction = Prediction(text.strip())
     _predictions[:] = [prediction] if prediction.text else []

@@ -13,7 +13,7 @@ from grader.api import Run, catalogue, run_failed, shows_results, stoppable
 from grader.core.errors import RequestError, is_ours
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
-from grader.core.values import MOST_RANKS
+from grader.core.values import MOST_RANKS, with_article
 from grader.course.exercise import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
@@ -99,7 +99,9 @@ def replay(
         return Replay(film(what, "a run", tags=False))
     name = getattr(what, "__name__", None)
     if not callable(what) or not isinstance(name, str):
-        raise RequestError(f"replay takes a function or a run, not a {type(what).__name__}")
+        raise RequestError(
+            f"replay takes a function or a run, not {with_article(type(what).__name__)}"
+        )
     if world_size is None:
         raise RequestError(f"on how many ranks? Write replay({name}, 4)")
     (size,) = valid_sizes([world_size])

@@ -69,11 +69,11 @@ class _Packer:
         self.nodes += 1
         kind = short(type(value).__name__)
         if depth > DEEP:
-            return self.omit(f"a {kind} inside more than {DEEP} lists")
+            return self.omit(f"{with_article(kind)} inside more than {DEEP} lists")
         if self.nodes > MANY_PARTS:
-            return self.omit(f"a {kind} after {MANY_PARTS:,} other values")
+            return self.omit(f"{with_article(kind)} after {MANY_PARTS:,} other values")
         if self.text > _TEXT:
-            return self.omit(f"a {kind} after {_TEXT:,} characters")
+            return self.omit(f"{with_article(kind)} after {_TEXT:,} characters")
         if value is None or isinstance(value, bool):
             return value
         if type(value) is int:
@@ -94,16 +94,16 @@ class _Packer:
             return self.tensor(value)
         if type(value) in (list, tuple):
             if self.nodes + len(value) > MANY_PARTS:
-                return self.omit(f"a {kind} of {len(value)}")
+                return self.omit(f"{with_article(kind)} of {len(value)}")
             items = [self.node(item, depth + 1) for item in value]
             return items if type(value) is list else {"tuple": items}
         if type(value) is set and _plain(value):
             if self.nodes + len(value) > MANY_PARTS:
-                return self.omit(f"a {kind} of {len(value)}")
+                return self.omit(f"{with_article(kind)} of {len(value)}")
             return {"set": [self.node(item, depth + 1) for item in value]}
         if isinstance(value, Mapping) and _plain(value):
             if self.nodes + len(value) > MANY_PARTS:
-                return self.omit(f"a {kind} of {len(value)}")
+                return self.omit(f"{with_article(kind)} of {len(value)}")
             return {
                 "dict": [
                     [self.node(key, depth + 1), self.node(item, depth + 1)]
@@ -129,7 +129,7 @@ class _Packer:
     def tensor(self, tensor: torch.Tensor) -> Any:
         tensor = tensor.detach()
         name = dtype_name(tensor.dtype)
-        what = f"a {name} tensor of shape {tuple(tensor.shape)}"
+        what = f"{with_article(name)} tensor of shape {tuple(tensor.shape)}"
         self.text += len(what)
         foreign = ""
         if tensor.layout is not torch.strided or tensor.is_quantized:

@@ -102,6 +102,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
         signatures: what the rank gives and takes in a collective.
         thread: the number of the calling thread: 0 is the one that runs the function.
         limit: milliseconds after which a blocking call gives up; 0 means never.
+        by_torch: whether torch itself has begun it, so that the program has no request to wait for.
     """
 
     op: int
@@ -123,6 +124,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     signatures: list[Signature] = []
     thread: int = 0
     limit: int = 0
+    by_torch: bool = False
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
@@ -320,7 +322,7 @@ def mark(text: str) -> None:
         ValueError: ``text`` is longer.
     """
     if not isinstance(text, str):
-        raise TypeError(f"mark takes a text, not a {type(text).__name__}")
+        raise TypeError(f"mark takes a text, not {_kind(text)}")
     if len(text) > _LONGEST:
         raise ValueError(f"mark takes up to {_LONGEST} characters, not {len(text)}")
     import torch.distributed as dist  # here, so that reading events does not need torch
@@ -330,3 +332,9 @@ def mark(text: str) -> None:
     note = getattr(dist.group.WORLD, "mark", None)
     if note is not None:
         note(text)
+
+
+def _kind(value: object) -> str:
+    from grader.core.values import with_article  # here, so that reading events does not need torch
+
+    return with_article(type(value).__name__)

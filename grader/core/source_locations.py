@@ -22,6 +22,7 @@ __all__ = [
     "NAME",
     "SANDBOX",
     "TEXT",
+    "begun_by_torch",
     "is_students",
     "line_here",
     "lines_of",
@@ -64,8 +65,32 @@ _LIBRARIES = _library_roots()
 #: Characters of a name and of a text that are sent; longer ones are cut.
 NAME, TEXT = 1024, 2000
 
-#: The module of ``dist.send`` and ``dist.recv``.
-_DISTRIBUTED = str(_torch() / "distributed" / "distributed_c10d.py")
+#: Torch's folder, and the module of ``dist.send`` and ``dist.recv``.
+_TORCH = str(_torch())
+_DISTRIBUTED = os.path.join(_TORCH, "distributed", "distributed_c10d.py")
+
+#: Files and folders of torch that lie between a call of an operation and the recording group.
+_PASSED = tuple(
+    os.path.join(_TORCH, *parts)
+    for parts in (
+        ("distributed", "distributed_c10d.py"),
+        ("distributed", "c10d_logger.py"),
+        ("distributed", "_functional_collectives.py"),
+        ("distributed", "nn", "functional.py"),
+        ("utils", "_contextlib.py"),
+        ("_compile.py",),
+        ("_dynamo", ""),
+        ("_ops.py",),
+        ("overrides.py",),
+    )
+)
+
+#: The grader's own folder, here and in a sandbox.
+_GRADER = (
+    str(Path(__file__).parent.parent) + os.sep,
+    str(Path(__file__).resolve().parent.parent) + os.sep,
+    os.path.join(SANDBOX, "grader", ""),
+)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -104,6 +129,22 @@ def line_here() -> tuple[str, int, bool]:
             blocking = True
         frame = frame.f_back
     return *_thread_starts.get(threading.current_thread(), ("", 0)), blocking
+
+
+def begun_by_torch() -> bool:
+    """Return whether torch begins the operation that is being begun, and not its caller.
+
+    ``Join``, DDP and others start operations of their own, whose requests the program never gets.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_passed(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(_TORCH + os.sep)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_passed(filename: str) -> bool:
+    return filename.startswith((*_PASSED, *_GRADER))
 
 
 #: The file and line at which each thread was started, see :func:`remember_thread_starts`.

@@ -11,9 +11,10 @@ import re
 import signal
 
 from grader.core.source_locations import is_students
+from grader.core.values import with_article
 from grader.core.verdict import Diagnosis, Failure, Site, SourceLine
 from grader.core.wire import Raised
-from grader.trace.deadlock import given_up
+from grader.trace.deadlock import given_up, never_joined
 from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["RootCause", "site_in_dump"]
@@ -81,7 +82,12 @@ class RootCause:
             towards = {"send": "to", "recv": "from"}.get(op.kind)
             peer = "any rank" if op.wildcard and not op.matched else f"rank {op.peer}"
             which = f"{op.kind} {towards} {peer}" if towards else op.kind
-            message = f"rank {op.rank} starts a {which} at {op.site} and never waits for it"
+            message = (
+                f"rank {op.rank} starts {with_article(which)} at {op.site} and never waits for it"
+            )
+            if op.by_torch and not op.is_message:
+                message = f"rank {op.rank} {never_joined(self._matcher, op.rank)}"
+                return Failure(Diagnosis.ORDER_MISMATCH, message, op.rank, op.site)
             if op.limit:
                 message = (
                     f"rank {op.rank} gives up waiting for the {which} at {op.blocked_site} after"
@@ -180,6 +186,9 @@ class RootCause:
         detail = tuple(
             f"rank {r} is at {sites[r]}" if sites[r] else f"rank {r} is still running"
             for r in running
+        )
+        detail += tuple(
+            f"rank {r} {called}" for r in running if (called := never_joined(self._matcher, r))
         )
         self._found.append(Failure(Diagnosis.TIMEOUT, message, rank, site, detail))
 

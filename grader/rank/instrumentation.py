@@ -559,7 +559,7 @@ def run_as_written() -> None:
 #: compiler to leave them alone, whenever they are made or make a step: 0.9 s of a processor.
 #: ``y.backward(gradient)`` compares two shapes by a function that knows symbols, and so imports
 #: SymPy: 0.25 s.  Shapes here are numbers.  A process group that is made clears the compiler's
-#: caches.
+#: caches, and DDP asks how it would be compiled.
 _ANSWERS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "torch._dynamo": {
         "disable": _left_alone,
@@ -568,6 +568,7 @@ _ANSWERS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "reset": lambda: None,
     },
     "torch._dynamo.trace_rules": {"clear_lru_cache": lambda: None},
+    "torch._dynamo.utils": {"get_optimize_ddp_mode": lambda: "ddp_optimizer"},
     "torch.fx.experimental.symbolic_shapes": {"expect_true": bool, "sym_eq": operator.eq},
 }
 

@@ -31,7 +31,7 @@ from grader.core.events import (
     Signature,
     Violated,
 )
-from grader.core.source_locations import NAME, TEXT, line_here
+from grader.core.source_locations import NAME, TEXT, begun_by_torch, line_here
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 
@@ -351,7 +351,7 @@ class Recorder:
                     op - self._first, kind, peer, tag, group, count, nbytes, dtype,
                     detail[:NAME], blocking, deferred is not None,
                     file, line, time.monotonic_ns(), buffer, offset, list(signatures),
-                    self.thread(ident), limit,
+                    self.thread(ident), limit, not blocking and begun_by_torch(),
                 ),
                 True,
             )  # fmt: skip
@@ -417,6 +417,15 @@ class Recorder:
     def awaited_by_callbacks(self) -> list[list[int]]:
         """Return, for each callback that has yet to run, the operations that it waits for."""
         return [[op - self._first for op in ops] for ops in self.callbacks.values()]
+
+    def gated(self) -> list[int]:
+        """Return the operations in flight, if all are ones that the transport has yet to learn of.
+
+        Otherwise, and if there are none, the list is empty.
+        """
+        with self._lock:
+            flights, unresolved = list(self._flights), set(self._unresolved)
+        return [op - self._first for op in flights] if unresolved.issuperset(flights) else []
 
     @property
     def posted(self) -> int:
@@ -528,3 +537,7 @@ class Recorder:
             if deferred is not None:
                 deferred.resolve(source)
                 del self._unresolved[self._first + op]
+        # without the lock: callbacks settle requests, and a thread that settles one of these
+        # reports that under the lock
+        if deferred is not None:
+            deferred.run_callbacks()

@@ -430,6 +430,13 @@ class _Several:
         for request in self._requests:
             request.wait(*timeout)
 
+    def get_future(self) -> Any:
+        every = torch._C._collect_all([request.get_future() for request in self._requests])
+        return every.then(lambda done: [t for one in done.value() for t in one.value()])
+
+    def result(self) -> list[torch.Tensor]:
+        return [tensor for request in self._requests for tensor in request.result()]
+
 
 def _in_flight(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return whether the call is asynchronous."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import _thread
+import functools
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from types import FrameType
 from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
 from torch.futures import Future as TorchFuture
+from torch.nn.parallel import DistributedDataParallel
 
 from grader.core.events import ANY
 from grader.rank.recorder import Recorder, checksum
@@ -28,6 +32,7 @@ __all__ = [
     "collect_all",
     "hand_over",
     "milliseconds",
+    "report_comm_hooks",
     "settle_later",
     "tensors_of",
     "wait_all",
@@ -232,12 +237,17 @@ class Request(dist.Work):
             self._begin()
             self._take_turn(limit)
             self._settle()
+            self.observe()
         finally:
             self._recorder.resumed()
         return True
 
     def _begin(self) -> None:
         """Check the buffers once, when the student's code first asks for completion."""
+        with self._settling:  # a callback of the transport may be about to write to them
+            self._check_buffers()
+
+    def _check_buffers(self) -> None:
         verify, self._verify = self._verify, None
         if verify is not None:
             verify()
@@ -282,17 +292,23 @@ class Request(dist.Work):
         except RuntimeError as error:
             self._error = TransportError(str(error))
 
-    def _settle(self) -> None:
-        """Record that the operation is complete, or raise the error with which it failed."""
+    def _settle(self, *, asked: bool = True) -> None:
+        """Record that the operation is complete, or raise the error with which it failed.
+
+        ``asked`` says whether the program asks for completion, and may use the buffers from now on.
+        """
         with self._settling:
             if self._error is not None:
                 if self._recorder.in_flight(self._op):
                     self._recorder.failed(self._op)
                 raise self._error
             if not self._complete:
-                self._begin()
+                self._check_buffers()
                 if self._finish is not None:
                     self._finish()
+                if not asked and self._private is not None:
+                    self._private.remember()
+                    self._verify = self._check
                 self._complete = True
                 self._recorder.done(self._op)
 
@@ -311,6 +327,7 @@ class Request(dist.Work):
                 self._recorder.polled(self._op)
             else:
                 self._settle()
+        self.observe()
         return self._complete
 
     def is_success(self) -> bool:
@@ -328,18 +345,14 @@ class Request(dist.Work):
         if self._future is None:
             self._future = Future([self])
             settle_later(self._inner.get_future(), self._future, self._settled, self._lost)
+        if _called_by_engine(sys._getframe()):
+            _wait_when_backward_ends(self.await_future)
         return self._future
 
     def _settled(self, value: Any) -> Any:
         """Settle the request after the transport's future, and return the value of ours."""
-        self._settle()
-        private = self._private
-        if private is not None:
-            # until the program asks for completion, it must not touch the buffers
-            private.remember()
-            self._verify = self._check
-            return private.originals(value)
-        return value
+        self._settle(asked=False)
+        return value if self._private is None else self._private.originals(value)
 
     def _lost(self, error: Exception) -> TransportError:
         """Record the failure of the transport's future, and return the error of ours."""
@@ -407,7 +420,10 @@ class Gated:
             self._error = error  # raised in the waiting thread; this one has others to serve
         finally:
             self._shut.release()
-            self._started.set_result(None)
+
+    def run_callbacks(self) -> None:
+        """Let the futures of the collective follow the transport's, now that it has started."""
+        self._started.set_result(None)
 
     def _request(self) -> Any:
         """Return the transport's request, or raise the error of the start."""
@@ -494,6 +510,9 @@ class Deferred:
             self._error = error  # raised in the waiting thread; this one has others to serve
         finally:
             self._shut.release()
+
+    def run_callbacks(self) -> None:
+        """Do nothing: a receive has no future."""
 
     def wait(self, *timeout: timedelta) -> None:
         """Block until the source is known and the message has arrived."""
@@ -668,3 +687,76 @@ def wait_all(futures: Sequence[Any]) -> list[Any]:
                 request.await_future()
     _torch_collect_all(list(futures)).wait()
     return [future.wait() for future in futures]
+
+
+# Waits in C++ at the end of a backward pass. ----------------------------------------
+
+# The reducer of torch's ``DistributedDataParallel`` begins collectives during a backward pass. It
+# waits for their futures in C++, in a callback that the autograd engine runs when the gradients are
+# there. The engine runs its callbacks in the order in which they were added, and the reducer adds
+# its own after it has begun the last collective. So a callback that is added as each one begins
+# waits just before the reducer would, for the same, and in Python, where the wait is reported.
+
+#: The function from which Python enters the autograd engine.
+_ENTRY = torch.autograd.graph._engine_run_backward.__code__
+
+
+def _called_by_engine(frame: FrameType) -> bool:
+    """Return whether a function, whose frame is given, was called from C++ in a backward pass."""
+    return frame.f_back is not None and frame.f_back.f_code is _ENTRY
+
+
+def _wait_when_backward_ends(wait: Callable[[], None]) -> None:
+    """Call ``wait`` when the backward pass of this thread has computed all gradients.
+
+    A pass inside another one, as of a reentrant checkpoint, may end long before the reducer waits;
+    nothing is added to it, so that no rank waits earlier than it would.  Outside of a backward
+    pass, where ``Join`` calls a hook, whoever called waits by itself.
+    """
+    if _passes() == 1:
+        torch.autograd.Variable._execution_engine.queue_callback(wait)
+
+
+def _passes() -> int:
+    """Return the number of backward passes that this thread is in, one inside the other."""
+    entries = 0
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        entries += frame.f_code is _ENTRY
+        frame = frame.f_back
+    return entries
+
+
+def report_comm_hooks() -> None:
+    """Let this process report the waits for the futures that DDP's communication hooks return."""
+    module: Any = dist
+    register = module._register_comm_hook
+
+    def register_comm_hook(reducer: Any, state: Any, hook: Callable[..., Any]) -> None:
+        @functools.wraps(hook)
+        def reported(state: Any, bucket: Any) -> Any:
+            future = hook(state, bucket)
+            if isinstance(future, TorchFuture):
+                _wait_when_backward_ends(functools.partial(_await, future))
+            return future
+
+        register(reducer, state, reported)
+
+    module._register_comm_hook = register_comm_hook
+    # torch's hooks in C++ read values in C++ from a future, and ours holds objects of Python; its
+    # hooks in Python do the same
+    DistributedDataParallel._register_builtin_comm_hook = _register_builtin_comm_hook  # type: ignore[method-assign]
+
+
+def _await(future: TorchFuture[Any]) -> None:
+    future.wait()
+
+
+def _register_builtin_comm_hook(ddp: DistributedDataParallel, kind: Any) -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    hooks = {
+        "ALLREDUCE": default_hooks.allreduce_hook,
+        "FP16_COMPRESS": default_hooks.fp16_compress_hook,
+    }
+    ddp.register_comm_hook(ddp.process_group, hooks[kind.name])

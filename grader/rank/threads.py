@@ -8,19 +8,22 @@ Only Python's own ways to wait are recognised, each by the function that the thr
 the state of what it waits for, which is correct at any moment: a condition (and so an event, a
 queue, a semaphore, a future, an idle worker of a pool), ``join``, and a lock.  The locks of the C
 library do not show which thread has acquired them and has yet to run, so :meth:`Threads.install`
-replaces them by Python's own.
+replaces them by Python's own.  Where a thread may wait in C++, as for a communication hook that
+``Join`` has called, the kernel is asked; see :func:`sleeping`.
 """
 
 from __future__ import annotations
 
 import _thread
+import os
+import platform
 import queue
 import signal
 import sys
 import threading
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.futures import Future as TorchFuture
@@ -28,9 +31,9 @@ from torch.futures import Future as TorchFuture
 from grader.core.events import Inspected
 from grader.core.source_locations import NAME, is_students, told
 from grader.rank.recorder import Recorder
-from grader.rank.requests import collect_all, wait_all
+from grader.rank.requests import collect_all, report_comm_hooks, wait_all
 
-__all__ = ["Lock", "Threads"]
+__all__ = ["Lock", "Threads", "sleeping"]
 
 #: Seconds between two checks, at the end of a call, whether its threads have ended.
 _LOOK = 0.01
@@ -71,6 +74,13 @@ class Lock:
         self._held = False
 
 
+class _Unknown(NamedTuple):
+    """A thread at an instruction that is no wait of Python's: it runs, or waits in C++."""
+
+    frame: types.FrameType
+    instruction: int
+
+
 class Threads:
     """The threads of a rank.
 
@@ -94,12 +104,13 @@ class Threads:
             self._joins.append(older.__code__)
 
     def install(self) -> None:
-        """Replace the locks, queues and futures of this process, before any student's code runs."""
+        """Replace locks, queues, futures and hooks, before any student's code runs."""
         threading.Lock = Lock  # type: ignore[assignment]
         threading.RLock = threading._PyRLock  # type: ignore[attr-defined]
         queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined, misc]
         torch.futures.collect_all = collect_all
         torch.futures.wait_all = wait_all
+        report_comm_hooks()
         TorchFuture.wait = self._noted(TorchFuture.wait)  # type: ignore[method-assign]
         start = _thread.start_new_thread
 
@@ -137,20 +148,45 @@ class Threads:
         the same wait both times was in it in between, and so there was a moment at which all
         were waiting.
         """
+        acting = Inspected(True, [], [])
         first = self._look()
-        second = self._look() if first is not None else None
-        if first is None or second is None or first.keys() != second.keys():
-            return Inspected(True, [], [])
-        if any(first[ident] is not second[ident] for ident in first):
-            return Inspected(True, [], [])
+        if first is None:
+            return acting
+        natives = None
+        if any(isinstance(held, _Unknown) for held in first.values()):
+            natives = self._asleep_in_cpp()
+            if natives is None:
+                return acting
+        second = self._look()
+        if second is None or first.keys() != second.keys():
+            return acting
+        if not all(_same(held, second[ident]) for ident, held in first.items()):
+            return acting
         idle, store = [], []
         for ident, held in first.items():
             thread = self._recorder.thread(ident)
-            if isinstance(held, types.FrameType):
+            if isinstance(held, _Unknown):
+                idle.append((thread, *_place(held.frame)))
+            elif isinstance(held, types.FrameType):
                 idle.append((thread, *_place(held)))
             elif isinstance(held, list):
                 store.append((thread, [key[-NAME:] for key in held], *_place(_frames()[ident])))
-        return Inspected(False, idle, self._recorder.awaited_by_callbacks(), store)
+        callbacks = self._recorder.awaited_by_callbacks()
+        return Inspected(False, idle, callbacks + (natives or []), store)
+
+    def _asleep_in_cpp(self) -> list[list[int]] | None:
+        """Return what may wake up threads that sleep in C++, or ``None`` if anything else may.
+
+        It is any of the operations in flight.  All of them are collectives that other ranks have
+        yet to call, so that the transport knows nothing of them, and cannot wake up a thread.
+        """
+        asleep = sleeping()
+        if asleep is None:
+            return None
+        operations = self._recorder.gated()
+        if not operations or sleeping() != asleep:
+            return None
+        return [[op] for op in operations]
 
     def _look(self) -> dict[int, object] | None:
         """Return the wait of each thread, or ``None`` if one may go on by itself."""
@@ -172,7 +208,7 @@ class Threads:
             elif self._is_idle(ident, frame, frames):
                 found[ident] = frame
             else:
-                return None
+                found[ident] = _Unknown(frame, frame.f_lasti)
         return found
 
     def _is_ours(self, ident: int) -> bool:
@@ -252,6 +288,11 @@ def _frames() -> dict[int, types.FrameType | None]:
     return frames
 
 
+def _same(one: object, other: object) -> bool:
+    """Return whether two looks at a thread have found one and the same wait."""
+    return one == other if isinstance(one, _Unknown) else one is other
+
+
 def _active(thread: threading.Thread) -> bool:
     """Return whether a thread still runs, and its number has not passed to a later one."""
     return threading._active.get(thread.ident) is thread  # type: ignore[attr-defined]
@@ -269,3 +310,62 @@ def _place(frame: types.FrameType | None) -> tuple[str, int]:
             return told(frame.f_code.co_filename), frame.f_lineno
         frame = frame.f_back
     return "", 0
+
+
+# Native threads, on Linux. ----------------------------------------------------------
+
+# Python's own waits show in the frames of its threads; one in C++ does not, and it may be of a
+# thread that runs no Python. The kernel tells what every thread waits for. One that waits, without
+# a time limit, for a futex of its own process can only be woken up by another thread of that
+# process: no file, no clock, no other process and no kernel does so.
+
+_TASKS = "/proc/self/task"
+
+#: The name of gloo's thread that waits for the network.
+_GLOO = "gloo_tcp_loop"
+
+#: The number of the system call ``futex`` on this processor; it is not known on others.
+_FUTEX = {"x86_64": "202", "aarch64": "98"}.get(platform.machine())
+
+#: Parts of its second argument: the operation, and flags; see ``linux/futex.h``.
+_PRIVATE, _CLOCK, _WAIT, _WAIT_BITSET = 128, 256, 0, 9
+
+
+def sleeping() -> dict[str, tuple[str, ...]] | None:
+    """Return the wait of each other native thread, or ``None`` if one may go on by itself.
+
+    Gloo's thread that waits for the network is left out.
+
+    Two equal answers, one after the other, mean that there was a moment between them at which all
+    threads slept: a wait holds the number of times that its thread has given up the processor.
+    The answer is ``None`` too where the kernel does not tell, as on macOS and in a sandbox.
+    """
+    if sys.platform != "linux":
+        return None
+    found, mine = {}, str(threading.get_native_id())
+    try:
+        for task in os.listdir(_TASKS):
+            if task == mine or _read(task, "comm").strip() == _GLOO:
+                continue
+            call = tuple(_read(task, "syscall").split())
+            if not _waits_for_a_thread(call):
+                return None
+            switches = [line for line in _read(task, "status").splitlines() if "ctxt" in line]
+            found[task] = (*call, *switches)
+    except (OSError, ValueError):
+        return None  # a thread has ended meanwhile, or there is no such file
+    return found
+
+
+def _read(task: str, name: str) -> str:
+    with open(f"{_TASKS}/{task}/{name}", encoding="ascii", errors="replace") as file:
+        return file.read()
+
+
+def _waits_for_a_thread(call: tuple[str, ...]) -> bool:
+    """Return whether a line of ``/proc/…/syscall`` shows an endless wait for a private futex."""
+    if len(call) < 5 or call[0] != _FUTEX:
+        return False
+    operation, limit = int(call[2], 16), int(call[4], 16)
+    endless = limit == 0 and bool(operation & _PRIVATE)
+    return endless and operation & ~(_PRIVATE | _CLOCK) in (_WAIT, _WAIT_BITSET)

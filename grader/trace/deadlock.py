@@ -26,11 +26,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from grader.core.events import Inspected
 from grader.core.verdict import Diagnosis, Failure, Site, Wait
 from grader.trace.message_matcher import Awaited, MessageMatcher
 from grader.trace.trace import Operation
 
-__all__ = ["deadlock", "given_up", "quiescent", "stuck", "wait_text", "waiting"]
+__all__ = ["deadlock", "given_up", "never_joined", "quiescent", "stuck", "wait_text", "waiting"]
 
 
 class _Entry(NamedTuple):
@@ -266,6 +267,10 @@ def _wait(matcher: MessageMatcher, rank: int) -> Wait:
     if not held:
         places = [site for _, site in sorted(idle.items()) if site.line]
         site = places[0] if places else None
+        operations = [matcher.operations[rank][op] for ops in _callbacks(seen) for op in ops]
+        if begun := min((op for op in operations if not op.matched), default=None, key=_number):
+            text = wait_text(matcher, Awaited(begun, site or begun.site, 0))
+            return Wait(rank, _peers(matcher, begun), text, site or begun.site, begun.kind)
         at = f" at {site}" if site else ""
         text = f"waits{at} for another thread of its own, and none of them can go on"
         return Wait(rank, (), text, site)
@@ -285,6 +290,14 @@ def _wait(matcher: MessageMatcher, rank: int) -> Wait:
     return Wait(rank, tuple(peers), first, site, op.kind, op.wildcard)
 
 
+def _callbacks(seen: Inspected | None) -> list[list[int]]:
+    return seen.callbacks if seen is not None else []
+
+
+def _number(op: Operation) -> int:
+    return op.number
+
+
 def given_up(matcher: MessageMatcher, rank: int) -> str:
     """Return what a rank waited for until its own time limit ended, or an empty string."""
     given = [op for op in matcher.operations[rank] if op.limit and op.done is None]
@@ -293,6 +306,20 @@ def given_up(matcher: MessageMatcher, rank: int) -> str:
     op = max(given, key=lambda op: op.blocked or 0)
     text = wait_text(matcher, Awaited(op, op.blocked_site or op.site, op.limit))
     return text.replace("waits", "waited", 1)
+
+
+def never_joined(matcher: MessageMatcher, rank: int) -> str:
+    """Return which collective a rank has called that another one never can, or an empty string."""
+    for op in matcher.operations[rank]:
+        if op.is_message or op.matched or op.done is not None or op.failed:
+            continue
+        gone = [other for other in matcher.missing(op) if other in matcher.ended - matcher.killed]
+        if gone:
+            inside = ", inside torch," if op.by_torch else ""
+            who, do = _ranks(gone), "does" if len(gone) == 1 else "do"
+            there = "its function has" if len(gone) == 1 else "their functions have"
+            return f"calls {op.kind} at {op.site}{inside} and {who} never {do}: {there} returned"
+    return ""
 
 
 def wait_text(matcher: MessageMatcher, awaited: Awaited) -> str:

@@ -351,6 +351,7 @@ class MessageMatcher:
             signatures=event.signatures,
             deferred=event.deferred,
             wildcard=event.kind == "recv" and event.peer == ANY,
+            by_torch=event.by_torch,
         )
         self.operations[rank].append(op)
         if event.blocking:
@@ -430,9 +431,13 @@ class MessageMatcher:
         return [op for op in self._to_complete() if op.kind == "send" and not op.matched]
 
     def unwaited(self) -> list[Operation]:
-        """Return the requests that their rank never saw complete."""
+        """Return the requests that their rank never saw complete, although it could have waited.
+
+        What torch itself has begun completes without the program, once all ranks have called it.
+        """
         # a failed one has raised an exception, and cannot be waited for
-        return [op for op in self._to_complete() if op.done is None and not op.failed]
+        open_ = [op for op in self._to_complete() if op.done is None and not op.failed]
+        return [op for op in open_ if not (op.by_torch and op.matched)]
 
     def idle(self) -> bool:
         """Return whether every rank has ended, and every operation is complete."""

@@ -222,6 +222,7 @@ class Operation:
         failed: whether the transport gave up on it.
         given_up: when the rank saw that failure, or ``None``.
         limit: milliseconds for which a thread waits for it; 0 is without limit.
+        by_torch: whether torch itself has begun it, so that the program has no request of it.
         partner: the matching operation of a message.
     """
 
@@ -250,6 +251,7 @@ class Operation:
     limit: int = 0
     matched: bool = False
     doomed: bool = False
+    by_torch: bool = False
     partner: Operation | None = field(default=None, repr=False)
 
     @property

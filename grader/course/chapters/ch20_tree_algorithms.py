@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from grader.core.values import with_article
 from grader.core.verdict import Diagnosis
 from grader.course.cases import (
     OPS,
@@ -1225,10 +1226,10 @@ def _sound(n: int) -> str:
 def _malformed(returned: Any, n: int) -> str:
     """Return what is wrong with the form of a result; what it should be if nothing is."""
     if not isinstance(returned, (list, tuple)) or len(returned) != 2:
-        return f"a {type(returned).__name__}"
+        return with_article(type(returned).__name__)
     for name, tree in zip(_NAMES, returned, strict=True):
         if not isinstance(tree, (list, tuple)):
-            return f"a pair whose {name} entry is a {type(tree).__name__}"
+            return f"a pair whose {name} entry is {with_article(type(tree).__name__)}"
         if len(tree) != n:
             return f"a pair whose {name} list has {len(tree)} entries"
         for r, parent in enumerate(tree):
