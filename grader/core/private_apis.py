@@ -37,7 +37,7 @@ __all__ = [
 TESTED = {"torch": ((2, 11), (2, 15)), "CPython": ((3, 10), (3, 13))}
 
 #: Packages that own the names that begin with theirs; all others are CPython's.
-_PACKAGES = ("IPython", "cloudpickle", "ipykernel", "torch")
+_PACKAGES = ("IPython", "cloudpickle", "ipykernel", "numpy", "torch")
 
 
 @dataclass(frozen=True)
@@ -300,6 +300,33 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         ("rank/guard.py",),
     ),
     PrivateApi(
+        "torch._C._collect_all",
+        "give a batch of messages one future",
+        ("rank/recording_group.py",),
+    ),
+    PrivateApi(
+        "torch.autograd.graph._engine_run_backward",
+        "know that DDP's reducer asks for a future, and let it be seen to wait",
+        ("rank/requests.py",),
+    ),
+    PrivateApi(
+        "torch.autograd.Variable._execution_engine.queue_callback",
+        "see DDP's reducer wait at the end of a backward pass",
+        ("rank/requests.py",),
+    ),
+    PrivateApi(
+        "torch.distributed._register_comm_hook",
+        "see DDP wait for a communication hook",
+        ("rank/requests.py",),
+        parameters=(),
+    ),
+    PrivateApi(
+        "torch.nn.parallel.DistributedDataParallel._register_builtin_comm_hook",
+        "see DDP wait for a communication hook that is built in",
+        ("rank/requests.py",),
+        parameters=("self", "comm_hook_type"),
+    ),
+    PrivateApi(
         "torch._C.Future.wait",
         "wait for a future without reporting it",
         ("rank/requests.py",),
@@ -398,11 +425,33 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         "judge the profiles of chapter 18",
         ("course/chapters/ch18_profiling.py",),
     ),
+    PrivateApi(
+        "torch._dynamo.eval_frame.OptimizedModule._orig_mod",
+        "run what an answer asks torch to compile as it is written",
+        ("submission/submission.py",),
+    ),
+    # numpy
+    PrivateApi(
+        "numpy.random.mtrand._rand",
+        "give simulated ranks random numbers of their own",
+        ("simulation/calls.py",),
+    ),
     # CPython
+    PrivateApi(
+        "random._inst",
+        "give simulated ranks random numbers of their own",
+        ("simulation/calls.py",),
+    ),
     PrivateApi(
         "sys._getframe",
         "find the line of a call",
-        ("core/source_locations.py", "rank/instrumentation.py", "simulation/calls.py"),
+        (
+            "core/source_locations.py",
+            "rank/arguments.py",
+            "rank/instrumentation.py",
+            "rank/requests.py",
+            "simulation/calls.py",
+        ),
         behaves=_shows_its_caller,
     ),
     PrivateApi(
@@ -622,12 +671,26 @@ def _is_in_source(name: str) -> bool:
         place /= rest.pop(0)
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     body = _statements(file)
+    inside: ast.ClassDef | None = None
     for part in rest:
         statement = next((one for one in body if part in _bound(one)), None)
         if statement is None:
-            return False
-        body = statement.body if isinstance(statement, ast.ClassDef) else []
+            return inside is not None and part in _set_on_self(inside)
+        inside = statement if isinstance(statement, ast.ClassDef) else None
+        body = inside.body if inside is not None else []
     return True
+
+
+def _set_on_self(kind: ast.ClassDef) -> set[str]:
+    """Return the attributes that the methods of a class set on its instances."""
+    return {
+        one.attr
+        for one in ast.walk(kind)
+        if isinstance(one, ast.Attribute)
+        and isinstance(one.ctx, ast.Store)
+        and isinstance(one.value, ast.Name)
+        and one.value.id == "self"
+    }
 
 
 @functools.cache
