@@ -47,6 +47,11 @@ def _early(e: Evidence) -> bool:
     return e.diagnosis is Diagnosis.TOO_FEW_MESSAGES
 
 
+def _ever_early(e: Evidence) -> bool:
+    """Return whether a rank could leave early in any failed case, whichever leads the verdict."""
+    return any(one.diagnosis is Diagnosis.TOO_FEW_MESSAGES for one in e.failed)
+
+
 def _distances(e: Evidence) -> set[int]:
     """Return the distances to the right that messages go."""
     return {(op.peer - op.rank) % e.case.n for op in e.trace.sends()}
@@ -115,7 +120,7 @@ barrier = Exercise(
         Mistake(
             "A receive from any rank may take a message of a later round in place of this one's."
             " Then you go on before you have heard what you should pass on. Name the source.",
-            when=lambda e: _early(e) and e.wildcards,
+            when=lambda e: _ever_early(e) and e.wildcards,
         ),
         Mistake(
             "One barrier works, and a second one right after it does not: does the function"

@@ -1,5 +1,5 @@
 # exercise: ring_all_reduce
-# diagnosis: size_mismatch
+# diagnosis: deadlock
 # hint: both ends have to do the same
 # An empty chunk is sent, but not received.
 import torch

@@ -1,5 +1,5 @@
 # exercise: BucketedDDP
-# diagnosis: too_few_messages
+# diagnosis: wrong_gradient
 # hint: no all_reduce was called
 # not: copied back
 import torch.distributed as dist

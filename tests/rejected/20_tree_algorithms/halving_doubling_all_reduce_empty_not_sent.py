@@ -1,5 +1,5 @@
 # exercise: halving_doubling_all_reduce
-# diagnosis: size_mismatch
+# diagnosis: deadlock
 # hint: some halves are empty
 import torch
 import torch.distributed as dist
