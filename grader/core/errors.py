@@ -25,7 +25,6 @@ import difflib
 import errno
 import re
 import stat
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -105,6 +104,8 @@ def require_temporary_folder() -> None:
     Raises:
         RequestError: they cannot; the message says the mend.
     """
+    import tempfile  # here: most commands need none
+
     try:
         tempfile.gettempdir()
     except FileNotFoundError:
