@@ -302,7 +302,7 @@ for elements, size in ((100, "400 bytes"), (25_000_000, "100 MB")):
 # equals the one on `src`. Here the built-in `dist.broadcast` is allowed.
 #
 # A *buffer* is a tensor that belongs to the model but is not learned, such as the running mean of a
-# batch norm:
+# batch norm, or an integer that counts batches. It has to arrive exactly, however large it is:
 
 # %%
 model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))

@@ -509,7 +509,9 @@ predict("")
 #   it alive, while `clone()` of the view does not.
 #
 # `check` runs it on 1, 2 and 8 ranks. Begin with `check(train, world_sizes=[1])`. On 2 ranks there are three
-# layouts, in each of which one dimension is 2.
+# layouts, in each of which one dimension is 2. Each dimension has to work by itself: an answer that is wrong in one of
+# these three earns at most half. Each layout is judged twice, by the loss of one batch, and by the losses of several
+# batches divided by the first.
 
 # %%
 def train(model_config: dict, batches: list, dp: int, tp: int, pp: int) -> list[float]:

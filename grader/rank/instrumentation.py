@@ -49,6 +49,7 @@ __all__ = [
     "holding",
     "noticing_unseen",
     "on_device",
+    "operations",
     "played",
     "refusing",
     "run_as_written",
@@ -138,6 +139,35 @@ def steps(function: Callable[..., Any], *arguments: Any) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+class _Count(_Watch):
+    """A dispatch mode that counts operations."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.operations = 0
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        self.operations += 1
+        return func(*args, **(kwargs or {}))
+
+
+def operations(function: Callable[..., Any], *arguments: Any) -> int:
+    """Return how many operations of torch a call makes, in loops without lines as well.
+
+    ``list(map(torch.mul, a, b))`` is a loop that :func:`steps` does not see.
+    """
+    count = _Count()
+    with count:
+        function(*arguments)
+    return count.operations
 
 
 def differentiated(

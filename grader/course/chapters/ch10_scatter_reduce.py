@@ -12,7 +12,7 @@ from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.rank.instrumentation import differentiated, refusing, steps
+from grader.rank.instrumentation import differentiated, operations, refusing, steps
 from grader.rank.recorder import ForbiddenCall
 
 # scatter_reduce_1d: inputs and oracle. ----------------------------------------------
@@ -832,25 +832,26 @@ def _combine_in_rank(
     cotangent: torch.Tensor,
     count_lines: bool,
 ) -> dict[str, Any]:
-    """Call the answer; where asked, count its lines to find Python loops over rows or tokens."""
+    """Call the answer; where asked, count what it does to find Python loops over rows or tokens."""
     arguments = [rows, token_index, weight, num_tokens]
     found = _with_gradients(combine, {"rows": 0, "weight": 2}, arguments, cotangent)
-    if count_lines:
+    counts = {"lines of your code": steps, "operations of torch": operations} if count_lines else {}
+    for what, count in counts.items():
 
-        def lines(n: int, tokens: int) -> int:
+        def counted(n: int, tokens: int, count: Callable[..., int] = count) -> int:
             some = rows.new_ones(n, rows.shape[1])
-            return steps(combine, some, torch.arange(n) % tokens, weight.new_ones(n), tokens)
+            return count(combine, some, torch.arange(n) % tokens, weight.new_ones(n), tokens)
 
         few, many = 64, 256
-        before, between, after = lines(few, few), lines(many, few), lines(many, many)
+        before, between, after = counted(few, few), counted(many, few), counted(many, many)
         if between - before >= many - few:
             raise ForbiddenCall(
-                f"a Python loop over rows: {few} rows take {before} lines of your code, and"
+                f"a Python loop over rows: {few} rows take {before} {what}, and"
                 f" {many} rows for as many tokens take {between}"
             )
         if after - between >= many - few:
             raise ForbiddenCall(
-                f"a Python loop over tokens: {few} tokens take {between} lines of your code, and"
+                f"a Python loop over tokens: {few} tokens take {between} {what}, and"
                 f" {many} tokens with as many rows take {after}"
             )
     return found
