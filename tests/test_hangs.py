@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+import grader
 from benchmarks.hangs.__main__ import main
 from benchmarks.hangs.catalogue import CLASSES, every_pair, pairs_named
 from benchmarks.hangs.declare import Pair, Program, both
 from benchmarks.hangs.measure import Verdict, judge, score
 from benchmarks.hangs.plain import LEVELS, Outcome, hear
 from grader.core.verdict import Diagnosis
+from grader.course.exercise import Exercise
+from grader.judge.judge import Judge, Settings
+from grader.launch.launchers import default_launcher
+from grader.submission.submission import Submission
 
+ROOT = Path(__file__).resolve().parent.parent
+WAYS = ("run", "check", "simulate")
 PAIRS = every_pair()
 
 
@@ -74,6 +83,69 @@ def test_a_wrong_program_is_found_with_its_word_and_line(name):
 @pytest.mark.parametrize("name", ["barrier_for_everybody", "ring_with_two_buffers"])
 def test_a_right_program_passes(name):
     assert judge(named(name)).misses == []
+
+
+def checked(program: Program, gives: Sequence[object]) -> str:
+    """Return the word of a verdict on a program, as on an answer that should do as its twin."""
+    exercise = Exercise(
+        f"{program.name}() -> object",
+        "as the benchmark says",
+        lambda draw: [draw.case("the only one")],
+        lambda case: list(gives),
+        hints=("none",),
+        world_sizes=(program.ranks,),
+        allowed=None,
+    )
+    submission = Submission.from_function(program.function, program.name)
+    verdict = Judge(default_launcher(), Settings(1)).judge(exercise, submission)
+    return str(verdict.diagnosis or "")
+
+
+def simulated(program: Program) -> str:
+    """Return what a simulation says of a program."""
+    done = grader.simulate(program.function, program.ranks, seconds=3, may_fail=True)
+    if done.failure is not None:
+        return str(done.failure.diagnosis)
+    return "" if program.word or list(done) == list(program.gives) else "wrong_value"
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_run_check_and_simulate_say_the_same_of_every_program(name):
+    """Unless the table says in words why one of them cannot."""
+    said = []
+    programs = [(pair, one) for pair in pairs_named([name]) for one in both([pair])]
+    for pair, program in programs:
+        expected = str(program.word or "")
+        words = {
+            "run": judge(program).word,
+            "check": checked(program, pair.right.gives),
+            "simulate": simulated(program),
+        }
+        for way, word in words.items():
+            deviation = getattr(CLASSES[name], way)
+            if word != expected and (deviation is None or word not in deviation.words):
+                said.append(f"{way} says {word!r} of {program.name}, expected {expected!r}")
+    assert said == []
+
+
+def test_a_deviation_is_stated_only_where_there_is_one():
+    stated = {(name, way) for name in CLASSES for way in WAYS if getattr(CLASSES[name], way)}
+    assert stated == {
+        ("threads", "simulate"),
+        ("torch_internals", "simulate"),
+        ("public_issues", "simulate"),
+    }
+    program = named("both_threads_receive")
+    assert simulated(program) in CLASSES["threads"].simulate.words != (str(program.word),)
+
+
+def test_the_documentation_has_the_table_of_classes():
+    text = (ROOT / "docs" / "hangs.md").read_text()
+    for name, found in CLASSES.items():
+        assert f"| {name.replace('_', ' ')} | {found.what} |" in text
+        for way in WAYS:
+            deviation = getattr(found, way)
+            assert deviation is None or deviation.why in " ".join(text.split())
 
 
 def test_a_right_program_that_returns_something_else_is_a_false_alarm():

@@ -56,8 +56,6 @@ def test_a_thread_that_only_computes_is_fine():
     "kind, cluster, seconds, ends, met",
     [
         # the other rank comes after 5 s, and its message after one more
-        ("message", Flat(1, 0), 2, [2.0, 6.0], False),
-        ("message", Flat(1, 0), 5.5, [5.5, 6.0], False),
         ("message", Flat(1, 0), 6, [6.0, 6.0], True),
         ("message", Flat(1, 0), 60, [6.0, 6.0], True),
         ("collective", Flat(0, 0), 2, [2.0, 5.0], False),
@@ -85,6 +83,35 @@ def test_a_wait_with_a_time_limit_ends_at_its_virtual_time(kind, cluster, second
     assert [first[0], second[0]] == ends
     assert first[1] is met
     assert first[2] == 100.0 + ends[1]
+
+
+@pytest.mark.parametrize("seconds", [2, 5.5])
+@pytest.mark.parametrize("recorded", [0, 1000])
+def test_who_gives_up_a_message_closes_its_connections(seconds, recorded):
+    """As gloo does: the message, and every later one of the rank, fails at both ends."""
+
+    def answer():
+        x, said = torch.empty(0), []
+        if dist.get_rank() == 1:
+            time.sleep(7)
+            try:
+                dist.send(x, 0)
+            except RuntimeError as error:
+                said.append(str(error))
+            return said
+        work = dist.irecv(x, 1)
+        for again in (lambda: work.wait(timedelta(seconds=seconds)), work.wait):
+            try:
+                again()
+            except RuntimeError as error:
+                said.append(str(error))
+        return [time.monotonic(), *said]
+
+    late, failed = values(play(answer, 2, cluster=Flat(1, 0), recorded=recorded))
+    assert late[0] == seconds
+    assert late[1].startswith("Timed out waiting")
+    assert len(late) == 3
+    assert failed == ["Connection closed by peer"]
 
 
 def test_time_is_virtual_and_exact():

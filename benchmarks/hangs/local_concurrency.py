@@ -322,3 +322,34 @@ def sends_another_buffer_while_one_is_reduced():
         dist.recv(y, 0)
     request.wait()
     return x.tolist()
+
+
+@wrong(Diagnosis.BUFFER_RACE, ranks=3, hangs="never")
+def gathers_into_one_tensor_n_times():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    out = [torch.zeros(1)] * n
+    dist.all_gather(out, torch.tensor([float(rank)]))  # ← here
+    return [x.item() for x in out]
+
+
+@right(gathers_into_one_tensor_n_times, gives=3 * [[0.0, 1.0, 2.0]])
+def gathers_into_n_tensors():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    out = [torch.zeros(1) for _ in range(n)]
+    dist.all_gather(out, torch.tensor([float(rank)]))
+    return [x.item() for x in out]
+
+
+@wrong(Diagnosis.BUFFER_RACE, ranks=2, hangs="never")
+def outputs_overlap_in_one_row():
+    rank, row = dist.get_rank(), torch.zeros(5)
+    mine = [torch.full((3,), float(rank)) for _ in range(2)]
+    dist.all_to_all([row[:3], row[2:]], mine)  # ← here
+    return row.tolist()
+
+
+@right(outputs_overlap_in_one_row, gives=2 * [[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]])
+def outputs_lie_between_each_other():
+    rank, rows = dist.get_rank(), torch.zeros(3, 2)
+    dist.all_gather([rows[:, 0], rows[:, 1]], torch.full((3,), float(rank)))
+    return rows.flatten().tolist()

@@ -6,14 +6,14 @@ import contextlib
 import math
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from grader.core.errors import RequestError, RunFailed, Stopped, is_ours
-from grader.core.outline import Outline, about_hash_seeds, outline_live
-from grader.core.program import Program
+from grader.core.outline import about_hash_seeds, outline_live
 from grader.core.resource_limits import DEFAULTS, valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import show, with_article
@@ -27,6 +27,7 @@ from grader.judge.progress import CourseProgress, note, origin_of, overview, wor
 from grader.launch.backends import entry_of
 from grader.launch.launchers import Launcher, default_launcher, discard_launcher
 from grader.launch.process_world import ProcessWorld
+from grader.launch.simulation import Simulation
 from grader.launch.world import Job, Outcome, RankResult, omission
 from grader.report.changes import (
     ChangedArgument,
@@ -54,7 +55,7 @@ from grader.report.text import (
 )
 from grader.submission.submission import Submission, live_program
 from grader.trace.trace import Trace
-from grader.trace.wildcard_schedules import Exploration, named_race
+from grader.trace.wildcard_schedules import Exploration, WildcardPolicy, named_race
 
 __all__ = [
     "Checked",
@@ -79,6 +80,8 @@ __tracebackhide__ = is_ours
 
 #: Orders of arrival that :func:`run` tries, and seconds for those after the first.
 _ORDERS, _EXPLORING = 8, 1.0
+
+_Ran = TypeVar("_Ran", Outcome, Simulation)
 
 _catalogue: Catalogue[Exercise] | None = None
 _hints_given: dict[str, int] = {}
@@ -657,9 +660,18 @@ def run(
     job = Job(name, ((),) * size, allowed=None, seconds=seconds, killed=killed, follows=follows)
     drawn = fresh_seed() if seed is None else seed
     with stoppable() as launcher:
-        outcome, orders = _in_all_orders(
-            launcher, size, program, job, backend, drawn, outline_live(function)
-        )
+
+        def run_once(policy: WildcardPolicy | None, hashing: bool = program.hashes) -> Outcome:
+            with ProcessWorld(
+                launcher, size, program, backend=backend, seed=drawn, hashing=hashing
+            ) as world:
+                return world.run(job if policy is None else replace(job, policy=policy))
+
+        outcome, orders = in_all_orders(run_once, lambda outcome: outcome.trace)
+        failure = outcome.failure
+        if program.hashes and failure and run_once(None, hashing=False).failure is None:
+            message = f"{failure.message}\n{about_hash_seeds(outline_live(function))}"
+            outcome = replace(outcome, failure=replace(failure, message=message))
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
@@ -667,8 +679,6 @@ def run(
         print(f"warning: {warning}")
     if seed is None and any(result.drew for result in outcome.results):
         print(note_on_seed(drawn))
-    for remark in outcome.trace.remarks:
-        print(f"remark: {remark}")
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
     dead = None if killed is None else killed.rank
     finished = Run(
@@ -707,46 +717,35 @@ def _to_kill(kill: tuple[int, int], size: int, backend: str) -> Kill:
     return Kill(rank, step)
 
 
-def _in_all_orders(
-    launcher: Launcher,
-    size: int,
-    program: Program,
-    job: Job,
-    backend: str,
-    seed: int,
-    outlines: Sequence[Outline],
-) -> tuple[Outcome, ArrivalOrders | None]:
-    """Run a job; where a receive has a choice, run it in other orders as well, in new worlds.
+def in_all_orders(
+    run_once: Callable[[WildcardPolicy | None], _Ran], record_of: Callable[[_Ran], Trace]
+) -> tuple[_Ran, ArrivalOrders | None]:
+    """Run a program; where a receive has a choice, run it in other orders as well.
+
+    Args:
+        run_once: runs it, by a policy or as usual.
+        record_of: returns the record of a run.
 
     Returns:
-        The first outcome, or that of the first order that fails, with the race named.
+        The first run, or that of the first order that fails, with the race named.
     """
-
-    def run_once(job: Job, hashing: bool = False) -> Outcome:
-        with ProcessWorld(
-            launcher, size, program, backend=backend, seed=seed, hashing=hashing
-        ) as world:
-            return world.run(job)
-
-    first = run_once(job, program.hashes)
-    if program.hashes and first.failure is not None and run_once(job).failure is None:
-        message = f"{first.failure.message}\n{about_hash_seeds(outlines)}"
-        return replace(first, failure=replace(first.failure, message=message)), None
-    if not first.trace.choices:
+    began = time.monotonic()
+    first = run_once(None)
+    if not record_of(first).choices:
         return first, None
     # a run that takes long is not repeated
-    exploration = Exploration(_ORDERS, _EXPLORING - first.seconds)
-    exploration.add(first.trace)
+    exploration = Exploration(_ORDERS, _EXPLORING - (time.monotonic() - began))
+    exploration.add(record_of(first))
     right, wrong = ([], [first]) if first.failure else ([first], [])
     while not (right and wrong) and (policy := exploration.next()) is not None:
-        again = run_once(replace(job, policy=policy))
-        exploration.add(again.trace)
+        again = run_once(policy)
+        exploration.add(record_of(again))
         (wrong if again.failure else right).append(again)
     orders = exploration.orders
     if not wrong:
         return first, orders if orders.known > 1 else None
-    outcome = wrong[0]
-    assert outcome.failure is not None
-    race = named_race(outcome.trace, [one.trace for one in right], orders)
-    message = f"{outcome.failure.message}{race}"
-    return replace(outcome, failure=replace(outcome.failure, message=message)), orders
+    (ran, *_), failure = wrong, wrong[0].failure
+    assert failure is not None
+    race = named_race(record_of(ran), [record_of(one) for one in right], orders)
+    named = replace(failure, message=f"{failure.message}{race}")
+    return replace(ran, failure=named), orders

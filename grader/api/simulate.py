@@ -7,10 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from grader.api import Run, fresh_seed, note_on_seed, stoppable
+from grader.api import Run, fresh_seed, in_all_orders, note_on_seed, stoppable
 from grader.core.errors import RequestError, is_ours
 from grader.core.resource_limits import DEFAULTS
-from grader.core.verdict import amount, duration
+from grader.core.verdict import ArrivalOrders, amount, duration
 from grader.course.exercise import Exercise
 from grader.judge.simulated_checks import SimulatedOutcome, run_grown
 from grader.launch.simulation import MEMORY, Simulation
@@ -19,6 +19,7 @@ from grader.launch.world import Job, omission
 from grader.simulation.clusters import Cluster, Flat, cluster_from
 from grader.submission.submission import Submission, live_program
 from grader.trace.trace import Trace
+from grader.trace.wildcard_schedules import WildcardPolicy
 
 __all__ = ["MOST_RANKS", "SimulatedRun", "cluster_of", "simulate", "simulate_answer"]
 
@@ -45,11 +46,19 @@ class SimulatedRun(Run):
         failure: why the run failed, or ``None``.
     """
 
-    def __init__(self, ranks: int, simulation: Simulation, limit: int, seed: int) -> None:
+    def __init__(
+        self,
+        ranks: int,
+        simulation: Simulation,
+        limit: int,
+        seed: int,
+        orders: ArrivalOrders | None = None,
+    ) -> None:
         nothing = Trace(((),) * ranks)
         failure = simulation.failure or omission(simulation.results, limit)
         trace = simulation.trace or nothing
-        super().__init__(simulation.results, trace, (simulation.output,), failure, seed=seed)
+        output = (simulation.output,)
+        super().__init__(simulation.results, trace, output, failure, orders, seed=seed)
         self.ranks = ranks
         self.seconds = simulation.seconds
         self.messages = simulation.messages
@@ -132,26 +141,30 @@ def simulate(
     job = Job(name, ((),) * ranks, allowed=None, seconds=seconds)
     recorded = ranks <= _RECORDED_RANKS if record is None else record
     drawn = fresh_seed() if seed is None else seed
+    nothing = Trace(((),) * ranks)
     with stoppable() as launcher:
-        simulation = run_simulated(
-            launcher,
-            program,
-            job,
-            described,
-            eager=eager,
-            recorded=_EVENTS if recorded else 0,
-            memory=MEMORY,
-            algorithms=algorithms,
-            seed=drawn,
-        )
+
+        def run_once(policy: WildcardPolicy | None) -> Simulation:
+            return run_simulated(
+                launcher,
+                program,
+                job,
+                described,
+                eager=eager,
+                recorded=_EVENTS if recorded else 0,
+                memory=MEMORY,
+                algorithms=algorithms,
+                policy=policy or WildcardPolicy(),
+                seed=drawn,
+            )
+
+        simulation, orders = in_all_orders(run_once, lambda one: one.calls or nothing)
     print(simulation.output, end="")
     for warning in simulation.warnings:
         print(f"warning: {warning}")
     if seed is None and simulation.drew:
         print(note_on_seed(drawn))
-    for remark in simulation.remarks:
-        print(f"remark: {remark}")
-    finished = SimulatedRun(ranks, simulation, job.answer_limit, drawn)
+    finished = SimulatedRun(ranks, simulation, job.answer_limit, drawn, orders)
     if not may_fail:
         finished._require_success()
     return finished

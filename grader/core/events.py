@@ -25,9 +25,9 @@ __all__ = [
     "Marked",
     "Matched",
     "Outside",
-    "Uncompiled",
     "Polled",
     "Posted",
+    "Remarked",
     "Seen",
     "Signature",
     "Violated",
@@ -103,6 +103,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
         thread: the number of the calling thread: 0 is the one that runs the function.
         limit: milliseconds after which a blocking call gives up; 0 means never.
         by_torch: whether torch itself has begun it, so that the program has no request to wait for.
+        shapes: of a collective in which all ranks' tensors are alike, those of the rank's own.
     """
 
     op: int
@@ -125,6 +126,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     thread: int = 0
     limit: int = 0
     by_torch: bool = False
+    shapes: list[list[int]] = []
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
@@ -230,9 +232,13 @@ class Outside(msgspec.Struct, array_like=True, tag="outside", frozen=True):
     line: int
 
 
-class Uncompiled(msgspec.Struct, array_like=True, tag="uncompiled", frozen=True):
-    """The rank runs something as it is written that the program asks torch to compile."""
+class Remarked(msgspec.Struct, array_like=True, tag="remark", frozen=True):
+    """The rank does what breaks no rule, and what its author probably meant otherwise.
 
+    ``text`` continues "rank 0, line 5: "; what several ranks say in the same words is shown once.
+    """
+
+    text: str
     file: str
     line: int
 
@@ -293,7 +299,7 @@ Event = (
     | Inspected
     | Violated
     | Outside
-    | Uncompiled
+    | Remarked
     | Entered
     | Left
     | Marked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import linecache
 import os
@@ -9,7 +10,7 @@ import sys
 import sysconfig
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +29,7 @@ __all__ = [
     "lines_of",
     "live_line",
     "remember_thread_starts",
+    "standing_for",
     "students_part",
     "told",
     "with_source",
@@ -128,7 +130,23 @@ def line_here() -> tuple[str, int, bool]:
         if code.co_name in ("send", "recv") and filename == _DISTRIBUTED:
             blocking = True
         frame = frame.f_back
-    return *_thread_starts.get(threading.current_thread(), ("", 0)), blocking
+    place = _stands_for.get(threading.get_ident())
+    return *(place or _thread_starts.get(threading.current_thread(), ("", 0))), blocking
+
+
+#: By thread, the line of the student's that it runs for, see :func:`standing_for`.
+_stands_for: dict[int, tuple[str, int]] = {}
+
+
+@contextlib.contextmanager
+def standing_for(place: tuple[str, int]) -> Iterator[None]:
+    """Let this thread stand for one that has called it at a file and line of the student's."""
+    ident = threading.get_ident()
+    _stands_for[ident] = place
+    try:
+        yield
+    finally:
+        del _stands_for[ident]
 
 
 def begun_by_torch() -> bool:

@@ -21,8 +21,8 @@ from grader.core.events import (
     Matched,
     Outside,
     Posted,
+    Remarked,
     Signature,
-    Uncompiled,
 )
 from grader.core.outline import Outline
 from grader.core.verdict import Diagnosis, Volume
@@ -159,6 +159,10 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         answers: bytes that all ranks together may answer.
         algorithms: by collective, the name of an algorithm other than the default.
         seed: as in :class:`Setup`.
+        forced: receives from any rank that have to get the message of one rank: the rank that
+            receives, the number of its operation, and the other rank.
+        lowest: whether the other ones get, when nothing else can happen, that of the lowest rank,
+            and not the first in virtual time.
     """
 
     program: bytes
@@ -179,6 +183,8 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     allowed: list[str] | None = None
     algorithms: dict[str, str] = {}
     seed: int = 0
+    forced: list[tuple[int, int, int]] = []
+    lowest: bool = False
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):
@@ -428,10 +434,12 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         events: the record, each event with its rank; empty if it is too long.
         overflow: whether it is too long.
         tally: what each rank has sent, if that was counted.
-        outside: calls of ranks on groups that they are not in.
-        uncompiled: the first thing that torch was asked to compile, and that ran as it is written.
+        outside: what ranks do that breaks no rule and is probably a mistake, where there is no
+            record.
         excess: bytes that the ranks hold, as far as they were counted, if that is too much
             to be sent; else 0.
+        reports: what the recorders of the ranks have reported, as those of real ranks do; empty
+            if there is no record, or if it is too long.
         drew: as in :class:`Returned`, of any rank.
     """
 
@@ -445,9 +453,9 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     events: list[tuple[int, Event | Matched]] = []
     overflow: bool = False
     tally: Tally | None = None
-    outside: list[tuple[int, Outside]] = []
-    uncompiled: Uncompiled | None = None
+    outside: list[tuple[int, Outside | Remarked]] = []
     excess: int = 0
+    reports: list[tuple[int, Event | Matched]] = []
     drew: bool = False
 
 

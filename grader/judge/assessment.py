@@ -83,7 +83,7 @@ def assess(
         message=_where_it_matters(exercise, failure.message),
         rank=failure.rank,
         site=failure.site,
-        detail=failure.detail + outcome.trace.warnings + outcome.trace.remarks,
+        detail=failure.detail + outcome.trace.warnings,
         frames=failure.frames,
         waits=failure.waits,
         cycle=failure.cycle,

@@ -544,10 +544,9 @@ class Judge:
                 # the kernel would count what a new world sends as the running world's
                 if not (found.gravity or self._launcher.environment.sealed):
                     worlds.start_next()
-                if exercise.remark is not None and not found.remark:
-                    found.remark = exercise.remark(case, outcome.trace)
                 if not found.remark:
-                    found.remark = "".join(outcome.trace.remarks[:1])
+                    own = exercise.remark(case, outcome.trace) if exercise.remark else ""
+                    found.remark = own or " ".join(outcome.trace.warnings)
             elif verdict.diagnosis in _FINAL or self._settings.first_failure or found.hint:
                 found.stop = verdict
             for j, other in order.give_up(verdict):
@@ -740,7 +739,8 @@ class _Findings:
         explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
         patience_lost: whether a case was as wrong with more time, so that no other gets any.
-        remark: the remark on the first right run that deserves one, the exercise's before any.
+        remark: the exercise's remark on the first right run that deserves one, or what the run
+            itself gives cause to remark.
         hint: the hint that a second run has proved, after which nothing more is run.
     """
 

@@ -23,15 +23,15 @@ from grader.core.events import (
     Outside,
     Polled,
     Posted,
+    Remarked,
     Seen,
-    Uncompiled,
     Violated,
 )
 from grader.core.source_locations import NAME, TEXT
 from grader.core.verdict import Diagnosis
 from grader.core.wire import BrokenFrame, Raised, TooManyMessages
 from grader.rank.arguments import COLLECTIVES
-from grader.rank.recorder import GROUPS
+from grader.rank.recorder import GROUPS, REMARKS
 from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["NAME", "EventValidator", "clipped"]
@@ -41,6 +41,9 @@ OPERATIONS, MANY = 40_000, 200_000
 
 #: Limit on the waiting threads and callbacks of one rank, beside its operations.
 THREADS = 10_000
+
+#: Limit on the dimensions of a tensor, which torch sets.
+_DIMENSIONS = 64
 
 #: The violations that the recorder itself can report.
 _FAULTS = frozenset(one.value for one in Diagnosis if one.reported_by_rank)
@@ -73,6 +76,7 @@ class EventValidator:
         self._subgroups = subgroups
         self._watched = watched
         self._events = [0] * matcher.size
+        self._remarks = [0] * matcher.size
         self._views = views if views is not None else [{} for _ in range(matcher.size)]
 
     def look(self, rank: int, event: object) -> None:
@@ -112,8 +116,13 @@ class EventValidator:
         elif isinstance(event, Outside):
             _name(event.function)
             _name(event.file)
-        elif isinstance(event, Uncompiled):
+        elif isinstance(event, Remarked):
+            self._remarks[rank] += 1
+            if self._remarks[rank] > REMARKS:
+                raise BrokenFrame("more remarks than a recorder makes")
             _name(event.file)
+            if len(event.text) > TEXT:
+                raise BrokenFrame(f"a text of {len(event.text)} characters")
         elif isinstance(event, (Held, Seen)) and not self._watched:
             raise BrokenFrame("contents of tensors, which nobody has asked for")
 
@@ -149,6 +158,10 @@ class EventValidator:
             for numbers in (signature.gives, signature.takes):
                 if len(numbers) not in (0, 1, len(members)) or min(numbers, default=0) < 0:
                     raise BrokenFrame("a collective for ranks that are not in the group")
+        if len(event.shapes) > max(1, len(event.signatures)) or any(
+            len(shape) > _DIMENSIONS or min(shape, default=0) < 0 for shape in event.shapes
+        ):
+            raise BrokenFrame("tensors of shapes that there cannot be")
         for text in (event.file, event.dtype, event.detail, *(s.dtype for s in event.signatures)):
             _name(text)
         _thread(event.thread, event.limit)

@@ -33,8 +33,9 @@ from grader.core.wire import (
     Simulate,
     Simulated,
     Tally,
+    TooManyMessages,
 )
-from grader.launch.event_validation import NAME
+from grader.launch.event_validation import NAME, EventValidator
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause
 from grader.launch.world import Job, Outcome, RankResult
@@ -44,6 +45,7 @@ from grader.simulation.network import seconds_of
 from grader.trace.deadlock import deadlock
 from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Trace
+from grader.trace.wildcard_schedules import WildcardPolicy
 
 __all__ = ["MEMORY", "Simulation", "run_job", "simulate"]
 
@@ -58,6 +60,9 @@ EVENTS = 500_000
 
 #: Bytes that are read at a time of what the ranks print.
 _PIECE = 1 << 16
+
+#: Receives from any rank get what was sent first.
+_FIRST_SENT = WildcardPolicy()
 
 
 @dataclass(frozen=True)
@@ -75,8 +80,9 @@ class Simulation:
         overflow: whether the record is too long.
         tally: what each rank has sent, if it was counted.
         warnings: calls that break no rule, and that the student probably meant otherwise.
-        remarks: what the program asks for, and the grader does in another way.
         drew: whether a rank has drawn random numbers that depend on the seed.
+        calls: what the program has called, without the messages of which built-in collectives
+            consist; known if a trace was asked for.
     """
 
     results: tuple[RankResult, ...]
@@ -89,7 +95,7 @@ class Simulation:
     overflow: bool = False
     tally: Tally | None = None
     warnings: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    calls: Trace | None = None
     drew: bool = False
 
     @property
@@ -110,6 +116,7 @@ def simulate(
     answered: bool = True,
     memory: int = MEMORY,
     algorithms: Mapping[str, str] = MappingProxyType({}),
+    policy: WildcardPolicy = _FIRST_SENT,
     seed: int = 0,
 ) -> Simulation:
     """Run a job on simulated ranks, as many as it has arguments for.
@@ -127,6 +134,8 @@ def simulate(
         memory: bytes that all ranks together may allocate.
         algorithms: names, by collective, of :mod:`grader.simulation.algorithms`;
             what is missing has the default.
+        policy: says what receives from any rank get, in a run with a trace; where it says
+            nothing, the message that was sent first in virtual time.
         seed: the seed of the random numbers that the program draws, on each rank its own.
 
     Raises:
@@ -156,6 +165,8 @@ def simulate(
         allowed=None if job.allowed is None else sorted(job.allowed),
         algorithms=dict(algorithms),
         seed=seed,
+        forced=[(*receive, source) for receive, source in policy.forced.items()],
+        lowest=policy.lowest,
     )
     handle = launcher.launch(1)
     try:
@@ -184,7 +195,7 @@ def run_job(launcher: Launcher, program: Program, job: Job, memory: int, seed: i
         message = f"the ranks make more than {EVENTS:,} calls in all"
         failure = Failure(Diagnosis.TOO_MANY_MESSAGES, message)
     trace = run.trace or Trace(((),) * len(job.arguments))
-    trace = replace(trace, virtual_seconds=run.seconds, remarks=run.remarks)
+    trace = replace(trace, virtual_seconds=run.seconds)
     output = (run.output,) if run.output else ()
     return Outcome(run.results, failure, trace, output, time.monotonic() - started)
 
@@ -325,7 +336,8 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
         if answer.excess:
             return Simulation((), _too_much(answer.excess), output=listener.output)
         _require_sense(answer, request, size, len(results))
-        failure = _failure(answer, size)
+        reported = _reported(answer, request, size)
+        failure = _failure(answer, size, reported)
         return Simulation(
             tuple(results),
             failure,
@@ -336,8 +348,9 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
             _trace(answer, size) if answer.events else None,
             answer.overflow,
             answer.tally,
-            *_remarks(answer, size),
-            drew=answer.drew,
+            _warnings(answer, size) if reported is None else reported.warnings,
+            None if reported is None else reported.trace(),
+            answer.drew,
         )
     except BrokenFrame as error:
         # the student's code runs in the process that sends this
@@ -358,8 +371,6 @@ def _require_sense(answer: Simulated, request: Simulate, size: int, results: int
     named += [rank for rank, _ in answer.events]
     if not all(rank in ranks for rank in named):
         raise BrokenFrame("ranks that are not there")
-    if answer.uncompiled is not None and len(answer.uncompiled.file) > NAME:
-        raise BrokenFrame("a name that is too long")
     groups = {WORLD, *answer.groups}
     if not all(end.kind in ("send", "recv") or end.group in groups for end in pending):
         raise BrokenFrame("a group that is not there")
@@ -398,23 +409,71 @@ def _trace(answer: Simulated, size: int) -> Trace:
     return matcher.trace()
 
 
-def _remarks(answer: Simulated, size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the warnings and the remarks on a simulation."""
+def _warnings(answer: Simulated, size: int) -> tuple[str, ...]:
     matcher = MessageMatcher(size)
+    validator = EventValidator(matcher, None, subgroups=True, watched=False)
     for rank, call in answer.outside:
-        if 0 <= rank < size:
-            matcher.take(rank, call)
-    if answer.uncompiled is not None:
-        matcher.take(0, answer.uncompiled)
-    return matcher.warnings, matcher.remarks
+        if rank not in range(size):
+            raise BrokenFrame("a remark of a rank that is not there")
+        validator.look(rank, call)
+        matcher.take(rank, call)
+    return matcher.warnings
 
 
-def _failure(answer: Simulated, size: int) -> Failure | None:
-    """Return what went wrong: ranks raised, wait for each other, or left something over."""
+def _reported(answer: Simulated, request: Simulate, size: int) -> MessageMatcher | None:
+    """Return what the ranks have reported, matched; ``None`` where it is not known as a whole.
+
+    Raises:
+        BrokenFrame: no recorder would have reported it.
+    """
+    if not answer.reports:
+        return None
     matcher = MessageMatcher(size)
+    allowed = None if request.allowed is None else frozenset(request.allowed)
+    validator = EventValidator(matcher, allowed, subgroups=True, watched=False)
+    try:
+        for rank, event in answer.reports:
+            if rank not in range(size):
+                raise BrokenFrame("reports of a rank that is not there")
+            if isinstance(event, Matched):
+                matcher.resolve(matcher.operations[rank][event.op], event.source)
+            else:
+                validator.look(rank, event)
+                matcher.take(rank, event)
+    except TooManyMessages:
+        return None
+    except (LookupError, ValueError) as error:
+        raise BrokenFrame(f"reports that contradict each other: {error}") from error
+    return matcher
+
+
+def _failure(
+    answer: Simulated, size: int, reported: MessageMatcher | None = None
+) -> Failure | None:
+    """Return what went wrong: ranks raised, wait for each other, or left something over.
+
+    Args:
+        answer: the end of the simulation.
+        size: the number of ranks.
+        reported: what the ranks have reported; without it, less is known.
+    """
+    matcher = _pending(answer, size) if reported is None else reported
+    for rank in answer.returned:
+        matcher.end(rank)
     causes = RootCause(matcher)
     for rank, raised in answer.raised.items():
         causes.raised(rank, raised)
+    found = causes.first() or deadlock(matcher)
+    if len(answer.ended) == size:
+        return found or causes.leftover()
+    if found is None:
+        raise WorldError("a simulation has ended without a result and without a reason")
+    return found
+
+
+def _pending(answer: Simulated, size: int) -> MessageMatcher:
+    """Return what was left of a run that was not recorded: what is not complete, or did not fit."""
+    matcher = MessageMatcher(size)
     for name, members in answer.groups.items():
         for member in members:
             matcher.take(member, Grouped(name, members))
@@ -433,11 +492,4 @@ def _failure(answer: Simulated, size: int) -> Failure | None:
     # a rank that posts an operation no longer waits, so the waits are entered last
     for rank, blocked in waits:
         matcher.take(rank, blocked)
-    for rank in answer.returned:
-        matcher.end(rank)
-    found = causes.first() or deadlock(matcher)
-    if len(answer.ended) == size:
-        return found or causes.leftover()
-    if found is None:
-        raise WorldError("a simulation has ended without a result and without a reason")
-    return found
+    return matcher

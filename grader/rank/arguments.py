@@ -14,14 +14,23 @@ collective count on its root only, and blocks may differ in length wherever both
 
 from __future__ import annotations
 
+import dis
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
-from types import FrameType
-from typing import Any
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, NamedTuple
 
 import torch
+from torch.distributed import c10d_logger
 from torch.distributed import distributed_c10d as c10d
 
 from grader.core.events import Signature
@@ -41,9 +50,13 @@ __all__ = [
     "require_members",
     "require_peer",
     "require_rank",
+    "CallSite",
+    "own_tensors",
     "require_tag",
     "require_tensor",
     "require_tensors",
+    "running_call",
+    "shared_outputs",
     "signatures",
 ]
 
@@ -553,3 +566,241 @@ def signatures(
     name = method if hasattr(reader, method) else OTHER_NAME[method]
     found: list[Signature] = getattr(reader, name)(*arguments)
     return found
+
+
+# Tensors that a call writes. -------------------------------------------------------
+
+
+def own_tensors(
+    kind: str, written: Sequence[torch.Tensor], read: Sequence[torch.Tensor]
+) -> Sequence[torch.Tensor]:
+    """Return the tensors of a collective that are alike on all ranks, in size and in shape."""
+    if kind in SAME_SIZE:
+        return written
+    if kind in ("all_gather", "gather"):
+        return read[:1]
+    return written[:1] if kind in ("scatter", "reduce_scatter") else ()
+
+
+def shared_outputs(kind: str, written: Sequence[torch.Tensor]) -> str:
+    """Return what is wrong if tensors that one call writes share memory, or an empty string."""
+    for i, one in enumerate(written):
+        same = [j for j, other in enumerate(written) if j > i and _share(one, other)]
+        if not same:
+            continue
+        alike = all(
+            written[j].data_ptr() == one.data_ptr() and written[j].shape == one.shape for j in same
+        )
+        places = _places([i, *same])
+        what = "are one and the same memory" if alike else "share memory"
+        return (
+            f"tensors {places} of the output list of {kind} {what}, so that what is written to one"
+            " overwrites another; make a tensor for each, as in"
+            " [torch.empty_like(x) for _ in range(n)]: [t] * n is one tensor, n times"
+        )
+    return ""
+
+
+def _places(places: Sequence[int]) -> str:
+    *most, last = map(str, places)
+    return f"{', '.join(most)} and {last}"
+
+
+def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether two tensors have an element in the same place of memory."""
+    if not (one.layout is other.layout is torch.strided) or one.device != other.device:
+        return False
+    if not one.nbytes or not other.nbytes:
+        return False
+    if one.untyped_storage().data_ptr() != other.untyped_storage().data_ptr():
+        return False
+    if one.element_size() != other.element_size():  # views in another dtype
+        return _bytes_of(one) == _bytes_of(other) or _between(one, other)
+    if not _between(one, other):
+        return False
+    if one.is_contiguous() and other.is_contiguous():
+        return True
+    # columns of one matrix lie between each other, and share nothing
+    used = torch.zeros(one.untyped_storage().nbytes() // one.element_size(), dtype=torch.bool)
+    used.as_strided(one.size(), one.stride(), int(one.storage_offset())).fill_(True)
+    return bool(used.as_strided(other.size(), other.stride(), int(other.storage_offset())).any())
+
+
+def _bytes_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """Return the range of memory that a tensor lies in."""
+    length = sum((n - 1) * s for n, s in zip(tensor.size(), tensor.stride(), strict=True)) + 1
+    return tensor.data_ptr(), tensor.data_ptr() + length * tensor.element_size()
+
+
+def _between(one: torch.Tensor, other: torch.Tensor) -> bool:
+    (a, b), (c, d) = _bytes_of(one), _bytes_of(other)
+    return a < d and c < b
+
+
+# What is received into a tensor that nobody keeps is lost.  In ``dist.recv(x[rows], 0)`` the index
+# makes a copy, which dies with the call.  That a tensor dies there proves the loss, if nothing
+# else owns its memory; but ``torch.empty(1)`` dies, too, in a call that only waits for a message.
+# So the expression must also take something from a tensor that is there: by an index or a method.
+
+#: Functions of torch.distributed that write to their first argument.
+_WRITES_FIRST = frozenset(
+    {
+        *("recv", "irecv", "broadcast", "all_reduce", "reduce", "scatter"),
+        *("all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single"),
+    }
+)
+
+
+class CallSite(NamedTuple):
+    """A call of torch.distributed in the student's code, under way.
+
+    Attributes:
+        function: the name of the function that is called.
+        frame: the student's frame, by identity.
+        at: the instruction that calls.
+    """
+
+    function: str
+    frame: int
+    at: int
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the call has not returned yet, as seen from inside or from what it ends."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and not is_students(frame.f_code.co_filename):
+            frame = frame.f_back
+        return frame is not None and (id(frame), frame.f_lasti) == (self.frame, self.at)
+
+
+def running_call(tensor: torch.Tensor) -> tuple[CallSite, Copy] | None:
+    """Return the student's call that writes to a tensor which its first argument makes.
+
+    ``None`` if the tensor has a name, or if the student's code calls another function, which then
+    makes and uses it.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    inner: FrameType | None = None
+    while frame is not None and not is_students(frame.f_code.co_filename):
+        # torch's decorators pass the call on
+        if frame.f_code.co_filename != c10d_logger.__file__:
+            inner = frame
+        frame = frame.f_back
+    if frame is None or inner is None or inner.f_code.co_filename != c10d.__file__:
+        return None
+    code = inner.f_code
+    if code.co_name not in _WRITES_FIRST or not code.co_argcount:
+        return None
+    copied = _copied_argument(frame)
+    # to ask for the variables of a frame takes longest
+    if copied is None or inner.f_locals.get(code.co_varnames[0]) is not tensor:
+        return None
+    return CallSite(code.co_name, id(frame), frame.f_lasti), copied
+
+
+class Copy(NamedTuple):
+    """An expression that makes a new tensor of one that is there.
+
+    Attributes:
+        name: the variable that it begins with.
+        method: the method that makes the new tensor; empty if an index does.
+        direct: whether it makes it of what the variable holds, and not of a part of that.
+    """
+
+    name: str
+    method: str
+    direct: bool
+
+    def __str__(self) -> str:
+        if self.method:
+            return f"the new tensor that .{self.method}() makes"
+        return f"the copy that the index of {self.name} makes" if self.direct else "a copy"
+
+    @property
+    def mend(self) -> str:
+        """How to put what was received where it belongs."""
+        if not self.direct:
+            return ""
+        return f", as in {self.name}" + (".copy_(buffer)" if self.method else "[index] = buffer")
+
+
+def _copied_argument(frame: FrameType) -> Copy | None:
+    """Return the first argument of the call that a frame is in, if it makes a new tensor of one.
+
+    ``None`` for a name, for a call of a function such as ``torch.empty``, and wherever it cannot
+    be told.
+    """
+    code, key = frame.f_code, (id(frame.f_code), frame.f_lasti)
+    if key not in _looked_at:
+        # the code is kept, so that no other gets its address; to hash it would take long
+        _looked_at[key] = code, _copy_expression(code, frame.f_lasti)
+    _, found = _looked_at[key]
+    if found is None or found.method.startswith("new_"):
+        return None
+    if found.method and not hasattr(torch.Tensor, found.method):
+        return None
+    names = (frame.f_locals, frame.f_globals)
+    value = next((space[found.name] for space in names if found.name in space), None)
+    makers = (ModuleType, type, FunctionType, BuiltinFunctionType, MethodType)
+    return None if value is None or isinstance(value, makers) else found
+
+
+#: Instructions that put a variable on the stack.
+_LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF")
+
+_Range = tuple[tuple[int, int], tuple[int, int]]
+
+
+#: What has been found at calls, by the address of the code and the instruction.
+_looked_at: dict[tuple[int, int], tuple[CodeType, Copy | None]] = {}
+
+
+def _copy_expression(code: CodeType, at: int) -> Copy | None:
+    """Return the index or method call that is the first argument of the call at an instruction.
+
+    The places of instructions in the source, which Python knows since 3.11, say what belongs to
+    which expression: those that begin where another ends are its arguments.
+    """
+    placed: list[tuple[_Range, dis.Instruction]] = []
+    for one in dis.get_instructions(code):
+        found = _range(one)
+        if found is not None:
+            placed.append((found, one))
+    # a frame may stand in the inline cache after the instruction
+    before = [found for found, one in placed if one.offset <= at]
+    if not before:
+        return None
+    call = before[-1]
+    inside = [(found, one) for found, one in placed if call[0] <= found[0] and found[1] <= call[1]]
+    callee = max(
+        (found[1] for found, _ in inside if found[0] == call[0] and found != call), default=None
+    )
+    arguments = [(found, one) for found, one in inside if callee is not None and found[0] >= callee]
+    if not arguments:
+        return None
+    begin = min(found[0] for found, _ in arguments)
+    # the parts of the first argument that begin where it does, the whole of it first
+    parts: dict[tuple[int, int], dis.Instruction] = {}
+    for found, one in arguments:
+        if found[0] == begin:
+            parts[found[1]] = one
+    ordered = [parts[end] for end in sorted(parts, reverse=True)]
+    whole, variable = ordered[0], ordered[-1]
+    if len(ordered) < 2 or not variable.opname.startswith(_LOADS):
+        return None
+    name = str(variable.argval)
+    if whole.opname == "BINARY_SUBSCR" or (whole.opname, whole.argrepr) == ("BINARY_OP", "[]"):
+        return Copy(name, "", len(ordered) == 2)
+    method = ordered[1]
+    if whole.opname.startswith("CALL") and method.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        return Copy(name, str(method.argval), len(ordered) == 3) if len(ordered) > 2 else None
+    return None
+
+
+def _range(instruction: dis.Instruction) -> _Range | None:
+    """Return where in the source an instruction's expression begins and ends, if that is known."""
+    positions = getattr(instruction, "positions", None)
+    if positions is None or None in positions:
+        return None
+    line, end_line, column, end_column = positions
+    return (line, column), (end_line, end_column)

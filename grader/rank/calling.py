@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import inspect
 import os
+import re
+import sys
 import traceback
 import types
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
-from typing import Any
+from types import FrameType
+from typing import Any, TextIO
 
 import torch
 import torch.distributed as dist
@@ -19,14 +23,15 @@ import torch.distributed as dist
 from grader.core.codec import pack_known
 from grader.core.errors import out_of_memory
 from grader.core.program import NAMESPACE, LoadedProgram, NotDefined
-from grader.core.source_locations import is_students, lines_of
+from grader.core.source_locations import is_students, line_here, lines_of
 from grader.core.values import DEEP, tensors_in
 from grader.core.verdict import BESIDE, Site
 from grader.core.wire import Raised
 from grader.rank.recorder import ForbiddenCall
+from grader.rank.recording_group import OVERLOAD
 from grader.rank.requests import TransportError, WaitExpired
 
-__all__ = ["BoundArguments", "aliases", "raised", "replaced", "run"]
+__all__ = ["BoundArguments", "aliases", "raised", "replaced", "run", "warnings_to"]
 
 
 def run(
@@ -38,13 +43,58 @@ def run(
 ) -> Any:
     """Call a function of a program or a library, through an adapter if there is one."""
     function = _compiled(library, entry) if library else loaded.entry(entry)
+    if adapter is not None:
+        return adapter(function, *arguments)
+    return function(*arguments)
+
+
+#: What torch adds to a warning of its C++ code: a line of its own sources.
+_TRIGGERED = re.compile(r" \(Triggered internally at .*?\)$")
+
+
+#: Categories of warnings that a library gives of its own names.
+_DEPRECATIONS = (FutureWarning, DeprecationWarning, PendingDeprecationWarning)
+
+
+def _by_student() -> bool:
+    """Return whether the student's own code gives the warning that is being shown."""
+    frame: FrameType | None = sys._getframe(2)  # of what has called the hook
+    while frame is not None and frame.f_code.co_filename == warnings.__file__:
+        frame = frame.f_back
+    return frame is not None and is_students(frame.f_code.co_filename)
+
+
+@contextlib.contextmanager
+def warnings_to(remark: Callable[[str, str, int], None]) -> Iterator[None]:
+    """Report the warnings of this context, Python's and torch's, with the student's line.
+
+    A rank would print them on its own, and all ranks the same.  Those for which no line of the
+    student's is to blame are of no use to anybody.
+
+    Args:
+        remark: takes a text, and the file and line that it is about.
+    """
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        where, number, _ = line_here()
+        # torch renames its functions from version to version, which is no matter of the program's
+        if where and (_by_student() or not issubclass(category, _DEPRECATIONS)):
+            text = _TRIGGERED.sub("", str(message)).replace(f".{OVERLOAD}: ", ": ")
+            remark(f"{category.__name__}: {text}", where, number)
+
     with warnings.catch_warnings():
-        # torch.distributed warns of its own internals once per process, which a student would
-        # read once per rank and case
-        warnings.filterwarnings("ignore", module=r"torch\..*")
-        if adapter is not None:
-            return adapter(function, *arguments)
-        return function(*arguments)
+        # the recorder keeps count; once per place would be once for all ranks that are simulated
+        for category in (UserWarning, RuntimeWarning, FutureWarning):
+            warnings.filterwarnings("always", category=category)
+        warnings.showwarning = show
+        yield
 
 
 def _compiled(library: str, entry: str) -> Any:

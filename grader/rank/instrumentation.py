@@ -31,7 +31,6 @@ import torch.nested._internal.nested_tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
-from grader.core.events import Uncompiled
 from grader.core.source_locations import is_students, line_here
 from grader.core.values import dtype_name, tensors_in
 from grader.rank.recorder import ForbiddenCall
@@ -39,6 +38,7 @@ from grader.rank.recorder import ForbiddenCall
 __all__ = [
     "Clock",
     "Device",
+    "LEFT_OUT",
     "UNSEEN",
     "HeldStorages",
     "PeakStorages",
@@ -526,12 +526,15 @@ def _left_alone(function: Any = None, *_: Any, **__: Any) -> Any:
 # The results are the same.  Compiling a function that communicates would trace the recording group,
 # which torch's compiler does not know, and take each rank seconds; a sandbox has no compiler.
 
-#: What the program has asked to be compiled, and where, the first of it.
-_uncompiled: list[Uncompiled] = []
+#: What is remarked of a program that asks for the compiler.
+LEFT_OUT = "torch.compile is left out here: what it is given runs as it is written"
+
+#: The file and line at which the program has first asked for the compiler.
+_uncompiled: list[tuple[str, int]] = []
 
 
-def uncompiled() -> Uncompiled | None:
-    """Return the first thing that the program has asked torch to compile, if there is one."""
+def uncompiled() -> tuple[str, int] | None:
+    """Return the file and line at which the program first asks torch to compile, if it does."""
     return _uncompiled[0] if _uncompiled else None
 
 
@@ -574,7 +577,7 @@ def _as_written(model: Any = None, **options: Any) -> Any:
         return partial(_as_written, **options)
     if not _uncompiled:
         file, line, _ = line_here()
-        _uncompiled.append(Uncompiled(file, line))
+        _uncompiled.append((file, line))
     if isinstance(model, torch.nn.Module) and not isinstance(model, _AsWritten):
         return _AsWritten(model)
     return model

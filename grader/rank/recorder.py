@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 import time
 import weakref
@@ -27,6 +28,7 @@ from grader.core.events import (
     Outside,
     Polled,
     Posted,
+    Remarked,
     Seen,
     Signature,
     Violated,
@@ -34,6 +36,7 @@ from grader.core.events import (
 from grader.core.source_locations import NAME, TEXT, begun_by_torch, line_here
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
+from grader.rank.arguments import running_call
 
 if TYPE_CHECKING:
     from grader.rank.requests import Deferred, Gated, Request
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ForbiddenCall",
     "GROUPS",
+    "REMARKS",
     "ReceiveWatcher",
     "Recorder",
     "TensorSnapshots",
@@ -116,6 +120,9 @@ Span = tuple[int, int]
 #: The most named places that a rank reports in one call, and groups in one world.
 MARKS, GROUPS = 50_000, 64
 
+#: The most remarks that a rank makes in one call.
+REMARKS = 100
+
 
 class ForbiddenCall(RuntimeError):
     """The program called what the exercise asks the student to write."""
@@ -150,6 +157,19 @@ def checksum(tensor: torch.Tensor) -> int:
     tensor = tensor.cpu()
     memory = (ctypes.c_char * tensor.nbytes).from_address(tensor.data_ptr())
     return zlib.crc32(memory)
+
+
+def _owners(storage: int) -> int:
+    """Return how many tensors, views included, own a storage, by its address."""
+    return int(torch._C._storage_Use_Count(storage)) - _asking()
+
+
+@functools.cache
+def _asking() -> int:
+    """Return how many owners the question itself counts."""
+    alone = torch.empty(1)
+    address = alone.untyped_storage()._cdata
+    return int(torch._C._storage_Use_Count(address)) - 1
 
 
 @dataclass
@@ -251,7 +271,15 @@ class Recorder:
     _lost: list[_Flight] = field(default_factory=list)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
     _outside: set[Outside] = field(default_factory=set)
+    _remarks: set[Remarked] = field(default_factory=set)
+    #: tensors that are written to and may die with the call that writes to them
+    _mortal: set[weakref.ref[torch.Tensor]] = field(default_factory=set)
+    _unsaid: list[tuple[str, str, int]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def now(self) -> int:
+        """Return the time of an event that is reported now, in nanoseconds."""
+        return time.monotonic_ns()
 
     def begin(self, allowed: frozenset[str] | None, strict: bool, watched: int = 0) -> None:
         """Start a new trace for a new case, watching tensors of up to ``watched`` elements."""
@@ -262,6 +290,9 @@ class Recorder:
         self._lost.clear()
         self._unresolved.clear()
         self._outside.clear()
+        self._remarks.clear()
+        self._mortal.clear()
+        self._unsaid.clear()
         self.callbacks.clear()
 
     def require_allowed(self, kind: str) -> None:
@@ -288,7 +319,7 @@ class Recorder:
         if not file and op in self._flights:
             flight = self._flights[op]
             file, line = flight.file, flight.written or flight.line
-        event = Violated(diagnosis.value, message[:TEXT], file, line, time.monotonic_ns())
+        event = Violated(diagnosis.value, message[:TEXT], file, line, self.now())
         self.emit(event, True)
 
     def outside(self, function: str) -> None:
@@ -298,6 +329,52 @@ class Recorder:
         if call not in self._outside:
             self._outside.add(call)
             self.emit(call, True)
+
+    def remark(self, text: str, file: str, line: int) -> None:
+        """Report what breaks no rule and is probably a mistake, once for each line and text."""
+        remark = Remarked(text[:TEXT], file, line)
+        with self._lock:
+            if remark in self._remarks or len(self._remarks) == REMARKS:
+                return
+            self._remarks.add(remark)
+        self.emit(remark, True)
+
+    def writes_to(self, tensor: torch.Tensor, ours: torch.Tensor | None = None) -> bool:
+        """Remark it if a call writes to a new tensor that dies with the call, so that it is lost.
+
+        Returns whether it has to be watched for that, until the call ends.
+
+        Args:
+            tensor: the tensor that the program has given.
+            ours: the recording group's own view of it.
+        """
+        found = running_call(tensor)
+        if found is None:
+            return False
+        site, copied = found
+        file, line, _ = line_here()
+        storage = tensor.untyped_storage()._cdata
+        view = None if ours is None else weakref.ref(ours)
+
+        def died(reference: weakref.ref[torch.Tensor]) -> None:
+            self._mortal.discard(reference)
+            owners = 2 if view is not None and view() is not None else 1
+            if site.is_running and _owners(storage) == owners:
+                text = (
+                    f"{site.function} writes to {copied}, and that dies with the call: what was"
+                    " written is lost. Give it a tensor that has a name, and then put that where it"
+                    f" belongs{copied.mend}"
+                )
+                # said later: a tensor may die anywhere, also inside a report
+                self._unsaid.append((text, file, line))
+
+        self._mortal.add(weakref.ref(tensor, died))
+        return True
+
+    def say(self) -> None:
+        """Make the remarks that could not be made when they were due."""
+        while self._unsaid:
+            self.remark(*self._unsaid.pop(0))
 
     def post(
         self,
@@ -314,16 +391,19 @@ class Recorder:
         deferred: Deferred | Gated | None = None,
         limit: int = 0,
         here: tuple[str, int, bool] | None = None,
+        shapes: Sequence[Sequence[int]] = (),
     ) -> int:
         """Report an operation before it is handed to the transport; return its number.
 
         ``measure`` is the tensor of a message, whose size and dtype both ends must agree on, or
         the tensor of a collective that the trace shows.  ``signatures`` are what the ranks of a
-        collective must agree on.  ``limit`` is the number of milliseconds after which a
+        collective must agree on, and ``shapes`` those of the tensors that are alike on all of
+        them.  ``limit`` is the number of milliseconds after which a
         blocking call gives up.  ``here`` is the result of :func:`line_here`, if the
         caller has it already.
         """
         file, line, blocking = here or line_here()
+        self.say()
         if self.snapshots is not None:
             self.snapshots.look(measure)
         reads, writes = list(reads), list(writes)
@@ -350,8 +430,9 @@ class Recorder:
                 Posted(
                     op - self._first, kind, peer, tag, group, count, nbytes, dtype,
                     detail[:NAME], blocking, deferred is not None,
-                    file, line, time.monotonic_ns(), buffer, offset, list(signatures),
+                    file, line, self.now(), buffer, offset, list(signatures),
                     self.thread(ident), limit, not blocking and begun_by_torch(),
+                    list(map(list, shapes)),
                 ),
                 True,
             )  # fmt: skip
@@ -448,7 +529,7 @@ class Recorder:
         file, line, _ = line_here()
         with self._lock:
             self._look(line)
-        self._tell(Blocked, op, file, line, time.monotonic_ns(), self.thread(ident), limit)
+        self._tell(Blocked, op, file, line, self.now(), self.thread(ident), limit)
         self.waits[ident] = Waiting(op)  # not before the judge has been told
 
     def resumed(self) -> None:
@@ -458,7 +539,7 @@ class Recorder:
     def expired(self, op: int) -> None:
         """Report that this thread has stopped waiting for ``op`` at its time limit."""
         self.resumed()
-        self._tell(Expired, op, self.thread(threading.get_ident()), time.monotonic_ns())
+        self._tell(Expired, op, self.thread(threading.get_ident()), self.now())
 
     def in_flight(self, op: int) -> bool:
         """Return whether ``op`` has not been seen to complete or fail yet."""
@@ -466,13 +547,13 @@ class Recorder:
 
     def polled(self, op: int) -> None:
         """Report that the rank asks whether ``op`` is complete, and that it is not."""
-        self._tell(Polled, op, time.monotonic_ns())
+        self._tell(Polled, op, self.now())
 
     def done(self, op: int) -> None:
         """Report that the rank has seen ``op`` complete; leaves with the next event."""
         with self._lock:
             self._flights.pop(op, None)
-        self._tell(Completed, op, time.monotonic_ns(), flush=False)
+        self._tell(Completed, op, self.now(), flush=False)
         if self.snapshots is not None:
             self.snapshots.look()
 
@@ -485,7 +566,7 @@ class Recorder:
         self._marks += 1
         if self._marks > MARKS:
             raise RuntimeError(f"mark is called more than {MARKS:,} times in one call")
-        self.emit(Marked(text[:NAME], time.monotonic_ns()), False)
+        self.emit(Marked(text[:NAME], self.now()), False)
 
     def grouped(self, name: str, members: list[int]) -> None:
         """Report a group that the rank is in.
@@ -510,7 +591,7 @@ class Recorder:
             flight = self._flights.pop(op, None)
             if flight is not None:
                 self._lost.append(flight)
-        self._tell(Failed, op, time.monotonic_ns())
+        self._tell(Failed, op, self.now())
 
     def refused(self, op: int) -> None:
         """Report that the transport did not take ``op``, and so not its buffers."""

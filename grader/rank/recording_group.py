@@ -30,9 +30,11 @@ from grader.rank.arguments import (
     REFUSED,
     SAME_SIZE,
     destroyed_text,
+    own_tensors,
     require_peer,
     require_rank,
     require_tag,
+    shared_outputs,
     signatures,
 )
 from grader.rank.recorder import ReceiveWatcher, Recorder, checksum
@@ -50,7 +52,54 @@ from grader.rank.requests import (
 )
 from grader.rank.transports import FOREVER, Backend
 
-__all__ = ["RecordingGroup", "short_limit"]
+__all__ = ["OVERLOAD", "RecordingGroup", "imitate_operators", "short_limit"]
+
+# The marks of a plain world in autograd's history. ----------------------------------
+#
+# There, every collective goes through an operator of torch's dispatcher.  Autograd has no kernel
+# for it, and notes that on the tensors that it returns: whoever differentiates through them is
+# warned.  The recording group calls its transport directly, so it calls operators of its own
+# for the note alone.
+
+#: The operators of collectives that return the tensors they write, by method.
+_OPERATORS = {
+    "broadcast": "broadcast_",
+    "allreduce": "allreduce_",
+    "allgather": "allgather_",
+    **dict.fromkeys(("_allgather_base", "all_gather_single"), "_allgather_base_"),
+    "reduce_scatter": "reduce_scatter_",
+    **dict.fromkeys(("_reduce_scatter_base", "reduce_scatter_single"), "_reduce_scatter_base_"),
+    "alltoall": "alltoall_",
+    "scatter": "scatter_",
+}
+
+#: The overload of each that is ours; torch's warnings name it.
+OVERLOAD = "recorded"
+
+
+def imitate_operators() -> torch.library.Library:
+    """Define overloads of torch's operators for collectives, which move nothing.
+
+    Call this once, in the process that ranks are forked from, and keep what it returns.
+    """
+    library = torch.library.Library("c10d", "FRAGMENT")  # type: ignore[no-untyped-call]
+    for name in dict.fromkeys(_OPERATORS.values()):
+        own = f"{name}.{OVERLOAD}"
+        library.define(f"{own}(Tensor[] written, Tensor[] read) -> Tensor[]")  # type: ignore[no-untyped-call]
+        library.impl(own, lambda written, read: written, "CPU")  # type: ignore[no-untyped-call]
+    return library
+
+
+def _note_history(
+    method: str, written: Sequence[torch.Tensor], read: Sequence[torch.Tensor]
+) -> None:
+    """Let autograd note that a collective has changed these tensors, if it has a history of any."""
+    if not torch.is_grad_enabled() or not any(one.requires_grad for one in (*written, *read)):
+        return
+    packet = getattr(torch.ops.c10d, _OPERATORS.get(method, ""), None)
+    operator = getattr(packet, OVERLOAD, None)
+    if operator is not None:
+        operator(list(written), list(read))
 
 
 class RecordingGroup(dist.ProcessGroup):
@@ -70,6 +119,8 @@ class RecordingGroup(dist.ProcessGroup):
     supports_coalescing = False
     #: asked by ``split_group`` of torch ≥ 2.14, which then refuses
     supports_splitting = False
+    #: the class of the requests that its operations return
+    _request: type[Request] = Request
 
     def __init__(
         self,
@@ -191,7 +242,7 @@ class RecordingGroup(dist.ProcessGroup):
         if recorder.strict and not recorder.waited_at_once(op):
             verify = self._unchanged_check(op, tensor)
         inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
-        return Request(recorder, op, self._batch or inner, verify=verify, limit=self._limit)
+        return self._request(recorder, op, self._batch or inner, verify=verify, limit=self._limit)
 
     def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         """Receive from rank ``src`` of the group."""
@@ -207,6 +258,7 @@ class RecordingGroup(dist.ProcessGroup):
         self._require_there()
         require_tag(tag)
         recorder, wildcard, here = self._recorder, src == ANY, line_here()
+        recorder.writes_to(tensors[0], tensor)
         *_, waits_at_once = here  # as dist.recv does: nothing can be read too early
         checked = recorder.strict and not waits_at_once
         # a checked receive becomes visible only when the program waits for it, so that reading
@@ -237,11 +289,17 @@ class RecordingGroup(dist.ProcessGroup):
             verify = self._unwritten_check(op, tensor, counted)
         inner: Any = deferred
         if deferred is None:
-            inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
+            inner = hand_over(recorder, op, lambda: self._take(op, landing, tensor, src, tag))
             inner = self._batch or inner
-        return Request(
+        return self._request(
             recorder, op, inner, source=src, verify=verify, finish=finish, limit=self._limit
         )
+
+    def _take(
+        self, op: int, landing: torch.Tensor, tensor: torch.Tensor, src: int, tag: int
+    ) -> Any:
+        """Let the transport receive into ``landing``, for ``tensor``; return its request."""
+        return self._inner.recv([landing], src, tag)
 
     def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
         src = self._members.index(source)
@@ -315,8 +373,16 @@ class RecordingGroup(dist.ProcessGroup):
             method, kind, args, rank=recorder.rank, place=self.rank(), size=self.size(),
             root=-1 if root == ANY else self._members.index(root), even=self._backend.even_lists,
         )  # fmt: skip
+        shared = shared_outputs(kind, written)
+        if shared:
+            recorder.violated(Diagnosis.BUFFER_RACE, shared)
+        takes = len(written) == 1 and found and found[0].takes
+        watched = bool(takes) and recorder.writes_to(written[0])
         finish, given, private = None, args, None
-        if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
+        in_flight = _in_flight(args, kwargs)
+        # the transport's threads would keep a watched tensor for longer than the call
+        apart = in_flight or watched
+        if recorder.strict and apart and PrivateBuffers.possible(args):
             private = PrivateBuffers(args)
             finish, given = private.deliver, private.args
         gate = Gated(self._in_order(self._starter(method, given, kwargs)))
@@ -330,12 +396,20 @@ class RecordingGroup(dist.ProcessGroup):
             signatures=found,
             reads=read,
             writes=written,
+            shapes=[tensor.shape for tensor in own_tensors(kind, written, read)],
         )
+        self._posted(op, gate, in_flight)
+        _note_history(method, written, read)
+        if not in_flight:
+            private = None  # nobody asks for it while it is in flight
         verify = None if private is None else self._untouched_check(op, private)
-        return Request(
+        return self._request(
             recorder, op, gate, verify=verify, finish=finish, private=private,
             limit=self._limit, lasting=self._backend.name == "gloo", device=self._device,
         )  # fmt: skip
+
+    def _posted(self, op: int, gate: Gated, in_flight: bool) -> None:
+        """Do nothing: the judge opens the gate of a collective when all members have called."""
 
     def _untouched_check(self, op: int, private: PrivateBuffers) -> Callable[[], None]:
         def verify() -> None:

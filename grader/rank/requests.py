@@ -311,6 +311,8 @@ class Request(dist.Work):
                     self._verify = self._check
                 self._complete = True
                 self._recorder.done(self._op)
+                if self._private is None:  # the buffer is the program's again, and may go
+                    self._verify = self._check = self._finish = None
 
     def is_completed(self) -> bool:
         """Return whether the operation is complete, without blocking."""
@@ -586,7 +588,7 @@ class Future(TorchFuture[Any]):
 
     def then(self, callback: Callable[[Any], Any]) -> Future:
         """Return the future of a callback, which runs when this one is complete."""
-        child = Future(self._requests)
+        child = type(self)(self._requests)
 
         def follow(_: Any) -> None:
             try:
@@ -669,7 +671,7 @@ def collect_all(futures: Sequence[Any]) -> Any:
     collected = _torch_collect_all(list(futures))
     if not ours:
         return collected
-    every = Future([request for future in ours for request in future._requests])
+    every = type(ours[0])([request for future in ours for request in future._requests])
 
     def follow(done: Any) -> None:
         # each future holds its own value or error

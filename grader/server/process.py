@@ -49,8 +49,8 @@ from grader.core.wire import (
     read_frames,
 )
 from grader.rank import guard, process_limits
-from grader.rank.calling import BoundArguments, aliases, raised, replaced, run
-from grader.rank.instrumentation import defer_compiler, run_as_written, uncompiled
+from grader.rank.calling import BoundArguments, aliases, raised, replaced, run, warnings_to
+from grader.rank.instrumentation import LEFT_OUT, defer_compiler, run_as_written, uncompiled
 from grader.rank.rank_store import RankStore
 from grader.rank.recorder import Recorder
 from grader.rank.threads import Threads
@@ -342,20 +342,25 @@ class _Rank:
             self._writer.write(reply)
 
     def _emit_uncompiled(self) -> None:
-        if (left_out := uncompiled()) is not None:
-            self._emit(left_out, False)
+        assert self._recorder is not None
+        if (place := uncompiled()) is not None:
+            self._recorder.remark(LEFT_OUT, *place)
 
     def _time(self, loaded: LoadedProgram, *call: Any) -> tuple[Any, int]:
         """Make the call, report its begin and end, and return its value and its end."""
         assert self._threads is not None
+        assert self._recorder is not None
         # the first is sent now: a rank that never communicates sends nothing else
         self._emit(Entered(time.monotonic_ns()), True)
         self._emit_uncompiled()
         try:
-            value = run(loaded, *call)
-            self._threads.finish()
+            with warnings_to(self._recorder.remark):
+                value = run(loaded, *call)
+                self._threads.finish()
+            self._recorder.say()
         except BaseException:
             self._emit_uncompiled()
+            self._recorder.say()
             self._emit(Left(True, time.monotonic_ns()), False)
             raise
         finished = time.monotonic_ns()

@@ -9,10 +9,12 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from grader.core.events import Outside, Signature
-from grader.core.source_locations import line_here
+import torch
+
+from grader.core.events import Outside, Remarked, Signature
+from grader.core.source_locations import TEXT, line_here
 from grader.core.verdict import Site
-from grader.rank.recorder import ForbiddenCall, refusal
+from grader.rank.recorder import REMARKS, ForbiddenCall, refusal
 from grader.simulation.algorithms import ALGORITHMS, UNEVEN, choose
 from grader.simulation.scheduler import Rank
 from grader.trace.message_matcher import disagreement
@@ -136,7 +138,7 @@ class Work:
         waiter: the rank that waits for it, or ``None``.
     """
 
-    __slots__ = ("_results", "_world", "call", "done", "rank", "waiter")
+    __slots__ = ("_future", "_results", "_world", "call", "done", "rank", "waiter")
 
     def __init__(
         self, world: SimulatedWorld, rank: Rank, call: BuiltinCall, results: list[Any]
@@ -147,12 +149,13 @@ class Work:
         self.call = call
         self.done: int | None = None
         self.waiter: Rank | None = None
+        self._future: torch.futures.Future[Any] | None = None
 
     def wait(self, timeout: Any = None) -> bool:
         """Block, in virtual time, until it is complete.
 
         Raises:
-            RuntimeError: ``timeout`` ended first.
+            WaitExpired: ``timeout`` ended first.
         """
         if self.done is None:
             self._world.wait(self, timeout)
@@ -172,9 +175,18 @@ class Work:
         """Return the tensors that it writes."""
         return self._results
 
-    def get_future(self) -> Any:
-        """Refuse: collectives have no futures in a simulation."""
-        raise RuntimeError("a simulated collective has no future; call wait() instead")
+    def get_future(self) -> torch.futures.Future[Any]:
+        """Return a future that is complete when the collective is."""
+        if self._future is None:
+            self._future = torch.futures.Future()
+            if self.done is not None:
+                self.completed()
+        return self._future
+
+    def completed(self) -> None:
+        """Complete the future, if there is one."""
+        if self._future is not None:
+            self._future.set_result(self._results)
 
 
 class Builtins:
@@ -194,7 +206,7 @@ class Builtins:
         refused: by rank, the exception of its first forbidden call.
         disagreements: by rank, the exception of its first call that does not match another
             rank's, whether the program caught it or not.
-        warned: the calls of ranks on groups that they are not in, once for each line.
+        warned: what ranks do that breaks no rule and is probably a mistake, once for each line.
     """
 
     def __init__(
@@ -214,7 +226,7 @@ class Builtins:
         self.inside: dict[int, BuiltinCall] = {}
         self.refused: dict[int, ForbiddenCall] = {}
         self.disagreements: dict[int, Disagreement] = {}
-        self.warned: dict[tuple[int, Outside], None] = {}
+        self.warned: dict[tuple[int, Outside | Remarked], None] = {}
 
     def found(self, name: str, members: list[int]) -> None:
         """Add a new group."""
@@ -233,6 +245,11 @@ class Builtins:
         """Record that a rank calls a function on a group that it is not in."""
         file, line, _ = line_here()
         self.warned[rank, Outside(function, file, line)] = None
+
+    def remark(self, rank: int, text: str, file: str, line: int) -> None:
+        """Record what a rank is warned of."""
+        if len(self.warned) < REMARKS:
+            self.warned[rank, Remarked(text[:TEXT], file, line)] = None
 
     def join(self, call: BuiltinCall) -> None:
         """Add the next collective call of a rank in a group.

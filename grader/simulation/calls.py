@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import memmove
 from typing import Any
 
@@ -24,14 +24,19 @@ import torch.distributed as dist
 from torch.autograd.graph import increment_version
 from torch.distributed import HashStore  # type: ignore[attr-defined]
 from torch.distributed import distributed_c10d as c10d
+from torch.nn.parallel import DistributedDataParallel
 
-from grader.core.events import WORLD
+from grader.core.events import ANY, WORLD
 from grader.core.random_numbers import rank_seed
+from grader.core.source_locations import line_here
+from grader.core.verdict import Site
 from grader.rank.arguments import checks, require_members
 from grader.rank.guard import MANAGEMENT, destroy_process_group, not_yours
-from grader.simulation.builtin import Builtins
+from grader.rank.requests import collect_all
+from grader.simulation.builtin import BuiltinCall, Builtins, Work
 from grader.simulation.group import SimulatedGroup
 from grader.simulation.network import PER_SECOND, ticks_of
+from grader.simulation.recording import CallRecord, WatchedGroup, wait_all
 from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import SimulatedWorld
 
@@ -75,7 +80,7 @@ def shortcuts(
     carry, deliver, taker = world.carry, world.deliver, world.taker
     sending, receiving = world.sending, world.receiving
     switch, at, ledger = world.switch, world.at, world.ledger
-    opened, frame_of = world.open, sys._getframe
+    opened, frame_of, closed = world.open, sys._getframe, world.closed
     torch_isend, torch_irecv = torchs["isend"], torchs["irecv"]
     torch_send, torch_recv = torchs["send"], torchs["recv"]
     torch_batch, everyone = torchs["batch_isend_irecv"], c10d._get_default_group()
@@ -101,6 +106,7 @@ def shortcuts(
             and tensor.is_cpu
             and tensor.layout is strided
             and tensor.is_contiguous()
+            and not closed
         ):
             return torch_isend(tensor, dst, group, tag, group_dst)  # type: ignore[no-any-return]
         request = SimulatedRequest(world, me, "send", dst, tensor)
@@ -146,6 +152,7 @@ def shortcuts(
             and tensor.is_cpu
             and tensor.layout is strided
             and tensor.is_contiguous()
+            and not closed
         ):
             return torch_irecv(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
         request = SimulatedRequest(world, me, "recv", src, tensor)
@@ -205,6 +212,7 @@ def shortcuts(
             and tensor.is_cpu
             and tensor.layout is strided
             and tensor.is_contiguous()
+            and not closed
         ):
             return torch_recv(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
         sent = all_sends[number].get(src)
@@ -470,10 +478,21 @@ _BACKEND = "simulated"
 
 
 @contextlib.contextmanager
-def installed(world: SimulatedWorld, builtins: Builtins | None = None) -> Iterator[None]:
-    """Make ``torch.distributed`` work on the ranks of a simulated world, inside the context."""
+def installed(
+    world: SimulatedWorld, builtins: Builtins | None = None, record: CallRecord | None = None
+) -> Iterator[None]:
+    """Make ``torch.distributed`` work on the ranks of a simulated world, inside the context.
+
+    Args:
+        world: the simulated world.
+        builtins: its built-in collectives.
+        record: takes what the recorders of the ranks report; without one, nothing is reported.
+    """
     builtins = builtins or Builtins()
-    group = SimulatedGroup(world, range(world.size), WORLD, builtins)
+    group = _group(world, range(world.size), WORLD, builtins, record)
+    if isinstance(group, WatchedGroup):
+        for rank in range(world.size):
+            group.enter(rank, range(world.size))
     if not hasattr(dist.Backend, _BACKEND.upper()):
         dist.Backend.register_backend(_BACKEND, _create, extended_api=True, devices=["cpu"])
     _create.group = group  # type: ignore[attr-defined]
@@ -483,18 +502,31 @@ def installed(world: SimulatedWorld, builtins: Builtins | None = None) -> Iterat
     c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), HashStore())
     before = {name: getattr(c10d, name) for name in _SHORTENED}
     kept = {name: getattr(c10d, name) for name in ("new_group", *MANAGEMENT)}
-    named = checks(lambda function: builtins.outside(world.current.number, function))
+
+    def outside(function: str) -> None:
+        number = world.current.number
+        if record is None:
+            builtins.outside(number, function)
+        else:
+            record.recorders[number].outside(function)
+
+    named = checks(outside)
     torchs = {name: getattr(c10d, name) for name in named}
     try:
         for name, check in named.items():
             setattr(c10d, name, check)
-        if world.recorder is None and world.eager < 0:
+        if world.recorder is None and record is None and world.eager < 0:
             for name, call in shortcuts(world, before).items():
                 _replace(name, call)
-        _replace("new_group", _group_maker(world, builtins))
+        _replace("new_group", _group_maker(world, builtins, record))
         _replace("init_process_group", not_yours("init_process_group"))
         _replace("destroy_process_group", destroy_process_group)
-        yield
+        with (
+            _replaced(DistributedDataParallel, "__init__", _no_ddp),
+            _replaced(torch.futures, "wait_all", wait_all),
+            _replaced(torch.futures, "collect_all", collect_all),
+        ):
+            yield
     finally:
         for name, check in torchs.items():
             setattr(c10d, name, check)
@@ -512,13 +544,35 @@ def _replace(name: str, call: Callable[..., Any]) -> None:
         setattr(module, name, call)
 
 
-def _group_maker(world: SimulatedWorld, builtins: Builtins) -> Callable[..., Any]:
+def _no_ddp(*_: Any, **__: Any) -> None:
+    raise RuntimeError(
+        "DistributedDataParallel waits for its collectives in C++, where simulated ranks, which"
+        " share one thread, cannot let each other run; run it on processes, with run(f, n)"
+    )
+
+
+def _group(
+    world: SimulatedWorld,
+    members: Sequence[int],
+    name: str,
+    builtins: Builtins,
+    record: CallRecord | None,
+) -> SimulatedGroup:
+    if record is None:
+        return SimulatedGroup(world, members, name, builtins)
+    return WatchedGroup(world, members, name, builtins, record)
+
+
+def _group_maker(
+    world: SimulatedWorld, builtins: Builtins, record: CallRecord | None
+) -> Callable[..., Any]:
     """Return ``new_group`` for simulated ranks: the k-th call of each makes the same group.
 
     With ``use_local_synchronization``, which only the members call, it is the k-th call for the
-    same members.
+    same members.  It is a collective of the members, which takes no time.
     """
     groups: dict[tuple[Any, int], SimulatedGroup] = {}
+    made: dict[tuple[Any, int], list[Work]] = defaultdict(list)
     calls: dict[tuple[Any, int], int] = defaultdict(int)
 
     def new_group(
@@ -533,8 +587,10 @@ def _group_maker(world: SimulatedWorld, builtins: Builtins) -> Callable[..., Any
             return None  # as torch does
         key = callers, calls[callers, me]
         calls[callers, me] += 1
+        if me not in members:
+            return dist.GroupMember.NON_GROUP_MEMBER
         if key not in groups:
-            group = SimulatedGroup(world, members, f"group {len(groups)}", builtins)
+            group = _group(world, members, f"group {len(groups)}", builtins, record)
             group.made = True
             groups[key] = group
             c10d._world.pg_map[group] = (dist.Backend("gloo"), HashStore())
@@ -542,16 +598,21 @@ def _group_maker(world: SimulatedWorld, builtins: Builtins) -> Callable[..., Any
             c10d._world.pg_group_ranks[group] = {m: i for i, m in enumerate(members)}
             c10d._world.pg_backend_config[group] = "cpu:gloo"
         group = groups[key]
-        if group._members != members:
-            raise RuntimeError(
-                f"rank {me} makes a group of ranks {members} where others make one of ranks"
-                f" {group._members}; new_group is a collective: every rank has to call it,"
-                " with the same ranks"
-            )
-        if me not in members:
-            return dist.GroupMember.NON_GROUP_MEMBER
+        name = group.getGroupName()
+        with contextlib.ExitStack() as reported:
+            if isinstance(group, WatchedGroup):
+                reported.enter_context(group.forming(me, members))
+            site = Site(*line_here()[:2])
+            call = BuiltinCall(me, "new_group", name, ANY, str(members), (), site)
+            builtins.join(call)
+            work = Work(world, world.current, call, [])
+            made[key].append(work)
+            if len(made[key]) == len(members):
+                for one in made[key]:
+                    world.complete(one)
+            work.wait()
         if world.recorder is not None:
-            world.recorder.grouped(group.getGroupName(), members)
+            world.recorder.grouped(name, members)
         return group
 
     return new_group

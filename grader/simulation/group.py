@@ -300,14 +300,15 @@ class SimulatedGroup(dist.ProcessGroup):
         require_tag(tag)
         to = self._members[dst]
         channel = channel_of(self._world.current.number, tag, self._name)
+        self._world.require_connected(self._name, to)
         return self._posted(
             "send", tensor, to, tag, lambda: self._world.post_send(tensor, to, channel)
         )
 
     def recv(
-        self, tensors: list[torch.Tensor], src: int, tag: int
+        self, tensors: list[torch.Tensor], src: int, tag: int, shown: torch.Tensor | None = None
     ) -> SimulatedRequest | RecordedRequest:
-        """Receive from rank ``src`` of the group."""
+        """Receive from rank ``src`` of the group; the record names the tensor ``shown`` instead."""
         (tensor,) = tensors
         require_message(tensor, "recv")
         self._require_there()
@@ -315,27 +316,38 @@ class SimulatedGroup(dist.ProcessGroup):
         require_peer(src, self.rank(), len(self._members))
         source = self._members[src]
         channel = channel_of(source, tag, self._name)
+        self._world.require_connected(self._name, source)
         return self._posted(
             "recv",
-            tensor,
+            tensor if shown is None else shown,
             source,
             tag,
             lambda: self._world.post_receive(tensor, source, channel),
         )
 
-    def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
-        """Receive from any rank of the group."""
+    def recv_anysource(
+        self,
+        tensors: list[torch.Tensor],
+        tag: int,
+        shown: torch.Tensor | None = None,
+        only: int = ANY,
+    ) -> Any:
+        """Receive from any rank of the group; the record names the tensor ``shown`` instead.
+
+        ``only`` is that of :meth:`SimulatedWorld.post_wildcard_receive`.
+        """
         (tensor,) = tensors
         require_message(tensor, "recv")
         self._require_there()
         require_tag(tag)
         sort = (tag, self._name)
+        self._world.require_connected(self._name, ANY)
         request = self._posted(
             "recv",
-            tensor,
+            tensor if shown is None else shown,
             ANY,
             tag,
-            lambda: self._world.post_wildcard_receive(tensor, sort),
+            lambda: self._world.post_wildcard_receive(tensor, sort, only),
         )
         return _WildcardRequest(request, self._places)
 
@@ -351,7 +363,7 @@ class SimulatedGroup(dist.ProcessGroup):
         recorder = self._world.recorder
         number = 0 if recorder is None else recorder.post(kind, tensor, peer, tag, self._name)
         request = post()
-        request.place = line_here()[:2]
+        request.place, request.group = line_here()[:2], self._name
         self._world.open[request] = None
         return request if recorder is None else recorder.follow(request, number, peer)
 
@@ -710,6 +722,11 @@ class _WildcardRequest:
         self.wait = request.wait
         self.is_completed = request.is_completed
         self.is_success = request.is_success
+
+    @property
+    def peer(self) -> int:
+        """The global rank at the other end; −1 before that is known."""
+        return self._request.peer
 
     def source_rank(self) -> int:
         """Return the rank in the group that the message came from."""

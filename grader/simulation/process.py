@@ -18,14 +18,16 @@ from grader.core.source_locations import is_students
 from grader.core.values import dtype_name
 from grader.core.wire import Answered, Simulate, Simulated, UnmatchedEnd
 from grader.rank import process_limits
-from grader.rank.calling import raised, run
-from grader.rank.instrumentation import uncompiled
+from grader.rank.calling import raised, run, warnings_to
+from grader.rank.instrumentation import LEFT_OUT, uncompiled
 from grader.simulation.algorithms import is_channel
 from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work
 from grader.simulation.calls import RankGenerators, installed, rank_clock_and_generators
 from grader.simulation.clusters import Cluster
-from grader.simulation.scheduler import Rank, SimulatedRequest
+from grader.simulation.recording import CallRecord, RankRecorder, stands_at
+from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import MessageCounter, SimulatedWorld, TraceRecorder, sort_of
+from grader.trace.wildcard_schedules import WildcardPolicy
 
 __all__ = ["simulated"]
 
@@ -51,16 +53,31 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
     network = msgspec.msgpack.decode(request.cluster, type=Cluster).network(size)
     world = SimulatedWorld([one.run for one in runs], network, request.eager, ledger)
     recorder = TraceRecorder(world, request.recorded) if request.recorded else None
-    for one in runs:
-        one.recorder = recorder
     allowed = None if request.allowed is None else frozenset(request.allowed)
     builtins = Builtins(request.algorithms, allowed)
+    forced = {(rank, op): source for rank, op, source in request.forced}
+    policy = WildcardPolicy(forced, request.lowest)
+    record = CallRecord(world, request.recorded, allowed, policy) if request.recorded else None
+
+    def remark(text: str, file: str, line: int) -> None:
+        builtins.remark(world.current.number, text, file, line)
+
+    told = remark if record is None else record.remark
+    for number, one in enumerate(runs):
+        one.recorder = recorder
+        one.reporter = record.recorders[number] if record is not None else None
+        one.remark = told
     with (
-        installed(world, builtins),
+        installed(world, builtins, record),
         rank_clock_and_generators(world, request.seed) as generators,
+        warnings_to(told),
     ):
         world.run()
-    return _outcome(request, runs, world, builtins, generators, arguments, recorder, ledger, tell)
+        if record is not None:
+            record.finish()
+    return _outcome(
+        request, runs, world, builtins, generators, arguments, recorder, record, ledger, tell
+    )
 
 
 def _outcome(
@@ -71,6 +88,7 @@ def _outcome(
     generators: RankGenerators,
     arguments: Sequence[Any],
     recorder: TraceRecorder | None,
+    record: CallRecord | None,
     ledger: MessageCounter | None,
     tell: Callable[[Answered], None],
 ) -> Simulated:
@@ -101,8 +119,8 @@ def _outcome(
         overflow=recorder is not None and recorder.full,
         tally=ledger.tally() if ledger is not None else None,
         outside=list(builtins.warned),
-        uncompiled=uncompiled(),
         excess=excess,
+        reports=record.reports if record is not None and not record.full else [],
         drew=generators.used,
     )
 
@@ -155,6 +173,8 @@ class _RankRun:
         self._load = load
         self._arguments = arguments
         self.recorder: TraceRecorder | None = None
+        self.reporter: RankRecorder | None = None
+        self.remark: Callable[[str, str, int], None] | None = None
         self.unwritten = False
         self._loaded: LoadedProgram | None = None
 
@@ -168,6 +188,7 @@ class _RankRun:
         adapter = cloudpickle.loads(request.adapter) if request.adapter else None
         if recorder is not None:
             recorder.entered()
+        self._remark_uncompiled()
         try:
             value = run(loaded, request.entry, adapter, self._arguments)
         except BaseException as error:
@@ -177,9 +198,17 @@ class _RankRun:
             if recorder is not None:
                 recorder.left(raised=True)
             raise
+        finally:
+            self._remark_uncompiled()
+            if self.reporter is not None:
+                self.reporter.say()
         if recorder is not None:
             recorder.left(raised=False)
         return value
+
+    def _remark_uncompiled(self) -> None:
+        if self.remark is not None and (place := uncompiled()) is not None:
+            self.remark(LEFT_OUT, *place)
 
 
 def _pending(world: SimulatedWorld, builtins: Builtins) -> Iterator[UnmatchedEnd]:
@@ -217,7 +246,7 @@ def _call(call: BuiltinCall, waits: SimulatedRequest | Work | None) -> Unmatched
         call.site.file,
         call.site.line,
         call.detail,
-        ("", 0) if waits is None else _line(waits.rank),
+        ("", 0) if waits is None else stands_at(waits.rank),
         signatures=list(call.signatures),
     )
 
@@ -255,7 +284,7 @@ def _misfits(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
         for request in (misfit.send, misfit.receive):
             end = _end(request)
             if not end.file:  # posted by a collective, beside what its rank does
-                file, line = _line(world.ranks[end.rank])
+                file, line = stands_at(world.ranks[end.rank])
                 end = msgspec.structs.replace(end, file=file, line=line)
             yield end
 
@@ -265,7 +294,7 @@ def _end(
 ) -> UnmatchedEnd:
     tensor = request.tensor
     awaited = request.rank.waits is request
-    stands = _line(request.rank) if awaited else ("", 0)
+    stands = stands_at(request.rank) if awaited else ("", 0)
     file, line = _posted(request) or stands
     return UnmatchedEnd(
         request.rank.number,
@@ -296,15 +325,3 @@ def _posted(request: SimulatedRequest) -> tuple[str, int] | None:
         return None
     lines = (line for begin, end, line in code.co_lines() if begin <= at < end)
     return code.co_filename, next(lines, None) or code.co_firstlineno
-
-
-def _line(rank: Rank) -> tuple[str, int]:
-    """Return the file and line of the student's code at which a rank is suspended."""
-    inside = rank.thread.frame() if rank.thread is not None else None
-    for innermost in (inside, rank.green.gr_frame):
-        frame = innermost
-        while frame is not None:
-            if is_students(frame.f_code.co_filename):
-                return frame.f_code.co_filename, frame.f_lineno
-            frame = frame.f_back
-    return "", 0

@@ -27,6 +27,9 @@ import greenlet
 import msgspec
 import torch
 
+from grader.core.events import ANY, WORLD
+from grader.core.source_locations import line_here, standing_for
+from grader.rank.requests import TransportError, WaitExpired
 from grader.simulation.network import Network, Undecided, ticks_of
 
 if TYPE_CHECKING:
@@ -88,6 +91,10 @@ class SimulatedRequest(msgspec.Struct, eq=False, gc=False):
         order: its place among the requests that were posted before their other end.
         arrives: the tick at which an eager message arrives; ``None`` for other messages.
         place: where it was posted: code object and instruction, or file and line.
+        group: the name of the process group.
+        error: why it will never be complete, or an empty string.
+        only: of a receive from any rank, the one whose message it has to get; −1 if any will do,
+            −2 if that is chosen when nothing else can happen.
     """
 
     _world: Any
@@ -100,17 +107,28 @@ class SimulatedRequest(msgspec.Struct, eq=False, gc=False):
     order: int = 0
     arrives: Any = None
     place: Any = None
+    group: str = WORLD
+    error: str = ""
+    only: int = ANY
 
     def wait(self, timeout: Any = None) -> bool:
         """Block, in virtual time, until it is complete.
 
         Raises:
-            RuntimeError: ``timeout`` ended first.
+            WaitExpired: ``timeout`` ended first, and has closed the rank's connections, as gloo
+                does.
+            TransportError: a rank at one of its ends has closed its connections.
         """
         done, world = self.done, self._world
         if done is None or done > world.now:
-            world.wait(self, timeout)
+            try:
+                world.wait(self, timeout)
+            except WaitExpired:
+                world.close_connections(self)
+                raise
         world.open.pop(self, None)
+        if self.error:
+            raise TransportError(self.error)
         return True
 
     def is_completed(self) -> bool:
@@ -121,6 +139,8 @@ class SimulatedRequest(msgspec.Struct, eq=False, gc=False):
         if self.done is None or self.done > world.now:
             return False
         world.open.pop(self, None)
+        if self.error:
+            raise TransportError(self.error)
         return True
 
     def is_success(self) -> bool:
@@ -134,8 +154,8 @@ class SimulatedRequest(msgspec.Struct, eq=False, gc=False):
     _source_rank = source_rank
 
     def get_future(self) -> Any:
-        """Refuse: requests have no futures in a simulation."""
-        raise RuntimeError("a simulated request has no future; call wait() instead")
+        """Refuse, as gloo does: only collectives have futures."""
+        raise RuntimeError("Work::getFuture not implemented.")
 
 
 # Messages whose arrival is not known yet. -----------------------------------------
@@ -218,6 +238,7 @@ class OwnThread:
         self._value: Any = None
         self._error: BaseException | None = None
         self._ident = 0
+        self._place = line_here()[:2]
 
     def run(self) -> Any:
         """Start the thread, do what it asks for, and return what the function returns."""
@@ -233,7 +254,8 @@ class OwnThread:
 
     def _live(self) -> None:
         self._ident = _this_thread()
-        self._value, self._error = _attempt(self._function)
+        with standing_for(self._place):
+            self._value, self._error = _attempt(self._function)
         self._asked = None
         self._turn.release()
 
@@ -277,6 +299,10 @@ _default_dtype = torch.get_default_dtype
 #: theirs, and some programs never end.
 _GRACE = 100_000
 
+#: How often ranks may ask in vain whether something is complete, all together and each at least,
+#: while nothing else can happen: then they count as waiting for ever.
+_IN_VAIN, _EACH = 200_000, 100
+
 
 class Scheduler:
     """Runs ranks until all have ended, or none can continue.
@@ -317,6 +343,8 @@ class Scheduler:
         #: messages and completed collectives when polling ranks last looked
         self._happened = 0
         self._completed = 0
+        #: how often they have looked since then
+        self._in_vain = 0
         #: moments left to the ranks, once one has raised; ``None`` before
         self._left: int | None = None
         self.travelling = MessagesInFlight(network, self._moments, self.at, self.stop_at)
@@ -394,17 +422,34 @@ class Scheduler:
             if self._moments:
                 self.now = heapq.heappop(self._moments)
                 due = self._due.pop(self.now)
-            elif not self._polling or self._happened == self.messages + self._completed:
+            elif not self._release() and not self._may_look():
                 return None
             if self._polling:
                 # polling ranks look again whenever something may have happened
                 due += self._polling
                 self._polling.clear()
-                self._happened = self.messages + self._completed
+                if self._happened != self.messages + self._completed:
+                    self._happened, self._in_vain = self.messages + self._completed, 0
             # ranks that continue at the same moment run in the order of their numbers
             due.sort()
             ready.extend(due)
         return self._strands[ready.popleft()]
+
+    def _release(self) -> bool:
+        """Match a receive that was held back, if there is one; return whether there was."""
+        raise NotImplementedError
+
+    def _may_look(self) -> bool:
+        """Return whether polling ranks may look again, although the clock stands still.
+
+        A program may ask once and go on, so that nothing needs to have happened in between; but
+        one that asks for ever has to be found.
+        """
+        if not self._polling:
+            return False
+        if self._happened == self.messages + self._completed:
+            self._in_vain += 1
+        return self._in_vain <= max(_EACH, _IN_VAIN // self.size)
 
     def _assign(self) -> None:
         """Assign ports to the messages in :attr:`met`."""
@@ -541,7 +586,7 @@ class Scheduler:
         """Suspend the current rank until a request is complete.
 
         Raises:
-            RuntimeError: ``limit``, in virtual time, ended first.
+            WaitExpired: ``limit``, in virtual time, ended first.
         """
         if limit is not None and limit > timedelta(0):
             self._wait_until(request, self.now + ticks_of(limit.total_seconds()), limit)
@@ -579,7 +624,7 @@ class Scheduler:
             return
         if request.done is not None:
             self._not_at(request.done, me)
-        raise RuntimeError(
+        raise WaitExpired(
             f"Timed out waiting {limit.total_seconds() * 1000:g}ms for the operation to complete"
         )
 
@@ -595,6 +640,7 @@ class Scheduler:
         self._completed += 1
         if request.waiter is not None:
             self.at(self.now, request.waiter)
+        request.completed()
 
     def give_way(self, request: SimulatedRequest | Work) -> None:
         """Let the other ranks run before the current one polls a request again.

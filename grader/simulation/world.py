@@ -31,6 +31,7 @@ from grader.core.events import (
 from grader.core.source_locations import line_here
 from grader.core.values import dtype_name
 from grader.core.wire import Tally
+from grader.rank.requests import TransportError
 from grader.simulation.network import PER_SECOND, Network
 from grader.simulation.scheduler import Scheduler, SimulatedRequest
 
@@ -91,12 +92,26 @@ def sort_of(channel: Any) -> tuple[int, str]:
     return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
 
 
+def _source_of(channel: Any) -> int:
+    """Return the rank that the messages of a channel come from."""
+    return int(channel[0] if isinstance(channel, tuple) else channel)
+
+
 @dataclass(frozen=True)
 class MessageMismatch:
     """A message whose two ends differ in size or dtype."""
 
     send: SimulatedRequest
     receive: SimulatedRequest
+
+
+#: What gloo says of a connection that one of its ranks has closed.
+_CLOSED = "Connection closed by peer"
+
+
+def _touches(request: SimulatedRequest, rank: int, group: str) -> bool:
+    """Return whether a message in a group is one of this rank's, or with it."""
+    return request.group == group and rank in (request.rank.number, request.peer)
 
 
 # The world. -------------------------------------------------------------------------
@@ -145,6 +160,8 @@ class SimulatedWorld(Scheduler):
         self.sends: list[dict[Any, list[SimulatedRequest]]] = [{} for _ in functions]
         self.receives: list[dict[Any, list[SimulatedRequest]]] = [{} for _ in functions]
         self.wildcards: list[list[tuple[Any, SimulatedRequest]]] = [[] for _ in functions]
+        #: by group, the ranks that have closed their connections, see :meth:`close_connections`
+        self.closed: dict[str, set[int]] = {}
 
     def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> SimulatedRequest:
         """Post a send from the current rank, and return its request."""
@@ -155,10 +172,50 @@ class SimulatedWorld(Scheduler):
         if receive is not None:
             self.receiving[destination] -= 1
             self.deliver(request, receive)
+            if receive.only != ANY:
+                self._match_again(destination, sort_of(channel))
         else:
             self.sending[self.current.number] += 1
             self._enqueue(self.sends[destination], channel, request)
         return request
+
+    def require_connected(self, group: str, peer: int) -> None:
+        """Check that the current rank and its peer, or any rank, have not given up a message.
+
+        Raises:
+            TransportError: one of them has.
+        """
+        closed = self.closed.get(group)
+        if closed and {peer, self.current.number} & closed:
+            raise TransportError(_CLOSED)
+
+    def close_connections(self, given_up: SimulatedRequest) -> None:
+        """Close the connections of a rank in a group, since it has given up a message there.
+
+        All that waits there for the rank, or was posted by it, fails, as on gloo.
+        """
+        number, group = given_up.rank.number, given_up.group
+        self.closed.setdefault(group, set()).add(number)
+        self.open.pop(given_up, None)
+        given_up.error, given_up.done = _CLOSED, self.now
+        for rank in range(self.size):
+            queues = [*self.sends[rank].values(), *self.receives[rank].values()]
+            for queue in queues:
+                for request in [one for one in queue if _touches(one, number, group)]:
+                    queue.remove(request)
+                    self._fail(request)
+            waiting = self.wildcards[rank]
+            for entry in [one for one in waiting if _touches(one[1], number, group)]:
+                waiting.remove(entry)
+                self._fail(entry[1])
+
+    def _fail(self, request: SimulatedRequest) -> None:
+        waits = self.sending if request.kind == "send" else self.receiving
+        waits[request.rank.number] -= 1
+        request.error, request.done = _CLOSED, self.now
+        self.stop_at(self.now)
+        if request.waiter is not None:
+            self.at(self.now, request.waiter)
 
     def _leave(self, send: SimulatedRequest) -> None:
         """Start an eager message from a copy, so that its buffer may be used again."""
@@ -177,6 +234,8 @@ class SimulatedWorld(Scheduler):
                 if sort == wanted:
                     if waiting and waiting[0].order < request.order:
                         break
+                    if request.only != ANY and request.only != _source_of(channel):
+                        return None  # it is held back, and all that comes after it
                     del wildcards[place]
                     return request
         return waiting.pop(0) if waiting else None
@@ -186,23 +245,26 @@ class SimulatedWorld(Scheduler):
         me = self.current
         request = SimulatedRequest(self, me, "recv", source, tensor)
         sent = self.sends[me.number].get(channel)
-        if sent:
+        if sent and not self._held_back(me.number, sort_of(channel)):
             self._deliver_sent(sent.pop(0), request)
         else:
             self.receiving[me.number] += 1
             self._enqueue(self.receives[me.number], channel, request)
         return request
 
-    def post_wildcard_receive(self, tensor: torch.Tensor, sort: Any) -> SimulatedRequest:
-        """Post a wildcard receive, which takes the first message sent with its tag and group."""
+    def post_wildcard_receive(
+        self, tensor: torch.Tensor, sort: Any, only: int = ANY
+    ) -> SimulatedRequest:
+        """Post a wildcard receive, which takes the first message sent with its tag and group.
+
+        With ``only`` it takes the first one of that rank, and waits for it; see
+        :class:`SimulatedRequest`.
+        """
         me = self.current
         request = SimulatedRequest(self, me, "recv", ANY, tensor)
-        queues = self.sends[me.number]
-        first = min(
-            (queue for channel, queue in queues.items() if queue and sort_of(channel) == sort),
-            key=lambda queue: queue[0].order,
-            default=None,
-        )
+        request.only = only
+        held_back = self._held_back(me.number, sort)
+        first = None if held_back else self._first_sent(me.number, sort, only)
         if first is not None:
             self._deliver_sent(first.pop(0), request)
         else:
@@ -210,6 +272,69 @@ class SimulatedWorld(Scheduler):
             self.order = request.order = self.order + 1
             self.wildcards[me.number].append((sort, request))
         return request
+
+    def _first_sent(self, rank: int, sort: Any, only: int) -> list[SimulatedRequest] | None:
+        """Return the queue of the first message for a rank's wildcard, or ``None``."""
+        return min(
+            (
+                queue
+                for channel, queue in self.sends[rank].items()
+                if queue and sort_of(channel) == sort and only in (ANY, _source_of(channel))
+            ),
+            key=lambda queue: queue[0].order,
+            default=None,
+        )
+
+    # A wildcard receive that has to get the message of one rank waits for it, and what comes after
+    # it on its tag and group waits with it, as if that message had been the first to arrive.
+
+    def _held_back(self, rank: int, sort: Any) -> bool:
+        """Return whether a receive with this tag and group would come after one that is held."""
+        return any(one == sort and held.only != ANY for one, held in self.wildcards[rank])
+
+    def _match_again(self, rank: int, sort: Any) -> None:
+        """Match what was held back behind a receive that has got its message."""
+        named = [
+            (request, channel)
+            for channel, queue in self.receives[rank].items()
+            if sort_of(channel) == sort
+            for request in queue
+        ]
+        any_rank = [(request, None) for one, request in self.wildcards[rank] if one == sort]
+        for request, channel in sorted([*named, *any_rank], key=lambda one: one[0].order):
+            if channel is None:
+                queue = self._first_sent(rank, sort, request.only)
+                if queue is None and request.only != ANY:
+                    return
+            else:
+                queue = self.sends[rank].get(channel)
+            if not queue:
+                continue
+            if channel is None:
+                self.wildcards[rank].remove((sort, request))
+            else:
+                self.receives[rank][channel].remove(request)
+            self.receiving[rank] -= 1
+            self._deliver_sent(queue.pop(0), request)
+
+    def _release(self) -> bool:
+        for rank, wildcards in enumerate(self.wildcards):
+            seen = set()
+            for sort, request in wildcards:
+                if sort in seen or request.only == ANY:
+                    seen.add(sort)
+                    continue
+                seen.add(sort)
+                sources = [
+                    _source_of(channel)
+                    for channel, queue in self.sends[rank].items()
+                    if queue and sort_of(channel) == sort
+                ]
+                if sources:
+                    request.only = min(sources)
+                    self._match_again(rank, sort)
+                    return True
+        return False
 
     def _deliver_sent(self, send: SimulatedRequest, receive: SimulatedRequest) -> None:
         self.sending[send.rank.number] -= 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple, Protocol
@@ -34,9 +34,9 @@ from grader.core.events import (
     Outside,
     Polled,
     Posted,
+    Remarked,
     Seen,
     Signature,
-    Uncompiled,
     Violated,
 )
 from grader.core.verdict import Diagnosis, Failure, Site
@@ -144,6 +144,39 @@ def _amount(call: CollectiveCall, signature: Signature, again: bool = False) -> 
     )
 
 
+def _shapes_that_differ(calls: Mapping[int, Operation]) -> str:
+    """Return the remark on a collective whose ranks give tensors of one size in several shapes.
+
+    It is empty where the shapes are one, or the sizes differ, too, which is more than a remark.
+    """
+    shapes: dict[tuple[Sequence[int], ...], list[int]] = {}
+    for rank in sorted(calls):
+        shapes.setdefault(tuple(map(tuple, calls[rank].shapes)), []).append(rank)
+    if len(shapes) < 2 or any(op.doomed for op in calls.values()):
+        return ""
+    parts = []
+    for several, ranks in shapes.items():
+        sites = dict.fromkeys(str(calls[rank].site) for rank in ranks)
+        verb = "have" if len(ranks) > 1 else "has"
+        what = " and ".join(map(_shape, several)) or "none"
+        parts.append(f"{_ranks(ranks)} {verb} {what} ({', '.join(sites)})")
+    kind = next(iter(calls.values())).kind
+    return (
+        f"{kind} takes tensors of different shapes: {'; '.join(parts)}. Elements are combined in"
+        " the order in which they lie in memory, whatever their index: gloo lets that pass, and"
+        " TORCH_DISTRIBUTED_DEBUG=DETAIL refuses it; give all ranks' tensors one shape"
+    )
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return f"shape ({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _ranks(ranks: Iterable[int]) -> str:
+    *most, last = map(str, sorted(ranks))
+    return f"ranks {', '.join(most)} and {last}" if most else f"rank {last}"
+
+
 #: Collectives that give each rank, or take from it, a part of its own.
 _BY_RANK = frozenset({"all_gather", "gather", "scatter", "reduce_scatter", "all_to_all"})
 
@@ -246,7 +279,7 @@ class MessageMatcher:
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
         self._outside: dict[Outside, set[int]] = {}
-        self._uncompiled: Uncompiled | None = None
+        self._remarks: dict[Remarked, set[int]] = {}
         self._agree = True
 
     @property
@@ -295,8 +328,8 @@ class MessageMatcher:
             self._violated(rank, event)
         elif isinstance(event, Outside):
             self._outside.setdefault(event, set()).add(rank)
-        elif isinstance(event, Uncompiled):
-            self._uncompiled = self._uncompiled or event
+        elif isinstance(event, Remarked):
+            self._remarks.setdefault(event, set()).add(rank)
         elif isinstance(event, Entered):
             self.call_spans[rank] = CallSpan(event.time)
         elif isinstance(event, Left):
@@ -349,6 +382,7 @@ class MessageMatcher:
             buffer=event.buffer,
             offset=event.offset,
             signatures=event.signatures,
+            shapes=event.shapes,
             deferred=event.deferred,
             wildcard=event.kind == "recv" and event.peer == ANY,
             by_torch=event.by_torch,
@@ -508,27 +542,20 @@ class MessageMatcher:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Remarks on calls that break no rule but are probably mistakes."""
+        """Remarks on calls that break no rule but are probably mistakes, each said once."""
         said = []
         for call, ranks in sorted(self._outside.items(), key=lambda item: min(item[1])):
-            *most, last = map(str, sorted(ranks))
-            who = f"ranks {', '.join(most)} and {last} call" if most else f"rank {last} calls"
-            group = "groups that they are not in" if most else "a group that it is not in"
+            verb = "call" if len(ranks) > 1 else "calls"
+            group = "groups that they are not in" if len(ranks) > 1 else "a group that it is not in"
             said.append(
-                f"{who} {call.function} at {Site(call.file, call.line)} on {group}; torch does"
-                " nothing there, and leaves the tensors as they are"
+                f"{_ranks(ranks)} {verb} {call.function} at {Site(call.file, call.line)} on"
+                f" {group}; torch does nothing there, and leaves the tensors as they are"
             )
-        return tuple(said)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Remarks on what the program asks for, and the grader does in another way."""
-        left_out = self._uncompiled
-        if left_out is None:
-            return ()
-        site = Site(left_out.file, left_out.line)
-        what = f"what {site} compiles" if site.line else "the function"
-        return (f"torch.compile is left out here: {what} runs as it is written",)
+        for remark, ranks in sorted(self._remarks.items(), key=lambda item: min(item[1])):
+            at = f", {Site(remark.file, remark.line)}" if remark.line else ""
+            said.append(f"{_ranks(ranks)}{at}: {remark.text}")
+        slots = [slot for group in self.groups.values() for slot in group.slots]
+        return (*said, *dict.fromkeys(filter(None, map(_shapes_that_differ, slots))))
 
     # The trace. --------------------------------------------------------------
 
@@ -543,5 +570,4 @@ class MessageMatcher:
             tuple(self.choices),
             self.warnings,
             {name: group.members for name, group in self.groups.items()},
-            remarks=self.remarks,
         )

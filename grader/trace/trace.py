@@ -210,6 +210,7 @@ class Operation:
         count, nbytes, dtype: the size of the message in elements and bytes.
         detail: the reduction of a collective, or the members of a new group.
         signatures: what the rank gives to the others in a collective and takes from them.
+        shapes: the shapes of its tensors in a collective in which all ranks' are alike.
         site: the student's line.
         buffer: the address of the memory of the message; views of one tensor share it.
         offset: the index of its first element in that memory.
@@ -241,6 +242,7 @@ class Operation:
     buffer: int = 0
     offset: int = 0
     signatures: Sequence[Signature] = ()
+    shapes: Sequence[Sequence[int]] = ()
     deferred: bool = False
     wildcard: bool = False
     blocked: int | None = None
@@ -324,7 +326,6 @@ class Trace:
         warnings: remarks on calls that break no rule but are probably mistakes.
         groups: by name, the global ranks of each group that was made, indexed by rank in it.
         virtual_seconds: of simulated ranks, when the last one returned; ``None`` of real ones.
-        remarks: what the program asks for, and the grader does in another way.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -336,7 +337,6 @@ class Trace:
     warnings: tuple[str, ...] = ()
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     virtual_seconds: float | None = None
-    remarks: tuple[str, ...] = ()
 
     @property
     def world_size(self) -> int:
