@@ -1,6 +1,6 @@
 # exercise: column_parallel
-# diagnosis: wrong_shape
-# hint: and no others
+# diagnosis: deadlock
+# hint: same calls in the same order
 import torch
 import torch.distributed as dist
 
