@@ -510,8 +510,8 @@ def trained(c: Case, way: _Training = _Training()) -> list[list[float | None]]:
     reports = []
     for rank in c.ranks:
         d, t, p = coordinates(rank, _layout(c))
-        losses = [way.returned([of_d[t % parts] for of_d in one], d, p == pp - 1) for one in found]
-        reports.append(divided_by_first(losses) if c.relative else losses)
+        told = [way.returned([of_d[t % parts] for of_d in one], d, p == pp - 1) for one in found]
+        reports.append(divided_by_first(told) if c.relative else told)
     return reports
 
 
