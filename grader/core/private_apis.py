@@ -346,8 +346,13 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     ),
     PrivateApi(
         "torch.UntypedStorage._cdata",
-        "count the bytes that a rank holds",
-        ("rank/instrumentation.py",),
+        "count the bytes that a rank holds, and see a copy die with a call",
+        ("rank/instrumentation.py", "rank/recorder.py"),
+    ),
+    PrivateApi(
+        "torch._C._storage_Use_Count",
+        "see a copy that was received into die with its call",
+        ("rank/recorder.py",),
     ),
     PrivateApi(
         "torch.UntypedStorage._new_with_weak_ptr",
@@ -448,6 +453,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         (
             "core/source_locations.py",
             "rank/arguments.py",
+            "rank/calling.py",
             "rank/instrumentation.py",
             "rank/requests.py",
             "simulation/calls.py",

@@ -346,9 +346,9 @@ class Settings:
         seconds: processor time that a rank may use in one call, or that all may sleep.
         memory: bytes that a rank may allocate.
         first_failure: whether to stop at the first failure; the score is then meaningless.
-        until_hint: whether to stop when the hint is known; message and hint are then those
-            of a whole check, and the score is meaningless.  A hang is taken for the gravest fault:
-            after it, no forbidden call is looked for.
+        until_hint: whether to stop when two sizes have failed, which mostly show what a whole
+            check would; a graver fault of a larger size is not found, and the score is
+            meaningless.
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
         answer: bytes of tensors that a rank may send back.
@@ -460,7 +460,7 @@ class Judge:
                     return self._uncompiled(exercise, native)
                 worlds.library = native.library
             for n, cases in plan.items():
-                if found.failing and found.led and self._settings.until_hint:
+                if found.failing and self._settings.until_hint:
                     worlds.expect_the_end()
                 right = self._run_cases(exercise, cases, worlds, found, source)
                 if limits[n] and len(right) < len(cases):
@@ -765,14 +765,9 @@ class _Findings:
         return self.hint if same else ""
 
     @property
-    def led(self) -> bool:
-        """Whether it is known which failure leads the verdict: a run hangs, or worse."""
-        return self.gravity >= Gravity.HANGS
-
-    @property
     def known(self) -> bool:
         """Whether enough is known to choose a hint."""
-        return self.stop is not None or (self.failing >= _TELLING_SIZES and self.led)
+        return self.stop is not None or self.failing >= _TELLING_SIZES
 
     def judged_more(self, cases: int) -> None:
         """Note that some more cases have been judged, or given up."""
