@@ -381,6 +381,14 @@ def test_a_check_at_the_end_of_a_module_is_no_part_of_it(tmp_path):
     assert value(beside(tmp_path, "from helpers import g as f", helpers=helpers)) == 5
 
 
+def test_an_answer_that_a_star_brings_is_not_missing(tmp_path):
+    files = {"all_of_it": "from parts import *\nx = 1", "parts": "def f(): return 4\ndef g(): pass"}
+    submission = beside(tmp_path, "from all_of_it import *\n", **files)
+    assert submission.names == {"*", "f"}
+    assert value(submission) == 4
+    assert "f" not in beside(tmp_path, "import parts\n", **files).names
+
+
 def test_too_much_beside_a_file_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("grader.submission.modules._MOST", 1)
     with pytest.raises(UnreadableFile, match="more than 1 modules or 32 MB beside it are imported"):

@@ -29,7 +29,7 @@ from grader.core.program import MODULE, Program, Unit
 from grader.core.source_locations import is_students
 from grader.core.verdict import Site
 
-__all__ = ["Broken", "Chunk", "Definitions", "reason", "select", "without_experiments"]
+__all__ = ["Broken", "Chunk", "Definitions", "bound", "reason", "select", "without_experiments"]
 
 #: Functions of the grader; a statement that calls one is an experiment.
 _GRADERS = frozenset({"check", "hint", "points", "replay", "run", "simulate"})
@@ -444,6 +444,11 @@ def _declared(nodes: Iterable[ast.AST]) -> set[str]:
         elif isinstance(n, (ast.Import, ast.ImportFrom)):
             names.update((alias.asname or alias.name).split(".")[0] for alias in n.names)
     return names
+
+
+def bound(tree: ast.Module) -> set[str]:
+    """Return the names that the statements of a module bind, without those of inner blocks."""
+    return _declared(tree.body) | _assigned(n for node in tree.body for n in _targets(node))
 
 
 def _acts(node: ast.stmt) -> bool:

@@ -24,7 +24,7 @@ from grader.core.errors import LARGEST_FILE, UnreadableFile
 from grader.core.outline import uses_hashes
 from grader.core.program import Module
 from grader.core.verdict import BESIDE
-from grader.submission.definitions import reason, without_experiments
+from grader.submission.definitions import bound, reason, without_experiments
 
 __all__ = ["Beside", "FolderOnDisk", "Imported", "ReceivedFiles", "follow_imports"]
 
@@ -136,11 +136,13 @@ class Imported:
         hidden: names of files beside it that are not imported, since Python's own modules
             have these names.
         sources: the text of each module's file, by the file's name in reports.
+        starred: names that ``from module import *`` at the answer's module level may bind.
     """
 
     modules: list[Module] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
+    starred: set[str] = field(default_factory=set)
 
 
 def follow_imports(trees: Iterable[ast.AST], beside: Beside) -> Imported:
@@ -156,6 +158,7 @@ def follow_imports(trees: Iterable[ast.AST], beside: Beside) -> Imported:
     follower = _Follower(beside)
     for tree in trees:
         follower.follow(tree, package="")
+        follower.imported.starred |= follower.starred_by(tree, "", set())
     return follower.imported
 
 
@@ -166,6 +169,7 @@ class _Follower:
         self.imported = Imported()
         self._beside = beside
         self._known: dict[str, Module | None] = {}
+        self._trees: dict[str, ast.Module] = {}
         self._bytes = 0
 
     def follow(self, tree: ast.AST, package: str) -> None:
@@ -190,12 +194,22 @@ class _Follower:
                 else:
                     self._find_all("")
 
+    def starred_by(self, tree: ast.AST, package: str, seen: set[str]) -> set[str]:
+        """Return the names that star imports at a module's own level may bind."""
+        names: set[str] = set()
+        for node in getattr(tree, "body", []):
+            if not isinstance(node, ast.ImportFrom) or node.names[0].name != "*":
+                continue
+            base = _base(node, package)
+            if base in self._trees and base not in seen:
+                module = self._known[base]
+                inner = base if module and module.package else base.rpartition(".")[0]
+                names |= bound(self._trees[base])
+                names |= self.starred_by(self._trees[base], inner, seen | {base})
+        return names
+
     def _follow_from(self, node: ast.ImportFrom, package: str) -> None:
-        parts = package.split(".") if package else []
-        if node.level > len(parts):
-            return  # Python refuses that, and says why
-        kept = parts[: len(parts) - node.level + 1] if node.level else []
-        base = ".".join([*kept, *([node.module] if node.module else [])])
+        base = _base(node, package)
         found = self._find(base)
         if found is None or not found.package:
             return
@@ -268,8 +282,18 @@ class _Follower:
         self._known[name] = module
         self.imported.modules.append(module)
         if tree is not None:
+            self._trees[name] = tree
             self.follow(tree, name if package else name.rpartition(".")[0])
         return module
+
+
+def _base(node: ast.ImportFrom, package: str) -> str:
+    """Return the module that a statement imports from; empty where Python refuses the statement."""
+    parts = package.split(".") if package else []
+    if node.level > len(parts):
+        return ""
+    kept = parts[: len(parts) - node.level + 1] if node.level else []
+    return ".".join([*kept, *([node.module] if node.module else [])])
 
 
 def _imports_by_text(call: ast.Call) -> bool:

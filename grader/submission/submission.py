@@ -157,7 +157,7 @@ class Submission:
         return cls(
             label,
             program,
-            found.names,
+            found.names | imported.starred.intersection(wanted),
             found.broken,
             tuple(found.unparsed),
             imported.sources | {chunk.label: chunk.source for chunk in chunks},
