@@ -28,6 +28,11 @@ AT_ONCE = 5.0
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of native threads")
 
+#: Earlier, gloo's thread has no name, and a static graph's first pass waits in the same callback.
+since_213 = pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13), reason="an older torch"
+)
+
 
 def data():
     return torch.ones(2, 3)
@@ -116,11 +121,11 @@ def a_future_is_waited_for_in_cpp():
         the_reducer_waits,
         the_reducer_waits_for_a_hook,
         the_reducer_waits_for_a_builtin_hook,
-        the_reducer_waits_in_a_static_graph,
+        pytest.param(the_reducer_waits_in_a_static_graph, marks=since_213),
         the_reducer_looks_for_unused_parameters,
         one_rank_joins,
-        pytest.param(a_pass_inside_another_waits, marks=on_linux),
-        pytest.param(a_future_is_waited_for_in_cpp, marks=on_linux),
+        pytest.param(a_pass_inside_another_waits, marks=[on_linux, since_213]),
+        pytest.param(a_future_is_waited_for_in_cpp, marks=[on_linux, since_213]),
     ],
     ids=lambda answer: answer.__name__,
 )
@@ -399,15 +404,13 @@ def test_several_collectives_as_one_have_a_future():
         given = [torch.full((1,), rank + 1.0), torch.full((2,), rank + 3.0)]
         into = [torch.zeros(2), torch.zeros(4)]
         work = dist.group.WORLD.allgather_into_tensor_coalesced(into, given)
-        parts = work.get_future().wait()
-        return torch.cat(parts).tolist(), [tensor.tolist() for tensor in into]
+        work.get_future().wait()
+        return [tensor.tolist() for tensor in into]
 
     outcome = play(answer, 2, allowed=None)
     assert outcome.failure is None, outcome.failure
     gathered = [[1.0, 2.0], [3.0, 3.0, 4.0, 4.0]]
-    assert [result.value for result in outcome.results] == 2 * [
-        ([*gathered[0], *gathered[1]], gathered)
-    ]
+    assert [result.value for result in outcome.results] == 2 * [gathered]
 
 
 # Native threads. ------------------------------------------------------------------
