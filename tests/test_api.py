@@ -186,7 +186,11 @@ def in_place(kind):
     given, before, after = {
         "numbers": ([7], "[7]", "[7, 1]"),
         "list": ([torch.zeros(2), torch.ones(1)], "[[0 0], [1]]", "[[1 1], [2]]"),
-        "module": (module, "weight: [0 0], bias: [1]", "weight: [1 1], bias: [2]"),
+        "module": (
+            module,
+            "{'weight': [0 0], 'bias': [1]}",
+            "{'weight': [1 1], 'bias': [2]}",
+        ),
     }[kind]
     return add, given, before, after
 

@@ -69,6 +69,13 @@ def test_it_is_said_how_to_repeat_numbers_that_no_seed_gave(how, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("how", [run, simulate])
+def test_a_seed_may_be_as_long_as_one_that_is_drawn_for_a_class(how):
+    first, second = how(weights, 2, seed=2**250 + 1)
+    assert first != second
+    assert list(how(weights, 2, seed=2**250 + 1)) == [first, second]
+
+
 def test_the_seed_of_a_check_repeats_what_ranks_draw():
     def broadcast(x, src):
         x.copy_(torch.rand(x.shape))

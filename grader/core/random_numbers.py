@@ -13,7 +13,12 @@ import random
 import numpy as np
 import torch
 
-__all__ = ["Generators", "rank_seed"]
+__all__ = ["Generators", "rank_seed", "seed_for_wire"]
+
+
+def seed_for_wire(seed: int) -> int:
+    """Return a seed that fits into a message; one that is drawn for a class may have 256 bits."""
+    return seed % 2**63
 
 
 def rank_seed(seed: int, rank: int) -> int:

@@ -23,6 +23,7 @@ from grader.core.codec import pack, unpack
 from grader.core.errors import RequestError, WorldError, shortage
 from grader.core.events import Event, Inspected
 from grader.core.program import Program
+from grader.core.random_numbers import seed_for_wire
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure, Site
 from grader.core.wire import (
@@ -739,7 +740,7 @@ class ProcessWorld:
                     collectives=collectives,
                     backend=backend,
                     environment=environments[rank],
-                    seed=seed,
+                    seed=seed_for_wire(seed),
                 ),
             )
 

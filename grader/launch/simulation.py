@@ -22,6 +22,7 @@ from grader.core.codec import pack, unpack
 from grader.core.errors import RequestError, WorldError
 from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
 from grader.core.program import Program
+from grader.core.random_numbers import seed_for_wire
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure, amount
 from grader.core.wire import (
@@ -164,7 +165,7 @@ def simulate(
         answers=ANSWERS,
         allowed=None if job.allowed is None else sorted(job.allowed),
         algorithms=dict(algorithms),
-        seed=seed,
+        seed=seed_for_wire(seed),
         forced=[(*receive, source) for receive, source in policy.forced.items()],
         lowest=policy.lowest,
     )
