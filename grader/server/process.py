@@ -53,6 +53,7 @@ from grader.rank.calling import BoundArguments, aliases, raised, replaced, run, 
 from grader.rank.instrumentation import LEFT_OUT, defer_compiler, run_as_written, uncompiled
 from grader.rank.rank_store import RankStore
 from grader.rank.recorder import Recorder
+from grader.rank.recording_group import imitate_operators
 from grader.rank.threads import Threads
 from grader.rank.transports import (
     gloo,  # noqa: F401 - loaded once, in the process that ranks are forked from
@@ -407,7 +408,7 @@ def _parsed(request: Parse) -> Parsed:
 def prepare() -> object:
     """Prepare an interpreter for ranks, before there are any; the result has to be kept."""
     process_limits.let_others_finish()
-    return guard.override_dispatcher()
+    return guard.override_dispatcher(), imitate_operators()
 
 
 if __name__ == "__main__":
