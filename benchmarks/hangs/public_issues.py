@@ -781,7 +781,7 @@ def metrics_by_all_names():
 
 
 # pytorch/pytorch#5506, #5811: one tensor stands n times in the list that is gathered into
-@wrong(Diagnosis.ALIASED, ranks=3, hangs="never")
+@wrong(Diagnosis.BUFFER_RACE, ranks=3, hangs="never")
 def one_tensor_n_times_in_a_list():
     parts = [torch.zeros(1)] * dist.get_world_size()
     dist.all_gather(parts, torch.tensor([float(dist.get_rank())]))  # ← here
