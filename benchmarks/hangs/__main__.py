@@ -64,9 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _nothing() -> None:
+def _nothing() -> set[str]:
     """Let a world start and end, and with it the servers of ranks with other hash seeds."""
-    set()
+    return set()
 
 
 def _changing(rounds: Sequence[Sequence[Verdict]]) -> list[tuple[Program, list[str]]]:
