@@ -33,6 +33,20 @@ def remarks(capsys, ranks, function, n=2, **how):
 # Shapes. ----------------------------------------------------------------------------
 
 
+def shares_of_other_sizes():
+    pieces = [piece.clone() for piece in torch.arange(5).tensor_split(dist.get_world_size())]
+    mine = torch.empty_like(pieces[dist.get_rank()])
+    dist.reduce_scatter(mine, pieces)
+    return mine.tolist()
+
+
+@WAYS
+def test_shares_of_other_sizes_are_not_remarked(capsys, ranks):
+    held, said = remarks(capsys, ranks, shares_of_other_sizes)
+    assert held == [[0, 2, 4], [6, 8]]
+    assert said == []
+
+
 def reduces_two_shapes():
     x = torch.ones(2, 3) if dist.get_rank() == 1 else torch.ones(6)
     for _ in range(2):

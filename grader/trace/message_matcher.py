@@ -147,12 +147,14 @@ def _amount(call: CollectiveCall, signature: Signature, again: bool = False) -> 
 def _shapes_that_differ(calls: Mapping[int, Operation]) -> str:
     """Return the remark on a collective whose ranks give tensors of one size in several shapes.
 
-    It is empty where the shapes are one, or the sizes differ, too, which is more than a remark.
+    It is empty where the shapes are one, and where the sizes differ, too: that is a mismatch, or
+    each rank has a share of its own, as in a reduce-scatter of uneven shares.
     """
     shapes: dict[tuple[Sequence[int], ...], list[int]] = {}
     for rank in sorted(calls):
         shapes.setdefault(tuple(map(tuple, calls[rank].shapes)), []).append(rank)
-    if len(shapes) < 2 or any(op.doomed for op in calls.values()):
+    sizes = {tuple(map(math.prod, several)) for several in shapes}
+    if len(shapes) < 2 or len(sizes) > 1 or any(op.doomed for op in calls.values()):
         return ""
     parts = []
     for several, ranks in shapes.items():
