@@ -217,6 +217,21 @@ def test_what_is_kept_or_meant_to_be_thrown_away_is_not_remarked(capsys, ranks, 
 
 
 @WAYS
+def test_one_tensor_of_a_list_may_be_received_into_again(capsys, ranks):
+    def answer():
+        parts = [torch.zeros(2), torch.zeros(2)]
+        for number in range(3):
+            if dist.get_rank() == 0:
+                dist.send(torch.full((2,), number + 1.0), 1)
+            else:
+                dist.recv(parts[0], 0)
+        return parts[0].tolist()
+
+    held, said = remarks(capsys, ranks, answer)
+    assert (held[1], said) == ([3.0, 3.0], [])
+
+
+@WAYS
 def test_a_collective_into_a_copy_is_lost_where_it_writes(capsys, ranks):
     def answer():
         x = torch.ones(2, 3)

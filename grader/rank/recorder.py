@@ -272,8 +272,10 @@ class Recorder:
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
     _outside: set[Outside] = field(default_factory=set)
     _remarks: set[Remarked] = field(default_factory=set)
-    #: tensors that are written to and may die with the call that writes to them
-    _mortal: set[weakref.ref[torch.Tensor]] = field(default_factory=set)
+    #: tensors that are written to and may die with the call that writes to them, by the identity
+    #: of the reference: references to living tensors are equal as their tensors are, element by
+    #: element
+    _mortal: dict[int, weakref.ref[torch.Tensor]] = field(default_factory=dict)
     _unsaid: list[tuple[str, str, int]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -357,7 +359,7 @@ class Recorder:
         view = None if ours is None else weakref.ref(ours)
 
         def died(reference: weakref.ref[torch.Tensor]) -> None:
-            self._mortal.discard(reference)
+            self._mortal.pop(id(reference), None)
             owners = 2 if view is not None and view() is not None else 1
             if site.is_running and _owners(storage) == owners:
                 text = (
@@ -368,7 +370,8 @@ class Recorder:
                 # said later: a tensor may die anywhere, also inside a report
                 self._unsaid.append((text, file, line))
 
-        self._mortal.add(weakref.ref(tensor, died))
+        reference = weakref.ref(tensor, died)
+        self._mortal[id(reference)] = reference
         return True
 
     def say(self) -> None:
