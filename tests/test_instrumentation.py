@@ -16,6 +16,7 @@ from grader.core.verdict import Diagnosis
 from grader.course.limits import held, holding, point, sent_elements
 from grader.rank import instrumentation
 from grader.rank.instrumentation import (
+    LEFT_OUT,
     HeldStorages,
     PeakStorages,
     ReceivedStorages,
@@ -204,12 +205,19 @@ def test_gradients_are_pulled_back_to_every_leaf():
     assert found["gradient of y"].tolist() == [1, 20]
 
 
-@pytest.mark.parametrize(
-    "answer", [lambda x: x.detach() * 2, lambda x: (2 * x)[:1], lambda x: (2 * x).double()]
-)
-def test_no_gradient_where_none_flows_or_the_result_is_another(answer):
-    found = differentiated(answer, [torch.ones(2)], {"x": 0}, torch.ones(2))
+def test_no_gradient_where_none_flows():
+    found = differentiated(lambda x: x.detach() * 2, [torch.ones(2)], {"x": 0}, torch.ones(2))
     assert found["gradient of x"] is None
+
+
+@pytest.mark.parametrize(
+    "answer, gradient",
+    [(lambda x: (2 * x)[:1], [2.0, 0.0]), (lambda x: (2 * x).double(), [2.0, 2.0])],
+)
+def test_a_result_of_another_shape_or_dtype_goes_backward_all_the_same(answer, gradient):
+    # other ranks may wait in backward for what this one sends there
+    found = differentiated(answer, [torch.ones(2)], {"x": 0}, 3 * torch.ones(2))
+    assert found["gradient of x"].tolist() == gradient
 
 
 class _NoBackward(torch.autograd.Function):
@@ -661,8 +669,10 @@ def test_what_is_compiled_runs_as_it_is_written_and_a_remark_says_so(start, caps
     assert (
         list(start(compile_everything, 2)) == [(2.0, 2.0, names, (3, False, False, 2), False)] * 2
     )
+    line = line_in(compile_everything, "torch.compile(lambda x: 2")
     said = capsys.readouterr().out
-    assert said.count("remark: torch.compile is left out here: ") == 1
+    assert said.startswith(f"warning: ranks 0 and 1, line {line}: {LEFT_OUT}\n")
+    assert said.count(LEFT_OUT) == 1
 
 
 COMPILED_BEFORE = """
@@ -691,13 +701,14 @@ def test_what_was_compiled_before_a_run_is_not_compiled_in_it(tmp_path):
     path.write_text(COMPILED_BEFORE)
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
-    remark = "remark: torch.compile is left out here: the function runs as it is written\n"
+    # it was compiled elsewhere: no line of this run has asked for it
+    remark = f"warning: ranks 0 and 1: {LEFT_OUT}\n"
     assert done.stdout == f"{remark}(2.0, (2,)) (2.0, (2,))\n" * 3
 
 
 def test_nothing_is_remarked_where_nothing_is_compiled(capsys):
     grader.run(lambda: torch.compiler.is_compiling(), 1)
-    assert "remark" not in capsys.readouterr().out
+    assert "torch.compile" not in capsys.readouterr().out
 
 
 def test_a_failed_run_says_which_line_is_not_compiled():
@@ -707,6 +718,4 @@ def test_a_failed_run_says_which_line_is_not_compiled():
 
     outcome = play(broken, 1)
     line = line_in(broken, "torch.compile")
-    assert outcome.trace.remarks == (
-        f"torch.compile is left out here: what line {line} compiles runs as it is written",
-    )
+    assert outcome.trace.warnings == (f"rank 0, line {line}: {LEFT_OUT}",)

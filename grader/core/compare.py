@@ -368,7 +368,7 @@ def _narrowed(
             key = next(
                 i for i, e in enumerate(expected) if _differ(slack, e, actual[i], parts.get(i))
             )
-            where += [f"entry {key!r}"] * (len(expected) > 1)
+            where += [f"entry {key}"] * (len(expected) > 1)
         else:
             return where, expected, actual, scale
         expected, actual, scale = expected[key], actual[key], parts.get(key)
@@ -529,6 +529,8 @@ def _brief(value: Any) -> str:
         texts = [_brief(item) for item in value[:_WIDTH]]
         return _listed(texts, len(value), left, ", ", right)
     if isinstance(value, Mapping):
+        if list(value) == [RESULT]:  # a report of nothing else
+            return _brief(value[RESULT])
         entries = ", ".join(f"{key!r}: {_brief(item)}" for key, item in value.items())
         return short(f"{{{entries}}}", _WIDTH)
     return _number(value, 5) if type(value) is int else show(value, _WIDTH)

@@ -196,8 +196,11 @@ def differentiated(
     result = function(*arguments)
     found: dict[str, Any] = {"result": result}
     found |= {f"gradient of {name}": None for name in leaves}
-    fits = isinstance(result, torch.Tensor) and result.shape == cotangent.shape
-    if fits and result.requires_grad and result.dtype == cotangent.dtype:
+    if isinstance(result, torch.Tensor) and result.requires_grad:
+        if result.shape != cotangent.shape or result.dtype != cotangent.dtype:
+            # the result is wrong; all the same it goes backward, as it would in training, for
+            # other ranks may wait in theirs for what this one sends there
+            cotangent = torch.ones_like(result)
         wanted = [arguments[place] for place in leaves.values()]
         # the gradient of this product with respect to the result is exactly the cotangent;
         # passing that to autograd makes torch import its symbolic shapes, which takes a second

@@ -98,7 +98,7 @@ scatter = Exercise(
         Mistake(
             "chunks is None on every rank but src: only src may look inside.",
             when=lambda e: (
-                e.says("NoneType")
+                evidence.used_none(e)
                 and e.failure is not None
                 and e.failure.rank not in (None, e.case.src)
             ),

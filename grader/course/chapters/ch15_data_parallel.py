@@ -13,6 +13,7 @@ from torch import nn
 from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import (
     calls,
@@ -439,7 +440,7 @@ average_gradients = Exercise(
         Mistake(
             "p.grad may be None: on this rank, or on all of them.",
             when=lambda e: (
-                e.says("NoneType") and any(g is None for gs in e.case.gradients for g in gs)
+                evidence.used_none(e) and any(g is None for gs in e.case.gradients for g in gs)
             ),
         ),
         Mistake(
@@ -987,7 +988,7 @@ BucketedDDP = Exercise(
             " requires_grad is False.",
             when=lambda e: (
                 e.case.architecture == "frozen parameters"
-                and (e.says("doesn't require gradient") or e.says("NoneType"))
+                and (e.says("doesn't require gradient") or evidence.used_none(e))
             ),
         ),
         Mistake(
@@ -1036,7 +1037,7 @@ BucketedDDP = Exercise(
             " its place.",
             when=lambda e: (
                 e.case.architecture in ("experts", "unused layers")
-                and (e.diagnosis is Diagnosis.WRONG_GRADIENT or e.says("NoneType"))
+                and (e.diagnosis is Diagnosis.WRONG_GRADIENT or evidence.used_none(e))
             ),
         ),
         Mistake(

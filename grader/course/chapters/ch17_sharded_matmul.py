@@ -185,15 +185,7 @@ _SIZES = Mistake(
 _FEWER = Mistake(
     "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for many"
     " lengths (9 in 4 give 3). tensor_split(n) always gives n, some of them empty.",
-    # in any failed case: where some ranks raise, or call nothing, the others may wait for them
-    when=lambda e: (
-        e.calls("chunk", "split")
-        and any(
-            "out of range" in one.failure.message or "tensors; a group of" in one.failure.message
-            for one in e.failed
-            if one.failure is not None
-        )
-    ),
+    when=lambda e: e.calls("chunk", "split") and _raised("out of range", "tensors; a group of")(e),
 )
 
 _NUMBER_OF_GRADIENTS = Mistake(

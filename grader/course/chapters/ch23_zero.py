@@ -12,6 +12,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import held, holding, point, sent_elements
 from grader.rank.instrumentation import HeldStorages, without_compiler
@@ -678,7 +679,7 @@ ShardedAdamW = Exercise(
         Mistake(
             "p.grad may be None: on this rank, or on all of them. A frozen parameter has none at"
             " all.",
-            when=lambda e: e.says("NoneType") and (_missing(e.case) or bool(e.case.frozen)),
+            when=lambda e: evidence.used_none(e) and (_missing(e.case) or bool(e.case.frozen)),
         ),
         Mistake(
             "zero_grad leaves gradients behind: set p.grad = None for every parameter, or fill it"

@@ -17,6 +17,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import held, holding, point, virtual_seconds
 from grader.rank.instrumentation import HeldStorages
@@ -1012,7 +1013,7 @@ run_pipeline = Exercise(
         Mistake(
             "x.grad is None: autograd does not compute a gradient for a received tensor unless"
             " x.requires_grad_() comes before stage(x).",
-            when=lambda e: e.case.n > 1 and (e.says("NoneType") or e.says("but got None")),
+            when=lambda e: e.case.n > 1 and (evidence.used_none(e) or e.says("but got None")),
         ),
         Mistake(
             "The inputs of the first stage may be integers, such as numbers of tokens, which have"

@@ -112,6 +112,11 @@ def no_rank(e: Evidence) -> bool:
     return e.says("there is no rank")
 
 
+def used_none(e: Evidence) -> bool:
+    """Return whether something was done with ``None``, or it was given for a tensor."""
+    return e.says("NoneType") or e.says("takes a tensor, not None")
+
+
 def to_itself(e: Evidence) -> bool:
     """Return whether a rank tried to send to itself, or to receive from itself."""
     return e.says("same as the rank")

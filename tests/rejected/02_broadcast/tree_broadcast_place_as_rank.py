@@ -1,5 +1,5 @@
 # exercise: tree_broadcast
-# diagnosis: deadlock
+# diagnosis: exception
 # hint: a place in the
 import torch.distributed as dist
 

@@ -1,5 +1,5 @@
 # exercise: tree_reduce
-# diagnosis: deadlock
+# diagnosis: exception
 # hint: a place in the
 import torch
 import torch.distributed as dist

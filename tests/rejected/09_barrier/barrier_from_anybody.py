@@ -1,5 +1,5 @@
 # exercise: barrier
-# diagnosis: deadlock
+# diagnosis: too_few_messages
 # hint: Name the source
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: BucketedDDP
-# diagnosis: too_few_messages
-# hint: missing only where some parameters are not used
+# diagnosis: wrong_gradient
+# hint: its hook is never called
 # not: Tied weights
 import torch
 import torch.distributed as dist

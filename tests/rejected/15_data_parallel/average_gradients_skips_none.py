@@ -1,5 +1,5 @@
 # exercise: average_gradients
-# diagnosis: size_mismatch
+# diagnosis: deadlock
 # hint: has to take part all the same
 import torch.distributed as dist
 

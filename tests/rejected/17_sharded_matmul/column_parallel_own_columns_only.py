@@ -1,6 +1,6 @@
 # exercise: column_parallel
-# diagnosis: deadlock
-# hint: same calls in the same order
+# diagnosis: wrong_shape
+# hint: and no others
 import torch
 import torch.distributed as dist
 

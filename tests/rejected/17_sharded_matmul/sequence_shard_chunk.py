@@ -1,5 +1,5 @@
 # exercise: sequence_shard
-# diagnosis: deadlock
+# diagnosis: exception
 # hint: tensor_split(n) always gives n
 import torch
 import torch.distributed as dist

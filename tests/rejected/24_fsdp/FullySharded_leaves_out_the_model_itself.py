@@ -1,5 +1,5 @@
 # exercise: FullySharded
-# diagnosis: too_many_bytes
+# diagnosis: wrong_value
 # hint: unless the wrapped model is a layer itself
 import torch
 import torch.distributed as dist
