@@ -354,11 +354,11 @@ print("a ReLU, gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should 
 
 # %% [markdown]
 # The first is right by luck: the backward of a product does not look at its result. That of a ReLU
-# does, to see where it was positive, and so the gradient comes out wrong without an error. (Outside this
-# course, PyTorch 2.13 warns in backward that "an autograd kernel was not registered", and that this
-# behaviour will be removed.) A function with a backward of its own says what it means. In
-# the exercise below, `check` lets the lazy way pass, since its gradients are right there, but
-# points it out.
+# does, to see where it was positive, and so the gradient comes out wrong without an error. All you
+# get is PyTorch's warning in backward: no kernel is registered that could differentiate
+# `allreduce_`, this "may lead to silently incorrect behavior", and it will be removed. A function
+# with a backward of its own says what it means. In the exercise below, `check` lets the lazy way
+# pass, since its gradients are right there, but points it out.
 #
 # ## Exercise: row_parallel
 #
