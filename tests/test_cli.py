@@ -110,7 +110,7 @@ def test_a_call_may_take_as_many_seconds_as_asked_for(request_here, tmp_path):
         json.loads(
             request_here("check", path, "--json", "--world-sizes", "2", "--seconds", seconds).stdout
         )["exercises"][0]
-        for seconds in ("0.3", "3")
+        for seconds in ("0.15", "3")
     ]
     assert [one["diagnosis"] for one in found] == ["timeout", None]
     assert "no end after" in found[0]["message"]
