@@ -735,6 +735,24 @@ def test_children_of_ranks_end_with_the_world():
     assert server.children(recursive=True) == before
 
 
+READY = """
+import json, sys
+from grader.server.fork_server import get_ready
+kept = get_ready()
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def test_ranks_import_nothing_that_their_server_could_have_imported():
+    # each would do it again: numpy.random alone takes as much of a processor as all else does
+    def answer():
+        return [name for name, module in sys.modules.items() if hasattr(module, "__file__")]
+
+    served = subprocess.run([sys.executable, "-c", READY], capture_output=True, check=True)
+    imported = set(play(answer, 2).results[1].value) - set(json.loads(served.stdout))
+    assert imported == set()
+
+
 def test_ranks_meet_without_a_file(tmp_path, monkeypatch):
     def answer():
         return os.listdir(tmp_path)

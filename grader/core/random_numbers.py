@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import random
 
-import numpy as np
+import numpy.random  # by the process that ranks are forked from, which numpy itself leaves to each
 import torch
 
 __all__ = ["Generators", "rank_seed", "seed_for_wire"]
@@ -44,7 +44,7 @@ class Generators:
         if device.type == "cuda":
             torch.cuda.manual_seed(own)
         random.seed(own)
-        np.random.seed(own % 2**32)
+        numpy.random.seed(own % 2**32)
         self._seeded = torch.default_generator.get_state()
 
     def used(self) -> bool:
