@@ -26,9 +26,13 @@ ENGINE = (
     "tests/test_compare.py",
     "tests/test_devices.py",
     "tests/test_group.py",
+    "tests/test_hangs.py",
+    "tests/test_hash_seeds.py",
     "tests/test_instrumentation.py",
     "tests/test_judge.py",
+    "tests/test_random_numbers.py",
     "tests/test_rank_store.py",
+    "tests/test_remarks.py",
     "tests/test_simulated_calls.py",
     "tests/test_simulated_collectives.py",
     "tests/test_simulated_programs.py",
@@ -38,6 +42,7 @@ ENGINE = (
     "tests/test_simulation.py",
     "tests/test_threads.py",
     "tests/test_traffic.py",
+    "tests/test_waits_in_torch.py",
     "tests/test_worlds.py",
 )
 
