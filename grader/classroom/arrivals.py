@@ -402,7 +402,7 @@ def collect(
         if not found.students:
             why = f": {'; '.join(problems)}" if problems else ""
             raise RequestError(
-                f"{source} holds no submissions{why}; expected is a folder or a file for each"
+                f"{source} holds no submissions{why}; expected a folder or a file for each"
                 f" student, or {_downloads()}"
             )
         submissions = [_submission(one, extraction_dir, each) for one in found.students]

@@ -96,14 +96,14 @@ def submitters(stream: BinaryIO) -> dict[str, tuple[Submitter, ...]]:
     try:
         found = _EventReader(data).read()
     except yaml.YAMLError as error:
-        problem = getattr(error, "problem", None) or "its text has characters that YAML lacks"
+        problem = getattr(error, "problem", None) or "it has characters that YAML does not allow"
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark is not None else ""
-        raise UnreadableFile(f"is no YAML{where}: {problem}") from None
+        raise UnreadableFile(f"is not YAML{where}: {problem}") from None
     except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"is no YAML: {error}") from None
+        raise UnreadableFile(f"is not YAML: {error}") from None
     if not found:
-        raise UnreadableFile("names no submissions; a mapping from folders to :submitters: is due")
+        raise UnreadableFile("names no submissions; it should map each folder to its :submitters:")
     return found
 
 

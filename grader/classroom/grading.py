@@ -147,8 +147,8 @@ _BESIDE = 4 << 20
 
 #: What stands for a file beyond that.
 _TOO_LARGE = (
-    f"raise ImportError('it is not read: the Python files beside an answer may have"
-    f" {_BESIDE >> 20} MB together')"
+    f"raise ImportError('it is not read: the Python files beside an answer may take"
+    f" {_BESIDE >> 20} MB in all')"
 ).encode()
 
 

@@ -181,7 +181,8 @@ def differentiated(
     Args:
         function, arguments: the call.
         leaves: names and positions of the arguments whose gradients are wanted.
-        cotangent: the gradient of some loss with respect to the result.
+        cotangent: the gradient of some loss with respect to the result.  A result of another
+            shape or dtype goes backward from ones.
 
     Returns:
         ``result``, and a ``gradient of NAME`` for every leaf, which is ``None`` if no gradient
