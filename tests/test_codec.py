@@ -14,10 +14,18 @@ import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.core.codec import pack, pack_answer, pack_known, unpack
+from grader.core.codec import (
+    MANY_PARTS,
+    STRUCTURE,
+    pack,
+    pack_answer,
+    pack_known,
+    unpack,
+)
 from grader.core.compare import compare
 from grader.core.events import Completed, Posted
 from grader.core.values import Opaque
+from grader.core.verdict import Diagnosis
 from grader.core.wire import (
     LONGEST,
     BrokenFrame,
@@ -28,21 +36,19 @@ from grader.core.wire import (
     Returned,
     read_frames,
 )
-from grader.launch.process_world import STRUCTURE
+
+characters = st.characters(exclude_categories=["Cs"])
+
+#: Keys of sets and dicts, where whole numbers have up to 64 bits.
+keys = st.text(characters) | st.integers(-(2**63) + 1, 2**63 - 1)
 
 trees = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text(st.characters(exclude_categories=["Cs"])),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(characters),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.lists(inner, max_size=4).map(tuple)
-        | st.sets(st.text(st.characters(exclude_categories=["Cs"])) | st.integers(), max_size=4)
-        | st.dictionaries(
-            st.text(st.characters(exclude_categories=["Cs"])) | st.integers(), inner, max_size=3
-        )
+        | st.sets(keys, max_size=4)
+        | st.dictionaries(keys, inner, max_size=3)
     ),
     max_leaves=20,
 )
@@ -222,11 +228,16 @@ def test_no_memory_in_the_judge_is_no_forgery(monkeypatch):
         *map(
             msgspec.msgpack.encode,
             [
-                {}, {"a": 1}, {"dtype": "x"}, b"bytes", [b"bytes"], {"tuple": 3}, {1: 2, 3: 4},
-                {"tensor": "0"}, {"tensor": ["float32", [1], b""]},
-                {"tensor": ["float32", [1], b"123"]}, {"tensor": ["float32", [2], b"1234"]},
-                {"tensor": ["float32", [10**12], b""]}, {"tensor": ["float32", [], "1234"]},
-                {"tensor": ["quint8", [1], b"1"]}, {"tensor": ["float32", ["1"], b"1234"]},
+                {}, {"a": 1}, b"bytes", ["list", [b"bytes"]], ["tuple", 3], ["other"], [1, 2], [],
+                ["list", [0] * (MANY_PARTS + 1)], ["list", [["list", [0] * 100_000]] * 3],
+                ["set", [1.5]], ["set", [["int", "1"]]], ["dict", [[None, 1]]], ["dict", [[1]]],
+                ["int", "x"], ["int", "9" * 5000], ["dtype", "x"], ["reduction", "x"],
+                ["tensor", "0"], ["tensor", "float32", [1], b""],
+                ["tensor", "float32", [1], 10**13], ["tensor", "float32", [1], b"123"],
+                ["tensor", "float32", [2], b"1234"], ["tensor", "float32", [10**12], b""],
+                ["tensor", "float32", [], "1234"], ["tensor", "quint8", [1], b"1"],
+                ["tensor", "float32", ["1"], b"1234"], ["tensor", "float32", [-1, -1], b"1234"],
+                ["tensor", "float32", [0, 2**62, 2**62], b""], ["large", "bits8", [2]],
             ],
         ),
     ],
@@ -241,6 +252,32 @@ def test_a_single_element_may_have_any_stride(dtype):
     x = torch.arange(8).to(dtype)
     for one in (x[5:6:7], x[3:4].as_strided((1, 1), (0, 5)), x[2].expand(1), x[7], x[4:4]):
         assert torch.equal(unpack(pack(one)), one)
+
+
+def test_no_map_is_read_whatever_its_keys_are():
+    """Python's dict of keys that share a hash, as tuples of numbers can, takes quadratic time."""
+    body = b"\x81" + msgspec.msgpack.encode([1, 2]) + b"\0"
+    assert msgspec.msgpack.decode(body) == {(1, 2): 0}
+    with pytest.raises(BrokenFrame, match="got `object`"):
+        unpack(body)
+
+
+def test_keys_that_can_share_a_hash_are_not_sent():
+    same = [k * (2**61 - 1) for k in range(100)]
+    assert len(set(map(hash, same))) == 1
+    assert isinstance(unpack(pack(set(same))), Opaque)
+    assert isinstance(unpack(pack(dict.fromkeys(same))), Opaque)
+
+
+def test_nothing_can_compute_with_a_tensor_that_was_not_sent():
+    large = unpack(pack(torch.ones(1).expand(10**6, 10**6), limit=100))
+    assert (large.shape, large.dtype) == ((10**6, 10**6), torch.float32)
+    assert not isinstance(large, torch.Tensor)
+    found = compare(torch.ones(2), large)
+    assert found.diagnosis is Diagnosis.WRONG_SHAPE
+    assert found.message == "the result should have shape (2,), but has (1000000, 1000000)"
+    same = compare(torch.ones(4), unpack(pack(torch.ones(4), limit=1)))
+    assert same.diagnosis is Diagnosis.WRONG_SHAPE
 
 
 def test_a_tensor_that_came_may_be_written_to():
@@ -291,11 +328,14 @@ def frame(body):
         frame(msgspec.msgpack.encode(["post", "not a number"])),
         frame(msgspec.msgpack.encode(["unknown", 1])),
         frame(b"\x93" * 100_000),
+        frame(msgspec.msgpack.encode(["A" * 10**6])),
+        frame(msgspec.msgpack.encode(["raised", "call", "E" * 2**23, "", []])),
     ],
 )
 def test_what_is_no_frame_of_ours(data):
-    with pytest.raises(BrokenFrame):
+    with pytest.raises(BrokenFrame) as raised:
         list(FrameReader().feed(data))
+    assert len(str(raised.value)) < 300
 
 
 def test_the_ranks_side_reads_until_the_judge_hangs_up():

@@ -13,6 +13,7 @@ from grader.core.events import (
     Failed,
     Grouped,
     Held,
+    Inspected,
     Marked,
     Polled,
     Posted,
@@ -21,7 +22,7 @@ from grader.core.events import (
     Violated,
 )
 from grader.core.verdict import Diagnosis
-from grader.core.wire import BrokenFrame, TooManyMessages
+from grader.core.wire import BrokenFrame, FrameReader, TooManyMessages, framed
 from grader.launch import event_validation
 from grader.launch.event_validation import EventValidator
 from grader.trace.message_matcher import MessageMatcher
@@ -68,14 +69,7 @@ def test_what_a_recorder_says_passes(scrutiny_of_two, event):
         (posted(peer=0), "a message to itself"),
         (posted(kind="new_group", peer=1), "a call of new_group, which the recorder refuses"),
         (posted(kind="broadcast", peer=1), "a call of broadcast, which the recorder refuses"),
-        (posted(nbytes=-1), "a message of -1 bytes"),
-        (posted(count=-1), "a message of"),
         (posted(signatures=[Signature("int8", [1, 2, 3], [])]), "for ranks that are not in"),
-        (posted(signatures=[Signature("int8", [], [-1])]), "for ranks that are not in"),
-        (posted(signatures=[Signature("d" * 1025, [], [])]), "a name of 1025 characters"),
-        (posted(file="f" * 1025), "a name of 1025 characters"),
-        (posted(dtype="f" * 1025), "a name of 1025 characters"),
-        (posted(detail="f" * 1025), "a name of 1025 characters"),
         (Blocked(0, "answer.py", 3, 10), "operation 0, which it never began"),
         (Completed(0, 10), "operation 0, which it never began"),
         (Polled(99, 10), "operation 99, which it never began"),
@@ -83,13 +77,7 @@ def test_what_a_recorder_says_passes(scrutiny_of_two, event):
         (Grouped("pair", [1]), "a group that it is not in"),
         (Grouped("pair", [0, 0]), "a group that it is not in"),
         (Grouped("pair", [0, 2]), "ranks that are not there"),
-        (Grouped("p" * 1025, [0, 1]), "a name of 1025 characters"),
         (Violated("deadlock", "", "answer.py", 3, 10), "a fault that no recorder finds"),
-        (
-            Violated(Diagnosis.BUFFER_RACE.value, "m" * 2001, "answer.py", 3, 10),
-            "a text of 2001 characters",
-        ),
-        (Marked("m" * 1025, 10), "a name of 1025 characters"),
         (Held("argument", 0, 0, 1), "nobody has asked for"),
         (Seen(0, [1.0], 10), "nobody has asked for"),
     ],
@@ -99,14 +87,39 @@ def test_what_no_recorder_says_is_refused(scrutiny_of_two, event, message):
         scrutiny_of_two.look(0, event)
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        posted(nbytes=-1),
+        posted(count=-1),
+        posted(line=-1),
+        posted(time=-1),
+        posted(file="f" * 1025),
+        posted(dtype="f" * 1025),
+        posted(detail="f" * 1025),
+        posted(signatures=[Signature("int8", [], [-1])]),
+        posted(signatures=[Signature("d" * 1025, [], [])]),
+        posted(shapes=[[1] * 65]),
+        Blocked(0, "f" * 1025, 3, 10),
+        Grouped("p" * 1025, [0, 1]),
+        Grouped("pair", [0] * ((1 << 16) + 1)),
+        Inspected(False, [], [[]] * ((1 << 17) + 1)),
+        Violated(Diagnosis.BUFFER_RACE.value, "m" * 2001, "answer.py", 3, 10),
+        Marked("m" * 1025, 10),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_every_field_has_bounds(event):
+    with pytest.raises(BrokenFrame, match="a frame that is no message: Expected"):
+        list(FrameReader().feed(b"".join(framed(event))))
+
+
 def test_news_of_the_past_are_of_operations_that_were_begun(scrutiny_of_two):
     scrutiny_of_two.look(0, SEND)
     scrutiny_of_two._matcher.take(0, SEND)
     scrutiny_of_two.look(0, Completed(0, 20))
     with pytest.raises(BrokenFrame, match="operation 0 where operation 1 comes next"):
         scrutiny_of_two.look(0, SEND)
-    with pytest.raises(BrokenFrame, match="a name of 1025"):
-        scrutiny_of_two.look(0, Blocked(0, "f" * 1025, 3, 10))
 
 
 def test_a_group_is_known_in_later_calls_as_its_rank_sees_it():

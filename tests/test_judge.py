@@ -540,15 +540,36 @@ def test_a_fault_of_the_grader_is_no_fault_of_the_student():
     assert "no room" in verdict.message
 
 
-def test_what_the_grader_does_not_understand_is_its_own_fault(monkeypatch):
+def test_what_a_rank_reports_is_never_the_graders_fault(monkeypatch):
+    """What sends it runs the submission, which may have sent anything."""
+
     def take(*_):
         raise KeyError("no such operation")
 
     monkeypatch.setattr(MessageMatcher, "take", take)
     verdict = judge(lambda x: 2 * x, TOY["twice"])
-    assert verdict.status is Status.ERROR
-    assert "the grader failed, not the answer: what rank" in verdict.message
-    assert "is not understood: KeyError" in verdict.message
+    assert verdict.diagnosis is Diagnosis.MALFORMED_REPORT
+    assert verdict.score == 0
+    assert "rank 0 reports makes no sense to the grader (KeyError: 'no such op" in verdict.message
+
+
+def test_what_a_rank_returns_is_never_the_graders_fault():
+    """What the exercise makes of values is judged without them, if it raises over them."""
+
+    def point(seen):
+        return any(value == 7 / 0 for value in seen.actual)
+
+    verdict = judge(lambda x: x, declare(point=point))
+    assert verdict.diagnosis is Diagnosis.MALFORMED_REPORT
+    assert "(ZeroDivisionError: division by zero in test_judge.py, line" in verdict.message
+
+
+def test_an_oracle_that_raises_is_the_graders_fault():
+    def expected(case):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        judge(lambda x: x, declare(expected=expected))
 
 
 # Hints. ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from torch.distributed import DistStoreError
 
-from grader.core.wire import BrokenFrame, Put
+from grader.core.wire import BrokenFrame, FrameReader, Put, framed
 from grader.rank import rank_store
 from grader.rank.rank_store import RankStore, RankStoreServer
 from tests.conftest import play
@@ -66,19 +66,25 @@ def test_who_looks_waits_until_it_is_there(stores):
     assert found == [b"x"]
 
 
-@pytest.mark.parametrize(
-    ("put", "message"),
-    [
-        (Put("k" * 513, b"", None, 1), "an entry of 0 bytes"),
-        (Put("k", b"v" * 65537, None, 1), "an entry of 65537 bytes"),
-        (Put("text", b"", 1, 1), "no number"),
-    ],
-)
-def test_nobody_who_only_joins_would_put_that_there(stores, put, message):
+def test_only_to_a_number_can_be_added(stores):
     judge, (first, *_) = stores
     first.set("text", b"x")
-    with pytest.raises(BrokenFrame, match=message):
-        judge.take(0, put)
+    with pytest.raises(BrokenFrame, match="no number"):
+        judge.take(0, Put("text", b"", 1, 1))
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        Put("k" * 513, b"", None, 1),
+        Put("k", b"v" * 65537, None, 1),
+        Put("k", b"", None, 1, expected=b"v" * 65537),
+    ],
+    ids=["key", "value", "expected"],
+)
+def test_an_entry_has_a_largest_size(put):
+    with pytest.raises(BrokenFrame, match=r"Expected `.*` of length <= "):
+        list(FrameReader().feed(b"".join(framed(put))))
 
 
 def test_entries_are_counted(stores, monkeypatch):

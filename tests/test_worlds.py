@@ -20,7 +20,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.values import Opaque
+from grader.core.values import Opaque, UnsentTensor
 from grader.core.verdict import Diagnosis
 from grader.launch.launchers import Client, default_launcher
 from tests.conftest import line_in, play
@@ -424,7 +424,7 @@ def test_a_dying_rank_is_named_every_time():
         (lambda: 2**70, int),
         (lambda: [1, (2.5, None)], list),
         (lambda: (i for i in range(3)), Opaque),
-        (lambda: torch.ones(1).expand(10**12), torch.Tensor),
+        (lambda: torch.ones(1).expand(10**12), UnsentTensor),
         (lambda: torch.ones(2).to_sparse(), Opaque),
         (lambda: torch.ones(2, device="meta"), Opaque),
         (lambda: object(), Opaque),
@@ -835,12 +835,12 @@ class _Interrupted(socket.socket):
 
     meanwhile = None
 
-    def recv_into(self, *arguments):
-        count = super().recv_into(*arguments)
-        if count > 10_000 and self.meanwhile:
+    def recv(self, *arguments):
+        data = super().recv(*arguments)
+        if len(data) > 10_000 and self.meanwhile:
             meanwhile, self.meanwhile = self.meanwhile, None
             meanwhile()
-        return count
+        return data
 
 
 class _Interrupting:

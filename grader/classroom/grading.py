@@ -34,11 +34,12 @@ from grader.core.errors import LARGEST_FILE, UnreadableFile, WorldError
 from grader.core.program import Program
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
-from grader.core.wire import BrokenFrame, FrameReader, FrameWriter, Parse, Parsed
+from grader.core.wire import BrokenFrame, Parse, Parsed
 from grader.course.chapters import discover
 from grader.course.exercise import Exercise
 from grader.course.index import Catalogue
 from grader.judge.judge import Judge, Settings
+from grader.launch.frame_channel import FrameChannel, messages
 from grader.launch.launchers import ForkServer, Launcher, ProcessGroupHandle
 from grader.launch.sandbox import Sandbox, new_sandbox
 from grader.rank.process_limits import die_with_parent
@@ -237,31 +238,18 @@ def importable(label: str, files: Iterable[tuple[str, bytes]]) -> dict[str, byte
 
 def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed | None:
     """Return the answer to a request, or None if the process died over it."""
-    control = handle.controls[0]
-    until = time.monotonic() + seconds
-    control.settimeout(seconds)
     given = len(request.data) + sum(map(len, request.beside.values()))
-    reader = FrameReader(_GROWTH * given + _FLOOR)
-    # a process that has died cannot be written to, and its answer will be missing
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        FrameWriter(control).write(request)
-    while True:
-        left = until - time.monotonic()
-        if left <= 0:
-            raise BrokenFrame(f"it takes over {seconds:.0f} s")
-        control.settimeout(left)
-        try:
-            received = control.recv(1 << 20)
-        except TimeoutError:
-            continue
-        except ConnectionResetError:
-            return None
-        if not received:
-            return None
-        for message in reader.feed(received):
+    channel = FrameChannel(handle.controls[0], _GROWTH * given + _FLOOR)
+    until = time.monotonic() + seconds
+    channel.send(request)
+    try:
+        for message in messages(channel, until):
             if isinstance(message, Parsed):
                 return message
             raise BrokenFrame("what came back is no answer")
+    except TimeoutError:
+        raise BrokenFrame(f"it takes over {seconds:.0f} s") from None
+    return None
 
 
 # The limits on the memory and time of a whole sandbox. ----------------------------

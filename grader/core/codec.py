@@ -3,23 +3,38 @@
 A value is packed as MessagePack; a tensor is its element type, its shape and its bytes in
 row-major order.  A value that cannot be part of an answer (a generator, a module, a tensor on a
 device that is not the rank's) travels as its name, an :class:`Opaque`.
+
+What is read is decoded into the types below and into no others, so that nothing in it can cost the
+judge more than a small multiple of its length.  There are no maps, in particular: whoever chooses
+the keys of a Python dict, tuples of numbers for example, can give all of them one hash.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import torch
 import torch.distributed as dist
+from msgspec import Meta
 
 from grader.core.errors import out_of_memory
-from grader.core.values import DEEP, Opaque, dtype_name, reduction_name, short, with_article
+from grader.core.events import Shape
+from grader.core.values import (
+    DEEP,
+    Opaque,
+    UnsentTensor,
+    dtype_name,
+    reduction_name,
+    short,
+    with_article,
+)
 from grader.core.verdict import amount
 from grader.core.wire import BrokenFrame
 
-__all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "pack_known", "unpack"]
+__all__ = ["LONG_TEXT", "MANY_PARTS", "STRUCTURE", "pack", "pack_answer", "pack_known", "unpack"]
 
 #: Element types of tensors that can be sent back.
 _SENT = {
@@ -40,12 +55,90 @@ _CPU = torch.device("cpu")
 MANY_PARTS = 100_000
 
 #: Limits on the characters of a string, and of all strings and tensor descriptions together.
-LONG_TEXT, _TEXT = 100_000, 4 << 20
+LONG_TEXT, _TEXT = 100_000, 1 << 20
+
+#: Largest size in bytes of an answer (a result and arguments) without its tensors.
+STRUCTURE = 24 << 20
 
 #: Limit on the bits of a whole number.
 _BITS = 14_000
 
 _REDUCTIONS = dist.ReduceOp.RedOpType.__members__
+
+
+# The form of a packed value. ------------------------------------------------------
+
+_Word = Annotated[str, Meta(max_length=LONG_TEXT)]
+_Small = Annotated[str, Meta(max_length=1000)]
+_Parts = Meta(max_length=MANY_PARTS)
+
+
+class _Node(msgspec.Struct, array_like=True):
+    """A value that is no ``None``, boolean, number or string of MessagePack's."""
+
+
+class _List(_Node, tag="list"):
+    items: Annotated[list[_Value], _Parts]
+
+
+class _Tuple(_Node, tag="tuple"):
+    items: Annotated[list[_Value], _Parts]
+
+
+class _Set(_Node, tag="set"):
+    items: Annotated[list[_Key], _Parts]
+
+
+class _Dict(_Node, tag="dict"):
+    items: Annotated[list[tuple[_Key, _Value]], _Parts]
+
+
+class _Int(_Node, tag="int"):
+    """A whole number of more than 64 bits, as text."""
+
+    digits: Annotated[str, Meta(max_length=_BITS)]
+
+
+class _Tensor(_Node, tag="tensor"):
+    dtype: _Small
+    shape: Shape
+    data: bytes
+
+
+class _Large(_Node, tag="large"):
+    """A tensor that was too large to be sent."""
+
+    dtype: _Small
+    shape: Shape
+
+
+class _Dtype(_Node, tag="dtype"):
+    name: _Small
+
+
+class _Device(_Node, tag="device"):
+    name: _Small
+
+
+class _Reduction(_Node, tag="reduction"):
+    name: _Small
+
+
+class _Named(_Node, tag="opaque"):
+    kind: _Small
+    text: _Small
+
+
+#: Keys of sets and dicts: 64 bits hold few whole numbers of one hash.
+_Key = int | _Word
+
+_Value = (
+    None | bool | int | float | _Word
+    | _List | _Tuple | _Set | _Dict | _Int | _Tensor | _Large | _Dtype | _Device | _Reduction
+    | _Named
+)  # fmt: skip
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class _Packer:
@@ -62,10 +155,10 @@ class _Packer:
     def omit(self, what: str) -> Any:
         """Return the placeholder of a value that is too large to be sent."""
         self.omitted = self.omitted or what
-        return {"opaque": [what, ""]}
+        return _Named(what, "")
 
     def node(self, value: Any, depth: int = 0) -> Any:
-        """Return a value as MessagePack has it, or as a map of one key that names its type."""
+        """Return a value in its packed form."""
         self.nodes += 1
         kind = short(type(value).__name__)
         if depth > DEEP:
@@ -82,10 +175,10 @@ class _Packer:
                 return value
             if value.bit_length() > _BITS:
                 return self.omit(f"an int of {value.bit_length():,} bits")
-            return {"int": self.count(str(value))}
+            return _Int(self.count(str(value)))
         if isinstance(value, float):
             # numpy's float64 is a subclass of float, and is as good an answer
-            return {"float": float.hex(value)}
+            return float(value)
         if isinstance(value, str) and type(value) is str:
             if len(value) > LONG_TEXT:
                 return self.omit(f"a str of {len(value)} characters")
@@ -96,30 +189,32 @@ class _Packer:
             if self.nodes + len(value) > MANY_PARTS:
                 return self.omit(f"{with_article(kind)} of {len(value)}")
             items = [self.node(item, depth + 1) for item in value]
-            return items if type(value) is list else {"tuple": items}
+            return _List(items) if type(value) is list else _Tuple(items)
         if type(value) is set and _plain(value):
             if self.nodes + len(value) > MANY_PARTS:
                 return self.omit(f"{with_article(kind)} of {len(value)}")
-            return {"set": [self.node(item, depth + 1) for item in value]}
+            return _Set([self.key(item) for item in value])
         if isinstance(value, Mapping) and _plain(value):
             if self.nodes + len(value) > MANY_PARTS:
                 return self.omit(f"{with_article(kind)} of {len(value)}")
-            return {
-                "dict": [
-                    [self.node(key, depth + 1), self.node(item, depth + 1)]
-                    for key, item in value.items()
-                ]
-            }
+            return _Dict(
+                [(self.key(key), self.node(item, depth + 1)) for key, item in value.items()]
+            )
         if isinstance(value, torch.dtype):
-            return {"dtype": dtype_name(value)}
+            return _Dtype(dtype_name(value))
         if isinstance(value, torch.device):
-            return {"device": str(value)}
+            return _Device(str(value))
         if isinstance(value, (dist.ReduceOp, dist.ReduceOp.RedOpType)):
-            return {"reduction": reduction_name(value)}
+            return _Reduction(reduction_name(value))
         if isinstance(value, Opaque):
-            return {"opaque": [self.count(value.kind), self.count(value.text)]}
+            return _Named(self.count(value.kind), self.count(value.text))
         self.opaque = True
-        return {"opaque": [self.count(_kind(value)), self.count(_text(value))]}
+        return _Named(self.count(_kind(value)), self.count(_text(value)))
+
+    def key(self, key: str | int) -> _Key:
+        """Return a key of a set or a dict in its packed form."""
+        self.nodes += 1
+        return key if isinstance(key, int) else self.count(key.encode("utf-8", "replace").decode())
 
     def count(self, text: str) -> str:
         """Return the text, and count its characters."""
@@ -129,7 +224,7 @@ class _Packer:
     def tensor(self, tensor: torch.Tensor) -> Any:
         tensor = tensor.detach()
         name = dtype_name(tensor.dtype)
-        what = f"{with_article(name)} tensor of shape {tuple(tensor.shape)}"
+        what = _tensor_name(tensor.dtype, tuple(tensor.shape))
         self.text += len(what)
         foreign = ""
         if tensor.layout is not torch.strided or tensor.is_quantized:
@@ -140,19 +235,28 @@ class _Packer:
             foreign = what
         if foreign:
             self.opaque = True
-            return {"opaque": [foreign, ""]}
+            return _Named(foreign, "")
         self.nbytes += tensor.numel() * tensor.element_size()
         if self.limit is not None and self.nbytes > self.limit:
             self.omitted = self.omitted or f"{what} ({amount(tensor.nbytes)})"
-            return {"large": [name, list(tensor.shape)]}
+            return _Large(name, list(tensor.shape))
         plain = tensor.resolve_conj().resolve_neg().contiguous().cpu().as_subclass(torch.Tensor)
         # a single element is contiguous whatever its stride, and then no view of other elements
         flat = plain.as_strided((plain.numel(),), (1,))
-        return {"tensor": [name, list(tensor.shape), flat.view(torch.uint8).numpy().data]}
+        octets = flat.view(torch.uint8).numpy().data
+        return _Tensor(name, list(tensor.shape), octets)  # type: ignore[arg-type]
+
+
+def _tensor_name(dtype: torch.dtype, shape: tuple[int, ...]) -> str:
+    return short(f"{with_article(dtype_name(dtype))} tensor of shape {shape}", 200)
 
 
 def _plain(keys: Iterable[Any]) -> bool:
-    return all(type(key) in (str, int) for key in keys)
+    """Return whether keys of a set or a dict can be sent as they are."""
+    return all(
+        abs(key) < 2**63 if type(key) is int else type(key) is str and len(key) <= LONG_TEXT
+        for key in keys
+    )
 
 
 def _kind(value: Any) -> str:
@@ -185,12 +289,12 @@ def pack_answer(
     Args:
         value: tensors, numbers, strings, ``None``, dtypes, devices, reductions, and
             lists, tuples and mappings of these whose keys are strings or whole
-            numbers, and sets of such keys; anything else becomes an :class:`Opaque`.
+            numbers of 64 bits, and sets of such keys; anything else becomes an :class:`Opaque`.
         limit: bytes of all tensors together that are sent; the others are only named.
         home: the device on which tensors may be besides the CPU.
     """
     packer = _Packer(limit, home)
-    return msgspec.msgpack.encode(packer.node(value)), packer.omitted
+    return _encode(packer.node(value)), packer.omitted
 
 
 def pack_known(value: Any, limit: int, home: torch.device = _CPU) -> bytes | None:
@@ -204,7 +308,7 @@ def pack_known(value: Any, limit: int, home: torch.device = _CPU) -> bytes | Non
         home: the device on which tensors may be besides the CPU.
     """
     packer = _Packer(limit, home)
-    packed = msgspec.msgpack.encode(packer.node(value))
+    packed = _encode(packer.node(value))
     return None if packer.opaque or packer.omitted else packed
 
 
@@ -216,60 +320,76 @@ def unpack(data: bytes, home: torch.device = _CPU) -> Any:
         MemoryError: this process has no memory for it.
     """
     try:
-        return _value(msgspec.msgpack.decode(data), home)
+        return _Unpacker(home).value(_decoder.decode(data))
     except Exception as error:
         if out_of_memory(error):  # this machine is at fault, and not the answer
             raise MemoryError(short(str(error))) from error
         raise BrokenFrame(f"an answer that cannot be read: {short(str(error))}") from error
 
 
-def _tensor(name: str, shape: list[int], octets: bytes, home: torch.device) -> torch.Tensor:
-    dtype = _SENT[name]
-    # torch takes no empty buffer; and an array of bytes, unlike bytes, may be written to
-    flat = (
-        torch.frombuffer(bytearray(octets), dtype=dtype) if octets else torch.empty(0, dtype=dtype)
-    )
-    return flat.reshape(shape).to(home)
+_decoder = msgspec.msgpack.Decoder(_Value)
 
 
-def _value(node: Any, home: torch.device, depth: int = 0) -> Any:
-    if depth > DEEP + 1:
-        raise ValueError("lists in lists deeper than any that is packed")
-    if isinstance(node, list):
-        return [_value(item, home, depth + 1) for item in node]
-    if node is None or isinstance(node, (bool, int, float, str)):
-        return node
-    if not isinstance(node, dict):
-        raise ValueError(f"no value is {with_article(type(node).__name__)}")
-    ((tag, body),) = node.items()
-    if tag == "tensor":
-        name, shape, octets = body
-        return _tensor(name, shape, octets, home)
-    if tag == "tuple":
-        return tuple(_value(item, home, depth + 1) for item in body)
-    if tag == "set":
-        return {_value(item, home, depth + 1) for item in body}
-    if tag == "dict":
-        return {_value(key, home, depth + 1): _value(item, home, depth + 1) for key, item in body}
-    if tag == "float":
-        return float.fromhex(body)
-    if tag == "int":
-        return int(body)
-    if tag == "dtype":
-        return _DTYPES[body]
-    if tag == "device":
-        # a string, since for a number torch would look for this machine's devices
-        try:
-            return torch.device(str(body))
-        except RuntimeError:  # the rank has given a device a name of its own
-            return Opaque(f"the device {short(str(body))}")
-    if tag == "reduction":
-        return _REDUCTIONS[body]
-    if tag == "large":
-        name, shape = body
-        # only its shape and dtype count, so it is one element in memory
-        return torch.zeros(1, dtype=_DTYPES[name]).expand(shape)
-    if tag == "opaque":
-        kind, text = body
-        return Opaque(short(str(kind), 200), short(str(text), 200))
-    raise ValueError(f"no value of kind {tag!r}")
+class _Unpacker:
+    """The reader of one packed value, which may have come from anywhere.
+
+    Args:
+        home: the device for its tensors.
+    """
+
+    def __init__(self, home: torch.device) -> None:
+        self.home = home
+        self.nodes = 0
+
+    def value(self, node: Any, depth: int = 0) -> Any:
+        """Return the value of a node.
+
+        Raises:
+            ValueError: the packer would not have packed it.
+        """
+        self.nodes += 1
+        if depth > DEEP + 1:
+            raise ValueError("lists in lists deeper than any that is packed")
+        if self.nodes > 2 * MANY_PARTS:
+            raise ValueError("more parts than are packed")
+        if not isinstance(node, _Node):
+            return node
+        if isinstance(node, (_List, _Tuple)):
+            items = [self.value(item, depth + 1) for item in node.items]
+            return items if isinstance(node, _List) else tuple(items)
+        if isinstance(node, _Set):
+            return set(node.items)
+        if isinstance(node, _Dict):
+            return {key: self.value(item, depth + 1) for key, item in node.items}
+        if isinstance(node, _Int):
+            return int(node.digits)
+        if isinstance(node, _Tensor):
+            return self.tensor(_SENT[node.dtype], node.shape, node.data)
+        if isinstance(node, _Large):
+            shape, dtype = tuple(node.shape), _SENT[node.dtype]
+            return UnsentTensor(_tensor_name(dtype, shape), shape=shape, dtype=dtype)
+        if isinstance(node, _Dtype):
+            return _DTYPES[node.name]
+        if isinstance(node, _Device):
+            # a string, since for a number torch would look for this machine's devices
+            try:
+                return torch.device(node.name)
+            except RuntimeError:  # the rank has given a device a name of its own
+                return Opaque(f"the device {short(node.name)}")
+        if isinstance(node, _Reduction):
+            return _REDUCTIONS[node.name]
+        assert isinstance(node, _Named)
+        return Opaque(short(node.kind, 200), short(node.text, 200))
+
+    def tensor(self, dtype: torch.dtype, shape: list[int], data: bytes) -> torch.Tensor:
+        """Return the tensor that has these bytes.
+
+        Raises:
+            ValueError: it has more of them, or fewer.
+        """
+        if math.prod(shape) * dtype.itemsize != len(data):
+            raise ValueError(f"a tensor of shape {tuple(shape)} in {len(data)} bytes")
+        if not data:  # torch takes no empty buffer
+            return torch.empty(shape, dtype=dtype, device=self.home)
+        # an array of bytes, unlike bytes, may be written to
+        return torch.frombuffer(bytearray(data), dtype=dtype).reshape(shape).to(self.home)

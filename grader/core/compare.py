@@ -12,7 +12,15 @@ from typing import Any
 
 import torch
 
-from grader.core.values import Opaque, describe, dtype_name, short, show, with_article
+from grader.core.values import (
+    Opaque,
+    UnsentTensor,
+    describe,
+    dtype_name,
+    short,
+    show,
+    with_article,
+)
 from grader.core.verdict import Diagnosis, RankRow
 
 __all__ = [
@@ -211,7 +219,7 @@ def _compare_tensor(
     expected: torch.Tensor, actual: Any, terms: int, scale: Any, path: str
 ) -> Difference | None:
     subject = _subject(path)
-    if isinstance(actual, Opaque) or not isinstance(actual, torch.Tensor):
+    if not isinstance(actual, (torch.Tensor, UnsentTensor)):
         return Difference(
             Diagnosis.WRONG_TYPE,
             f"{subject} should be {describe(expected)}, but is {describe(actual)}",
@@ -225,6 +233,11 @@ def _compare_tensor(
         return Difference(
             Diagnosis.WRONG_DTYPE,
             f"{subject} should be {dtype_name(expected.dtype)}, but is {dtype_name(actual.dtype)}",
+        )
+    if isinstance(actual, UnsentTensor):
+        return Difference(
+            Diagnosis.WRONG_SHAPE,
+            f"{subject} is more than can be sent, with all that comes with it",
         )
     wrong = wrong_elements(expected, actual, terms, scale)
     if not bool(wrong.any()):

@@ -1,13 +1,19 @@
 """The events of a rank's communication, which it reports in one small message each.
 
 The messages are msgspec structs: decoding checks every field's type and runs no code, so the judge
-need not trust the rank.  Ranks are global ranks everywhere, whatever group an operation belongs
-to.  Times are ``time.monotonic_ns()``, which all processes of a machine share.
+need not trust the rank.  Texts and lists have largest lengths, checked before memory is taken for
+them.  Ranks are global ranks everywhere, whatever group an operation belongs to.  Times are
+``time.monotonic_ns()``, which all processes of a machine share.
 """
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
+
+from grader.core.source_locations import NAME, TEXT
 
 __all__ = [
     "ANY",
@@ -40,6 +46,30 @@ ANY = -1
 #: The name of the default group.
 WORLD = "world"
 
+# Types of fields, with their bounds: what a rank sends is not read beyond them. ------
+
+Name = Annotated[str, Meta(max_length=NAME)]
+Text = Annotated[str, Meta(max_length=TEXT)]
+
+#: A number of elements, bytes, milliseconds or threads.
+Amount = Annotated[int, Meta(ge=0, le=2**62)]
+
+#: A time in nanoseconds.
+Time = Annotated[int, Meta(ge=0, le=2**62)]
+
+#: The number of a line; 0 where there is none.
+Line = Annotated[int, Meta(ge=0, le=2**31)]
+
+#: The ranks of a group, and numbers of elements for each of them.
+Ranks = Annotated[list[int], Meta(max_length=1 << 16)]
+Amounts = Annotated[list[Amount], Meta(max_length=1 << 16)]
+
+#: The shape of a tensor; torch has no tensor of more dimensions.
+Shape = Annotated[list[Amount], Meta(max_length=64)]
+
+#: Lengths of lists: tensors of a collective, threads and callbacks, and operations, of one rank.
+_TENSORS, _THREADS, _OPERATIONS = 1 << 16, 1 << 17, 1 << 17
+
 
 class Signature(msgspec.Struct, array_like=True, frozen=True):
     """The numbers of elements that one rank gives to each member of its group, and takes from it.
@@ -51,9 +81,9 @@ class Signature(msgspec.Struct, array_like=True, frozen=True):
         takes: elements from each member, in the same way.
     """
 
-    dtype: str
-    gives: list[int]
-    takes: list[int]
+    dtype: Name
+    gives: Amounts
+    takes: Amounts
 
     def gives_to(self, place: int) -> int | None:
         """Return the elements for a member; None where nothing is given."""
@@ -107,26 +137,26 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     """
 
     op: int
-    kind: str
+    kind: Name
     peer: int
     tag: int
-    group: str
-    count: int
-    nbytes: int
-    dtype: str
-    detail: str
+    group: Name
+    count: Amount
+    nbytes: Amount
+    dtype: Name
+    detail: Name
     blocking: bool
     deferred: bool
-    file: str
-    line: int
-    time: int
+    file: Name
+    line: Line
+    time: Time
     buffer: int = 0
     offset: int = 0
-    signatures: list[Signature] = []
-    thread: int = 0
-    limit: int = 0
+    signatures: Annotated[list[Signature], Meta(max_length=_TENSORS)] = []
+    thread: Amount = 0
+    limit: Amount = 0
     by_torch: bool = False
-    shapes: list[list[int]] = []
+    shapes: Annotated[list[Shape], Meta(max_length=_TENSORS)] = []
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
@@ -136,19 +166,19 @@ class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
     """
 
     op: int
-    file: str
-    line: int
-    time: int
-    thread: int = 0
-    limit: int = 0
+    file: Name
+    line: Line
+    time: Time
+    thread: Amount = 0
+    limit: Amount = 0
 
 
 class Expired(msgspec.Struct, array_like=True, tag="expire", frozen=True):
     """A thread has given up waiting for ``op`` at its time limit; ``op`` is still in flight."""
 
     op: int
-    thread: int
-    time: int
+    thread: Amount
+    time: Time
 
 
 class Inspected(msgspec.Struct, array_like=True, tag="inspect", frozen=True):
@@ -168,23 +198,28 @@ class Inspected(msgspec.Struct, array_like=True, tag="inspect", frozen=True):
     """
 
     acting: bool
-    idle: list[tuple[int, str, int]]
-    callbacks: list[list[int]]
-    store: list[tuple[int, list[str], str, int]] = []
+    idle: Annotated[list[tuple[Amount, Name, Line]], Meta(max_length=_THREADS)]
+    callbacks: Annotated[
+        list[Annotated[list[int], Meta(max_length=_OPERATIONS)]], Meta(max_length=_THREADS)
+    ]
+    store: Annotated[
+        list[tuple[Amount, Annotated[list[Name], Meta(max_length=_THREADS)], Name, Line]],
+        Meta(max_length=_THREADS),
+    ] = []
 
 
 class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True):
     """The rank asks whether ``op`` is complete, and may ask again."""
 
     op: int
-    time: int
+    time: Time
 
 
 class Completed(msgspec.Struct, array_like=True, tag="done", frozen=True):
     """The rank has found operation ``op`` complete."""
 
     op: int
-    time: int
+    time: Time
 
 
 class Matched(msgspec.Struct, array_like=True, tag="match", frozen=True):
@@ -201,14 +236,14 @@ class Failed(msgspec.Struct, array_like=True, tag="fail", frozen=True):
     """The transport gave up on operation ``op``, and its rank runs again."""
 
     op: int
-    time: int
+    time: Time
 
 
 class Grouped(msgspec.Struct, array_like=True, tag="group", frozen=True):
     """The rank is a member of a process group with these global ranks."""
 
-    name: str
-    members: list[int]
+    name: Name
+    members: Ranks
 
 
 class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
@@ -217,19 +252,19 @@ class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
     ``diagnosis`` is a word of :class:`grader.core.verdict.Diagnosis`.
     """
 
-    diagnosis: str
-    message: str
-    file: str
-    line: int
-    time: int
+    diagnosis: Name
+    message: Text
+    file: Name
+    line: Line
+    time: Time
 
 
 class Outside(msgspec.Struct, array_like=True, tag="outside", frozen=True):
     """The rank calls a function on a group that it is not in, where torch does nothing."""
 
-    function: str
-    file: str
-    line: int
+    function: Name
+    file: Name
+    line: Line
 
 
 class Remarked(msgspec.Struct, array_like=True, tag="remark", frozen=True):
@@ -238,29 +273,29 @@ class Remarked(msgspec.Struct, array_like=True, tag="remark", frozen=True):
     ``text`` continues "rank 0, line 5: "; what several ranks say in the same words is shown once.
     """
 
-    text: str
-    file: str
-    line: int
+    text: Text
+    file: Name
+    line: Line
 
 
 class Entered(msgspec.Struct, array_like=True, tag="enter", frozen=True):
     """The student's function is about to be called."""
 
-    time: int
+    time: Time
 
 
 class Left(msgspec.Struct, array_like=True, tag="leave", frozen=True):
     """The student's function has returned, or raised."""
 
     raised: bool
-    time: int
+    time: Time
 
 
 class Marked(msgspec.Struct, array_like=True, tag="mark", frozen=True):
     """The rank is at a named place, see :func:`grader.core.events.mark`."""
 
-    text: str
-    time: int
+    text: Name
+    time: Time
 
 
 class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
@@ -273,19 +308,19 @@ class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
         place: the number of the argument; 0 for a result.
     """
 
-    role: str
+    role: Name
     buffer: int
-    offset: int
-    count: int
-    place: int = 0
+    offset: Amount
+    count: Amount
+    place: Amount = 0
 
 
 class Seen(msgspec.Struct, array_like=True, tag="see", frozen=True):
     """The contents of a memory, reported when they differ from the last time."""
 
     buffer: int
-    values: list[float]
-    time: int
+    values: Annotated[list[float], Meta(max_length=1 << 20)]
+    time: Time
 
 
 Event = (

@@ -13,6 +13,7 @@ __all__ = [
     "MOST_RANKS",
     "Opaque",
     "Tag",
+    "UnsentTensor",
     "describe",
     "dtype_name",
     "reduction_name",
@@ -40,6 +41,17 @@ class Opaque:
 
     kind: str
     text: str = ""
+
+
+@dataclass(frozen=True)
+class UnsentTensor(Opaque):
+    """A placeholder of a tensor that is too large to be part of an answer.
+
+    Nothing can compute with it: a tensor of this shape could take all memory.
+    """
+
+    shape: tuple[int, ...] = ()
+    dtype: torch.dtype = torch.float32
 
 
 def dtype_name(dtype: torch.dtype) -> str:

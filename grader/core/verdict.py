@@ -118,6 +118,14 @@ class Diagnosis(str, Enum):
         "",
         Gravity.WORTHLESS,
     )
+    MALFORMED_REPORT = (
+        "malformed_report",
+        "a report that makes no sense",
+        "reports what the grader cannot make sense of",
+        "A rank's messages to the grader were damaged: does the program write to files, sockets or"
+        " memory that are not its own? If not, the fault is the grader's: please report it.",
+        Gravity.WORTHLESS,
+    )
     FORBIDDEN_CALL = (
         "forbidden_call",
         "a call that is not allowed here",

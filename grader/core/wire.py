@@ -2,6 +2,9 @@
 
 A frame is four bytes of length, little-endian, and a msgpack body.  Bodies decode into the structs
 of this module and of :mod:`grader.core.events`, or not at all.
+
+What comes from a rank is data, whatever it is: the types of the fields bound every list and text,
+and :class:`FrameReader` bounds every frame, before memory is taken for them.
 """
 
 from __future__ import annotations
@@ -11,18 +14,26 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from grader.core.events import (
+    Amount,
     Completed,
     Event,
     Left,
+    Line,
     Matched,
+    Name,
     Outside,
     Posted,
+    Ranks,
     Remarked,
     Signature,
+    Text,
+    Time,
 )
 from grader.core.outline import Outline
 from grader.core.verdict import Diagnosis, Volume
@@ -37,6 +48,8 @@ __all__ = [
     "FromRank",
     "Inspect",
     "Joined",
+    "LONGEST_KEY",
+    "LONGEST_VALUE",
     "Load",
     "Parse",
     "Parsed",
@@ -55,6 +68,7 @@ __all__ = [
     "ToRank",
     "TooManyMessages",
     "StoreEntry",
+    "framed",
     "read_frames",
 ]
 
@@ -110,6 +124,23 @@ class Parse(msgspec.Struct, tag="parse", frozen=True):
     beside: dict[str, bytes] = {}
 
 
+#: Simulated ranks, and entries that a list for each of them has at most.
+_RANKS = 1 << 20
+
+#: Messages of a simulation that are left over, events of its record, and definitions in a file.
+_LEFT, _EVENTS, _DEFINITIONS = 1 << 20, 1 << 22, 1 << 20
+
+#: Arguments of a call, and names beside them that a program is bound to.
+_ARGUMENTS = 1 << 12
+
+#: Limits on an entry of the store: characters of its key, and bytes of its value; a rank's address
+#: takes a few dozen for each of its peers.
+LONGEST_KEY, LONGEST_VALUE = 512, 1 << 16
+
+_Key = Annotated[str, Meta(max_length=LONGEST_KEY)]
+_Bytes = Annotated[bytes, Meta(max_length=LONGEST_VALUE)]
+
+
 class Tally(msgspec.Struct, array_like=True, frozen=True):
     """The traffic of simulated ranks; a bound is judged on it as on a trace.
 
@@ -120,10 +151,10 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
         strangers: messages to ranks that are not neighbours on the ring.
     """
 
-    messages: int
-    sent: list[int]
-    elements: list[int]
-    strangers: int
+    messages: Amount
+    sent: Annotated[list[Amount], Meta(max_length=_RANKS)]
+    elements: Annotated[list[Amount], Meta(max_length=_RANKS)]
+    strangers: Amount
 
     @property
     def traffic(self) -> Volume:
@@ -273,11 +304,11 @@ class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
             this is empty.
     """
 
-    key: str
-    value: bytes
+    key: _Key
+    value: _Bytes
     amount: int | None
     number: int
-    expected: bytes | None = None
+    expected: _Bytes | None = None
 
 
 class Joined(msgspec.Struct, tag="joined", array_like=True, frozen=True):
@@ -287,7 +318,7 @@ class Joined(msgspec.Struct, tag="joined", array_like=True, frozen=True):
 class Ready(msgspec.Struct, tag="ready", array_like=True, frozen=True):
     """The rank has joined its group and loaded the program."""
 
-    backend: str
+    backend: Name
 
 
 class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
@@ -308,13 +339,13 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
 
     value: bytes
     arguments: bytes
-    aliases: list[str]
-    time: int
-    replaced: list[str] = []
-    omitted: str = ""
+    aliases: Annotated[list[Name], Meta(max_length=_ARGUMENTS)]
+    time: Time
+    replaced: Annotated[list[Name], Meta(max_length=_ARGUMENTS)] = []
+    omitted: Name = ""
     drew: bool = False
-    changes: list[tuple[str, bytes, bytes]] = []
-    unseen: list[str] = []
+    changes: Annotated[list[tuple[Name, bytes, bytes]], Meta(max_length=_ARGUMENTS)] = []
+    unseen: Annotated[list[Name], Meta(max_length=_ARGUMENTS)] = []
 
 
 class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
@@ -335,17 +366,17 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         threads: whether threads of the student's still run.
     """
 
-    stage: str
-    kind: str
-    message: str
-    frames: list[tuple[str, int, str]]
+    stage: Name
+    kind: Name
+    message: Text
+    frames: Annotated[list[tuple[Name, Line, Name]], Meta(max_length=64)]
     transport: bool = False
     expired: bool = False
     unwritten: bool = False
     memory: bool = False
     forbidden: bool = False
     code: int | None = None
-    earlier: str = ""
+    earlier: Name = ""
     threads: bool = False
 
 
@@ -392,20 +423,20 @@ class UnmatchedEnd(msgspec.Struct, array_like=True, frozen=True):
     """
 
     rank: int
-    kind: str
+    kind: Name
     peer: int
     tag: int
-    group: str
-    count: int
-    nbytes: int
-    dtype: str
+    group: Name
+    count: Amount
+    nbytes: Amount
+    dtype: Name
     awaited: bool
-    file: str
-    line: int
-    detail: str = ""
-    stands: tuple[str, int] = ("", 0)
+    file: Name
+    line: Line
+    detail: Name = ""
+    stands: tuple[Name, Line] = ("", 0)
     matched: bool = False
-    signatures: list[Signature] = []
+    signatures: Annotated[list[Signature], Meta(max_length=1 << 16)] = []
 
 
 class Answered(msgspec.Struct, tag="answered", array_like=True, frozen=True):
@@ -417,7 +448,7 @@ class Answered(msgspec.Struct, tag="answered", array_like=True, frozen=True):
 
     value: bytes
     arguments: bytes
-    omitted: str = ""
+    omitted: Name = ""
 
 
 class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
@@ -443,19 +474,19 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         drew: as in :class:`Returned`, of any rank.
     """
 
-    ended: list[str]
-    messages: int
-    nbytes: int
-    raised: dict[int, Raised]
-    returned: list[int]
-    pending: list[UnmatchedEnd]
-    groups: dict[str, list[int]]
-    events: list[tuple[int, Event | Matched]] = []
+    ended: Annotated[list[Name], Meta(max_length=_RANKS)]
+    messages: Amount
+    nbytes: Amount
+    raised: Annotated[dict[int, Raised], Meta(max_length=_RANKS)]
+    returned: Annotated[list[int], Meta(max_length=_RANKS)]
+    pending: Annotated[list[UnmatchedEnd], Meta(max_length=_LEFT)]
+    groups: Annotated[dict[Name, Ranks], Meta(max_length=_RANKS)]
+    events: Annotated[list[tuple[int, Event | Matched]], Meta(max_length=_EVENTS)] = []
     overflow: bool = False
     tally: Tally | None = None
-    outside: list[tuple[int, Outside | Remarked]] = []
-    excess: int = 0
-    reports: list[tuple[int, Event | Matched]] = []
+    outside: Annotated[list[tuple[int, Outside | Remarked]], Meta(max_length=_RANKS)] = []
+    excess: Amount = 0
+    reports: Annotated[list[tuple[int, Event | Matched]], Meta(max_length=_EVENTS)] = []
     drew: bool = False
 
 
@@ -528,6 +559,16 @@ _HEADER = struct.Struct("<I")
 #: Largest size of a frame from a rank in bytes; only an answer comes near.
 LONGEST = 1 << 30
 
+#: Largest size of a frame that holds no answer, and how the frames that hold one begin.
+_SHORT = 8 << 20
+_ANSWERS = tuple(
+    bytes([0xA0 + len(tag)]) + tag.encode()
+    for tag in ("answered", "parsed", "returned", "simulated")
+)
+
+#: Characters of what is wrong with a frame that a message quotes.
+_QUOTED = 200
+
 #: Bytes of frames that may wait to be sent together.
 _PENDING = 1 << 20
 
@@ -536,8 +577,14 @@ _to_rank = msgspec.msgpack.Decoder(ToRank)
 _encode = msgspec.msgpack.Encoder().encode
 
 
+def framed(message: msgspec.Struct) -> tuple[bytes, bytes]:
+    """Return the header and the body of a message's frame."""
+    body = _encode(message)
+    return _HEADER.pack(len(body)), body
+
+
 class FrameWriter:
-    """A writer of frames to a socket, from any thread; small ones may wait to be sent together."""
+    """A rank's writer of frames to the judge, from any thread; small ones may be sent together."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -556,10 +603,10 @@ class FrameWriter:
                 "this process was forked by a rank and is none itself: it cannot communicate,"
                 " nor return for it"
             )
-        body = _encode(message)
+        parts = framed(message)
         with self._lock:
-            self._pending += _HEADER.pack(len(body))
-            self._pending += body
+            for part in parts:
+                self._pending += part
             if flush or len(self._pending) > _PENDING:
                 self._sock.sendall(self._pending)
                 self._pending.clear()
@@ -594,10 +641,14 @@ class FrameReader:
                     break
                 body = bytes(memoryview(self._buffer)[start + _HEADER.size : end])
                 start = end
+                # an array of up to 15 fields begins with one byte, and the tag comes next
+                if length > _SHORT and not body.startswith(_ANSWERS, 1):
+                    raise BrokenFrame(f"a frame of {length} bytes that holds no answer")
                 try:
                     yield _from_rank.decode(body)
-                except msgspec.MsgspecError as error:
-                    raise BrokenFrame(f"a frame that is no message: {error}") from error
+                except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+                    told = str(error)[:_QUOTED]
+                    raise BrokenFrame(f"a frame that is no message: {told}") from error
         finally:
             del self._buffer[:start]
 

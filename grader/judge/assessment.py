@@ -23,6 +23,7 @@ from grader.course.cases import Case
 from grader.course.exercise import Exercise, JudgedCase
 from grader.course.index import comparison
 from grader.course.limits import Limit
+from grader.launch.root_cause import not_understood
 from grader.launch.world import Outcome
 from grader.trace.trace import Trace
 
@@ -55,6 +56,22 @@ def assess(
         outcome: the outcome of the run.
         repeated: whether the same processes have run the same case before.
     """
+    try:
+        return _assess(exercise, case, outcome, repeated)
+    except MemoryError:
+        raise
+    except Exception as error:
+        # what the ranks hold and report is theirs; a fault of the exercise's own shows without it
+        failure = not_understood("a rank", error)
+        nothing = Outcome(
+            (), failure, Trace(((),) * case.n), outcome.output, outcome.seconds, outcome.moved
+        )
+        return _assess(exercise, case, nothing, repeated)
+
+
+def _assess(
+    exercise: Exercise, case: Case, outcome: Outcome, repeated: bool
+) -> tuple[CaseVerdict, JudgedCase]:
     actual = _actual(exercise, case, outcome)
     expected = _expected(exercise, case, actual)
     failure = outcome.failure

@@ -305,6 +305,7 @@ _FINAL = frozenset(
         Diagnosis.NOT_ATTEMPTED,
         Diagnosis.FORBIDDEN_CALL,
         Diagnosis.TAMPERING,
+        Diagnosis.MALFORMED_REPORT,
         Diagnosis.TIMEOUT,
     }
 )

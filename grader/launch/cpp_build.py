@@ -23,12 +23,14 @@ import hashlib
 import os
 import re
 import secrets
+import selectors
 import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -212,13 +214,11 @@ class CppBuilder:
                 start_new_session=True,
             )  # fmt: skip
             try:
-                library, said = process.communicate(
-                    unit.encode("utf-8", "replace"), DEFAULTS.compiling
-                )
+                library, said = _exchange(process, unit.encode("utf-8", "replace"))
             except BaseException:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
+                process.wait()
                 raise
             return process.returncode, library, said.decode("utf-8", "replace")
 
@@ -230,6 +230,63 @@ class CppBuilder:
         self._made.clear()
         if self._own is not None:
             self._own.cleanup()
+
+
+#: Bytes that are taken from the compiler at a time.
+_PIECE = 1 << 16
+
+
+def _exchange(process: subprocess.Popen[bytes], given: bytes) -> tuple[bytes, bytes]:
+    """Give a process its input, and return its output and its errors.
+
+    Unlike ``communicate``, it takes no more than a compiler may write, and waits for nothing once
+    the time is over.
+
+    Raises:
+        subprocess.TimeoutExpired: the process has not ended in time, or has written too much.
+    """
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    late = subprocess.TimeoutExpired(process.args, DEFAULTS.compiling)
+    until = time.monotonic() + DEFAULTS.compiling
+    left = memoryview(given)
+    found = {process.stdout: bytearray(), process.stderr: bytearray()}
+    with (
+        process.stdin,
+        process.stdout,
+        process.stderr,
+        selectors.DefaultSelector() as selector,
+    ):
+        for pipe in (process.stdin, *found):
+            os.set_blocking(pipe.fileno(), False)
+        selector.register(process.stdin, selectors.EVENT_WRITE)
+        for pipe in found:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(until - time.monotonic(), 0))
+            if not ready or time.monotonic() > until:
+                raise late
+            for key, _ in ready:
+                if key.fileobj is process.stdin:
+                    with contextlib.suppress(BrokenPipeError):
+                        left = left[os.write(key.fd, left[:_PIECE]) :]
+                        if left:
+                            continue
+                    selector.unregister(key.fileobj)
+                    process.stdin.close()
+                    continue
+                data = os.read(key.fd, _PIECE)
+                taken = found[process.stdout if key.fileobj is process.stdout else process.stderr]
+                taken += data
+                if len(taken) > DEFAULTS.compiler_file:
+                    raise late
+                if not data:
+                    selector.unregister(key.fileobj)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(max(until - time.monotonic(), 0.1))
+        return bytes(found[process.stdout]), bytes(found[process.stderr])
+    raise late
 
 
 def _unit(source: CppSource, header: str) -> str:

@@ -60,7 +60,7 @@ __all__ = [
 
 # A launcher, and the handle that it gives of the processes of a world. ------------
 
-#: Seconds in which a rank must read from its socket once the socket's buffer is full.
+#: Seconds in which a server must read a request once its socket's buffer is full.
 DEAF = 2
 
 
@@ -230,7 +230,6 @@ class ChannelEnds:
                 ours, theirs = socket.socketpair()
                 ends.controls.append(ours)
                 ends.theirs.append(theirs.detach())
-                ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF, 0))
                 for own in (ends.outputs, ends.faults):
                     reading, writing = os.pipe()
                     own.append(reading)
@@ -434,6 +433,8 @@ class Client(ABC):
     def __init__(self, environment: RankEnvironment | None = None) -> None:
         self._environment = environment
         self._socket, self._theirs = socket.socketpair()
+        limit = struct.pack("ll", DEAF, 0)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         self._reading = threading.Lock()
         self._buffer = b""
         self._names = map(str, itertools.count(1))

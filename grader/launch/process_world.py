@@ -11,7 +11,7 @@ import re
 import selectors
 import signal
 import time
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
@@ -19,7 +19,7 @@ from typing import NoReturn
 import msgspec
 import psutil
 
-from grader.core.codec import pack, unpack
+from grader.core.codec import STRUCTURE, pack, unpack
 from grader.core.errors import RequestError, WorldError, shortage
 from grader.core.events import Event, Inspected
 from grader.core.program import Program
@@ -28,8 +28,6 @@ from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure, Site
 from grader.core.wire import (
     BrokenFrame,
-    FrameReader,
-    FrameWriter,
     Inspect,
     Joined,
     Load,
@@ -44,15 +42,17 @@ from grader.core.wire import (
     StepCount,
 )
 from grader.launch.backends import MpiJob, entry_of, require_backend
-from grader.launch.event_validation import NAME, EventValidator, clipped
-from grader.launch.kernel_counters import contradiction
+from grader.launch.event_validation import EventValidator
+from grader.launch.frame_channel import FrameChannel
+from grader.launch.kernel_counters import Counts, contradiction
 from grader.launch.launchers import Launcher, ProcessGroupHandle
-from grader.launch.root_cause import RootCause, site_in_dump
+from grader.launch.root_cause import RootCause, not_understood, site_in_dump
 from grader.launch.world import ArgumentChange, Job, Outcome, RankResult
 from grader.rank.rank_store import RankStoreServer
 from grader.submission.submission import Submission
 from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
 from grader.trace.message_matcher import MessageMatcher
+from grader.trace.trace import Trace
 
 __all__ = [
     "SETUP_SECONDS",
@@ -202,16 +202,19 @@ PAUSE = 0.005
 POLL = 0.1
 
 #: Seconds that the reading of what is left may take, since a hostile rank never stops writing.
-DRAIN = 1.0
+DRAIN = 0.25
+
+#: Seconds after which the deadlines are looked at again, however much there is to read.
+TURN = 0.1
+
+#: Seconds in which the end of a process must be known that has closed its socket.
+HUNG_UP = 2.0
 
 #: Bytes taken from a rank's fault handler; a dump of all threads has a few thousand.
 FAULTS = 1 << 18
 
-#: Largest size in bytes of an answer without its tensors, and of a frame before the call.
-STRUCTURE, LONGEST_BEFORE = 64 << 20, 1 << 20
-
-#: Bytes that are read from a rank at a time.
-PAGE = 1 << 20
+#: Largest size in bytes of a frame before the call.
+LONGEST_BEFORE = 1 << 20
 
 #: A job that stands for the time before the first call: ranks join, and load the program.
 _STARTING = Job("", (), allowed=None, output_limit=1 << 20)
@@ -222,6 +225,7 @@ class Supervisor:
 
     Args:
         handle: the processes of the world.
+        channels: their sockets, in rank order.
         resolve: sends a rank the source of a deferred receive: ``resolve(rank, op, source)``.
         put: takes an entry that a rank puts into the store: ``put(rank, entry)``.
         inspect: asks a rank what its threads do.
@@ -231,6 +235,7 @@ class Supervisor:
     def __init__(
         self,
         handle: ProcessGroupHandle,
+        channels: Sequence[FrameChannel],
         resolve: Callable[[int, int, int], None],
         put: Callable[[int, Put], None],
         inspect: Callable[[int], None],
@@ -238,24 +243,22 @@ class Supervisor:
     ) -> None:
         self.handle = handle
         #: the number of ranks that are listened to; those after them wait
-        self.size = len(handle.controls)
+        self.size = len(channels)
+        self._channels = channels
         self._resolve = resolve
         self._put = put
         self._inspect = inspect
         self._stored = stored
         self.subgroups = True
-        # a new buffer for each read would cost more than the read; a buffer shared by supervisors
-        # would be overwritten by one thread before another has used what it read
-        self._page = memoryview(bytearray(PAGE))
-        self._readers = [FrameReader() for _ in range(self.size)]
         self._lost: set[int] = set()
+        #: the ranks that have closed their sockets, and when they count as gone
+        self._hung_up: dict[int, float] = {}
         self._dumps = [b""] * self.size
         self._selector = selectors.DefaultSelector()
         for rank in range(self.size):
-            handle.controls[rank].setblocking(True)
-            for kind, fd in self._channels(rank):
-                os.set_blocking(fd, kind == "control")
-                self._selector.register(fd, selectors.EVENT_READ, (kind, rank))
+            os.set_blocking(handle.outputs[rank], False)
+            os.set_blocking(handle.faults[rank], False)
+            self._listen(rank)
         if handle.notices is not None:
             self._selector.register(handle.notices, selectors.EVENT_READ, ("notices", -1))
         self._joined: set[int] = set()
@@ -264,24 +267,40 @@ class Supervisor:
         self._views: list[dict[str, list[int]]] = [{} for _ in range(self.size)]
         self._begin(self.matcher, _STARTING, LONGEST_BEFORE)
 
-    def _channels(self, rank: int) -> list[tuple[str, int]]:
+    def _descriptors(self, rank: int) -> list[tuple[str, int]]:
         """Return the kind and the descriptor of each channel of a rank."""
         handle = self.handle
         return [
-            ("control", handle.controls[rank].fileno()),
+            ("control", self._channels[rank].fileno()),
             ("output", handle.outputs[rank]),
             ("faults", handle.faults[rank]),
         ]
 
+    def _listen(self, rank: int) -> None:
+        """Listen to a rank that is not listened to."""
+        for kind, fd in self._descriptors(rank):
+            events = self._channels[rank].events if kind == "control" else selectors.EVENT_READ
+            self._selector.register(fd, events, (kind, rank))
+
+    def tell(self, rank: int, message: msgspec.Struct) -> None:
+        """Send a rank a message, now or when it reads; one that has ended is not told."""
+        channel = self._channels[rank]
+        channel.send(message)
+        self._expect(rank, channel)
+
+    def _expect(self, rank: int, channel: FrameChannel) -> None:
+        """Wait for a rank to read, or no longer, if it is listened to."""
+        key = self._selector.get_map().get(channel.fileno())
+        if key is not None and key.events != channel.events:
+            self._selector.modify(key.fileobj, channel.events, key.data)
+
     def _listen_to(self, size: int) -> None:
         """Listen to the first ``size`` ranks only, and forget the groups that there were."""
-        for rank in range(len(self.handle.controls)):
-            for kind, fd in self._channels(rank):
-                heard = fd in self._selector.get_map()
-                if rank >= size and heard:
-                    self._selector.unregister(fd)
-                elif rank < size and not heard:
-                    self._selector.register(fd, selectors.EVENT_READ, (kind, rank))
+        for rank in range(len(self._channels)):
+            for _, fd in self._descriptors(rank):
+                self._forget(fd)
+            if rank < size:
+                self._listen(rank)
         self.size = size
         self._ready.clear()
         self.matcher = MessageMatcher(size)
@@ -296,8 +315,8 @@ class Supervisor:
         self._validator = EventValidator(
             matcher, job.allowed, self.subgroups, bool(job.watched), self._views
         )
-        for reader in self._readers:
-            reader.longest = longest
+        for channel in self._channels:
+            channel.limit(longest)
         self.causes = RootCause(matcher)
         self._policy = job.policy
         self._killed = job.killed
@@ -382,6 +401,8 @@ class Supervisor:
         else:
             return None
         self._drain()
+        for rank in sorted(self._hung_up.keys() - self._lost):
+            self._lose(rank)
         return self.causes.first() or deadlock(self.matcher, certain=True)
 
     def _something_wrong(self) -> bool:
@@ -451,13 +472,13 @@ class Supervisor:
 
     def _read(self, seconds: float) -> bool:
         """Wait up to ``seconds``, read once, and return whether a rank had written anything."""
-        if self.handle.notices is None:
+        if self.handle.notices is None or self._hung_up.keys() - self._lost:
             seconds = min(seconds, POLL)
         any_data = self._read_ready(seconds)
         if self.handle.notices is None:
             self.handle.poll()
-        for rank in list(self.handle.statuses):
-            if rank in self._lost or rank >= self.size:
+        for rank in sorted({*self.handle.statuses, *self._overdue()} - self._lost):
+            if rank >= self.size:
                 continue
             # its end counts only when all that it wrote is read, and it may have written
             # after the read above
@@ -466,46 +487,60 @@ class Supervisor:
             self._lose(rank)
         return any_data
 
+    def _overdue(self) -> list[int]:
+        """Return the ranks that count as gone, since they have hung up for so long."""
+        if not self._hung_up:
+            return []
+        now = time.monotonic()
+        return [rank for rank, until in self._hung_up.items() if now >= until]
+
     def _read_ready(self, seconds: float) -> bool:
         """Read once from all that is readable; return whether a rank had written anything."""
         ready = self._selector.select(max(seconds, 0.0))
+        until = time.monotonic() + TURN
         any_data = False
-        for key, _ in ready:
+        for key, events in ready:
+            if time.monotonic() > until:
+                return True  # what is left is still there the next time
             kind, rank = key.data
             if kind == "notices":
                 self.handle.poll()
             elif kind == "control":
-                any_data |= self._read_control(key.fd, rank)
+                any_data |= self._serve(rank, events)
             else:
                 any_data |= self._read_pipe(key.fd, kind, rank)
         return any_data
 
-    def _read_control(self, fd: int, rank: int) -> bool:
-        try:
-            count = self.handle.controls[rank].recv_into(self._page)
-        except ConnectionResetError:
-            count = 0
-        if not count:
-            self._forget(fd)
-            self.handle.status(rank)
-            self._lose(rank)
+    def _serve(self, rank: int, events: int) -> bool:
+        """Send a rank what waits for it, and read what it has sent; return whether it had."""
+        channel = self._channels[rank]
+        if events & selectors.EVENT_WRITE:
+            channel.flush()
+            self._expect(rank, channel)
+        if not events & selectors.EVENT_READ:
+            return False
+        came = channel.receive()
+        if came is None:
+            self._forget(channel.fileno())
+            self._hung_up.setdefault(rank, time.monotonic() + HUNG_UP)
+            self.handle.poll()
             return False
         try:
-            for message in self._readers[rank].feed(self._page[:count]):
+            for message in came:
                 self._hear(rank, message)
         except Refused as error:
-            self._forget(fd)
+            self._forget(channel.fileno())
             self.causes.refused(rank, error.diagnosis, str(error))
         except BrokenFrame as error:
-            self._forget(fd)
+            self._forget(channel.fileno())
             self.causes.forged(rank, str(error))
         except WorldError:
             raise
         except Exception as error:
-            # an event that is valid and still not understood is a fault of the grader
-            raise WorldError(
-                f"what rank {rank} reports is not understood: {type(error).__name__}: {error}"
-            ) from error
+            # what comes from a rank is data; that the judge makes no sense of it ends this world
+            # only, with a word of its own
+            self._forget(channel.fileno())
+            self.causes.not_understood(rank, error)
         return True
 
     def _forget(self, fd: int) -> None:
@@ -563,7 +598,7 @@ class Supervisor:
             if message.stage == "join":
                 self._cannot_join(rank, message)
             self.matcher.end(rank)
-            self.causes.raised(rank, clipped(message))
+            self.causes.raised(rank, message)
         elif isinstance(message, Ready):
             self._ready.add(rank)
         else:
@@ -634,6 +669,25 @@ OTHER_SEEDS = 2
 MEMORY = DEFAULTS.rank_memory
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The findings on one job.
+
+    Attributes:
+        failure: why the job failed, if it did.
+        results: by rank; empty if a rank has not returned.
+        trace: the record of the messages, if the ranks were called.
+        moved: bytes that the kernel counted on the network, if it did.
+        reusable: whether the ranks can be called again after a failure.
+    """
+
+    failure: Failure | None
+    results: tuple[RankResult, ...] = ()
+    trace: Trace | None = None
+    moved: int | None = None
+    reusable: bool = False
+
+
 class ProcessWorld:
     """A world whose ranks are processes.
 
@@ -689,7 +743,6 @@ class ProcessWorld:
         require_backend(backend)
         self.size = size
         self._supervisor: Supervisor | None = None
-        self._setup_failure: Failure | None = None
         self._sizes = {*smaller, size}
         #: the number of ranks that have loaded the program as a world; 0 before they have joined
         self._loaded = 0
@@ -700,8 +753,6 @@ class ProcessWorld:
         self.hashing = hashing and size > 1
         self._handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
         self._job: MpiJob | None = None
-        self._deaf: set[int] = set()
-        self._writers = [FrameWriter(control) for control in self._handle.controls]
         self._store = RankStoreServer(self._tell_all)
         self._program = program
         self._wanted = sorted(wanted)
@@ -713,6 +764,7 @@ class ProcessWorld:
                 environments = self._job.environments
             self._supervisor = Supervisor(
                 self._handle,
+                [FrameChannel(control) for control in self._handle.controls],
                 self._send_resolution,
                 self._store.take,
                 self._inspect,
@@ -757,48 +809,30 @@ class ProcessWorld:
     def run(self, job: Job) -> Outcome:
         """Run a job on as many ranks as it has arguments for."""
         started = time.monotonic()
+        assert self._supervisor is not None
         size = len(job.arguments)
         failure = self._get_ready(size)
-        matcher = MessageMatcher(size)
-        before = self._launcher.counts()
-        assert self._supervisor is not None
-        reusable = False
+        found = _Found(failure)
         if failure is None:
-            failure = self._call(job, matcher)
-            # of several groups, some ranks may have made more than others
-            reusable = failure is not None and not self._subgroups and self._supervisor.reusable
-        after = self._launcher.counts() if failure is None else None
-        moved = None
-        if before is not None and after is not None:
-            # what a killed rank had handed to the network may not have left it, and what others
-            # have given up on may still come
-            if job.killed is None and job.late is None:
-                failure = contradiction(matcher.trace(), after - before)
-            moved = (after - before).payload
-        results: tuple[RankResult, ...] = ()
-        if self._supervisor.returned:
+            matcher = MessageMatcher(size)
+            before = self._launcher.counts()
+            self._begin(job)
             try:
-                results = tuple(
-                    RankResult(None, arguments)
-                    if reply is None
-                    else _result(reply, len(arguments), job.follows)
-                    for reply, arguments in zip(
-                        self._supervisor.replies(), job.arguments, strict=True
-                    )
-                )
-            except BrokenFrame as error:
-                failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
-                reusable = False
-            except MemoryError as error:
-                raise WorldError("there is no memory here for what the ranks return") from error
+                found = self._watch(job, matcher, before)
+            except (WorldError, OSError):
+                raise
+            except Exception as error:
+                # the judge computes with what the ranks have reported, which is theirs
+                found = _Found(not_understood("a rank", error))
         output = self._supervisor.output()
         # a group is not to be trusted after ranks have given up on a late one, either
         lost = job.killed is not None or job.late is not None
-        if lost or (failure is not None and not reusable):
+        if lost or (found.failure is not None and not found.reusable):
             self.close()
-        self._failed = failure is not None
+        self._failed = found.failure is not None
         seconds = time.monotonic() - started
-        return Outcome(results, failure, matcher.trace(), output, seconds, moved)
+        trace = found.trace or Trace(((),) * size)
+        return Outcome(found.results, found.failure, trace, output, seconds, found.moved)
 
     def _get_ready(self, size: int) -> Failure | None:
         """Wait until all ranks have joined, and the first ``size`` have loaded as a world.
@@ -809,17 +843,19 @@ class ProcessWorld:
         if size not in self._sizes:
             raise WorldError(f"{size} argument tuples for {self.size} ranks")
         if not self._loaded:
-            self._setup_failure = self._supervisor.until_joined(self._loading)
+            failure = self._supervisor.until_joined(self._loading)
+            if failure is not None:  # no line of a student's has run yet
+                raise WorldError(f"the ranks cannot form a group: {failure.message}")
             # from here on, only ranks that may make subgroups need the store
             self._store.open = self._subgroups
-        if self._setup_failure is None and (self._loaded != size or self._failed):
+        if self._loaded != size or self._failed:
             self._loaded, self._failed = size, False
             self._tell_all(Load(size, self._program.to_bytes(), self._wanted))
-            self._setup_failure = self._supervisor.until_ready(size, self._loading)
-        return self._setup_failure
+            return self._supervisor.until_ready(size, self._loading)
+        return None
 
-    def _call(self, job: Job, matcher: MessageMatcher) -> Failure | None:
-        assert self._supervisor is not None
+    def _begin(self, job: Job) -> None:
+        """Send every rank its call."""
         self._store.forget()
         for rank, arguments in enumerate(job.arguments):
             dies = job.killed is not None and job.killed.rank == rank
@@ -840,7 +876,38 @@ class ProcessWorld:
                     delay=delay,
                 ),
             )
-        return self._supervisor.until_returned(matcher, job)
+
+    def _watch(self, job: Job, matcher: MessageMatcher, before: Counts | None) -> _Found:
+        """Wait until a job is over, and return what was found."""
+        supervisor = self._supervisor
+        assert supervisor is not None
+        failure = supervisor.until_returned(matcher, job)
+        # of several groups, some ranks may have made more than others
+        reusable = failure is not None and not self._subgroups and supervisor.reusable
+        trace = matcher.trace()
+        moved = None
+        after = self._launcher.counts() if failure is None else None
+        if before is not None and after is not None:
+            # what a killed rank had handed to the network may not have left it, and what others
+            # have given up on may still come
+            if job.killed is None and job.late is None:
+                failure = contradiction(trace, after - before)
+            moved = (after - before).payload
+        results: tuple[RankResult, ...] = ()
+        if supervisor.returned:
+            try:
+                results = tuple(
+                    RankResult(None, arguments)
+                    if reply is None
+                    else _result(reply, len(arguments), job.follows)
+                    for reply, arguments in zip(supervisor.replies(), job.arguments, strict=True)
+                )
+            except BrokenFrame as error:
+                failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
+                reusable = False
+            except MemoryError as error:
+                raise WorldError("there is no memory here for what the ranks return") from error
+        return _Found(failure, results, trace, moved, reusable)
 
     def _tell_all(self, message: msgspec.Struct) -> None:
         """Send a message to every rank of the world that the ranks are now."""
@@ -848,14 +915,8 @@ class ProcessWorld:
             self._tell(rank, message)
 
     def _tell(self, rank: int, message: msgspec.Struct) -> None:
-        # a rank that has died cannot be written to, and a rank that does not read is not waited
-        # for twice; the supervisor finds both and reports why
-        if rank in self._deaf:
-            return
-        try:
-            self._writers[rank].write(message)
-        except OSError:
-            self._deaf.add(rank)
+        assert self._supervisor is not None
+        self._supervisor.tell(rank, message)
 
     def _send_resolution(self, rank: int, op: int, source: int) -> None:
         self._tell(rank, Resolved(op, source))
@@ -893,22 +954,20 @@ def _result(reply: Returned, arguments: int, follows: bool) -> RankResult:
         raise BrokenFrame(f"it has not {arguments} arguments")
     places = set(map(str, range(arguments)))
     if not places.issuperset([*reply.aliases, *reply.replaced]):
-        raise BrokenFrame(
-            f"it shares {reply.aliases[:8]} or has replaced {reply.replaced[:8]} of its arguments"
-        )
+        raise BrokenFrame("it shares or has replaced arguments that are not there")
     aliases = tuple(map(int, reply.aliases))
     replaced = tuple(map(int, reply.replaced))
-    omitted = reply.omitted[:NAME]
     changes: tuple[ArgumentChange, ...] = ()
     unseen: tuple[str, ...] = ()
     if follows:
         changes = tuple(
-            ArgumentChange(name[:NAME], unpack(before), unpack(now))
-            for name, before, now in reply.changes
+            ArgumentChange(name, unpack(before), unpack(now)) for name, before, now in reply.changes
         )
-        unseen = tuple(name[:NAME] for name in reply.unseen)
+        unseen = tuple(reply.unseen)
     value, drew = unpack(reply.value), reply.drew
-    return RankResult(value, after, aliases, reply.time, replaced, omitted, drew, changes, unseen)
+    return RankResult(
+        value, after, aliases, reply.time, replaced, reply.omitted, drew, changes, unseen
+    )
 
 
 # The largest world. ---------------------------------------------------------------

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 import signal
+import traceback
+from pathlib import Path
 
 from grader.core.source_locations import is_students
-from grader.core.values import with_article
+from grader.core.values import short, with_article
 from grader.core.verdict import Diagnosis, Failure, Site, SourceLine
 from grader.core.wire import Raised
 from grader.trace.deadlock import given_up, never_joined
 from grader.trace.message_matcher import MessageMatcher
 
-__all__ = ["RootCause", "site_in_dump"]
+__all__ = ["RootCause", "not_understood", "site_in_dump"]
 
 #: Diagnoses after which ranks that have all returned or raised are as good as before.
 _RECOVERABLE = frozenset({Diagnosis.EXCEPTION, Diagnosis.BUFFER_RACE})
@@ -113,6 +115,11 @@ class RootCause:
         )
         self.urgent = True
 
+    def not_understood(self, rank: int, error: Exception) -> None:
+        """Note that the judge can make no sense of what a rank has reported."""
+        self._found.append(not_understood(f"rank {rank}", error, rank))
+        self.urgent = True
+
     def refused(self, rank: int, diagnosis: Diagnosis, what: str) -> None:
         """Note that a rank reports what may be true, but more than the judge takes."""
         self._found.append(Failure(diagnosis, f"rank {rank} {what}", rank))
@@ -191,6 +198,20 @@ class RootCause:
             f"rank {r} {called}" for r in running if (called := never_joined(self._matcher, r))
         )
         self._found.append(Failure(Diagnosis.TIMEOUT, message, rank, site, detail))
+
+
+def not_understood(who: str, error: Exception, rank: int | None = None) -> Failure:
+    """Return the failure of a run whose report the judge can make no sense of.
+
+    A process that has run a student's code may report anything, so that an exception over its
+    report is the submission's, although a fault of the grader's could look the same: the message
+    says what to do about that.
+    """
+    at = traceback.extract_tb(error.__traceback__)[-1:]
+    where = f" in {Path(at[0].filename).name}, line {at[0].lineno}" if at else ""
+    told = short(f"{type(error).__name__}: {error}", 200)
+    message = f"what {who} reports makes no sense to the grader ({told}{where})"
+    return Failure(Diagnosis.MALFORMED_REPORT, message, rank)
 
 
 def _precedence(failure: Failure) -> tuple[int, int]:

@@ -6,39 +6,37 @@ that whatever the student's code does to torch or Python ends with it.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import selectors
-import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from grader.core.codec import pack, unpack
-from grader.core.errors import RequestError, WorldError
-from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
+from grader.core.codec import STRUCTURE, pack, unpack
+from grader.core.errors import RequestError
+from grader.core.events import Blocked, Event, Grouped, Matched, Posted
 from grader.core.program import Program
 from grader.core.random_numbers import seed_for_wire
 from grader.core.resource_limits import DEFAULTS
+from grader.core.values import short
 from grader.core.verdict import Diagnosis, Failure, amount
 from grader.core.wire import (
     Answered,
     BrokenFrame,
-    FrameReader,
-    FrameWriter,
     Raised,
+    Refused,
     Simulate,
     Simulated,
     Tally,
     TooManyMessages,
 )
-from grader.launch.event_validation import NAME, EventValidator
+from grader.launch.event_validation import EventValidator
+from grader.launch.frame_channel import FrameChannel, messages
 from grader.launch.launchers import Launcher, ProcessGroupHandle
-from grader.launch.root_cause import RootCause
+from grader.launch.root_cause import RootCause, not_understood
 from grader.launch.world import Job, Outcome, RankResult
 from grader.simulation.algorithms import choose
 from grader.simulation.clusters import Cluster, Flat
@@ -57,7 +55,13 @@ MEMORY = DEFAULTS.simulation_memory
 ANSWERS = DEFAULTS.simulated_answers
 
 #: Events of a job's record; a job that has more fails.
-EVENTS = 500_000
+EVENTS = 50_000
+
+#: Bytes that an event takes at most, on average.
+_EVENT = 512
+
+#: Seconds in which a process that has closed its socket must have ended.
+_LEAVE = 2.0
 
 #: Bytes that are read at a time of what the ranks print.
 _PIECE = 1 << 16
@@ -236,7 +240,6 @@ class _Listener:
         self.failure: Failure | None = None
         self.answer: Simulated | None = None
         self.results: list[RankResult] = []
-        self._ended = False
         self._most = len(job.arguments)
         self._told = 0
 
@@ -247,49 +250,30 @@ class _Listener:
 
     def ask(self, request: Simulate) -> None:
         """Send the request, and wait for the answer or for a failure."""
-        control, printed = self._handle.controls[0], self._handle.outputs[0]
-        try:
-            FrameWriter(control).write(request)
-        except OSError as error:
-            raise WorldError(f"the process of a simulation does not hear: {error}") from error
-        try:
-            self._hear(control, printed)
-        except BrokenFrame as error:
-            self.answer = None
-            message = f"the process of all ranks says what makes no sense: {error}"
-            self.failure = Failure(Diagnosis.TAMPERING, message)
-
-    def _hear(self, control: socket.socket, printed: int) -> None:
-        reader = FrameReader()
-        with selectors.DefaultSelector() as selector:
-            selector.register(control, selectors.EVENT_READ)
-            selector.register(printed, selectors.EVENT_READ)
-            while self.answer is None and self.failure is None:
-                ready = selector.select(max(self._until - time.monotonic(), 0))
-                if not ready:
-                    message = f"no end after {self._seconds:g} s"
-                    self.failure = Failure(Diagnosis.TIMEOUT, message)
-                for key, _ in ready:
-                    if key.fd == printed:
-                        if not self._take_output(printed):
-                            selector.unregister(printed)
-                    else:
-                        self._hear_process(control, reader)
-        # all output from before the answer, or before the end, can be read by now
+        printed = self._handle.outputs[0]
         os.set_blocking(printed, False)
-        with contextlib.suppress(BlockingIOError):
-            while len(self._printed) < self._limit and self._take_output(printed):
+        longest = STRUCTURE + 4 * request.answer_limit + _EVENT * request.recorded
+        channel = FrameChannel(self._handle.controls[0], longest)
+        channel.send(request)
+        try:
+            self._hear(channel, printed)
+            # all output from before the answer, or before the end, can be read by now
+            while self._read_output(printed):
                 pass
-        if self._ended:
-            self.failure = self._gone()
+        except TimeoutError:
+            self.failure = Failure(Diagnosis.TIMEOUT, f"no end after {self._seconds:g} s")
+        except Refused as error:
+            self.failure = Failure(error.diagnosis, str(error))
+        except BrokenFrame as error:
+            self.failure = _senseless(error)
 
-    def _hear_process(self, control: socket.socket, reader: FrameReader) -> None:
-        data = control.recv(1 << 20)
-        if not data:
-            self._ended = True
-            self.failure = self._gone()
-        for message in reader.feed(data):
+    def _hear(self, channel: FrameChannel, printed: int) -> None:
+        beside = {printed: lambda: self._read_output(printed) != b""}
+        for message in messages(channel, self._until, beside):
             self._take(message)
+            if self.answer is not None or self.failure is not None:
+                return
+        self.failure = self._gone()
 
     def _take(self, message: object) -> None:
         if isinstance(message, Simulated):
@@ -302,27 +286,40 @@ class _Listener:
             if not isinstance(after, tuple):
                 raise BrokenFrame("arguments that are none")
             value = unpack(message.value)
-            self.results.append(RankResult(value, after, omitted=message.omitted[:NAME]))
+            self.results.append(RankResult(value, after, omitted=message.omitted))
         elif isinstance(message, Raised):
-            if not message.memory:
-                raise WorldError(f"a simulation ends with {message.kind}: {message.message}")
-            text = "the ranks need more memory than all of them may have together"
-            self.failure = Failure(Diagnosis.MEMORY_LIMIT, text)
+            if message.memory:
+                text = "the ranks need more memory than all of them may have together"
+                self.failure = Failure(Diagnosis.MEMORY_LIMIT, text)
+            else:
+                # the process runs the student's code, which may end the simulator in any way
+                told = short(f"{message.kind}: {message.message}", 200)
+                text = f"the process of all ranks ends with {told}"
+                self.failure = Failure(Diagnosis.MALFORMED_REPORT, text)
         else:
             raise BrokenFrame("an answer to what nobody has asked")
 
-    def _take_output(self, fd: int) -> bool:
-        data = os.read(fd, _PIECE)
+    def _read_output(self, fd: int) -> bytes | None:
+        """Read what has been printed; return None if nothing is there, and no bytes at the end.
+
+        Raises:
+            Refused: it is too much.
+        """
+        try:
+            data = os.read(fd, _PIECE)
+        except BlockingIOError:
+            return None
         self._printed += data
         if len(self._printed) > self._limit:
             del self._printed[self._limit :]
-            message = f"the ranks print more than {self._limit // 1024} kB"
-            self.failure = Failure(Diagnosis.OUTPUT_LIMIT, message)
-        return bool(data)
+            what = f"the ranks print more than {self._limit // 1024} kB"
+            raise Refused(what, Diagnosis.OUTPUT_LIMIT)
+        return data
 
     def _gone(self) -> Failure:
         causes = RootCause(MessageMatcher(1))
-        causes.ended(0, self._handle.status(0), None, self.output)
+        patience = max(0.1, min(_LEAVE, self._until - time.monotonic()))
+        causes.ended(0, self._handle.status(0, patience), None, self.output)
         found = causes.first()
         assert found is not None
         return Failure(found.diagnosis, f"the process of all ranks: {found.message}")
@@ -353,10 +350,17 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
             None if reported is None else reported.trace(),
             answer.drew,
         )
-    except BrokenFrame as error:
-        # the student's code runs in the process that sends this
-        message = f"the process of all ranks says what makes no sense: {error}"
-        return Simulation((), Failure(Diagnosis.TAMPERING, message), output=listener.output)
+    except Exception as error:
+        # the student's code runs in the process that sends this: it is data, whatever it does here
+        return Simulation((), _senseless(error), output=listener.output)
+
+
+def _senseless(error: Exception) -> Failure:
+    """Return the failure of a run whose process has sent what no simulation sends."""
+    if not isinstance(error, BrokenFrame):
+        return not_understood("the process of all ranks", error)
+    message = f"the process of all ranks says what makes no sense: {error}"
+    return Failure(Diagnosis.TAMPERING, message)
 
 
 def _require_sense(answer: Simulated, request: Simulate, size: int, results: int) -> None:
@@ -370,17 +374,16 @@ def _require_sense(answer: Simulated, request: Simulate, size: int, results: int
     named = [*answer.returned, *answer.raised, *(end.rank for end in pending)]
     named += [member for members in answer.groups.values() for member in members]
     named += [rank for rank, _ in answer.events]
+    named += [rank for rank, _ in answer.reports]
+    named += [rank for rank, _ in answer.outside]
     if not all(rank in ranks for rank in named):
         raise BrokenFrame("ranks that are not there")
-    groups = {WORLD, *answer.groups}
-    if not all(end.kind in ("send", "recv") or end.group in groups for end in pending):
-        raise BrokenFrame("a group that is not there")
     if not all(len(text) < 100 and text.isdecimal() for text in answer.ended):
         raise BrokenFrame("times that are none")
     if len(answer.ended) == size and results != (size if request.answered else 0):
         raise BrokenFrame(f"{results} results of {size} ranks")
-    if answer.events and not request.recorded:
-        raise BrokenFrame("a record that nobody has asked for")
+    if max(len(answer.events), len(answer.reports)) > request.recorded:
+        raise BrokenFrame("more of a record than was asked for")
 
 
 def _too_much(nbytes: int) -> Failure:
@@ -393,15 +396,7 @@ def _too_much(nbytes: int) -> Failure:
 
 def _trace(answer: Simulated, size: int) -> Trace:
     """Return the record of a run, from the events that its ranks have reported."""
-    matcher = MessageMatcher(size)
-    try:
-        for rank, event in answer.events:
-            if isinstance(event, Matched):
-                matcher.resolve(matcher.operations[rank][event.op], event.source)
-            else:
-                matcher.take(rank, event)
-    except (LookupError, ValueError) as error:
-        raise WorldError(f"the record of a simulation contradicts itself: {error}") from error
+    matcher = _matched(answer.events, size, None, inside=True)
     for rank in answer.returned:
         matcher.end(rank)
     ends = [span.left for span in matcher.call_spans if span.left is not None]
@@ -414,8 +409,6 @@ def _warnings(answer: Simulated, size: int) -> tuple[str, ...]:
     matcher = MessageMatcher(size)
     validator = EventValidator(matcher, None, subgroups=True, watched=False)
     for rank, call in answer.outside:
-        if rank not in range(size):
-            raise BrokenFrame("a remark of a rank that is not there")
         validator.look(rank, call)
         matcher.take(rank, call)
     return matcher.warnings
@@ -429,22 +422,35 @@ def _reported(answer: Simulated, request: Simulate, size: int) -> MessageMatcher
     """
     if not answer.reports:
         return None
-    matcher = MessageMatcher(size)
     allowed = None if request.allowed is None else frozenset(request.allowed)
-    validator = EventValidator(matcher, allowed, subgroups=True, watched=False)
     try:
-        for rank, event in answer.reports:
-            if rank not in range(size):
-                raise BrokenFrame("reports of a rank that is not there")
-            if isinstance(event, Matched):
-                matcher.resolve(matcher.operations[rank][event.op], event.source)
-            else:
-                validator.look(rank, event)
-                matcher.take(rank, event)
+        return _matched(answer.reports, size, allowed)
     except TooManyMessages:
         return None
-    except (LookupError, ValueError) as error:
-        raise BrokenFrame(f"reports that contradict each other: {error}") from error
+
+
+def _matched(
+    events: Iterable[tuple[int, Event | Matched]],
+    size: int,
+    allowed: frozenset[str] | None,
+    inside: bool = False,
+) -> MessageMatcher:
+    """Return what ranks have reported, matched; arguments as of :class:`EventValidator`.
+
+    Raises:
+        BrokenFrame: no recorder would have reported it.
+    """
+    matcher = MessageMatcher(size)
+    validator = EventValidator(matcher, allowed, subgroups=True, watched=False, inside=inside)
+    for rank, event in events:
+        if not isinstance(event, Matched):
+            validator.look(rank, event)
+            matcher.take(rank, event)
+            continue
+        receive = next(iter(matcher.operations[rank][event.op : event.op + 1]), None)
+        if receive is None or event.source not in matcher.candidates(receive):
+            raise BrokenFrame("a message that no receive can have got")
+        matcher.resolve(receive, event.source)
     return matcher
 
 
@@ -468,16 +474,22 @@ def _failure(
     if len(answer.ended) == size:
         return found or causes.leftover()
     if found is None:
-        raise WorldError("a simulation has ended without a result and without a reason")
+        raise BrokenFrame("that it has ended, without a result and without a reason")
     return found
 
 
 def _pending(answer: Simulated, size: int) -> MessageMatcher:
     """Return what was left of a run that was not recorded: what is not complete, or did not fit."""
     matcher = MessageMatcher(size)
+    validator = EventValidator(matcher, None, subgroups=True, watched=False)
+
+    def take(rank: int, event: Event) -> None:
+        validator.look(rank, event)
+        matcher.take(rank, event)
+
     for name, members in answer.groups.items():
         for member in members:
-            matcher.take(member, Grouped(name, members))
+            take(member, Grouped(name, members))
     numbers, waits = [0] * size, []
     for end in answer.pending:
         number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
@@ -485,12 +497,12 @@ def _pending(answer: Simulated, size: int) -> MessageMatcher:
             number, end.kind, end.peer, end.tag, end.group, end.count, end.nbytes, end.dtype,
             end.detail, False, False, end.file, end.line, 0, signatures=end.signatures,
         )  # fmt: skip
-        matcher.take(end.rank, posted)
+        take(end.rank, posted)
         if end.matched:
             matcher.operations[end.rank][number].matched = True
         if end.awaited:
             waits.append((end.rank, Blocked(number, *end.stands, 0)))
     # a rank that posts an operation no longer waits, so the waits are entered last
     for rank, blocked in waits:
-        matcher.take(rank, blocked)
+        take(rank, blocked)
     return matcher

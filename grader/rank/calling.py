@@ -23,7 +23,7 @@ import torch.distributed as dist
 from grader.core.codec import pack_known
 from grader.core.errors import out_of_memory
 from grader.core.program import NAMESPACE, LoadedProgram, NotDefined
-from grader.core.source_locations import is_students, line_here, lines_of
+from grader.core.source_locations import NAME, TEXT, is_students, line_here, lines_of, told
 from grader.core.values import DEEP, tensors_in
 from grader.core.verdict import BESIDE, Site
 from grader.core.wire import Raised
@@ -161,7 +161,7 @@ class BoundArguments:
     """
 
     def __init__(self, function: Any, home: torch.device) -> None:
-        self._arguments = _named(function)
+        self._arguments = {told(name): value for name, value in _named(function).items()}
         self._home = home
         self._before = {name: self._packed(value) for name, value in self._arguments.items()}
         self.unseen = [name for name, packed in self._before.items() if packed is None]
@@ -278,7 +278,7 @@ def raised(
     return Raised(
         stage,
         name,
-        message,
+        message[:TEXT],
         # a function that calls itself on one line would repeat that line many times
         [line for line, _ in groupby([*lines_of(cause.__traceback__), *_unparsed(cause)])][-20:],
         transport=transport,
@@ -331,7 +331,7 @@ def _wants_gpu(error: BaseException) -> str:
 
 
 def _name_of(error: BaseException) -> str:
-    return "RuntimeError" if isinstance(error, TransportError) else type(error).__name__
+    return "RuntimeError" if isinstance(error, TransportError) else told(type(error).__name__)
 
 
 def _earlier(error: BaseException) -> str:
@@ -343,7 +343,7 @@ def _earlier(error: BaseException) -> str:
     how = "caused by" if error.__cause__ else "raised while handling"
     what = f"{_name_of(earlier)}: {_text_of(earlier)[:200]}".rstrip(": ")
     lines = lines_of(earlier.__traceback__)
-    return f"{how} {what}" + (f" (line {lines[-1][1]})" if lines else "")
+    return f"{how} {what}"[: NAME - 20] + (f" (line {lines[-1][1]})" if lines else "")
 
 
 def _misspelt(error: NotImplementedError) -> str:
@@ -363,4 +363,4 @@ def _text_of(error: BaseException) -> str:
         text = str(error)
     except BaseException as broken:
         return f"(its __str__ raised {type(broken).__name__})"
-    return text[:2000].encode("utf-8", "replace").decode()
+    return text[:TEXT].encode("utf-8", "replace").decode()

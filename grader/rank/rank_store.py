@@ -18,12 +18,16 @@ from torch.distributed import DistStoreError
 from torch.distributed import distributed_c10d as c10d
 
 from grader.core.verdict import Diagnosis
-from grader.core.wire import BrokenFrame, Put, Refused, StoreEntry
+from grader.core.wire import (
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    BrokenFrame,
+    Put,
+    Refused,
+    StoreEntry,
+)
 
 __all__ = ["RankStoreServer", "RankStore"]
-
-#: Limits on an entry, in bytes; a rank's address takes a few dozen for each of its peers.
-LONGEST_KEY, LONGEST_VALUE = 512, 1 << 16
 
 #: The most entries that a rank puts, updates included: addresses and counters of subgroups.
 MANY = 4096
@@ -55,12 +59,10 @@ class RankStoreServer:
         """
         if not self.open:
             raise BrokenFrame("an entry for the store, which is closed")
-        if len(put.key) > LONGEST_KEY or len(put.value) > LONGEST_VALUE:
-            raise BrokenFrame(f"an entry of {len(put.value)} bytes for the store")
         self._puts[rank] = self._puts.get(rank, 0) + 1
         if self._puts[rank] > MANY:
             raise BrokenFrame(f"more than {MANY} entries for the store")
-        self._room -= len(put.key) + len(put.value)
+        self._room -= len(put.key) + len(put.value) + len(put.expected or b"")
         if self._room < 0:
             what = f"puts more into the store than the {ROOM >> 20} MB that a world has there"
             raise Refused(what, Diagnosis.MEMORY_LIMIT)

@@ -437,8 +437,10 @@ class MessageMatcher:
             self._failures.append(failure)
 
     def candidates(self, receive: Operation) -> list[int]:
-        """Return the ranks with a message that a waiting wildcard could take."""
+        """Return the ranks with a message that a wildcard could take, if it still waits."""
         box = (receive.group, receive.tag, receive.rank)
+        if not receive.wildcard or receive.matched:
+            return []
         return sorted(rank for rank, queue in self._sends[box].items() if queue)
 
     def first_wildcards(self) -> list[Operation]:
