@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from torch.distributed import DistStoreError
 
-from grader.core.wire import BrokenFrame, FrameReader, Put, framed
+from grader.core.wire import BrokenFrame, FrameReader, Put, Refused, framed
 from grader.rank import rank_store
 from grader.rank.rank_store import RankStore, RankStoreServer
 from tests.conftest import play
@@ -94,6 +94,16 @@ def test_entries_are_counted(stores, monkeypatch):
     first.set("a", b"again")
     with pytest.raises(BrokenFrame, match="more than 2"):
         judge.take(0, Put("c", b"", None, 9))
+
+
+def test_a_call_has_room_for_so_many_bytes():
+    judge = RankStoreServer(lambda told: None, room=100)
+    judge.forget()
+    judge.take(0, Put("key", b"x" * 40, None, 1))
+    with pytest.raises(Refused, match="puts more into the store than the 0 kB"):
+        judge.take(1, Put("key", b"", None, 1, expected=b"x" * 60))
+    judge.forget()
+    judge.take(1, Put("key", b"x" * 90, None, 2))
 
 
 def test_subgroups_meet_there():

@@ -48,7 +48,7 @@ from grader.launch.kernel_counters import Counts, contradiction
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause, not_understood, site_in_dump
 from grader.launch.world import ArgumentChange, Job, Outcome, RankResult
-from grader.rank.rank_store import RankStoreServer
+from grader.rank.rank_store import ROOM, SEALED_ROOM, RankStoreServer
 from grader.submission.submission import Submission
 from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
 from grader.trace.message_matcher import MessageMatcher
@@ -753,7 +753,8 @@ class ProcessWorld:
         self.hashing = hashing and size > 1
         self._handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
         self._job: MpiJob | None = None
-        self._store = RankStoreServer(self._tell_all)
+        room = SEALED_ROOM if environment.sealed else ROOM
+        self._store = RankStoreServer(self._tell_all, room)
         self._program = program
         self._wanted = sorted(wanted)
         self._subgroups = subgroups

@@ -32,8 +32,9 @@ __all__ = ["RankStoreServer", "RankStore"]
 #: The most entries that a rank puts, updates included: addresses and counters of subgroups.
 MANY = 4096
 
-#: The most bytes of all entries of a world.
-ROOM = 256 << 20
+#: The most bytes of all entries of a world in one call.  In a sandbox there is room for addresses
+#: of some dozens of groups: what is put there is no message, and is not counted as one.
+ROOM, SEALED_ROOM = 256 << 20, 64 << 10
 
 
 class RankStoreServer:
@@ -41,13 +42,16 @@ class RankStoreServer:
 
     Args:
         tell: sends an entry to every rank.
+        room: bytes of all entries that ranks put there in a call.
     """
 
-    def __init__(self, tell: Callable[[StoreEntry], None]) -> None:
+    def __init__(self, tell: Callable[[StoreEntry], None], room: int = ROOM) -> None:
         self._tell = tell
         self._entries: dict[str, bytes] = {}
         self._puts: dict[int, int] = {}
-        self._room = ROOM
+        #: what is left, at first for ranks that join
+        self._left = ROOM
+        self._room = room
         self.open = True
 
     def take(self, rank: int, put: Put) -> None:
@@ -62,9 +66,9 @@ class RankStoreServer:
         self._puts[rank] = self._puts.get(rank, 0) + 1
         if self._puts[rank] > MANY:
             raise BrokenFrame(f"more than {MANY} entries for the store")
-        self._room -= len(put.key) + len(put.value) + len(put.expected or b"")
-        if self._room < 0:
-            what = f"puts more into the store than the {ROOM >> 20} MB that a world has there"
+        self._left -= len(put.key) + len(put.value) + len(put.expected or b"")
+        if self._left < 0:
+            what = f"puts more into the store than the {self._room >> 10} kB that a call has there"
             raise Refused(what, Diagnosis.MEMORY_LIMIT)
         value = put.value
         if put.expected is not None:
@@ -90,6 +94,7 @@ class RankStoreServer:
     def forget(self) -> None:
         """Forget all entries, since those of one call would mislead the next."""
         self._entries.clear()
+        self._left = self._room
 
 
 class RankStore(c10d.Store):
