@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from torch.distributed import DistStoreError
 
+from grader.core.verdict import Diagnosis
 from grader.core.wire import BrokenFrame, FrameReader, Put, Refused, framed
 from grader.rank import rank_store
 from grader.rank.rank_store import RankStore, RankStoreServer
@@ -96,14 +97,17 @@ def test_entries_are_counted(stores, monkeypatch):
         judge.take(0, Put("c", b"", None, 9))
 
 
-def test_a_call_has_room_for_so_many_bytes():
-    judge = RankStoreServer(lambda told: None, room=100)
-    judge.forget()
-    judge.take(0, Put("key", b"x" * 40, None, 1))
-    with pytest.raises(Refused, match="puts more into the store than the 0 kB"):
+def test_a_rank_has_an_allowance_of_bytes_in_each_call():
+    judge = RankStoreServer(lambda told: None, allowance=lambda rank: 100 * rank)
+    judge.take(0, Put("key", b"x" * 40, None, 1))  # an address, as it joins
+    for _ in range(2):
+        judge.forget()
+        judge.take(1, Put("key", b"x" * 40, None, 1))
+    with pytest.raises(Refused, match="more into the store than the addresses") as refused:
         judge.take(1, Put("key", b"", None, 1, expected=b"x" * 60))
-    judge.forget()
-    judge.take(1, Put("key", b"x" * 90, None, 2))
+    assert refused.value.diagnosis is Diagnosis.FORBIDDEN_CALL
+    with pytest.raises(Refused):
+        judge.take(0, Put("key", b"", None, 2))
 
 
 def test_subgroups_meet_there():

@@ -236,6 +236,7 @@ class Exercise:
         limits: limits on the traffic, each judged as its own case.
         growth: the simulated ranks that limits are judged on besides, if any.
         allowed: collectives that may be called.
+        store: whether ranks may put values into the store, where others put addresses only.
         also: other results that are as right: lists like the oracle's, of which all ranks must
             hold the same one; ``None`` where there is one right result.
         hints: from the gentlest to the plainest.
@@ -282,6 +283,7 @@ class Exercise:
     limits: tuple[Limit, ...] = ()
     growth: Growth | None = None
     allowed: frozenset[str] = frozenset()
+    store: bool = False
     mistakes: tuple[Mistake, ...] = ()
     advice: Mapping[Diagnosis, str] = field(default_factory=dict)
     reduced: Callable[[Case], int] | None = None

@@ -454,7 +454,9 @@ class Judge:
         )
         source = tuple(submission.outlines.get(exercise.name, ()))
         hashing = exercise.name in submission.hashing
-        with _Worlds(self._open(exercise, submission), simulate, sizes, hashing) as worlds:
+        with _Worlds(
+            self._open(exercise, submission, found.deadline), simulate, sizes, hashing
+        ) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])
                 if not native.library:
@@ -634,7 +636,7 @@ class Judge:
         return outcome, replace(verdict, orders=orders), seen
 
     def _open(
-        self, exercise: Exercise, submission: Submission
+        self, exercise: Exercise, submission: Submission, deadline: float
     ) -> Callable[[Sequence[int], bool], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
 
@@ -645,13 +647,15 @@ class Judge:
                 submission.program,
                 self._settings.memory,
                 subgroups,
-                min(self._settings.patience, SETUP_SECONDS),
+                SETUP_SECONDS,
                 self.backend,
                 {exercise.name, exercise.function},
                 sizes[:-1],
                 collectives=exercise.allowed is None or bool(exercise.allowed),
                 seed=self._settings.seed,
                 hashing=hashing,
+                storing=exercise.store or self.backend != "gloo",
+                until=deadline,
             )
 
         return open_world

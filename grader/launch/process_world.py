@@ -48,7 +48,7 @@ from grader.launch.kernel_counters import Counts, contradiction
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause, not_understood, site_in_dump
 from grader.launch.world import ArgumentChange, Job, Outcome, RankResult
-from grader.rank.rank_store import ROOM, SEALED_ROOM, RankStoreServer
+from grader.rank.rank_store import RankStoreServer
 from grader.submission.submission import Submission
 from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
 from grader.trace.message_matcher import MessageMatcher
@@ -665,6 +665,10 @@ SETUP_SECONDS = DEFAULTS.setup
 #: Ranks with hash seeds of their own, where the program may depend on hashes.
 OTHER_SEEDS = 2
 
+#: Bytes of the store that a subgroup takes of each of its ranks, and for each of its peers: gloo
+#: puts some 200 there, and 8 for each peer.
+_ADDRESS, _PEER = 512, 16
+
 #: Bytes that a rank may allocate, unless told otherwise.
 MEMORY = DEFAULTS.rank_memory
 
@@ -716,6 +720,8 @@ class ProcessWorld:
         seed: the seed of the random numbers that the program draws, on each rank its own.
         hashing: whether the program may depend on hashes: then the first two ranks have other
             hash seeds than each other and the rest.
+        storing: whether the program may put values of its own into the store.
+        until: the time on the monotonic clock after which a program has a second to load.
 
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
@@ -736,6 +742,8 @@ class ProcessWorld:
         collectives: bool = True,
         seed: int = 0,
         hashing: bool = False,
+        storing: bool = True,
+        until: float = math.inf,
     ) -> None:
         entry, environment = entry_of(backend), launcher.environment
         if environment.sealed and not entry.in_sandbox:
@@ -748,13 +756,12 @@ class ProcessWorld:
         self._loaded = 0
         #: whether a job has failed since, so that the program has to be loaded anew
         self._failed = False
-        self._loading = loading
+        self._loading, self._until = loading, until
         self._launcher = launcher
         self.hashing = hashing and size > 1
         self._handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
         self._job: MpiJob | None = None
-        room = SEALED_ROOM if environment.sealed else ROOM
-        self._store = RankStoreServer(self._tell_all, room)
+        self._store = RankStoreServer(self._tell_all, None if storing else self._addresses)
         self._program = program
         self._wanted = sorted(wanted)
         self._subgroups = subgroups
@@ -852,7 +859,8 @@ class ProcessWorld:
         if self._loaded != size or self._failed:
             self._loaded, self._failed = size, False
             self._tell_all(Load(size, self._program.to_bytes(), self._wanted))
-            return self._supervisor.until_ready(size, self._loading)
+            left = max(self._until - time.monotonic(), 1.0)
+            return self._supervisor.until_ready(size, min(self._loading, left))
         return None
 
     def _begin(self, job: Job) -> None:
@@ -918,6 +926,12 @@ class ProcessWorld:
     def _tell(self, rank: int, message: msgspec.Struct) -> None:
         assert self._supervisor is not None
         self._supervisor.tell(rank, message)
+
+    def _addresses(self, rank: int) -> int:
+        """Return the bytes that the addresses of a rank's groups may take in the store."""
+        assert self._supervisor is not None
+        begun = self._supervisor.matcher.operations[rank]
+        return (_ADDRESS + _PEER * self.size) * sum(op.kind == "new_group" for op in begun)
 
     def _send_resolution(self, rank: int, op: int, source: int) -> None:
         self._tell(rank, Resolved(op, source))

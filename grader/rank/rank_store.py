@@ -32,9 +32,8 @@ __all__ = ["RankStoreServer", "RankStore"]
 #: The most entries that a rank puts, updates included: addresses and counters of subgroups.
 MANY = 4096
 
-#: The most bytes of all entries of a world in one call.  In a sandbox there is room for addresses
-#: of some dozens of groups: what is put there is no message, and is not counted as one.
-ROOM, SEALED_ROOM = 256 << 20, 64 << 10
+#: The most bytes of all entries of a world.
+ROOM = 256 << 20
 
 
 class RankStoreServer:
@@ -42,16 +41,21 @@ class RankStoreServer:
 
     Args:
         tell: sends an entry to every rank.
-        room: bytes of all entries that ranks put there in a call.
+        allowance: returns the bytes that a rank may have put there in this call; None for any.
+            What is put there is no message, and nobody counts it as one.
     """
 
-    def __init__(self, tell: Callable[[StoreEntry], None], room: int = ROOM) -> None:
+    def __init__(
+        self, tell: Callable[[StoreEntry], None], allowance: Callable[[int], int] | None = None
+    ) -> None:
         self._tell = tell
+        self._allowance = allowance
         self._entries: dict[str, bytes] = {}
         self._puts: dict[int, int] = {}
-        #: what is left, at first for ranks that join
-        self._left = ROOM
-        self._room = room
+        #: by rank, the bytes that it has put there since ranks have joined, in this call
+        self._used: dict[int, int] = {}
+        self._calling = False
+        self._room = ROOM
         self.open = True
 
     def take(self, rank: int, put: Put) -> None:
@@ -66,10 +70,17 @@ class RankStoreServer:
         self._puts[rank] = self._puts.get(rank, 0) + 1
         if self._puts[rank] > MANY:
             raise BrokenFrame(f"more than {MANY} entries for the store")
-        self._left -= len(put.key) + len(put.value) + len(put.expected or b"")
-        if self._left < 0:
-            what = f"puts more into the store than the {self._room >> 10} kB that a call has there"
+        size = len(put.key) + len(put.value) + len(put.expected or b"")
+        self._room -= size
+        if self._room < 0:
+            what = f"puts more into the store than the {ROOM >> 20} MB that a world has there"
             raise Refused(what, Diagnosis.MEMORY_LIMIT)
+        self._used[rank] = self._used.get(rank, 0) + size
+        if self._calling and self._allowance and self._used[rank] > self._allowance(rank):
+            what = (
+                "puts more into the store than the addresses of its groups: send messages instead"
+            )
+            raise Refused(what, Diagnosis.FORBIDDEN_CALL)
         value = put.value
         if put.expected is not None:
             # as torch's own stores do it
@@ -94,7 +105,8 @@ class RankStoreServer:
     def forget(self) -> None:
         """Forget all entries, since those of one call would mislead the next."""
         self._entries.clear()
-        self._left = self._room
+        self._used.clear()
+        self._calling = True
 
 
 class RankStore(c10d.Store):

@@ -460,6 +460,7 @@ sum_of_survivors = Exercise(
     agree=True,
     point=_do_not_agree,
     allowed=frozenset({"all_reduce", "new_group"}),
+    store=True,
     limits=(
         point(
             Limit(
