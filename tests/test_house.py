@@ -19,7 +19,7 @@ import pytest
 
 import grader
 from grader.api import catalogue
-from grader.launch import sandbox
+from grader.launch import sandbox, simulation
 from grader.launch.backends import BACKENDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,14 +56,24 @@ def room_of(module):
     return parts[1] if len(parts) > 1 else "__init__"
 
 
-def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+def imported(path, types=True):
+    tree = ast.parse(path.read_text())
+    if not types:
+        Untyped().visit(tree)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+class Untyped(ast.NodeTransformer):
+    """Removes imports that are for types alone."""
+
+    def visit_If(self, node):
+        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
 
 
 def test_every_module_is_in_a_room():
@@ -110,17 +120,47 @@ def test_few_modules_stand_loose():
     assert len(loose) <= 6, loose
 
 
-def test_what_runs_inside_a_sandbox_imports_only_what_a_sandbox_shows():
-    """A rank, a simulation, the parser and the compiler: no exercise, no oracle, no judge."""
+def needed_by(*names, without=()):
+    """The modules that are imported with these as they run, lazily too, in the form of ``MODULES``.
+
+    Those of the rooms ``without`` are not followed.
+    """
     sources = {name.removesuffix(".__init__"): path for path, name in modules()}
-    coming = [name for name in sources if name.startswith("grader.server.")]
-    inside = set()
+    coming, found = [f"grader.{name}" for name in names], set()
     while coming:
         name = coming.pop()
-        if name in sources and name not in inside:
-            inside.add(name)
-            coming += imported(sources[name])
-    assert {room_of(name) for name in inside} - {"__init__"} == set(sandbox.ROOMS)
+        if name in sources and name not in found and room_of(name) not in (*without, "__init__"):
+            found.add(name)
+            coming += [name.rpartition(".")[0], *imported(sources[name], types=False)]
+    return {name.removeprefix("grader.") for name in found}
+
+
+#: What a rank, the parser, the compiler and their servers need; simulations are another matter.
+NEEDED = needed_by(
+    "server.process",
+    "server.fork_server",
+    "server.sandbox_server",
+    "server.compiler",
+    without=("simulation",),
+)
+
+
+def test_a_sandbox_shows_the_modules_that_a_rank_imports_and_no_others():
+    shown = set(sandbox.MODULES)
+    missing, spare = sorted(NEEDED - shown), sorted(shown - NEEDED)
+    where = "MODULES of grader/launch/sandbox.py"
+    assert not missing, f"a rank imports {missing}: add them to {where}, if they hold no answer"
+    assert not spare, f"nothing in a sandbox imports {spare}: remove them from {where}"
+
+
+def test_simulated_ranks_are_sent_the_modules_that_they_import_and_no_others():
+    needed, sent = needed_by("simulation.process") - NEEDED, set(simulation.MODULES)
+    missing, spare = sorted(needed - sent), sorted(sent - needed)
+    where = "MODULES of grader/launch/simulation.py"
+    assert not missing, (
+        f"a simulation imports {missing}: add them to {where}, if they hold no answer"
+    )
+    assert not spare, f"no simulation imports {spare}: remove them from {where}"
 
 
 def test_what_travels_to_a_rank_needs_only_what_a_sandbox_shows():
@@ -133,8 +173,8 @@ def test_what_travels_to_a_rank_needs_only_what_a_sandbox_shows():
 
     for exercise in catalogue().values():
         Reader(io.BytesIO(exercise.packed_adapter() or pickle.dumps(None))).load()
-    rooms = {room_of(name) for name in needed if name.split(".")[0] == "grader"}
-    assert rooms <= set(sandbox.ROOMS), needed
+    names = {name.removeprefix("grader.") for name in needed if name.split(".")[0] == "grader"}
+    assert names <= set(sandbox.MODULES), needed
 
 
 def test_every_backend_has_its_transport_and_its_place_in_the_docs():

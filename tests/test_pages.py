@@ -24,7 +24,7 @@ assert mine >> 21 in set(fork_server._heap(libc)), "the heap is not found"
 
 words = [random.Random(i).randbytes(500) for i in range(20_000)]
 ctypes.memmove(mine, b"m" * 64, 64)
-fork_server.gather()
+fork_server.use_huge_pages()
 assert words == [random.Random(i).randbytes(500) for i in range(20_000)]
 assert ctypes.string_at(mine, 64) == b"m" * 64
 for piece in pieces:

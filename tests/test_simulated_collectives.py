@@ -15,7 +15,7 @@ from grader.launch.launchers import default_launcher
 from grader.launch.simulation import simulate
 from grader.launch.world import Job
 from grader.rank.arguments import COLLECTIVES
-from grader.simulation.algorithms import ALGORITHMS, DEFAULTS, SOURCES, choose, table
+from grader.simulation.algorithms import ALGORITHMS, DEFAULTS, SOURCES, choose, packed, table
 from grader.simulation.builtin import Builtins
 from grader.simulation.calls import installed
 from grader.simulation.clusters import Flat
@@ -38,7 +38,7 @@ SIZES = (*range(1, 10), 16)
 def run(function, size, allowed=None, **algorithms):
     """A simulated world whose ranks have all returned from ``function()``."""
     world = SimulatedWorld([function] * size, Flat().network(size))
-    with installed(world, Builtins(algorithms, allowed)):
+    with installed(world, Builtins(packed(algorithms, allowed), allowed)):
         world.run()
         world.end()
     for rank in world.ranks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 import inspect
 import io
 import marshal
@@ -29,6 +30,8 @@ __all__ = [
     "is_stub",
     "load",
     "loader",
+    "offer_modules",
+    "packed_by_value",
     "reached",
 ]
 
@@ -78,12 +81,12 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 class Module(msgspec.Struct, frozen=True):
-    """A module that was handed in beside the answer, which the answer's code may import.
+    """A module that travels as data: one that was handed in beside the answer, or the grader's own.
 
     Attributes:
         name: its name, such as ``package.part``.
         file: its path from the answer's folder, as ``./package/part.py``; of a folder without
-            ``__init__.py``, the folder's.
+            ``__init__.py``, the folder's; of the grader's own, its path in the judge's process.
         path: its path on this machine, where it has one; what code reads as ``__file__``.
         package: whether it is a package.
         code: the marshalled code object; empty if it does not parse, or has no file.
@@ -350,7 +353,7 @@ def forget_modules(last: str, own: Callable[[str], bool]) -> None:
 
 
 class _HandedIn(MetaPathFinder, Loader):
-    """Finds the modules that were handed in beside an answer, and loads them.
+    """Finds the modules that have come as data, and loads them.
 
     As in plain Python they come before installed packages, and after what is built in or has been
     imported before, such as torch and what it uses.
@@ -362,7 +365,7 @@ class _HandedIn(MetaPathFinder, Loader):
 
     @classmethod
     def offer(cls, modules: Sequence[Module]) -> None:
-        """Let this process import these modules, and none of an earlier program's."""
+        """Let this process import these modules, and none that were offered before."""
         others = [finder for finder in sys.meta_path if not isinstance(finder, cls)]
         place = others.index(PathFinder) if PathFinder in others else len(others)
         sys.meta_path[:] = [*others[:place], *([cls(modules)] if modules else []), *others[place:]]
@@ -438,3 +441,24 @@ def _live_loader(live: bytes) -> Callable[[], LoadedProgram]:
             return super().find_class(module, name)
 
     return lambda: LoadedProgram({}, Unpickler(io.BytesIO(live)).load())
+
+
+# The grader's own code that travels to ranks. -------------------------------------
+
+
+def offer_modules(modules: Sequence[Module]) -> None:
+    """Let this process import the grader's modules that it sees no file of."""
+    _HandedIn.offer(modules)
+
+
+@functools.lru_cache(maxsize=64)
+def packed_by_value(function: Callable[..., Any]) -> bytes:
+    """Pickle a function by value, with what it uses of its module, which ranks never import."""
+    import cloudpickle  # here, so that a program can be read without it
+
+    module = sys.modules[function.__module__]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        return bytes(cloudpickle.dumps(function))
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)

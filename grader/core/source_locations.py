@@ -21,6 +21,7 @@ from grader.core.verdict import BESIDE, CaseVerdict, Failure, Site, SourceLine
 
 __all__ = [
     "NAME",
+    "OUTSIDE",
     "SANDBOX",
     "TEXT",
     "begun_by_torch",
@@ -44,6 +45,18 @@ _QUOTED = 6
 #: The folder of the grader's modules in a sandbox, see :mod:`grader.launch.sandbox`.
 SANDBOX = "/course"
 
+#: In a sandbox, the variable that names the folder of the grader's modules outside of it: code that
+#: the judge sends has file names from there.
+OUTSIDE = "GRADER_OUTSIDE"
+
+#: The folders of the grader's modules, here, in a sandbox and, told in one, outside of it.
+_OWN = (
+    Path(__file__).parent.parent,
+    Path(__file__).resolve().parent.parent,
+    Path(SANDBOX, "grader"),
+    *(Path(folder) for folder in [os.environ.get(OUTSIDE)] if folder),
+)
+
 
 def _torch() -> Path:
     """Return torch's folder without importing torch, which takes seconds."""
@@ -55,7 +68,7 @@ def _torch() -> Path:
 
 def _library_roots() -> tuple[str, ...]:
     # paths that a rank reports from inside a sandbox are looked up outside of it
-    roots = {_torch(), Path(SANDBOX, "grader"), Path(__file__).parent.parent}
+    roots = {_torch(), *_OWN}
     paths = sysconfig.get_paths()
     roots.update(Path(paths[key]) for key in ("stdlib", "platstdlib", "purelib", "platlib"))
     every = {str(root) for root in roots} | {str(root.resolve()) for root in roots}
@@ -87,12 +100,7 @@ _PASSED = tuple(
     )
 )
 
-#: The grader's own folder, here and in a sandbox.
-_GRADER = (
-    str(Path(__file__).parent.parent) + os.sep,
-    str(Path(__file__).resolve().parent.parent) + os.sep,
-    os.path.join(SANDBOX, "grader", ""),
-)
+_GRADER = tuple(f"{folder}{os.sep}" for folder in _OWN)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -36,6 +36,7 @@ from grader.core.events import (
     Time,
 )
 from grader.core.outline import Outline
+from grader.core.program import Module
 from grader.core.verdict import Diagnosis, Volume
 
 __all__ = [
@@ -188,7 +189,8 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         path, folder, sealed: as in :class:`Setup`.
         answer_limit, allowed: as in :class:`RunCall`.
         answers: bytes that all ranks together may answer.
-        algorithms: by collective, the name of an algorithm other than the default.
+        algorithms: functions of :mod:`grader.simulation.algorithms`, pickled by value.
+        modules: the modules that simulate ranks, where the process sees no file of them.
         seed: as in :class:`Setup`.
         forced: receives from any rank that have to get the message of one rank: the rank that
             receives, the number of its operation, and the other rank.
@@ -212,7 +214,8 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     answer_limit: int
     answers: int
     allowed: list[str] | None = None
-    algorithms: dict[str, str] = {}
+    algorithms: dict[str, bytes] = {}
+    modules: list[Module] = []
     seed: int = 0
     forced: list[tuple[int, int, int]] = []
     lowest: bool = False

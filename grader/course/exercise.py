@@ -23,16 +23,13 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
-
-import cloudpickle
 
 from grader.core.errors import DeclarationError
 from grader.core.outline import Outline
+from grader.core.program import packed_by_value
 from grader.core.verdict import Bound, Diagnosis, Failure
 from grader.course.cases import Case, Draw
 from grader.course.limits import Limit
@@ -46,7 +43,6 @@ __all__ = [
     "Growth",
     "JudgedCase",
     "Mistake",
-    "packed",
 ]
 
 #: The numbers of ranks that exercises are judged on, if they say nothing else.
@@ -374,7 +370,7 @@ class Exercise:
 
     def packed_adapter(self) -> bytes:
         """Return the adapter pickled by value, so that ranks never import exercises and oracles."""
-        return b"" if self.adapter is None else packed(self.adapter)
+        return b"" if self.adapter is None else packed_by_value(self.adapter)
 
 
 def _name_of_text(signature: str) -> str:
@@ -398,14 +394,3 @@ def _header_of(signature: str) -> ast.FunctionDef:
     if not isinstance(header, ast.FunctionDef):
         raise DeclarationError(f"signature {signature!r} is no function header")
     return header
-
-
-@lru_cache(maxsize=64)
-def packed(adapter: Callable[..., Any]) -> bytes:
-    """Pickle a function by value, with the functions of its module that it uses."""
-    module = sys.modules[adapter.__module__]
-    cloudpickle.register_pickle_by_value(module)
-    try:
-        return bytes(cloudpickle.dumps(adapter))
-    finally:
-        cloudpickle.unregister_pickle_by_value(module)

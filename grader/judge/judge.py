@@ -16,6 +16,7 @@ import torch
 
 from grader.core.errors import WorldError, shortage
 from grader.core.outline import Outline, about_hash_seeds
+from grader.core.program import packed_by_value
 from grader.core.resource_limits import DEFAULTS
 from grader.core.source_locations import with_source
 from grader.core.values import describe, tensors_in
@@ -30,7 +31,7 @@ from grader.core.verdict import (
     gravest,
 )
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise, JudgedCase, packed
+from grader.course.exercise import Evidence, Exercise, JudgedCase
 from grader.course.hints import choose_hint
 from grader.judge.assessment import (
     assess,
@@ -215,7 +216,9 @@ def _build(
         size: the size of that world.
         seconds: the time limit of its ranks.
     """
-    outcome = run(Job(exercise.name, ((),) * size, adapter=packed(_itself), seconds=seconds))
+    outcome = run(
+        Job(exercise.name, ((),) * size, adapter=packed_by_value(_itself), seconds=seconds)
+    )
     if outcome.failure is not None:
         return Native(failure=outcome.failure)
     text = outcome.results[0].value

@@ -738,7 +738,8 @@ def fork_server_here() -> None:
         return
     use_one_thread()
     gc.disable()  # modules are no garbage; looking for some takes a tenth of the imports' time
-    importlib.import_module("grader.server.process")
+    for module in ("grader.server.process", "grader.simulation.process"):
+        importlib.import_module(module)
     _current = ForkServer(fork=has_one_thread())
     gc.freeze()
     gc.enable()

@@ -1,10 +1,10 @@
 """Sandboxes: the command of bubblewrap under which they are made, and a pool that forks them.
 
-Inside there is Python with its packages, read-only, and those rooms of the grader that a rank
-imports.  There is no oracle, no solution, no test, no file of any user, no home, no environment,
-no ``/proc``, nothing that can be written, and no network but a loopback of its own.  Which system
-calls the ranks in it may make is said in :mod:`grader.rank.process_limits`; what is promised is
-said in ``docs/security.md``.
+Inside there is Python with its packages, read-only, and those modules of the grader that a rank
+imports.  There is no oracle, no solution, no algorithm, no test, no file of any user, no home, no
+environment, no ``/proc``, nothing that can be written, and no network but a loopback of its own.
+Which system calls the ranks in it may make is said in :mod:`grader.rank.process_limits`; what is
+promised is said in ``docs/security.md``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import psutil
 
 from grader.core.errors import RequestError, WorldError
-from grader.core.source_locations import SANDBOX
+from grader.core.source_locations import OUTSIDE, SANDBOX
 from grader.launch.cpp_build import SCRATCH, CppBuilder
 from grader.launch.kernel_counters import Counts, read_counts
 from grader.launch.launchers import (
@@ -42,7 +43,7 @@ from grader.launch.launchers import (
 
 __all__ = [
     "BUILT",
-    "ROOMS",
+    "MODULES",
     "Sandbox",
     "SandboxPool",
     "adopt",
@@ -58,8 +59,46 @@ BUILT = "/built"
 #: Bytes of memory for the compiler's files.
 _SCRATCH = 256 << 20
 
-#: The rooms of the grader that are shown: those that a rank, a simulation and the parser import.
-ROOMS = ("core", "submission", "trace", "rank", "simulation", "server")
+#: The modules of the grader that are shown: those that ranks, the parser and the compiler import.
+#: What simulates ranks is not among them, see :data:`grader.launch.simulation.MODULES`.
+MODULES = (
+    "core",
+    "core.codec",
+    "core.errors",
+    "core.events",
+    "core.outline",
+    "core.program",
+    "core.random_numbers",
+    "core.source_locations",
+    "core.values",
+    "core.verdict",
+    "core.wire",
+    "rank",
+    "rank.arguments",
+    "rank.calling",
+    "rank.guard",
+    "rank.instrumentation",
+    "rank.process_limits",
+    "rank.rank_store",
+    "rank.recorder",
+    "rank.recording_group",
+    "rank.requests",
+    "rank.threads",
+    "rank.transports",
+    "rank.transports.gloo",
+    "server",
+    "server.compiler",
+    "server.fork_server",
+    "server.process",
+    "server.sandbox_server",
+    "submission",
+    "submission.definitions",
+    "submission.modules",
+    "submission.submission",
+)
+
+#: The names of folders in which packages are installed.
+_SITES = ("site-packages", "dist-packages")
 
 #: The parts of a Unix system that a program needs besides Python.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -67,11 +106,17 @@ _SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/a
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _MACHINE = ("/proc/cpuinfo", "/sys/devices/system/cpu")
 
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+#: The folders of a Python that are needed, should the checkout be one.
+_PYTHONS = ("bin", "include", "lib", "lib64", "share")
+
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/nonexistent",
     "LANG": "C.UTF-8",
     "PYTHONPATH": SANDBOX,
+    OUTSIDE: str(_PACKAGE),
     "PYTHONSAFEPATH": "1",
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -79,8 +124,6 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "TORCH_CPP_LOG_LEVEL": "ERROR",
 }
-
-_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def missing() -> str:
@@ -169,17 +212,46 @@ def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
     for folder in shown:
         options += _open_folders(*map(str, reversed(folder.parents[:-1])))
         options += ["--ro-bind", str(folder), str(folder)]
-    # a checkout may lie within one of these, and so may an installed grader
-    for folder in (_PACKAGE, _PACKAGE.parent, *(Path(one).resolve() for one in hidden)):
+    for folder in dict.fromkeys((*_of_grader(shown), *(Path(one).resolve() for one in hidden))):
         within = [top for top in (*map(Path, _SYSTEM), *shown) if folder.is_relative_to(top)]
         if within and folder not in shown:
             options += ["--tmpfs", str(folder), "--remount-ro", str(folder)]
     options += _open_folders("/dev", SANDBOX, f"{SANDBOX}/grader")
-    for name in ("__init__.py", *ROOMS):
-        options += ["--ro-bind", str(_PACKAGE / name), f"{SANDBOX}/grader/{name}"]
+    for name in ("", *MODULES):
+        options += _module(name)
     for name in _DEVICES:
         options += ["--dev-bind", name, name]
     return [*options, *more, "--remount-ro", "/"]
+
+
+def _of_grader(shown: Sequence[Path]) -> Iterator[Path]:
+    """Yield what must be hidden of the grader and its course, should it lie among ``shown``."""
+    yield _PACKAGE
+    # another one may be installed, too
+    yield from (path for entry in sys.path if (path := Path(entry, _PACKAGE.name)).is_dir())
+    checkout = _PACKAGE.parent
+    if checkout in shown:
+        folders = (path for path in checkout.iterdir() if path.is_dir())
+        yield from (path for path in folders if path.name not in _PYTHONS)
+    elif checkout.name not in _SITES:  # there the grader is installed, beside what ranks need
+        yield checkout
+
+
+def _module(name: str) -> Iterator[str]:
+    """Yield options that show a module of the grader, and its compiled code if that is there."""
+    path = _PACKAGE.joinpath(*name.split(".")) if name else _PACKAGE
+    inside = f"{SANDBOX}/{path.relative_to(_PACKAGE.parent)}"
+    if path.is_dir():
+        yield from _open_folders(inside)
+        path, inside = path / "__init__.py", f"{inside}/__init__.py"
+    else:
+        path, inside = path.with_suffix(".py"), f"{inside}.py"
+    yield from ("--ro-bind", str(path), inside)
+    compiled = Path(cache_from_source(path))
+    if compiled.is_file():
+        inside = cache_from_source(inside)
+        yield from _open_folders(os.path.dirname(inside))
+        yield from ("--ro-bind-try", str(compiled), inside)
 
 
 def _open_folders(*names: str) -> list[str]:
@@ -196,7 +268,7 @@ def _python() -> Iterator[Path]:
         link = Path(os.path.normpath(link.parent / os.readlink(link)))
         folders.add(link.parent.parent)
     for entry in map(Path, sys.path):
-        if entry.name in ("site-packages", "dist-packages") and entry.is_dir():
+        if entry.name in _SITES and entry.is_dir():
             folders.add(entry)
     kept: list[Path] = []
     for folder in sorted(folders, key=lambda one: len(one.parts)):

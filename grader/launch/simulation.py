@@ -6,10 +6,14 @@ that whatever the student's code does to torch or Python ends with it.
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import marshal
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.abc import InspectLoader
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +22,7 @@ import msgspec
 from grader.core.codec import STRUCTURE, pack, unpack
 from grader.core.errors import RequestError
 from grader.core.events import Blocked, Event, Grouped, Matched, Posted
-from grader.core.program import Program
+from grader.core.program import Module, Program
 from grader.core.random_numbers import seed_for_wire
 from grader.core.resource_limits import DEFAULTS
 from grader.core.values import short
@@ -38,7 +42,7 @@ from grader.launch.frame_channel import FrameChannel, messages
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause, not_understood
 from grader.launch.world import Job, Outcome, RankResult
-from grader.simulation.algorithms import choose
+from grader.simulation.algorithms import packed
 from grader.simulation.clusters import Cluster, Flat
 from grader.simulation.network import seconds_of
 from grader.trace.deadlock import deadlock
@@ -46,7 +50,7 @@ from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
-__all__ = ["MEMORY", "Simulation", "run_job", "simulate"]
+__all__ = ["MEMORY", "MODULES", "Simulation", "run_job", "simulate"]
 
 #: Bytes that a simulation may allocate: thousands of ranks, and the tensors of all.
 MEMORY = DEFAULTS.simulation_memory
@@ -62,6 +66,25 @@ _EVENT = 512
 
 #: Seconds in which a process that has closed its socket must have ended.
 _LEAVE = 2.0
+
+#: The modules that simulate ranks, which a sandbox does not show: they are sent to the processes
+#: that simulate, and no other process of a submission's has them.
+MODULES = (
+    "simulation",
+    "simulation.builtin",
+    "simulation.calls",
+    "simulation.clusters",
+    "simulation.group",
+    "simulation.network",
+    "simulation.process",
+    "simulation.recording",
+    "simulation.scheduler",
+    "simulation.world",
+    "trace",
+    "trace.message_matcher",
+    "trace.trace",
+    "trace.wildcard_schedules",
+)
 
 #: Bytes that are read at a time of what the ranks print.
 _PIECE = 1 << 16
@@ -148,7 +171,7 @@ def simulate(
             cluster cannot have so many ranks, or cannot send eager messages.
         WorldError: the process cannot be started.
     """
-    choose(algorithms)
+    functions = packed(algorithms, job.allowed)
     _require_network(cluster, len(job.arguments), eager)
     environment = launcher.environment
     request = Simulate(
@@ -168,7 +191,8 @@ def simulate(
         answer_limit=job.answer_limit,
         answers=ANSWERS,
         allowed=None if job.allowed is None else sorted(job.allowed),
-        algorithms=dict(algorithms),
+        algorithms=functions,
+        modules=_modules() if environment.sealed else [],
         seed=seed_for_wire(seed),
         forced=[(*receive, source) for receive, source in policy.forced.items()],
         lowest=policy.lowest,
@@ -203,6 +227,21 @@ def run_job(launcher: Launcher, program: Program, job: Job, memory: int, seed: i
     trace = replace(trace, virtual_seconds=run.seconds)
     output = (run.output,) if run.output else ()
     return Outcome(run.results, failure, trace, output, time.monotonic() - started)
+
+
+@functools.cache
+def _modules() -> list[Module]:
+    """Return the modules that simulate ranks, as data."""
+    found = []
+    for name in MODULES:
+        spec = importlib.util.find_spec(f"grader.{name}")
+        assert spec is not None
+        assert isinstance(spec.loader, InspectLoader)
+        code, package = spec.loader.get_code(spec.name), spec.submodule_search_locations is not None
+        found.append(
+            Module(spec.name, file=spec.origin or "", package=package, code=marshal.dumps(code))
+        )
+    return found
 
 
 def _require_network(cluster: Cluster, size: int, eager: int) -> None:

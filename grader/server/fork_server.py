@@ -50,7 +50,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-__all__ = ["gather", "get_ready", "hash_seed", "main", "run_in_child", "serve"]
+__all__ = ["get_ready", "hash_seed", "main", "run_in_child", "serve", "use_huge_pages"]
 
 
 # Memory in large pages, so that a process with torch in it forks in half the time. ----
@@ -69,7 +69,7 @@ _MADV_COLLAPSE = 25
 _LARGEST_HEAP = 4 << 30
 
 
-def gather() -> None:
+def use_huge_pages() -> None:
     """Move this process's heap and Python objects to large pages, where the kernel can.
 
     It has to be called before ``gc.freeze``, which hides the objects.  Pages that cannot be moved
@@ -440,13 +440,21 @@ def _dangers() -> dict[str, Any]:
     return {"threads": threading.active_count() > 1, "cuda": torch.cuda.is_initialized()}  # type: ignore[no-untyped-call]
 
 
-def get_ready() -> object:
-    """Import all that a rank uses, so that children share it; the result has to be kept."""
+def get_ready(sealed: bool) -> object:
+    """Import all that a rank uses, so that children share it; the result has to be kept.
+
+    In a sandbox no rank has what simulates ranks, which is sent to the processes that need it.
+    """
     gc.disable()  # modules are no garbage; looking for some takes a tenth of the imports' time
     from grader.server.process import prepare  # with it torch
 
+    if sealed:
+        import greenlet  # noqa: F401 - which simulated ranks are made of
+    else:
+        import grader.simulation.process  # noqa: F401
+
     closed = prepare()
-    gather()
+    use_huge_pages()
     # objects made so far are never collected, so that the collector does not write to their
     # pages, and children go on sharing them
     gc.collect()
@@ -464,7 +472,7 @@ def main(fd: int, sealed: bool = False) -> None:
     """Serve the client at the other end of socket ``fd``, in a sandbox if ``sealed``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _adopt_orphans()
-    kept = get_ready()
+    kept = get_ready(sealed)
     if sealed:
         from grader.rank import process_limits
 

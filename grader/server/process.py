@@ -26,7 +26,14 @@ import torch
 from grader.core.codec import pack, pack_answer, unpack
 from grader.core.errors import UnreadableFile
 from grader.core.events import Entered, Event, Left, Polled
-from grader.core.program import LoadedProgram, Program, forget_modules, last_module, load
+from grader.core.program import (
+    LoadedProgram,
+    Program,
+    forget_modules,
+    last_module,
+    load,
+    offer_modules,
+)
 from grader.core.random_numbers import Generators
 from grader.core.source_locations import is_students, remember_thread_starts
 from grader.core.values import tensors_in
@@ -59,7 +66,6 @@ from grader.rank.transports import (
     gloo,  # noqa: F401 - loaded once, in the process that ranks are forked from
     named,
 )
-from grader.simulation.process import simulated
 from grader.submission.definitions import Broken
 
 __all__ = ["Handles", "main", "prepare"]
@@ -211,6 +217,10 @@ class _Rank:
     def _simulate(self, request: Simulate) -> None:
         """Run simulated ranks, and send how they ended."""
         try:
+            offer_modules(request.modules)
+            # here, since no other process of a sandbox has what simulates ranks
+            from grader.simulation.process import simulated
+
             told = simulated(request, lambda answer: self._writer.write(answer, flush=False))
         except Exception as error:
             # an exception of a rank is in the answer; this one is for want of memory, or a fault

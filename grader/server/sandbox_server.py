@@ -55,7 +55,7 @@ def main(fd: int) -> None:
     """Fork a sandbox for every request that comes over socket ``fd``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     client = socket.socket(fileno=fd)
-    kept = fork_server.get_ready()
+    kept = fork_server.get_ready(sealed=True)
     process_limits.remember_memory()
     process_limits.prepare_seal()
     signal.signal(signal.SIGCHLD, _reap)

@@ -1,26 +1,36 @@
 """The algorithms of the built-in collectives of simulated ranks, from the literature.
 
-Each algorithm is a function ``COLLECTIVE_NAME`` over a :class:`Communicator`; it moves or combines
-flat tensors, or blocks of one.  In a collective with a root, the root is rank 0 of the
-communicator.  :data:`ALGORITHMS`, at the end, is the registry; a source that is cited briefly is
-in :data:`SOURCES`.
+Each algorithm is a function ``COLLECTIVE_NAME`` over a
+:class:`~grader.simulation.builtin.Communicator`; it moves or combines flat tensors, or blocks of
+one.  In a collective with a root, the root is rank 0 of the communicator.  :data:`ALGORITHMS`, at
+the end, is the registry; a source that is cited briefly is in :data:`SOURCES`.
+
+Students are asked to write some of them.  So this module is the judge's: the process that simulates
+ranks never imports it, and gets the functions that it needs as data, see :func:`packed`.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from grader.core.errors import RequestError
-
-if TYPE_CHECKING:
-    from grader.simulation.scheduler import SimulatedRequest
-    from grader.simulation.world import RecordedRequest, SimulatedWorld
+from grader.core.program import packed_by_value
+from grader.simulation.builtin import (
+    SUBTREE_END,
+    UNEVEN_BLOCKS,
+    Blocks,
+    Combine,
+    Communicator,
+    Span,
+    Tensors,
+    even_blocks,
+    wait_all,
+    with_bit,
+)
 
 __all__ = [
     "ALGORITHMS",
@@ -28,218 +38,11 @@ __all__ = [
     "SOURCES",
     "UNEVEN",
     "Algorithm",
-    "Blocks",
-    "Communicator",
-    "Reduction",
-    "Span",
-    "Tensors",
-    "channel_name",
     "choose",
-    "even_blocks",
-    "is_channel",
-    "reduction_of",
-    "sized_blocks",
+    "packed",
     "subtree_end",
     "table",
 ]
-
-
-# The communicator. ----------------------------------------------------------------
-
-_CHANNEL = "collectives of "
-
-
-def channel_name(group: str) -> str:
-    """Return the name of the channel that the messages of a group's collectives travel on."""
-    return _CHANNEL + group
-
-
-def is_channel(name: str) -> bool:
-    """Return whether a name is a collective channel's; no group has such a name."""
-    return name.startswith(_CHANNEL)
-
-
-class Communicator:
-    """What one rank needs in one collective call: its number, and messages to the others.
-
-    The messages travel on a channel of their own, so none of the student's is ever received
-    in place of one of them.  In a collective with a root, the ranks are numbered from the root.
-
-    Args:
-        world: the simulated world that the ranks belong to.
-        members: the global ranks, indexed by rank in the communicator.
-        rank: the calling rank's number in the communicator.
-        name: name of the channel.
-    """
-
-    __slots__ = ("_members", "_mine", "_name", "_world", "rank", "size")
-
-    def __init__(self, world: SimulatedWorld, members: Sequence[int], rank: int, name: str) -> None:
-        self.rank = rank
-        self.size = len(members)
-        self._world = world
-        self._members = members
-        self._name = name
-        self._mine = (members[rank], 0, name)
-
-    def isend(self, tensor: torch.Tensor, to: int) -> SimulatedRequest | RecordedRequest:
-        """Start sending a flat tensor."""
-        world, member = self._world, self._members[to]
-        if world.recorder is None:
-            return world.post_send(tensor, member, self._mine)
-        number = world.recorder.post("send", tensor, member, 0, self._name)
-        return world.recorder.follow(world.post_send(tensor, member, self._mine), number, member)
-
-    def irecv(self, tensor: torch.Tensor, source: int) -> SimulatedRequest | RecordedRequest:
-        """Start receiving into a flat tensor."""
-        world, member = self._world, self._members[source]
-        channel = (member, 0, self._name)
-        if world.recorder is None:
-            return world.post_receive(tensor, member, channel)
-        number = world.recorder.post("recv", tensor, member, 0, self._name)
-        return world.recorder.follow(world.post_receive(tensor, member, channel), number, member)
-
-    def send(self, tensor: torch.Tensor, to: int) -> None:
-        """Send a flat tensor."""
-        self.isend(tensor, to).wait()
-
-    def recv(self, tensor: torch.Tensor, source: int) -> None:
-        """Receive into a flat tensor."""
-        self.irecv(tensor, source).wait()
-
-    def exchange(
-        self, outgoing: torch.Tensor, to: int, incoming: torch.Tensor, source: int
-    ) -> None:
-        """Send one tensor and receive another at the same time."""
-        request = self.isend(outgoing, to)
-        self.recv(incoming, source)
-        request.wait()
-
-
-def _wait_all(requests: Iterable[SimulatedRequest | RecordedRequest]) -> None:
-    for request in requests:
-        request.wait()
-
-
-# Reductions. ----------------------------------------------------------------------
-
-#: Combines the second tensor into the first.
-Combine = Callable[[torch.Tensor, torch.Tensor], Any]
-
-
-def _minimum(mine: torch.Tensor, theirs: torch.Tensor) -> None:
-    torch.minimum(mine, theirs, out=mine)
-
-
-def _maximum(mine: torch.Tensor, theirs: torch.Tensor) -> None:
-    torch.maximum(mine, theirs, out=mine)
-
-
-_COMBINES: dict[str, Combine] = {
-    "SUM": torch.Tensor.add_,
-    "AVG": torch.Tensor.add_,
-    "PRODUCT": torch.Tensor.mul_,
-    "MIN": _minimum,
-    "MAX": _maximum,
-    "BAND": torch.Tensor.bitwise_and_,
-    "BOR": torch.Tensor.bitwise_or_,
-    "BXOR": torch.Tensor.bitwise_xor_,
-}
-
-
-class Reduction:
-    """One of torch's reductions, for tensors of one dtype.
-
-    Attributes:
-        name: torch's name of it, such as ``SUM``.
-        combine: combines the second tensor into the first.
-    """
-
-    __slots__ = ("combine", "name")
-
-    def __init__(self, name: str, combine: Combine) -> None:
-        self.name = name
-        self.combine = combine
-
-    def finish(self, tensor: torch.Tensor, size: int) -> None:
-        """Turn the combined terms of ``size`` ranks into the result: an average is divided."""
-        if self.name == "AVG":
-            tensor.div_(size)
-
-
-def reduction_of(op: Any, dtype: torch.dtype) -> Reduction:
-    """Return the reduction that a ``ReduceOp`` names.
-
-    Raises:
-        ValueError: a simulation lacks this reduction, or lacks it for this dtype.
-    """
-    inner = getattr(op, "op", op)
-    name = str(getattr(inner, "name", inner))
-    combine = _COMBINES.get(name)
-    if combine is None:
-        known = ", ".join(_COMBINES)
-        raise ValueError(f"there is no reduction {name} here; there are {known}")
-    real = dtype.is_floating_point or dtype.is_complex
-    if name == "AVG" and not real:
-        raise ValueError(f"AVG is for floating-point numbers, not for {dtype}; use SUM and divide")
-    if name in ("BAND", "BOR", "BXOR") and real:
-        raise ValueError(f"{name} is for integers and bool, not for {dtype}")
-    return Reduction(name, combine)
-
-
-# Blocks: a flat tensor cut into consecutive parts. --------------------------------
-
-
-class Blocks:
-    """Consecutive blocks of a flat tensor; neighbouring blocks can travel as one message.
-
-    Args:
-        flat: the tensor.
-        starts: the first element of each block, and the end of the last one.
-    """
-
-    __slots__ = ("flat", "starts")
-
-    def __init__(self, flat: torch.Tensor, starts: Sequence[int]) -> None:
-        self.flat = flat
-        self.starts = starts
-
-    def __getitem__(self, index: int) -> torch.Tensor:
-        return self.flat[self.starts[index] : self.starts[index + 1]]
-
-    def span(self, first: int, last: int) -> torch.Tensor:
-        """Return blocks ``first`` to ``last`` − 1 as one tensor."""
-        return self.flat[self.starts[first] : self.starts[last]]
-
-
-def even_blocks(flat: torch.Tensor, count: int) -> Blocks:
-    """Cut a tensor into ``count`` blocks whose lengths differ by at most one, longer ones first."""
-    return Blocks(flat, _even_starts(flat.numel(), count))
-
-
-def sized_blocks(flat: torch.Tensor, sizes: Sequence[int]) -> Blocks:
-    """Cut a tensor into blocks of the given numbers of elements."""
-    return Blocks(flat, _starts(tuple(sizes)))
-
-
-# all ranks cut alike, and thousands of them cut thousands of blocks
-@functools.lru_cache(maxsize=64)
-def _even_starts(length: int, count: int) -> tuple[int, ...]:
-    size, longer = divmod(length, count)
-    return tuple(index * size + min(index, longer) for index in range(count + 1))
-
-
-@functools.lru_cache(maxsize=64)
-def _starts(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(accumulate(sizes, initial=0))
-
-
-#: Returns blocks a to b − 1 as one flat tensor.  A rank of a scatter or a gather holds the blocks
-#: of its subtree and no others, so it is given this function rather than all of the blocks.
-Span = Callable[[int, int], torch.Tensor]
-
-#: One flat tensor for every rank.
-Tensors = Sequence[torch.Tensor] | Blocks
 
 
 # The binomial tree. ---------------------------------------------------------------
@@ -380,7 +183,7 @@ def broadcast_linear(comm: Communicator, tensor: torch.Tensor) -> None:
     if comm.rank:
         comm.recv(tensor, 0)
     else:
-        _wait_all([comm.isend(tensor, rank) for rank in range(1, comm.size)])
+        wait_all([comm.isend(tensor, rank) for rank in range(1, comm.size)])
 
 
 def broadcast_chain(comm: Communicator, tensor: torch.Tensor) -> None:
@@ -395,7 +198,7 @@ def broadcast_chain(comm: Communicator, tensor: torch.Tensor) -> None:
             comm.recv(segment, comm.rank - 1)
         if comm.rank + 1 < comm.size:
             pending.append(comm.isend(segment, comm.rank + 1))
-    _wait_all(pending)
+    wait_all(pending)
 
 
 def broadcast_binomial_tree(comm: Communicator, tensor: torch.Tensor) -> None:
@@ -427,7 +230,7 @@ def scatter_linear(comm: Communicator, span: Span) -> None:
     if comm.rank:
         comm.recv(span(comm.rank, comm.rank + 1), 0)
     else:
-        _wait_all([comm.isend(span(rank, rank + 1), rank) for rank in range(1, comm.size)])
+        wait_all([comm.isend(span(rank, rank + 1), rank) for rank in range(1, comm.size)])
 
 
 def scatter_binomial_tree(comm: Communicator, span: Span) -> None:
@@ -449,7 +252,7 @@ def gather_linear(comm: Communicator, span: Span) -> None:
     if comm.rank:
         comm.send(span(comm.rank, comm.rank + 1), 0)
     else:
-        _wait_all([comm.irecv(span(rank, rank + 1), rank) for rank in range(1, comm.size)])
+        wait_all([comm.irecv(span(rank, rank + 1), rank) for rank in range(1, comm.size)])
 
 
 def gather_binomial_tree(comm: Communicator, span: Span) -> None:
@@ -677,7 +480,7 @@ def all_to_all_linear(comm: Communicator, received: Tensors, sent: Tensors) -> N
     requests += [
         comm.isend(sent[(rank + step) % size], (rank + step) % size) for step in range(1, size)
     ]
-    _wait_all(requests)
+    wait_all(requests)
 
 
 def all_to_all_pairwise(comm: Communicator, received: Tensors, sent: Tensors) -> None:
@@ -703,7 +506,7 @@ def all_to_all_bruck(comm: Communicator, received: Blocks, sent: Blocks) -> None
     rows = sent.flat.view(shape).roll(-rank, 0)
     distance = 1
     while distance < size:
-        ways = _with_bit(size, distance)
+        ways = with_bit(size, distance)
         outgoing = rows[ways]
         incoming = torch.empty_like(outgoing)
         comm.exchange(outgoing, (rank + distance) % size, incoming, (rank - distance) % size)
@@ -711,13 +514,6 @@ def all_to_all_bruck(comm: Communicator, received: Blocks, sent: Blocks) -> None
         distance *= 2
     # the block that has come w ranks far is from rank r − w
     received.flat.view(shape).copy_(rows.flip(0).roll(rank + 1, 0))
-
-
-@functools.lru_cache(maxsize=64)
-def _with_bit(size: int, bit: int) -> torch.Tensor:
-    """Return the numbers below ``size`` that have a bit set."""
-    numbers = torch.arange(size)
-    return numbers[(numbers & bit) > 0]
 
 
 # Barrier: no rank continues before all have arrived.  Its messages are empty. -----
@@ -859,6 +655,32 @@ def choose(wanted: Mapping[str, str]) -> dict[str, str]:
                 f"{collective} has no algorithm {name!r}; it has {_listed(ALGORITHMS[collective])}"
             )
     return {**DEFAULTS, **wanted}
+
+
+def packed(wanted: Mapping[str, str], allowed: frozenset[str] | None) -> dict[str, bytes]:
+    """Return the functions that a simulation needs, each pickled by value.
+
+    They are what :class:`~grader.simulation.builtin.Builtins` takes: the algorithm of every
+    collective that may be called, and of no other.
+
+    Args:
+        wanted: as of :func:`choose`.
+        allowed: names of the collectives that may be called; ``None`` allows all.
+
+    Raises:
+        RequestError: as of :func:`choose`.
+    """
+    names = choose(wanted)
+    functions = {
+        collective: ALGORITHMS[collective][name].run
+        for collective, name in names.items()
+        if allowed is None or collective in allowed
+    }
+    if "all_to_all" in functions and names["all_to_all"] in UNEVEN:
+        functions[UNEVEN_BLOCKS] = ALGORITHMS["all_to_all"][UNEVEN[names["all_to_all"]]].run
+    if functions.keys() & {"scatter", "gather"}:
+        functions[SUBTREE_END] = subtree_end
+    return {name: packed_by_value(function) for name, function in functions.items()}
 
 
 def table() -> str:

@@ -1,28 +1,260 @@
-"""The built-in collectives of one simulation: their algorithms, and the calls of the ranks."""
+"""The built-in collectives of one simulation: the calls of the ranks, and what algorithms use.
+
+The algorithms themselves are in :mod:`grader.simulation.algorithms`, and come as data.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import cloudpickle
 import torch
 
 from grader.core.events import Outside, Remarked, Signature
 from grader.core.source_locations import TEXT, line_here
 from grader.core.verdict import Site
 from grader.rank.recorder import REMARKS, ForbiddenCall, refusal
-from grader.simulation.algorithms import ALGORITHMS, UNEVEN, choose
-from grader.simulation.scheduler import Rank
 from grader.trace.message_matcher import disagreement
 
 if TYPE_CHECKING:
-    from grader.simulation.world import SimulatedWorld
+    from grader.simulation.scheduler import Rank, SimulatedRequest
+    from grader.simulation.world import RecordedRequest, SimulatedWorld
 
-__all__ = ["Builtins", "BuiltinCall", "Disagreement", "PendingCollectives", "Work"]
+__all__ = [
+    "SUBTREE_END",
+    "UNEVEN_BLOCKS",
+    "Blocks",
+    "BuiltinCall",
+    "Builtins",
+    "Combine",
+    "Communicator",
+    "Disagreement",
+    "PendingCollectives",
+    "Reduction",
+    "Span",
+    "Tensors",
+    "Work",
+    "channel_name",
+    "even_blocks",
+    "is_channel",
+    "reduction_of",
+    "sized_blocks",
+    "wait_all",
+    "with_bit",
+]
+
+
+# The communicator. ----------------------------------------------------------------
+
+_CHANNEL = "collectives of "
+
+
+def channel_name(group: str) -> str:
+    """Return the name of the channel that the messages of a group's collectives travel on."""
+    return _CHANNEL + group
+
+
+def is_channel(name: str) -> bool:
+    """Return whether a name is a collective channel's; no group has such a name."""
+    return name.startswith(_CHANNEL)
+
+
+class Communicator:
+    """What one rank needs in one collective call: its number, and messages to the others.
+
+    The messages travel on a channel of their own, so none of the student's is ever received
+    in place of one of them.  In a collective with a root, the ranks are numbered from the root.
+
+    Args:
+        world: the simulated world that the ranks belong to.
+        members: the global ranks, indexed by rank in the communicator.
+        rank: the calling rank's number in the communicator.
+        name: name of the channel.
+    """
+
+    __slots__ = ("_members", "_mine", "_name", "_world", "rank", "size")
+
+    def __init__(self, world: SimulatedWorld, members: Sequence[int], rank: int, name: str) -> None:
+        self.rank = rank
+        self.size = len(members)
+        self._world = world
+        self._members = members
+        self._name = name
+        self._mine = (members[rank], 0, name)
+
+    def isend(self, tensor: torch.Tensor, to: int) -> SimulatedRequest | RecordedRequest:
+        """Start sending a flat tensor."""
+        world, member = self._world, self._members[to]
+        if world.recorder is None:
+            return world.post_send(tensor, member, self._mine)
+        number = world.recorder.post("send", tensor, member, 0, self._name)
+        return world.recorder.follow(world.post_send(tensor, member, self._mine), number, member)
+
+    def irecv(self, tensor: torch.Tensor, source: int) -> SimulatedRequest | RecordedRequest:
+        """Start receiving into a flat tensor."""
+        world, member = self._world, self._members[source]
+        channel = (member, 0, self._name)
+        if world.recorder is None:
+            return world.post_receive(tensor, member, channel)
+        number = world.recorder.post("recv", tensor, member, 0, self._name)
+        return world.recorder.follow(world.post_receive(tensor, member, channel), number, member)
+
+    def send(self, tensor: torch.Tensor, to: int) -> None:
+        """Send a flat tensor."""
+        self.isend(tensor, to).wait()
+
+    def recv(self, tensor: torch.Tensor, source: int) -> None:
+        """Receive into a flat tensor."""
+        self.irecv(tensor, source).wait()
+
+    def exchange(
+        self, outgoing: torch.Tensor, to: int, incoming: torch.Tensor, source: int
+    ) -> None:
+        """Send one tensor and receive another at the same time."""
+        request = self.isend(outgoing, to)
+        self.recv(incoming, source)
+        request.wait()
+
+
+def wait_all(requests: Iterable[SimulatedRequest | RecordedRequest]) -> None:
+    """Wait for requests, one after the other."""
+    for request in requests:
+        request.wait()
+
+
+# Reductions. ----------------------------------------------------------------------
+
+#: Combines the second tensor into the first.
+Combine = Callable[[torch.Tensor, torch.Tensor], Any]
+
+
+def _minimum(mine: torch.Tensor, theirs: torch.Tensor) -> None:
+    torch.minimum(mine, theirs, out=mine)
+
+
+def _maximum(mine: torch.Tensor, theirs: torch.Tensor) -> None:
+    torch.maximum(mine, theirs, out=mine)
+
+
+_COMBINES: dict[str, Combine] = {
+    "SUM": torch.Tensor.add_,
+    "AVG": torch.Tensor.add_,
+    "PRODUCT": torch.Tensor.mul_,
+    "MIN": _minimum,
+    "MAX": _maximum,
+    "BAND": torch.Tensor.bitwise_and_,
+    "BOR": torch.Tensor.bitwise_or_,
+    "BXOR": torch.Tensor.bitwise_xor_,
+}
+
+
+class Reduction:
+    """One of torch's reductions, for tensors of one dtype.
+
+    Attributes:
+        name: torch's name of it, such as ``SUM``.
+        combine: combines the second tensor into the first.
+    """
+
+    __slots__ = ("combine", "name")
+
+    def __init__(self, name: str, combine: Combine) -> None:
+        self.name = name
+        self.combine = combine
+
+    def finish(self, tensor: torch.Tensor, size: int) -> None:
+        """Turn the combined terms of ``size`` ranks into the result: an average is divided."""
+        if self.name == "AVG":
+            tensor.div_(size)
+
+
+def reduction_of(op: Any, dtype: torch.dtype) -> Reduction:
+    """Return the reduction that a ``ReduceOp`` names.
+
+    Raises:
+        ValueError: a simulation lacks this reduction, or lacks it for this dtype.
+    """
+    inner = getattr(op, "op", op)
+    name = str(getattr(inner, "name", inner))
+    combine = _COMBINES.get(name)
+    if combine is None:
+        known = ", ".join(_COMBINES)
+        raise ValueError(f"there is no reduction {name} here; there are {known}")
+    real = dtype.is_floating_point or dtype.is_complex
+    if name == "AVG" and not real:
+        raise ValueError(f"AVG is for floating-point numbers, not for {dtype}; use SUM and divide")
+    if name in ("BAND", "BOR", "BXOR") and real:
+        raise ValueError(f"{name} is for integers and bool, not for {dtype}")
+    return Reduction(name, combine)
+
+
+# Blocks: a flat tensor cut into consecutive parts. --------------------------------
+
+
+class Blocks:
+    """Consecutive blocks of a flat tensor; neighbouring blocks can travel as one message.
+
+    Args:
+        flat: the tensor.
+        starts: the first element of each block, and the end of the last one.
+    """
+
+    __slots__ = ("flat", "starts")
+
+    def __init__(self, flat: torch.Tensor, starts: Sequence[int]) -> None:
+        self.flat = flat
+        self.starts = starts
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return self.flat[self.starts[index] : self.starts[index + 1]]
+
+    def span(self, first: int, last: int) -> torch.Tensor:
+        """Return blocks ``first`` to ``last`` − 1 as one tensor."""
+        return self.flat[self.starts[first] : self.starts[last]]
+
+
+def even_blocks(flat: torch.Tensor, count: int) -> Blocks:
+    """Cut a tensor into ``count`` blocks whose lengths differ by at most one, longer ones first."""
+    return Blocks(flat, _even_starts(flat.numel(), count))
+
+
+def sized_blocks(flat: torch.Tensor, sizes: Sequence[int]) -> Blocks:
+    """Cut a tensor into blocks of the given numbers of elements."""
+    return Blocks(flat, _starts(tuple(sizes)))
+
+
+# all ranks cut alike, and thousands of them cut thousands of blocks
+@functools.lru_cache(maxsize=64)
+def _even_starts(length: int, count: int) -> tuple[int, ...]:
+    size, longer = divmod(length, count)
+    return tuple(index * size + min(index, longer) for index in range(count + 1))
+
+
+@functools.lru_cache(maxsize=64)
+def _starts(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(accumulate(sizes, initial=0))
+
+
+#: Returns blocks a to b − 1 as one flat tensor.  A rank of a scatter or a gather holds the blocks
+#: of its subtree and no others, so it is given this function rather than all of the blocks.
+Span = Callable[[int, int], torch.Tensor]
+
+
+@functools.lru_cache(maxsize=64)
+def with_bit(size: int, bit: int) -> torch.Tensor:
+    """Return the numbers below ``size`` that have a bit set."""
+    numbers = torch.arange(size)
+    return numbers[(numbers & bit) > 0]
+
+
+#: One flat tensor for every rank.
+Tensors = Sequence[torch.Tensor] | Blocks
 
 
 # Matching calls: the k-th call of each rank of a group is one collective. ---------
@@ -189,17 +421,21 @@ class Work:
             self._future.set_result(self._results)
 
 
+#: Names of functions besides the collectives': the algorithm of an all-to-all with blocks of
+#: several sizes, where the chosen one takes no such blocks, and the end of a rank's subtree in a
+#: scatter or a gather.
+UNEVEN_BLOCKS, SUBTREE_END = "all_to_all of uneven blocks", "subtree_end"
+
+
 class Builtins:
     """The built-in collectives of one simulation.
 
     Args:
-        algorithms: names of algorithms, by collective; the others have their defaults.
+        functions: the algorithms of those that are allowed, by collective, and what else these
+            need, see :func:`grader.simulation.algorithms.packed`.
         allowed: names of the collectives that may be called; ``None`` allows all.
 
     Attributes:
-        run: the algorithm of each collective.
-        uneven: the algorithm of an all-to-all with blocks of several sizes, or ``None`` where
-            the chosen one takes such blocks.
         pending: by group, the calls that some members have not made yet.
         members: the members of each group that has been made.
         inside: by rank, the collective that it is in.
@@ -211,15 +447,11 @@ class Builtins:
 
     def __init__(
         self,
-        algorithms: Mapping[str, str] = MappingProxyType({}),
+        functions: Mapping[str, bytes] = MappingProxyType({}),
         allowed: frozenset[str] | None = None,
     ) -> None:
-        names = choose(algorithms)
-        self.run: dict[str, Callable[..., Any]] = {
-            collective: ALGORITHMS[collective][name].run for collective, name in names.items()
-        }
-        instead = UNEVEN.get(names["all_to_all"])
-        self.uneven = ALGORITHMS["all_to_all"][instead].run if instead else None
+        self._functions = functions
+        self._loaded: dict[str, Callable[..., Any]] = {}
         self._allowed = allowed
         self.pending: dict[str, PendingCollectives] = {}
         self.members: dict[str, list[int]] = {}
@@ -227,6 +459,16 @@ class Builtins:
         self.refused: dict[int, ForbiddenCall] = {}
         self.disagreements: dict[int, Disagreement] = {}
         self.warned: dict[tuple[int, Outside | Remarked], None] = {}
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the algorithm of an allowed collective, or another function that it needs."""
+        if name not in self._loaded:
+            self._loaded[name] = cloudpickle.loads(self._functions[name])
+        return self._loaded[name]
+
+    def algorithm_of_uneven(self) -> Callable[..., Any] | None:
+        """Return the algorithm of an all-to-all with blocks of several sizes, if it is another."""
+        return self.function(UNEVEN_BLOCKS) if UNEVEN_BLOCKS in self._functions else None
 
     def found(self, name: str, members: list[int]) -> None:
         """Add a new group."""

@@ -24,19 +24,21 @@ from grader.rank.arguments import (
     require_tag,
     signatures,
 )
-from grader.simulation.algorithms import (
+from grader.simulation.builtin import (
+    SUBTREE_END,
     Blocks,
+    BuiltinCall,
+    Builtins,
     Communicator,
     Reduction,
     Span,
     Tensors,
+    Work,
     channel_name,
     even_blocks,
     reduction_of,
     sized_blocks,
-    subtree_end,
 )
-from grader.simulation.builtin import BuiltinCall, Builtins, Work
 from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import RecordedRequest, SimulatedWorld, channel_of
 
@@ -150,17 +152,6 @@ def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) ->
 def _from_root(tensors: list[torch.Tensor], root: int) -> list[torch.Tensor]:
     """Return tensors by rank in a communicator, whose ranks are numbered from the root."""
     return tensors[root:] + tensors[:root]
-
-
-def _subtree_buffer(comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
-    """Return a buffer for the blocks of a rank's subtree, and the span function over it."""
-    rank, per = comm.rank, mine.numel()
-    buffer = mine.new_empty(per * (subtree_end(comm) - rank))
-
-    def span(first: int, last: int) -> torch.Tensor:
-        return buffer[(first - rank) * per : (last - rank) * per]
-
-    return buffer, span
 
 
 # The group. -----------------------------------------------------------------------
@@ -379,7 +370,7 @@ class SimulatedGroup(dist.ProcessGroup):
         self._builtins.require_allowed(self._world.current.number, kind)
 
     def _algorithm(self, kind: str) -> Callable[..., None]:
-        return self._builtins.run[kind]
+        return self._builtins.function(kind)
 
     def _begin(
         self,
@@ -621,9 +612,10 @@ class SimulatedGroup(dist.ProcessGroup):
         what = f"what rank {self._members[place]} keeps for itself in all_to_all"
         require_length(what, received[place], sent[place], sent[place].numel())
         algorithm, detail = self._algorithm("all_to_all"), ""
-        if self._builtins.uneven is not None and not even:
+        uneven = None if even else self._builtins.algorithm_of_uneven()
+        if uneven is not None:
             # an algorithm that forwards blocks must know the sizes of all of them
-            algorithm, detail = self._builtins.uneven, "a size for every block"
+            algorithm, detail = uneven, "a size for every block"
 
         def run(comm: Communicator) -> None:
             algorithm(comm, received, sent)
@@ -655,7 +647,7 @@ class SimulatedGroup(dist.ProcessGroup):
         sent = self._of_all("scatter_list", inputs, mine)
 
         def run(comm: Communicator) -> None:
-            buffer, span = _subtree_buffer(comm, mine)
+            buffer, span = self._subtree_buffer(comm, mine)
             if not comm.rank:
                 torch.cat([t.detach().reshape(-1) for t in _from_root(sent, root)], out=buffer)
             algorithm(comm, span)
@@ -674,7 +666,7 @@ class SimulatedGroup(dist.ProcessGroup):
         into = self._of_all("gather_list", outputs, mine)
 
         def run(comm: Communicator) -> None:
-            buffer, span = _subtree_buffer(comm, mine)
+            buffer, span = self._subtree_buffer(comm, mine)
             buffer[: mine.numel()] = mine
             algorithm(comm, span)
             for place, output in enumerate(_from_root(into, root)):
@@ -682,6 +674,16 @@ class SimulatedGroup(dist.ProcessGroup):
 
         signed = "gather", outputs, inputs
         return self._begin("gather", opts, run, into, signed=signed, root=root)
+
+    def _subtree_buffer(self, comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
+        """Return a buffer for the blocks of a rank's subtree, and the span function over it."""
+        rank, per = comm.rank, mine.numel()
+        buffer = mine.new_empty(per * (self._builtins.function(SUBTREE_END)(comm) - rank))
+
+        def span(first: int, last: int) -> torch.Tensor:
+            return buffer[(first - rank) * per : (last - rank) * per]
+
+        return buffer, span
 
     def _of_all(
         self, what: str, lists: list[list[torch.Tensor]], mine: torch.Tensor
