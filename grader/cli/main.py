@@ -627,7 +627,7 @@ def _grade(request: argparse.Namespace) -> int:
     if not Path(request.submissions).exists():  # said before torch is imported
         raise RequestError(f"{request.submissions} does not exist")
     from grader.classroom.command import Options, grade, hidden_folders
-    from grader.classroom.engines import Engine, LocalEngine, connect, cores, slurm
+    from grader.classroom.engines import Engine, LocalEngine, connect, cores, slurm, warning_of
     from grader.classroom.messages import Limits
     from grader.launch.launchers import use_one_thread
 
@@ -646,6 +646,8 @@ def _grade(request: argparse.Namespace) -> int:
         if request.engine == "slurm":
             return slurm(request.jobs)
         if request.engine == "dask" or request.scheduler:
+            if request.scheduler and (warning := warning_of(request.scheduler)):
+                _say(f"warning: {warning}")
             return connect(request.scheduler, request.jobs)
         jobs = min(request.jobs or cores(), submissions)
         return LocalEngine(jobs, hidden_folders(source, out) if limits.sandbox else None)
