@@ -212,6 +212,11 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.set_defaults(serve=_release)
     release.add_argument("to", metavar="DIR", help="a new folder")
+    release.add_argument(
+        "--without-answers",
+        action="store_true",
+        help="leave out the last hint on each exercise, which is the whole answer",
+    )
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     bench.set_defaults(serve=_bench)
@@ -672,8 +677,9 @@ def _release(request: argparse.Namespace) -> int:
     from grader.cli.release import release
 
     course = Path(grader.__file__).resolve().parent.parent
-    count = release(course, Path(request.to), catalogue())
-    print(f"{request.to}: {count} files, without solutions")
+    count = release(course, Path(request.to), catalogue(), answers=not request.without_answers)
+    hints = " and without the hints that are whole answers" if request.without_answers else ""
+    print(f"{request.to}: {count} files, without solutions{hints}")
     return 0
 
 
