@@ -18,8 +18,10 @@ import pytest
 pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[class]'")
 pytest.importorskip("cryptography", reason="it is not installed: pip install '.[class]'")
 
+import dask
 from distributed import Client, Event, LocalCluster, Lock, Security, Variable
 
+from grader.classroom import engines
 from grader.classroom.engines import DaskEngine, LocalEngine, connect, slurm, warning_of
 from grader.classroom.messages import (
     ExerciseJudged,
@@ -258,6 +260,26 @@ def test_a_client_without_the_certificate_is_refused(theirs):
 def test_a_scheduler_that_asks_for_a_certificate_gets_one_or_a_word():
     with pytest.raises(RequestError, match="asks for a certificate, and Dask is not configured"):
         connect("tls://127.0.0.1:9", None)
+
+
+def test_a_cluster_with_certificates_of_its_own_is_joined_by_dasks_configuration(tmp_path):
+    theirs = engines._written(Security.temporary(), tmp_path)
+    mine = {
+        "distributed.comm.tls.ca-file": theirs.tls_ca_file,
+        "distributed.comm.tls.client.cert": theirs.tls_client_cert,
+        "distributed.comm.tls.client.key": theirs.tls_client_key,
+    }
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", security=theirs
+        ) as cluster,
+        dask.config.set(mine),
+    ):
+        engine = connect(cluster.scheduler_address, None)
+        try:
+            assert engine._client.submit(os.getpid).result() != os.getpid()
+        finally:
+            engine.close()
 
 
 @pytest.mark.parametrize(
