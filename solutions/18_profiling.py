@@ -714,9 +714,9 @@ if can_build:
 # ```
 #
 # that returns the sum of two `float32` tensors of the same shape, element by element, in a loop of your
-# own. It must accept any shape, even one without elements, and any strides. It must **raise** for
-# everything else: for shapes that differ, even if torch could broadcast one of them, and for other
-# dtypes. The binding is made for you.
+# own: `a + b`, with which torch would add the tensors for you, is refused. It must accept any shape, even
+# one without elements, and any strides. It must **raise** for everything else: for shapes that differ,
+# even if torch could broadcast one of them, and for other dtypes. The binding is made for you.
 #
 # `check` gives your text to a compiler, which takes a while, and shows its first error. Without a
 # compiler, the exercise is skipped.

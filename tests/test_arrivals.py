@@ -647,6 +647,43 @@ def test_hostile_names_are_data(tmp_path):
         assert sorted(alike) == sorted(["é", "e\u0301", "Ann", "ann", "ANN"])
 
 
+@pytest.mark.parametrize(
+    ("name", "odd"),
+    [
+        ("Ada\u200b Lovelace", "ZERO WIDTH SPACE"),
+        ("Ada Love\u00adlace", "SOFT HYPHEN"),
+        ("Ada\u2800 Lovelace", "BRAILLE PATTERN BLANK"),
+        ("\u0410da Lovelace", "CYRILLIC SMALL LETTER A"),
+        ("Ada L\u03bfvelace", "GREEK SMALL LETTER OMICRON"),
+        ("Ada L\u043evelac\u0435", "CYRILLIC SMALL LETTER O, CYRILLIC SMALL LETTER IE"),
+    ],
+)
+def test_names_that_only_look_the_same_are_told_apart(tmp_path, name, odd):
+    """In one note for the instructor, which accuses nobody."""
+    fill(tmp_path, {"Ada Lovelace/a.py": b"a", f"{name}/a.py": b"b", "Bob/a.py": b"c"})
+    with collect(tmp_path) as arrivals:
+        notes = {one.files[0].read(): one.problems for one in arrivals.submissions}
+    same = "1 more by a name that looks the same: they are graded apart"
+    assert notes == {b"a": (same,), b"b": (f"{same}; only this one has {odd}",), b"c": ()}
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("Анна", "Ана"),
+        ("می\u200cخواهم", "مریم"),
+        ("Νίκος", "Nikos"),
+        ("Zoë", "Zoe"),
+        ("Ян", "Jan"),
+        ("Işıl", "Isil"),
+    ],
+)
+def test_names_of_other_alphabets_are_names_like_others(tmp_path, pair):
+    fill(tmp_path, {f"{name}/a.py": b"a" for name in pair})
+    with collect(tmp_path) as arrivals:
+        assert [one.problems for one in arrivals.submissions] == [(), ()]
+
+
 names = st.binary(min_size=1, max_size=80).filter(lambda name: name.strip(b"/. ") != b"")
 
 

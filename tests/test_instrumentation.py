@@ -65,6 +65,14 @@ def test_other_operations_pass():
     assert refusing(NAMES, torch.Tensor.index_select, SOURCE, 0, INDEX).tolist() == [1, 1, 1]
 
 
+def test_a_refused_operation_may_be_let_through_on_few_elements():
+    few, many = torch.ones(1), torch.ones(2)
+    assert refusing(frozenset({"add"}), torch.add, few, few, small=1).tolist() == [2]
+    for pair in ((many, many), (few, many)):
+        with pytest.raises(ForbiddenCall):
+            refusing(frozenset({"add"}), torch.add, *pair, small=1)
+
+
 INSTRUMENTED = """
 import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing

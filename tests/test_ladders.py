@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
+import json
+import re
 import textwrap
+from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
 from grader.course.chapters import discover
-from grader.course.exercise import Exercise
+from grader.course.index import course_index
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
-from tools import course
 
 EXERCISES = discover()
 
-#: What the first cell of a chapter imports.
-IMPORTS = """
-from __future__ import annotations
-import math
-import statistics
-import time
-import torch
-import torch.distributed as dist
-from torch import Tensor, nn
-"""
+ROOT = Path(__file__).resolve().parent.parent
 
 
-#: Chapters whose answers stand on code that the chapter gives, and on pieces of earlier chapters.
-ON_THE_CHAPTER = {"30_capstone"}
-
-
-def code(exercise: Exercise) -> str:
-    """The code of the last hint, under the exercise's header where the hint leaves it out."""
-    _, _, block = exercise.hints[-1].partition(":\n")
+def code(name: str) -> str:
+    """The code of the last hint, under the stub's header where the hint leaves it out."""
+    _, _, block = EXERCISES[name].hints[-1].partition(":\n")
     block = textwrap.dedent(block) + "\n"
-    begins = (f"def {exercise.name}(", f"class {exercise.name}", f"{exercise.name} = ")
+    begins = (f"def {name}(", f"class {name}", f"{name} = ")
     if any(f"\n{begin}" in f"\n{block}" for begin in begins):
         return block
-    return f"def {exercise.signature}:\n" + textwrap.indent(block, "    ")
+    header, *_ = re.split(r'^    (?:"""|# Your code here)', course_index()[name].stub, flags=re.M)
+    return header + textwrap.indent(block, "    ")
 
 
-def whole(chapter: str) -> str:
-    """A file with the answer of each exercise of a chapter, as the last hints have it."""
-    ours = (one for one in EXERCISES.values() if one.chapter == chapter)
-    given = chapter in ON_THE_CHAPTER and course.solved(chapter)
-    return IMPORTS + (given or "") + "\n".join(map(code, ours))  # a later definition wins
+@lru_cache(maxsize=1)
+def pasted(chapter: str) -> Submission:
+    """A chapter in which all is done, with the last hints in place of the answers.
+
+    What the chapter itself defines, before an answer or after it, is there as well.
+    """
+    notebook = json.loads((ROOT / "solutions" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
+    cells = {cell["id"]: cell for cell in notebook["cells"]}
+    for exercise in course_index().chapters()[chapter]:
+        cells[exercise.cell]["source"] = code(exercise.name)
+    return Submission.from_bytes(json.dumps(notebook).encode(), "hints.ipynb", list(EXERCISES))
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -64,7 +61,6 @@ def test_a_ladder_ends_with_the_whole_answer_and_says_so(name):
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_whole_answer_of_the_last_hint_passes(name):
     exercise = EXERCISES[name]
-    source = whole(exercise.chapter)
-    submission = Submission.from_bytes(source.encode(), "hints.py", list(EXERCISES))
-    verdict = Judge(default_launcher(), Settings(7)).judge(exercise, submission)
+    verdict = Judge(default_launcher(), Settings(7)).judge(exercise, pasted(exercise.chapter))
     assert verdict.passed, verdict.message
+    assert verdict.score == exercise.points

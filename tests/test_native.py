@@ -223,6 +223,17 @@ def test_headers_are_compiled_when_they_are_asked_for_the_second_time(small):
 
 
 @needs_gcc
+def test_nobody_else_writes_what_answers_are_compiled_with(small):
+    before = os.umask(0)
+    try:
+        folder = [cpp_build.precompiled() for _ in range(2)][1]
+    finally:
+        os.umask(before)
+    paths = (folder.parent, folder, folder / "answer.h", folder / "answer.h.gch")
+    assert [path.name for path in paths if path.stat().st_mode & 0o022] == []
+
+
+@needs_gcc
 def test_headers_that_cannot_be_compiled_are_tried_once(small, monkeypatch):
     monkeypatch.setattr(cpp_build, "_HEADERS", "#error no\n")
     assert [cpp_build.precompiled() for _ in range(3)] == [None] * 3

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+import stat
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from grader.classroom.results import (
     COLUMNS,
     ClassResults,
     SubmissionRow,
+    class_results,
     gradebook,
     nbgrader_gradebook,
     number,
@@ -120,6 +123,22 @@ def test_an_export_writes_a_file_or_a_folder_as_the_registry_says(form, tmp_path
     assert (to.is_dir(), to.is_file()) == (form.is_folder, not form.is_folder)
     made = form.make(small_class(), None)
     assert (bool(made.folder), bool(made.data)) == (form.is_folder, not form.is_folder)
+
+
+def test_what_is_written_is_for_its_owner_alone(tmp_path):
+    """Reports, tables and exports hold names and grades, under the usual umask."""
+    before = os.umask(0o022)
+    try:
+        with Store(tmp_path / "out") as store:
+            store.note(0, StoredSubmission(key(b"ada", "ada"), "ada", "digest", [], [], []))
+            write(class_results(store), tmp_path / "out")
+        for name in FORMATS:
+            export(tmp_path / "out", name, tmp_path / name)
+    finally:
+        os.umask(before)
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert len(modes) > 10
+    assert {path: f"{mode:o}" for path, mode in modes.items() if mode & 0o077} == {}
 
 
 def test_only_forms_that_fill_in_a_gradebook_take_one(tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.cli.main import main
 from grader.cli.release import Leak, release
 from grader.core.errors import RequestError
 from grader.course.chapters import discover
@@ -60,6 +61,47 @@ def test_the_bundle_is_the_course_without_solutions(tmp_path):
     )  # fmt: skip
     words = {one["diagnosis"] for one in json.loads(checked.stdout)["exercises"]}
     assert words == {"not_attempted"}
+
+
+#: Prints the hints of a course: those of the index, and those of the declarations.
+_HINTS = """
+import json
+from grader.course.chapters import discover
+from grader.course.index import course_index
+print(json.dumps([
+    {name: [one.hints, one.tells_all] for name, one in exercises.items()}
+    for exercises in (course_index(), discover())
+]))
+"""
+
+
+def test_whole_answers_can_be_left_out(tmp_path, capsys):
+    """Index and declarations agree, and have every hint but the last ones."""
+    course, bundle = discover(), tmp_path / "bundle"
+    assert main(["release", str(bundle), "--without-answers"]) == 0
+    said = capsys.readouterr().out
+    assert "files, without solutions and without the hints that are whole answers" in said
+    done = subprocess.run(
+        [sys.executable, "-c", _HINTS], cwd=bundle, env={**os.environ, "PYTHONPATH": str(bundle)},
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    index, declared = json.loads(done.stdout)
+    assert index == declared
+    assert index.keys() == course.keys()
+    for name, (hints, tells_all) in index.items():
+        assert not tells_all
+        assert hints[:-1] == list(course[name].hints[:-1])
+        assert hints[-1] == (
+            "The last hint, which is the whole answer, is not in this edition of the course."
+        )
+
+
+def test_a_whole_answer_that_is_told_elsewhere_is_a_leak(course, tmp_path):
+    answer = discover()["tree_broadcast"].hints[-1]
+    with (course / "docs" / "teaching.md").open("a") as page:
+        page.write(f"\nFor example:\n\n{answer}\n")
+    with pytest.raises(Leak, match=r"docs/teaching\.md has the whole answer to tree_broadcast"):
+        release(course, tmp_path / "bundle", discover(), answers=False)
 
 
 def change(path, edit):

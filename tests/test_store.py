@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import os
 import random
+import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import textwrap
@@ -117,6 +120,59 @@ def test_two_graders_do_not_share_a_folder(tmp_path):
         with Store(tmp_path, readonly=True) as looking:
             assert looking.entries() == []
     Store(tmp_path).close()
+
+
+def modes(folder):
+    """The modes of a folder and of all that is in it, as octal numbers, by name."""
+    return {
+        path.relative_to(folder.parent).as_posix(): f"{stat.S_IMODE(path.stat().st_mode):o}"
+        for path in (folder, *folder.rglob("*"))
+    }
+
+
+@pytest.fixture
+def umask_022():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_nobody_else_reads_verdicts_and_secret(tmp_path, umask_022, journal):
+    """Nor what SQLite puts beside them, while something is being written."""
+    with Store(tmp_path / "results") as store:
+        store._database.execute(f"PRAGMA journal_mode = {journal}")
+        store.secret()
+        with store._transaction():
+            store._database.execute("DELETE FROM settings")
+            during = modes(tmp_path / "results")
+    assert during.pop("results") == "700"
+    assert len(during) == {"delete": 3, "wal": 4}[journal]
+    assert set(during.values()) == {"600"}
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_store_that_everybody_could_read_is_mended(tmp_path, readonly):
+    with Store(tmp_path) as store:
+        secret = store.secret()
+    store.path.chmod(0o644)
+    with Store(tmp_path, readonly=readonly) as store:
+        assert modes(tmp_path)[f"{tmp_path.name}/grades.sqlite"] == "600"
+        assert store.secret() == secret
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap makes the disk")
+def test_a_store_on_a_disk_that_is_read_only_is_read(tmp_path):
+    with Store(tmp_path) as store:
+        store.note(0, entry())
+    store.path.chmod(0o644)
+    script = f"{_SAVING}\nprint(len(Store(Path('/results'), readonly=True).entries()))"
+    done = subprocess.run(
+        ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(tmp_path), "/results", "--",
+         sys.executable, "-c", script],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("1\n", "")
 
 
 def test_what_is_no_store_is_said(tmp_path):

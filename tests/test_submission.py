@@ -289,6 +289,14 @@ def test_a_name_that_is_nearly_the_same(near):
     }
 
 
+def test_a_name_with_a_letter_of_another_alphabet_is_told_by_that_letter():
+    near = "bro\N{CYRILLIC SMALL LETTER A}dcast"
+    assert read(f"def {near}(x, src): pass", "a.py", ["broadcast"]).elsewhere == {
+        "broadcast": f"did you mean it by {near} (in which one letter is CYRILLIC SMALL LETTER A),"
+        " line 1? Call it broadcast"
+    }
+
+
 def test_another_exercise_is_no_misspelling_and_words_in_texts_are_no_names():
     source = "def all_gather(x): pass\ns = 'def gather(x): class gathers'  # gather"
     assert read(source, "a.py", ["gather", "all_gather"]).elsewhere == {}

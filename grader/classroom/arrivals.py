@@ -24,7 +24,7 @@ from grader.classroom.layouts import (
     refuse_archive_of_a_class,
     sort_out,
 )
-from grader.classroom.names import age, key, lookalike, without_marks
+from grader.classroom.names import age, key, lookalike, oddities, without_marks
 from grader.classroom.untrusted_files import (
     CLASS,
     DEEPEST,
@@ -64,7 +64,7 @@ __all__ = [
 #: Files of one submission that are kept, and entries that are visited to find them.
 MOST_FILES, MOST_ENTRIES = 500, 20_000
 
-#: Other files that a problem names.
+#: Other files, and characters of a name, that a problem names.
 _NAMED = 3
 
 _FOREIGN = (b".rar", b".7z")
@@ -469,8 +469,13 @@ def _distinct(submissions: list[StudentSubmission]) -> list[StudentSubmission]:
         alike[lookalike(one.student)].append(one)
     distinct = []
     for one in submissions:
-        others = len(alike[lookalike(one.student)]) - 1
-        note = f"{others} more by a name that looks the same: they are graded apart"
-        distinct.append(replace(one, problems=(*one.problems, note)) if others else one)
+        others = [other.student for other in alike[lookalike(one.student)] if other is not one]
+        if others:
+            note = f"{len(others)} more by a name that looks the same: they are graded apart"
+            if odd := oddities(one.student, others):
+                more = f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
+                note += f"; only this one has {', '.join(odd[:_NAMED])}{more}"
+            one = replace(one, problems=(*one.problems, note))
+        distinct.append(one)
     assert len({one.key for one in distinct}) == len(submissions), "two students with one key"
     return distinct

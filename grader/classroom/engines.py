@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,9 +39,9 @@ from grader.launch.launchers import has_one_thread
 from grader.launch.sandbox import SandboxPool, adopt
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Security
 
-__all__ = ["DaskEngine", "Engine", "LocalEngine", "connect", "cores", "slurm"]
+__all__ = ["DaskEngine", "Engine", "LocalEngine", "connect", "cores", "slurm", "warning_of"]
 
 
 class Engine(Protocol):
@@ -363,11 +364,18 @@ class DaskEngine:
     Args:
         client: a client of the cluster.
         cluster: the cluster, if it is to be closed with the engine.
+        folder: a folder of files for the cluster, which is removed with it.
     """
 
-    def __init__(self, client: Client, cluster: Any = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        cluster: Any = None,
+        folder: tempfile.TemporaryDirectory[str] | None = None,
+    ) -> None:
         self._client = client
         self._cluster = cluster
+        self._folder = folder
         self._address = client.scheduler.address if client.scheduler is not None else "?"
 
     def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent | Workers]:
@@ -436,6 +444,8 @@ class DaskEngine:
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 #: In a Dask worker, the engines that judge nothing now; kept, since a new one imports torch.
@@ -463,29 +473,81 @@ def end_idle() -> None:
         _idle.pop().close()
 
 
+def warning_of(scheduler: str) -> str:
+    """Return what to know about a scheduler that is reached without TLS, or an empty string.
+
+    Dask's connections carry pickles and commands, and only TLS asks who is at their other end.
+    """
+    if scheduler.startswith(("tls://", "wss://")):
+        return ""
+    return (
+        f"the Dask scheduler at {scheduler} is reached without TLS: whoever else can reach it can"
+        " run commands on its workers and on this machine; docs/grading.md says how to mend that"
+    )
+
+
+@contextlib.contextmanager
+def _without_pages() -> Iterator[None]:
+    """Let schedulers and workers that are made here answer no request of a browser.
+
+    They have an HTTP server in any case, and its pages show names and logs to everybody.
+    """
+    import dask
+
+    pages = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
+    with dask.config.set({name: [] for name in pages}):
+        yield
+
+
+#: Where that HTTP server listens: at any free port, and for this machine alone.
+_LOOPBACK = "127.0.0.1:0"
+
+
 def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
     """Return an engine on the cluster at an address, or on a new one of this machine.
 
+    A new one listens on the loopback interface, and takes nothing from anybody who does not
+    have the certificate that is made for it.
+
     Raises:
-        RequestError: Dask is not installed, or no scheduler answers.
+        RequestError: Dask is not installed, no scheduler answers, or this machine has no
+            certificate to show one that asks for it.
     """
     try:
-        from distributed import Client, LocalCluster
-    except ImportError:
+        from distributed import Client, LocalCluster, Security
+
+        security = Security() if scheduler is not None else Security.temporary()
+    except ImportError:  # of cryptography, which makes certificates, too
         raise RequestError(_INSTALL) from None
     if scheduler is None:
-        cluster = LocalCluster(
-            n_workers=jobs or cores(), threads_per_worker=1, dashboard_address=":0"
-        )
+        with _without_pages():
+            cluster = LocalCluster(
+                n_workers=jobs or cores(),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                security=security,
+                dashboard_address=_LOOPBACK,
+                scheduler_kwargs={"dashboard": False},
+            )
         return DaskEngine(Client(cluster), cluster)
+    mine = security.get_tls_config_for_role("client")
+    if scheduler.startswith("tls://") and not (mine["ca_file"] and mine["cert"]):
+        raise RequestError(
+            f"{scheduler} asks for a certificate, and Dask is not configured to show one; set"
+            " distributed.comm.tls in ~/.config/dask, see docs/grading.md"
+        )
     try:
-        return DaskEngine(Client(scheduler, timeout=_ANSWER))
+        return DaskEngine(Client(scheduler, timeout=_ANSWER, security=security))
     except (OSError, ValueError) as error:
         raise RequestError(f"no Dask scheduler answers at {scheduler}: {error}") from None
 
 
 def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
     """Return an engine on a SLURM cluster.
+
+    The scheduler takes nothing from anybody who does not have the certificate that is made for
+    it.  Jobs read theirs from a folder that only this user may look into, below the one that
+    dask-jobqueue's ``shared-temp-directory`` names, or else below the home directory.
 
     Args:
         jobs: number of SLURM jobs; dask-jobqueue's configuration says what a job is
@@ -500,8 +562,10 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
     try:
         import dask
         from dask_jobqueue.slurm import SLURMCluster
-        from distributed import Client
-    except ImportError:
+        from distributed import Client, Security
+
+        credentials = Security.temporary()
+    except ImportError:  # of cryptography, which makes certificates, too
         raise RequestError(_INSTALL) from None
     if shutil.which("sbatch") is None:
         raise RequestError("sbatch is not installed here; grade where SLURM jobs are submitted")
@@ -511,10 +575,52 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
                 f"dask-jobqueue is not configured for this cluster: its {needed} are not set;"
                 " see docs/grading.md for an example"
             )
-    # any free port for the dashboard: its default may be taken
-    cluster = SLURMCluster(scheduler_options={"dashboard_address": ":0"}, **settings)
+    configured = {
+        name: dask.config.get(f"jobqueue.slurm.{name}", None)
+        for name in ("scheduler-options", "worker-extra-args", "shared-temp-directory")
+    }
+    shared = os.path.expanduser(os.path.expandvars(configured["shared-temp-directory"] or "~"))
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=".gather-round-", dir=shared)
+    except OSError as error:
+        raise RequestError(
+            f"the certificate for SLURM's jobs cannot be written below {shared}"
+            f" ({error.strerror}); name a folder that all machines share as"
+            " jobqueue.slurm.shared-temp-directory in ~/.config/dask/jobqueue.yaml"
+        ) from None
+    with _without_pages():
+        cluster = SLURMCluster(
+            security=_written(credentials, Path(folder.name)),
+            scheduler_options={
+                **(configured["scheduler-options"] or {}),
+                "dashboard_address": _LOOPBACK,
+                "dashboard": False,
+            },
+            worker_extra_args=[
+                *(configured["worker-extra-args"] or []),
+                *("--no-dashboard", "--dashboard-address", _LOOPBACK),
+            ],
+            **settings,
+        )
     cluster.scale(jobs=jobs or 1)
-    return DaskEngine(Client(cluster), cluster)
+    return DaskEngine(Client(cluster), cluster, folder)
 
 
-_INSTALL = "Dask is not installed: pip install 'gather-round[class]'"
+def _written(credentials: Any, folder: Path) -> Security:
+    """Return TLS settings whose certificate and key are written to files in a folder."""
+    from distributed import Security
+
+    found = credentials.get_tls_config_for_role("worker")
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    certificate.write_text(found["cert"], encoding="ascii")
+    key.write_text(found["key"], encoding="ascii")
+    roles = ("client", "scheduler", "worker")
+    return Security(
+        require_encryption=True,
+        tls_ca_file=str(certificate),  # it has signed itself
+        **{f"tls_{role}_cert": str(certificate) for role in roles},
+        **{f"tls_{role}_key": str(key) for role in roles},
+    )
+
+
+_INSTALL = "Dask, or cryptography, is not installed: pip install 'gather-round[class]'"

@@ -8,6 +8,7 @@ functions import what they need when they are called, since every command reads 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,7 +146,7 @@ def export(folder: Path, name: str, to: Path, book: Path | None = None) -> list[
     """
     from grader.classroom.pages import replace_file
     from grader.classroom.results import class_results
-    from grader.classroom.store import Store
+    from grader.classroom.store import Store, make_private_folder
     from grader.report.summary import visible
 
     form = FORMATS[name]
@@ -156,14 +157,22 @@ def export(folder: Path, name: str, to: Path, book: Path | None = None) -> list[
         results = class_results(store)
     try:
         made = form.make(results, book)
-        for path, data in made.folder.items():
-            replace_file(to / path, data)
-        if not form.is_folder:
+        if form.is_folder:
+            make_private_folder(to)
+            for path, data in made.folder.items():
+                replace_file(to / path, data)
+        else:
             to.parent.mkdir(parents=True, exist_ok=True)
-            to.write_bytes(made.data)
+            with open(to, "wb", opener=_privately) as file:
+                file.write(made.data)
     except OSError as error:
         raise RequestError(f"{error.filename or to}: {error.strerror}") from None
     return [visible(line) for line in made.remarks + _unjudged(results)]
+
+
+def _privately(path: str, flags: int) -> int:
+    """Open a file that only its owner may read if it is new; one that exists keeps its mode."""
+    return os.open(path, flags, 0o600)
 
 
 def _unjudged(results: ClassResults) -> list[str]:

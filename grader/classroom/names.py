@@ -26,11 +26,22 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 from grader.core.errors import code_kind
 
-__all__ = ["age", "is_key", "key", "lookalike", "module_file_name", "raw", "shown", "without_marks"]
+__all__ = [
+    "age",
+    "is_key",
+    "key",
+    "lookalike",
+    "module_file_name",
+    "oddities",
+    "raw",
+    "shown",
+    "without_marks",
+]
 
 #: Characters of a name that people are shown.
 _LONGEST, _END = 255, 20
@@ -51,6 +62,18 @@ _COUNTER = re.compile(
 _COPY_OF = re.compile(r"^copy(?: \((\d{1,9})\))? of\s+(?=.)", re.ASCII)
 
 _COPY = re.compile(r"(?<=.)(?: ?\(\d{1,9}\)|[-_ ]+copy[-_ ]*\d{0,9})\Z", re.ASCII)
+
+#: Small letters that look like Latin ones: Cyrillic, Greek, and the Turkish i without a dot.
+_LATIN = str.maketrans(
+    "авекмнорстухѕіјһӏԁԛԝ" + "αβεζηικμνορτυχ" + "ı",
+    "abekmhopctyxsijhldqw" + "abezhikmnoptyx" + "i",
+)
+
+#: What :func:`shown` makes of a character that it escapes.
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U(00(?:0[0-9a-f]|10)[0-9a-f]{4}))")
+
+#: Letters, marks and symbols that are invisible, though Unicode's category of them says otherwise.
+_BLANK = re.compile("[\u034f\u115f\u1160\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 #: Unicode categories of characters that are invisible or reverse a line of text.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -100,10 +123,41 @@ def is_key(text: str) -> bool:
 def lookalike(name: str) -> str:
     """Return a text that is equal for names that people may take for the same.
 
-    ``Ann (1)`` looks like ``Ann``: a browser or a desktop counts a second file of one name so.
+    Letters of other alphabets count as the Latin ones that they look like, and characters that
+    nobody sees do not count.  ``Ann (1)`` looks like ``Ann``: a browser or a desktop counts a
+    second file of one name so.
+
+    Args:
+        name: a name as :func:`shown` gives it.
     """
-    text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-    return _COPY.sub("", text) or text
+    seen = "".join(c for c in _folded(name) if not _is_unseen(c))
+    text = " ".join(unicodedata.normalize("NFKD", seen).translate(_LATIN).split())
+    return _COPY.sub("", text) or text or name
+
+
+def oddities(name: str, others: Iterable[str]) -> tuple[str, ...]:
+    """Return what tells a name from others that look the same: characters, by Unicode's names.
+
+    They are those that nobody sees, and letters that look like Latin ones, if no other name has
+    them.
+    """
+    common = set().union(*map(_folded, others))
+    odd = (c for c in _folded(name) if c not in common and (_is_unseen(c) or ord(c) in _LATIN))
+    return tuple(dict.fromkeys(unicodedata.name(c, f"U+{ord(c):04X}") for c in odd))
+
+
+def _folded(name: str) -> str:
+    """Return a name in lower case, with the unseen characters that :func:`shown` has escaped."""
+
+    def decoded(escape: re.Match[str]) -> str:
+        character = chr(int(escape[1] or escape[2] or escape[3], 16))
+        return character if _is_unseen(character) else escape[0]
+
+    return unicodedata.normalize("NFKC", _ESCAPE.sub(decoded, name)).casefold()
+
+
+def _is_unseen(character: str) -> bool:
+    return unicodedata.category(character) == "Cf" or _BLANK.match(character) is not None
 
 
 def without_marks(name: str) -> str:

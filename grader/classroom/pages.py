@@ -38,6 +38,7 @@ from grader.classroom.results import (
     SubmissionRow,
     gradebook,
 )
+from grader.classroom.store import make_private_folder
 from grader.core import __version__
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 from grader.report.html import exercise_html
@@ -604,8 +605,11 @@ def _tidy(folder: Path, ending: str, keys: set[str]) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file as a whole: a reader finds the old contents or the new ones."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file as a whole: a reader finds the old contents or the new ones.
+
+    Only its owner may read it, whatever was there before.
+    """
+    make_private_folder(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=_PART[0], suffix=_PART[1])
     try:
         with os.fdopen(handle, "wb") as file:

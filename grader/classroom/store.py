@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import errno
 import fcntl
 import hashlib
 import hmac
@@ -18,6 +19,7 @@ import os
 import platform
 import secrets
 import sqlite3
+import stat
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
@@ -40,6 +42,7 @@ __all__ = [
     "StoredSubmission",
     "course_mark",
     "fingerprint",
+    "make_private_folder",
     "seed_for",
 ]
 
@@ -248,8 +251,9 @@ class Store:
             raise RequestError(f"{folder} holds no results; `python -m grader grade` makes them")
         try:
             if not readonly:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_private_folder(folder)
                 self._opened.callback(os.close, _only_one(folder))
+            _make_private(self.path)
             self._database = sqlite3.connect(self.path, isolation_level=None, timeout=30)
             self._opened.callback(self._database.close)
             self._database.execute("PRAGMA synchronous = FULL")
@@ -447,6 +451,33 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder that only its owner may look into; one that exists stays as it is.
+
+    The names of the files in it are made from those of the students.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _make_private(path: Path) -> None:
+    """Let only its owner read a database, which is made if it does not exist.
+
+    It holds every verdict, and the secret that the inputs are drawn from.  SQLite gives the
+    files that it puts beside it, such as the journal, the same mode.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        return
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        try:
+            path.chmod(0o600)
+        except OSError as error:
+            # on a disk that is read only, and for those whose file it is not, it stays as it is
+            if error.errno not in (errno.EPERM, errno.EROFS):
+                raise
 
 
 def _only_one(folder: Path) -> int:

@@ -212,6 +212,11 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.set_defaults(serve=_release)
     release.add_argument("to", metavar="DIR", help="a new folder")
+    release.add_argument(
+        "--without-answers",
+        action="store_true",
+        help="leave out the last hint on each exercise, which is the whole answer",
+    )
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     bench.set_defaults(serve=_bench)
@@ -627,7 +632,7 @@ def _grade(request: argparse.Namespace) -> int:
     if not Path(request.submissions).exists():  # said before torch is imported
         raise RequestError(f"{request.submissions} does not exist")
     from grader.classroom.command import Options, grade, hidden_folders
-    from grader.classroom.engines import Engine, LocalEngine, connect, cores, slurm
+    from grader.classroom.engines import Engine, LocalEngine, connect, cores, slurm, warning_of
     from grader.classroom.messages import Limits
     from grader.launch.launchers import use_one_thread
 
@@ -646,6 +651,8 @@ def _grade(request: argparse.Namespace) -> int:
         if request.engine == "slurm":
             return slurm(request.jobs)
         if request.engine == "dask" or request.scheduler:
+            if request.scheduler and (warning := warning_of(request.scheduler)):
+                _say(f"warning: {warning}")
             return connect(request.scheduler, request.jobs)
         jobs = min(request.jobs or cores(), submissions)
         return LocalEngine(jobs, hidden_folders(source, out) if limits.sandbox else None)
@@ -670,8 +677,9 @@ def _release(request: argparse.Namespace) -> int:
     from grader.cli.release import release
 
     course = Path(grader.__file__).resolve().parent.parent
-    count = release(course, Path(request.to), catalogue())
-    print(f"{request.to}: {count} files, without solutions")
+    count = release(course, Path(request.to), catalogue(), answers=not request.without_answers)
+    hints = " and without the hints that are whole answers" if request.without_answers else ""
+    print(f"{request.to}: {count} files, without solutions{hints}")
     return 0
 
 

@@ -13,11 +13,14 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
+
+import msgspec
 
 from grader.core.errors import GraderError, RequestError
 from grader.course.exercise import Exercise
-from grader.course.index import Catalogue
+from grader.course.index import ENTRIES, Catalogue, IndexEntry
 from grader.judge.judge import is_code
 from grader.submission.submission import Submission
 
@@ -49,6 +52,9 @@ _JUNK = shutil.ignore_patterns(
 #: Longest solution, in characters, that may occur in a text by chance.
 _TELLING = 25
 
+#: What students read in place of a hint that is left out.
+_LEFT_OUT = "The last hint, which is the whole answer, is not in this edition of the course."
+
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
@@ -56,13 +62,14 @@ class Leak(GraderError):
     """The bundle would give a solution away; nothing has been written."""
 
 
-def release(course: Path, to: Path, catalogue: Catalogue[Exercise]) -> int:
+def release(course: Path, to: Path, catalogue: Catalogue[Exercise], answers: bool = True) -> int:
     """Write the students' bundle.
 
     Args:
         course: a checkout of the course, with its solutions.
         to: a folder that does not exist yet, or is empty.
         catalogue: the exercises of the course.
+        answers: whether hints that are the whole answer stay in it.
 
     Returns:
         The number of files.
@@ -81,10 +88,13 @@ def release(course: Path, to: Path, catalogue: Catalogue[Exercise]) -> int:
     with tempfile.TemporaryDirectory(prefix=".release-", dir=to.parent) as scratch:
         bundle = Path(scratch) / "bundle"
         _copy(course, bundle)
+        told = {} if answers else _answers(catalogue)
+        _leave_out(bundle / "grader" / "course", set(told.values()))
         leaks = [
             *_links_and_outputs(bundle),
             *_written_stubs(bundle, catalogue),
             *_solutions_in_texts(course, bundle),
+            *_answers_in_bundle(bundle, told),
         ]
         if leaks:
             listed = "".join(f"\n  {leak}" for leak in leaks[:20])
@@ -104,6 +114,67 @@ def _copy(course: Path, bundle: Path) -> None:
         elif source.is_file():
             (bundle / name).parent.mkdir(exist_ok=True)
             shutil.copy2(source, bundle / name)
+
+
+def _answers(catalogue: Catalogue[Exercise]) -> dict[str, str]:
+    """Return the hints that are whole answers, by exercise."""
+    return {name: one.hints[-1] for name, one in catalogue.items() if one.tells_all}
+
+
+def _leave_out(package: Path, hints: set[str]) -> None:
+    """Replace hints by :data:`_LEFT_OUT`: in the declarations, and in the index made of them."""
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_bytes()
+        begins = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
+        spans = [
+            (
+                begins[node.lineno - 1] + node.col_offset,
+                begins[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0),
+            )
+            for node in _strings(source)
+            if node.value in hints
+        ]
+        for start, end in sorted(spans, reverse=True):
+            source = source[:start] + f'"{_LEFT_OUT}"'.encode() + source[end:]
+        path.write_bytes(source)
+    for path in sorted(package.glob("entries/*.json")):
+        entries = [
+            msgspec.structs.replace(entry, hints=(*entry.hints[:-1], _LEFT_OUT), tells_all=False)
+            if entry.hints[-1] in hints
+            else entry
+            for entry in _entries(path)
+        ]
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(entries), indent=1))
+
+
+def _strings(source: bytes) -> Iterator[ast.Constant]:
+    """Yield the strings in Python's source, where neighbours in a row are one."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node
+
+
+def _entries(path: Path) -> list[IndexEntry]:
+    return msgspec.json.decode(path.read_bytes(), type=list[IndexEntry])
+
+
+def _answers_in_bundle(bundle: Path, hints: dict[str, str]) -> Iterator[str]:
+    """Yield files that still have the code of a hint that is left out."""
+    codes = {name: _squeezed(hint.partition("\n")[2]) for name, hint in hints.items()}
+    codes = {name: code for name, code in codes.items() if len(code) > _TELLING}
+    for path in sorted(bundle.rglob("*")) if codes else ():
+        if path.suffix == ".py":
+            texts = [str(node.value) for node in _strings(path.read_bytes())]
+        elif path.parent.name == ENTRIES.name and path.suffix == ".json":
+            texts = [hint for entry in _entries(path) for hint in entry.hints]
+        elif path.suffix in (".md", ".ipynb"):
+            texts = [_readable(path)]
+        else:
+            continue
+        text = _squeezed("\n".join(texts))
+        for name, code in codes.items():
+            if code in text:
+                yield f"{path.relative_to(bundle)} has the whole answer to {name}"
 
 
 def _links_and_outputs(bundle: Path) -> Iterator[str]:

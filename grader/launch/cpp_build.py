@@ -327,7 +327,9 @@ def precompiled() -> Path | None:
         if made.exists():
             return folder
         if not folder.is_dir():
-            folder.mkdir(parents=True)
+            folder.parent.parent.mkdir(parents=True, exist_ok=True)
+            for mine in (folder.parent, folder):
+                mine.mkdir(mode=0o755, exist_ok=True)
             return None
         if (folder / "failed").exists() or shutil.disk_usage(folder).free < _ROOM:
             return None
@@ -342,10 +344,13 @@ def precompiled() -> Path | None:
 def _precompile(folder: Path, made: Path) -> bool:
     """Compile the headers into a folder; return whether that worked."""
     header, unfinished = folder / _HEADER, folder / "unfinished"
+    header.touch(mode=0o644)  # nobody else writes into it, whatever the umask
     header.write_text(_HEADERS, encoding="utf-8")
     command = [str(compiler()), *_flags(), "-x", "c++-header", str(header), "-o", str(unfinished)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=DEFAULTS.compiling, check=False)
+        done = subprocess.run(
+            command, capture_output=True, timeout=DEFAULTS.compiling, check=False, umask=0o022
+        )
     except subprocess.TimeoutExpired:
         return False  # the machine may be busy: it is tried again
     if done.returncode != 0:

@@ -21,6 +21,7 @@ import marshal
 import re
 import sys
 import types
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -215,7 +216,9 @@ def _seen_elsewhere(
             inside, site = inner[name]
             found[name] = f"it is defined inside {inside}, {site}, and must be at module level"
         elif near := _near(name, candidates):
-            found[name] = f"did you mean it by {near}, {candidates[near]}? Call it {name}"
+            odd = [unicodedata.name(c, "") for c in near if not c.isascii()]
+            told = f" (in which one letter is {odd[0]})" if odd and odd[0] else ""
+            found[name] = f"did you mean it by {near}{told}, {candidates[near]}? Call it {name}"
     return found
 
 

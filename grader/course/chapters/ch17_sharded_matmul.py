@@ -464,7 +464,7 @@ column_parallel = Exercise(
         "        dist.all_gather(parts, padded)\n"
         "        return torch.cat([p.narrow(dim, 0, k) for p, k in zip(parts, lengths)], dim)\n"
         "\n"
-        "    class Share(torch.autograd.Function):\n"
+        "    class Enter(torch.autograd.Function):\n"
         "        @staticmethod\n"
         "        def forward(ctx, x):\n"
         "            return x.view_as(x)\n"
@@ -490,7 +490,7 @@ column_parallel = Exercise(
         "        dist.all_reduce(total)\n"
         "        whole = torch.arange(int(total))\n"
         "        widths = [len(part) for part in whole.tensor_split(dist.get_world_size())]\n"
-        "        return Columns.apply(Share.apply(x) @ weight_shard, widths)",
+        "        return Columns.apply(Enter.apply(x) @ weight_shard, widths)",
     ),
     mistakes=(
         Mistake(

@@ -13,7 +13,15 @@ from torch.autograd import profiler, profiler_util
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
 from grader.course.exercise import Evidence, Exercise, Gives, Mistake
-from grader.rank.instrumentation import Clock, Device, on_device, played, shown_to, without_device
+from grader.rank.instrumentation import (
+    Clock,
+    Device,
+    on_device,
+    played,
+    refusing,
+    shown_to,
+    without_device,
+)
 
 # What the compiled ``vector_add`` is called with: tensors that fit, and tensors that do not. ----
 
@@ -67,10 +75,14 @@ def _viewed(a: torch.Tensor, b: torch.Tensor, view: str) -> tuple[torch.Tensor, 
 
 
 def add_in_rank(vector_add: Callable[..., Any], a: Any, b: Any, view: str) -> Any:
-    """Call the compiled function; an exception is an answer where the tensors do not fit."""
+    """Call the compiled function; an exception is an answer where the tensors do not fit.
+
+    Torch may not add whole tensors for it, though it may add two elements.
+    """
     one, two = _viewed(a, b, view)
     if view != "misfit":
-        return vector_add(one, two)
+        names = frozenset({"add", "sub", "rsub", "sum"})
+        return refusing(names, vector_add, one, two, small=1)
     try:
         vector_add(one, two)
     except Exception:  # its type depends on the C++ code
@@ -689,5 +701,7 @@ VECTOR_ADD_CPP = Exercise(
         Diagnosis.INPUT_CHANGED: "Write into a tensor of your own: torch::empty_like(a).",
         Diagnosis.ALIASED: "Write into a tensor of your own: torch::empty_like(a).",
         Diagnosis.TIMEOUT: "Does the loop end? int64_t i = 0; i < a.numel(); ++i",
+        Diagnosis.FORBIDDEN_CALL: "at::add, and + between tensors, would do it for you. Take "
+        "data_ptr<float>() of each tensor, and add float by float in a loop of your own.",
     },
 )
