@@ -34,8 +34,7 @@ def variants():
 
 def test_variants_can_be_handed_in(variants):
     for one in variants:
-        for label, data in one.files:
-            compile(data, label, "exec")
+        compile(dict(one.files)["hidden.py"], one.title, "exec")
 
 
 def test_a_seed_repeats_its_variant_and_another_gives_another(variants):
@@ -146,8 +145,9 @@ def test_a_payload_for_another_exercise_gets_arguments(alone):
 # What counts as a success. --------------------------------------------------------
 
 
-def verdict(score=0.0, status="failed", message="", **more):
-    return {"score": score, "max_score": 1.0, "status": status, "message": message, **more}
+def verdict(score=0.0, status="failed", message="", seconds=1.0, **more):
+    common = {"status": status, "message": message, "seconds": seconds}
+    return {"score": score, "max_score": 1.0, **common, **more}
 
 
 HELD = Told(
@@ -177,11 +177,16 @@ def test_an_attack_that_fails_is_no_success():
         ("blamed", {"lost": "ValueError: what is this?"}),
         ("stalled", {"endless": True, "verdicts": {}}),
         ("stalled", {"waits": [Wait(5.0, 5.0), Wait(6.1, 5.0)]}),
+        ("stalled", {"verdicts": {**HELD.verdicts, "gather": verdict(seconds=60.0)}}),
         ("stalled", {"computing": 10.0}),
         ("stalled", {"grown": 2 << 30}),
         ("leaked", {"verdicts": {**HELD.verdicts, "gather": verdict(message="BREACH")}}),
         ("leaked", {"verdicts": {**HELD.verdicts, "gather": verdict(output=[CANARY])}}),
-        ("leaked", {"verdicts": {**HELD.verdicts, "gather": verdict(message="x" * (5 << 20))}}),
+        ("leaked", {"verdicts": {**HELD.verdicts, "gather": verdict(message="x" * 30_000)}}),
+        (
+            "leaked",
+            {"verdicts": {**HELD.verdicts, "gather": verdict(cases=[{"message": "x" * 30_000}])}},
+        ),
     ],
 )
 def test_each_sort_of_success_counts(way, changes):
@@ -223,18 +228,22 @@ def test_a_success_in_a_real_sandbox_is_found_told_and_kept(tmp_path, monkeypatc
     """A rank that prints the word of a breach stands for one that has found a way."""
     payload = Payload("output/says so", "def payload():\n    print('BREACH')\n")
     loud = Variant(7, payload, "who_am_i", "before the answer", "all ranks", "every call", True)
-    monkeypatch.setattr(command, "variant", lambda seed, family: loud)
-    assert command.main(["--count", "1", "--to", str(tmp_path)]) == 1
+    quiet = replace(loud, payload=Payload("output/says nothing", "def payload():\n    pass\n"))
+    monkeypatch.setattr(command, "variant", lambda seed, family: loud if seed == 7 else quiet)
+    assert command.main(["--count", "2", "--seed", "6", "--to", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "seed 7, output/says so" in said
-    assert "leaked" in said
-    assert dict(loud.files) == {
-        path.name: path.read_bytes() for path in (tmp_path / "output 7").glob("*.py")
-    }
+    assert "leaked: " in said
+    assert [path.name for path in tmp_path.iterdir()] == ["output 7"]
+    kept = (tmp_path / "output 7").glob("*.py")
+    assert dict(loud.files) == {path.name: path.read_bytes() for path in kept}
 
-    quiet = replace(loud, payload=Payload("output/says nothing", "def payload():\n    pass\n"))
-    monkeypatch.setattr(command, "variant", lambda seed, family: quiet)
-    assert command.main(["--count", "1", "--to", str(tmp_path)]) == 0
+
+@pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
+def test_nothing_found_is_told_and_ends_well(monkeypatch, capsys):
+    monkeypatch.setattr(command, "_confirmed", lambda judging, attack: (HELD, []))
+    assert command.main(["--count", "5", "--family", "roads"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["all", "5", "0", "0", "0", "0"]
 
 
 def test_limits_let_a_submission_end_before_its_judge_is_given_up():

@@ -101,6 +101,7 @@ _AFTERWARDS = {
     "wait": "time.sleep(1000)",
     "exit": "os._exit(0)",
     "raise": "raise ValueError('afterwards')",
+    "read slowly": "[(control().recv(1 << 18), time.sleep(1.3)) for _ in range(1000)]",
     "stop listening": "control().shutdown(socket.SHUT_RD), time.sleep(1000)",
 }
 

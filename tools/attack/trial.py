@@ -28,6 +28,7 @@ from grader.classroom.messages import (
     Limits,
     SubmissionPlanned,
 )
+from grader.core.resource_limits import DEFAULTS
 from grader.course.chapters import discover
 from grader.course.index import Catalogue
 from grader.launch.process_world import Supervisor
@@ -56,12 +57,15 @@ LIMITS = Limits(call=1.0, exercise=20.0, submission=45.0, memory=2 << 30)
 #: Numbers of ranks; with all of an exercise's, a variant takes several times as long.
 SIZES = (1, 2, 3, 4)
 
-#: Seconds that a wait may take beyond its limit, that the judge may compute beside waiting, and
-#: that a submission may take in all beyond its limit.
-LATE, COMPUTING, ENDING = 1.0, 4.0, 20.0
+#: Seconds that a wait may take beyond its limit, and that the judge may compute beside waiting.
+LATE, COMPUTING = 1.0, 4.0
 
-#: Bytes by which the judge may grow.
-GROWTH = 1 << 30
+#: Seconds that an exercise may take beyond its limit, for the call that has begun, and a
+#: submission in all, for the end of its sandbox.
+LAST, ENDING = DEFAULTS.by_the_clock(LIMITS.call, max(SIZES)) + LATE, 20.0
+
+#: Bytes by which the judge may grow, and characters of a message.
+GROWTH, LONGEST = 1 << 30, 20_000
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,9 @@ def successes(exercise: str, works: bool, told: Told) -> Iterator[tuple[str, str
     bystander = told.verdicts.get(BYSTANDER)
     if exercise != BYSTANDER and bystander is not None and bystander["status"] == "failed":
         yield "blamed", f"{BYSTANDER} was answered well: {bystander['message'][:300]}"
+    if verdict is not None and verdict["seconds"] > LIMITS.exercise + LAST:
+        limit = f"an exercise that may take {LIMITS.exercise:g} s"
+        yield "stalled", f"{verdict['seconds']:.1f} s for {limit}"
     late = max(told.waits, key=lambda wait: wait.seconds - wait.limit, default=Wait(0, 0))
     if late.seconds > late.limit + LATE:
         yield "stalled", f"a wait of {late.seconds:.1f} s that may take {late.limit:g} s"
@@ -133,8 +140,16 @@ def successes(exercise: str, works: bool, told: Told) -> Iterator[tuple[str, str
         if secret in said:
             place = said.index(secret)
             yield "leaked", said[max(0, place - 60) : place + 140]
-    if len(said) > 4 << 20:
-        yield "leaked", f"{len(said) >> 20} MB of words come out"
+    longest = max((len(words) for words in _words(told.verdicts)), default=0)
+    if longest > LONGEST:
+        yield "leaked", f"a message of {longest} characters"
+
+
+def _words(verdicts: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Yield the messages of verdicts, and of the cases in them."""
+    for verdict in verdicts.values():
+        yield verdict["message"]
+        yield from (case["message"] for case in verdict.get("cases", ()))
 
 
 # In the process that judges. ------------------------------------------------------
@@ -241,7 +256,8 @@ class Judging:
             self._start()
         assert self._pipe is not None
         self._pipe.send((variant.exercise, files, variant.seed))
-        if not self._pipe.poll(LIMITS.submission + ENDING):
+        compiling = DEFAULTS.compiling if discover()[variant.exercise].compiled else 0.0
+        if not self._pipe.poll(LIMITS.submission + ENDING + compiling):
             self.close()
             return Told(endless=True)
         try:
