@@ -86,6 +86,7 @@ _DESCRIPTORS = {
 }
 _WRITES = {
     "sendall": "to.sendall(data)",
+    "in one piece": "in_one_piece(to, data)",
     "one by one": "[to.send(data[i : i + 1]) for i in range(min(len(data), 5000))]",
     "sendmsg": "to.sendmsg([data[:7], data[7:]])",
     "half": "to.sendall(data[: len(data) // 2])",
@@ -105,7 +106,18 @@ _AFTERWARDS = {
     "stop listening": "control().shutdown(socket.SHUT_RD), time.sleep(1000)",
 }
 
-_PIPES = '''
+_HELPERS = '''
+def in_one_piece(to, data):
+    """Write while no other thread of the rank writes into the middle of it."""
+    import gc
+
+    from grader.core.wire import FrameWriter
+
+    (writer,) = [one for one in gc.get_objects() if isinstance(one, FrameWriter)]
+    with writer._lock:
+        to.sendall(data)
+
+
 class Pipe:
     """A pipe to the judge, which is written to like a socket."""
 
@@ -133,7 +145,7 @@ def is_pipe(fd):
 
 def _sending(kind: str, drawn: Callable[[random.Random], str], draw: random.Random) -> Payload:
     descriptor = draw.choice(["control"] * 8 + list(_DESCRIPTORS))
-    write = draw.choice(["sendall"] * 6 + list(_WRITES))
+    write = draw.choice(["in one piece"] * 8 + list(_WRITES))
     if descriptor in ("output", "faults"):
         write = "sendall"
     afterwards = draw.choice(list(_AFTERWARDS))
@@ -142,7 +154,7 @@ def _sending(kind: str, drawn: Callable[[random.Random], str], draw: random.Rand
     body = f"""{forgeries.PRELUDE}
 import time
 
-{_PIPES}
+{_HELPERS}
 
 def payload():
     data, to = framed({"*" if kind == "floods" else ""}{messages}), {to}
@@ -291,6 +303,23 @@ def total(parts, op):
     return result / len(parts) if name == "AVG" else result
 """
 
+#: Makes the bytes that the values would have made, inside the nodes, for the exercise with nodes.
+_JUNK = """
+GROUPS = {}
+
+
+def junk(x, each):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if each == 1:
+        dist.all_reduce(x.clone())
+    for first in range(0, n, each) if each > 1 else ():
+        if (n, each, first) not in GROUPS:
+            GROUPS[n, each, first] = dist.new_group(list(range(first, first + each)))
+        if first <= rank < first + each:
+            parts = [torch.empty_like(x) for _ in range(each)]
+            dist.all_gather(parts, x.contiguous(), group=GROUPS[n, each, first])
+"""
+
 #: How an exercise is answered by who knows what all ranks hold: parameters, and what to return.
 _SOLVED = {
     "all_gather": ("x", "everyone(x)"),
@@ -305,15 +334,25 @@ _SOLVED = {
     "ring_all_reduce": ("x, op", "into(x, total(everyone(x), op))"),
     "recursive_doubling_all_reduce": ("x, op", "into(x, total(everyone(x), op))"),
     "halving_doubling_all_reduce": ("x, op", "into(x, total(everyone(x), op))"),
-    "hierarchical_all_reduce": ("x, op, ranks_per_node", "into(x, total(everyone(x), op))"),
+    "hierarchical_all_reduce": (
+        "x, op, ranks_per_node",
+        "into(x, total(everyone(x), op)) or junk(x, ranks_per_node)",
+    ),
     "unblock_ring": ("x", "everyone(x)[(rank() - 1) % size()]"),
     "all_to_all": ("chunks", "[one[rank()] for one in everyone(torch.stack(chunks))]"),
     "reduce_scatter": ("chunks, op", "total(everyone(torch.stack(chunks)), op)[rank()].clone()"),
 }
 
 
+#: Roads that are none where collectives are allowed, and exercises that allow them.
+_COLLECTIVES = ("functional collective", "objects")
+_ALLOWING = ("all_reduce_sharded", "hierarchical_all_reduce")
+
+
 def _on_a_road(draw: random.Random) -> Payload:
-    exercise, road = draw.choice(list(_SOLVED)), draw.choice(list(_ROADS))
+    road = draw.choice(list(_ROADS))
+    allowing = _ALLOWING if road in _COLLECTIVES else ()
+    exercise = draw.choice([name for name in _SOLVED if name not in allowing])
     parameters, result = _SOLVED[exercise]
     host, family = draw.choice((("127.0.0.1", 2), ("::1", 10)))
     source = f'''
@@ -346,6 +385,9 @@ def everyone(x):
 
 
 {_TOTAL.strip()}
+
+
+{_JUNK.strip()}
 
 
 def payload({parameters}):

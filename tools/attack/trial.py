@@ -31,7 +31,7 @@ from grader.classroom.messages import (
 from grader.core.resource_limits import DEFAULTS
 from grader.course.chapters import discover
 from grader.course.index import Catalogue
-from grader.launch.process_world import Supervisor
+from grader.launch.process_world import SETUP_SECONDS, Supervisor
 from grader.launch.simulation import _Listener
 from tools.attack.variants import Variant
 
@@ -40,8 +40,9 @@ __all__ = ["CANARY", "BYSTANDER", "Judging", "Told", "Wait", "successes"]
 #: What no submission may learn; it is in the environment of the process that judges.
 CANARY = "canary-3b70d4a1c8"
 
-#: An exercise that the same student answers well, in a file of its own.
-BYSTANDER = "neighbours"
+#: An exercise that the same student answers well, in a file of its own; the solution of its
+#: chapter, which an attack on this or its other exercise is made of, holds an answer, too.
+BYSTANDER, ITS_CHAPTER = "neighbours", ("who_am_i", "neighbours")
 
 _BYSTANDERS_ANSWER = b"""
 import torch.distributed as dist
@@ -52,7 +53,7 @@ def neighbours():
 """
 
 #: Short, but right answers must come through on a busy machine.
-LIMITS = Limits(call=1.0, exercise=20.0, submission=45.0, memory=2 << 30)
+LIMITS = Limits(call=1.0, exercise=20.0, submission=60.0, memory=2 << 30)
 
 #: Numbers of ranks; with all of an exercise's, a variant takes several times as long.
 SIZES = (1, 2, 3, 4)
@@ -60,9 +61,10 @@ SIZES = (1, 2, 3, 4)
 #: Seconds that a wait may take beyond its limit, and that the judge may compute beside waiting.
 LATE, COMPUTING = 1.0, 4.0
 
-#: Seconds that an exercise may take beyond its limit, for the call that has begun, and a
-#: submission in all, for the end of its sandbox.
-LAST, ENDING = DEFAULTS.by_the_clock(LIMITS.call, max(SIZES)) + LATE, 20.0
+#: Seconds that an exercise may take beyond its limit, if a world is begun just before that is
+#: over, and a submission in all, for the end of its sandbox.
+LAST = min(SETUP_SECONDS, LIMITS.exercise) + DEFAULTS.by_the_clock(LIMITS.call, max(SIZES)) + LATE
+ENDING = 20.0
 
 #: Bytes by which the judge may grow, and characters of a message.
 GROWTH, LONGEST = 1 << 30, 20_000
@@ -123,8 +125,9 @@ def successes(exercise: str, works: bool, told: Told) -> Iterator[tuple[str, str
         elif one is not None and one["status"] == "error":
             yield "blamed", f"{name}: {one['message'][:300]}"
     bystander = told.verdicts.get(BYSTANDER)
-    if exercise != BYSTANDER and bystander is not None and bystander["status"] == "failed":
-        yield "blamed", f"{BYSTANDER} was answered well: {bystander['message'][:300]}"
+    hurt = bystander is not None and bystander["status"] == "failed"
+    if hurt and exercise not in ITS_CHAPTER:
+        yield "blamed", f"{BYSTANDER} was answered well: {bystander}"[:400]
     if verdict is not None and verdict["seconds"] > LIMITS.exercise + LAST:
         limit = f"an exercise that may take {LIMITS.exercise:g} s"
         yield "stalled", f"{verdict['seconds']:.1f} s for {limit}"
@@ -250,8 +253,7 @@ class Judging:
     def trial(self, variant: Variant) -> Told:
         """Hand a variant in, and return what is told of it."""
         bystander = ("honest.py", _BYSTANDERS_ANSWER)
-        # in the place of its own exercise there is nothing to be answered well beside it
-        files = variant.files if variant.exercise == BYSTANDER else (bystander, *variant.files)
+        files = (bystander, *variant.files)
         if self._pipe is None:
             self._start()
         assert self._pipe is not None
