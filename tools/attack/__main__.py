@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -49,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tried: Counter[str] = Counter()
     found: Counter[tuple[str, str]] = Counter()
     os.environ["GRADER_CANARY"] = CANARY
-    with Judging() as judging:
+    # whoever has seen enough ends it with Ctrl-C, and is told what has been found so far
+    with contextlib.suppress(KeyboardInterrupt), Judging() as judging:
         for seed in itertools.count(request.seed):
             if seed - request.seed == count or (until and time.monotonic() > until):
                 break
