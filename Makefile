@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills torch clean
+.PHONY: help lab test quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills attack torch clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -52,6 +52,9 @@ torch: ## the engine's tests on another torch: make torch VERSION=2.11, or night
 
 kills: $(VENV)/.tools ## kill the grading of a class twenty times; does it end the same?
 	$(BIN)/python -m tools.kills $(ARGS)
+
+attack: $(VENV)/.tools ## hand in attacks, each anew; does one succeed? make attack ARGS="--seconds 1200"
+	$(BIN)/python -m tools.attack $(ARGS)
 
 notebooks: $(VENV)/.tools ## build both editions of the chapters: make notebooks ARGS=02
 	$(BIN)/python -m tools.notebooks $(ARGS)
