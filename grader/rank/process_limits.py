@@ -364,7 +364,7 @@ RULES = (
     # limit_process.
     Rule("rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall", "handlers"),
     Rule("kill tgkill", "abort, raise, os.kill: itself only", ((Condition(0, None),),)),
-    Rule("getitimer setitimer alarm", "programs that limit their own time by SIGALRM"),
+    Rule("getitimer setitimer alarm pause", "programs that limit their own time by SIGALRM"),
     # Time.  Most clocks are read without a system call, but not on every machine.
     Rule(
         "clock_gettime clock_getres",
