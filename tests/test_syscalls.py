@@ -8,7 +8,7 @@ from grader.launch.sandbox import missing
 from grader.rank.process_limits import RULES
 from tools.syscalls import Trace
 
-#: A rank is sealed, begins a thread and forks nothing; the process beside it is not sealed.
+#: A rank is sealed, begins threads, and forks nothing; the process beside it is not sealed.
 TRACED = """\
 7 openat(0xffffff9c, 0x7fff, 0, 0) = 0x3
 7 seccomp(0x1, 0x1, 0x55d0) = 0
@@ -22,7 +22,9 @@ TRACED = """\
 9 <... futex resumed>) = 0
 9 futex(0x7f00, 0, 0, 0) = -1 EAGAIN (Resource temporarily unavailable)
 9 +++ exited with 0 +++
-9 getpid() = 0x9
+7 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD, tls=0x7f) = 6 /* 9 in strace's PID NS */
+8 clone(child_stack=0, flags=SIGCHLD) = 7 /* 9 in strace's PID NS */
+9 getuid() = 0
 """
 
 
@@ -56,7 +58,7 @@ def test_the_tool_counts_what_sealed_processes_call_and_what_is_refused():
     assert used == {
         ("getpid", False): 1,
         ("madvise", False): 1,
-        ("clone", False): 1,
+        ("clone", False): 2,
         ("futex", False): 1,
         ("futex", True): 1,
     }

@@ -74,8 +74,11 @@ class Trace:
         process = self._process.get(thread, thread)
         if name in ("clone", "clone3"):
             child = _OUTSIDE.match(answer)
-            if child is not None and "CLONE_THREAD" in arguments:
-                self._process[child[2] or child[1]] = process
+            if child is not None:
+                number = child[2] or child[1]
+                # the system gives numbers again, also that of a thread which ended before this
+                self._sealed.discard(number)
+                self._process[number] = process if "CLONE_THREAD" in arguments else number
             numbers = [_THREAD_FLAGS if "CLONE_THREAD" in arguments else 0]
         else:
             numbers = [int(one, 16) for one in re.findall(r"\b(?:0x)?[0-9a-f]+\b", arguments)]

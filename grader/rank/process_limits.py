@@ -399,7 +399,7 @@ RULES = (
         ),
         subgroups=True,
     ),
-    Rule("connect accept accept4 getpeername", "connections of gloo", subgroups=True),
+    Rule("connect accept getpeername", "connections of gloo", subgroups=True),
     Rule(
         "setsockopt",
         "connections of gloo",
