@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
+import itertools
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -19,7 +22,8 @@ from grader.judge.judge import Judge, Settings
 from grader.launch.process_world import ProcessWorld
 from grader.launch.sandbox import SandboxPool, missing, new_sandbox
 from grader.launch.world import Job
-from grader.server.sandbox_server import FILES, THREADS
+from grader.rank.process_limits import CAP_KILL, CAP_SETUID
+from grader.server.sandbox_server import FILES, RANK_THREADS, THREADS
 from grader.submission.submission import Submission
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
@@ -54,7 +58,7 @@ def takes_breaks():
 
 def limits():
     import resource
-    kinds = ("CORE", "FSIZE", "NPROC", "NOFILE")
+    kinds = ("CORE", "FSIZE", "NPROC", "NOFILE", "SIGPENDING", "MSGQUEUE", "MEMLOCK")
     return [resource.getrlimit(getattr(resource, f"RLIMIT_{kind}")) for kind in kinds]
 
 def looks_around():
@@ -89,17 +93,64 @@ def test_a_sandbox_refuses_a_backend_that_it_does_not_hold(sandbox):
 
 def test_a_sandbox_has_no_right_that_its_maker_has(sandbox):
     inside = status_of(sandbox.pid)
-    outside = status_of(psutil.Process(sandbox.pid).ppid())
+    waits = psutil.Process(sandbox.pid).ppid()
+    until = time.monotonic() + 30
+    # it has forked the process inside, which may be faster
+    while int(status_of(waits)["CapPrm"], 16) and time.monotonic() < until:
+        time.sleep(0.01)
+    outside = status_of(waits)
     maker = status_of(psutil.Process(sandbox.pid).parent().ppid())
     assert int(maker["CapEff"], 16)
-    for status in (inside, outside):
-        for rights in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+    # what makes ranks users of their own, and ends them; no rank has it, see the next test
+    needed = sum(1 << right for right in (CAP_KILL, CAP_SETUID)) if os.geteuid() == 0 else 0
+    for status, left in ((inside, needed), (outside, 0)):
+        for rights in ("CapInh", "CapBnd", "CapAmb"):
             assert int(status[rights], 16) == 0
+        for rights in ("CapPrm", "CapEff"):
+            assert int(status[rights], 16) == left
         assert status["NoNewPrivs"] == "1"
     if os.geteuid() == 0:
         assert set(inside["Uid"].split() + inside["Gid"].split()) == {inside["Uid"].split()[0]}
         assert inside["Uid"].split()[0] not in ("0", "65534")
         assert not inside["Groups"].strip()
+
+
+def same_file(libc, first, second, fds):
+    """Whether descriptors of two processes are one open file, with one position and flags."""
+    kcmp, kcmp_file = {"x86_64": 312, "aarch64": 272}[os.uname().machine], 0
+    answer = libc.syscall(kcmp, first, second, kcmp_file, *fds)
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), "kcmp")
+    return answer == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes users, and looks into a rank")
+def test_ranks_share_no_user_and_no_open_file_and_have_no_right(sandbox):
+    libc = ctypes.CDLL(None, use_errno=True)
+    # two ranks of servers with other hash seeds, and one of the sandbox's own
+    with ProcessWorld(sandbox, 3, ANSWERS.program, hashing=True) as world:
+        assert world.run(Job("takes_its_time", ((),) * 3)).failure is None
+        ranks = [rank.pid for rank in sandbox.processes(world._handle).values()]
+        assert len(ranks) == 3
+        statuses = {pid: status_of(pid) for pid in (sandbox.pid, *ranks)}
+        opened = {pid: [int(fd) for fd in os.listdir(f"/proc/{pid}/fd")] for pid in statuses}
+        assert same_file(libc, ranks[0], ranks[0], (1, 2))  # output and errors
+        for first, second in itertools.combinations(opened, 2):
+            pairs = itertools.product(opened[first], opened[second])
+            assert [fds for fds in pairs if same_file(libc, first, second, fds)] == []
+    with contextlib.closing(new_sandbox()) as other:
+        users = {status["Uid"] for status in (*statuses.values(), status_of(other.pid))}
+    assert len(users) == 5
+    for status in map(statuses.get, ranks):
+        assert len(set(status["Uid"].split())) == 1
+        for rights in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            assert int(status[rights], 16) == 0
+        assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+
+
+def test_a_world_has_no_more_ranks_than_a_sandbox_has_users(sandbox):
+    with pytest.raises(RequestError, match="has at most 31 ranks, not 32"):
+        ProcessWorld(sandbox, 32, ANSWERS.program)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="one's own and root's are the same user then")
@@ -118,7 +169,8 @@ def test_a_rank_has_limits_that_it_cannot_raise(sandbox):
     outcome = call(sandbox, "limits", size=1)
     assert outcome.failure is None
     limits = [tuple(pair) for pair in outcome.results[0].value]
-    assert limits == [(0, 0), (0, 0), (THREADS, THREADS), (FILES, FILES)]
+    threads = RANK_THREADS if os.geteuid() == 0 else THREADS
+    assert limits == [(limit, limit) for limit in (0, 0, threads, FILES, 0, 0, 0)]
 
 
 def test_two_sandboxes_share_no_processes_and_no_network(sandbox):

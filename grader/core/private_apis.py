@@ -283,6 +283,14 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         ("rank/transports/nccl.py",),
         where="torch.distributed.is_nccl_available",
     ),
+    *(
+        PrivateApi(
+            f"{_C10D}.ProcessGroupGloo.{name}",
+            "let all groups of a rank listen on one device",
+            ("rank/transports/gloo.py",),
+        )
+        for name in ("_Options", "_Options._devices", "_Options._timeout")
+    ),
     PrivateApi(
         "torch.distributed.Work._source_rank",
         "tell recv where a wildcard's message came from",

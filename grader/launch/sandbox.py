@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -40,6 +41,7 @@ from grader.launch.launchers import (
     RankEnvironment,
     readable,
 )
+from grader.server.sandbox_server import USERS
 
 __all__ = [
     "BUILT",
@@ -152,8 +154,8 @@ def sandbox_command(hidden: Sequence[Path] = (), built: Path | None = None) -> l
         RequestError: there can be no sandbox here; the message says the mend.
     """
     shown = [] if built is None else ["--ro-bind", str(built), BUILT]
-    # needed to fork a sandbox into namespaces of its own, where all of them are given up
-    rights = ("SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID", "SETPCAP")
+    # needed to fork a sandbox into namespaces of its own, whose ranks have none of them
+    rights = ("SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID", "SETPCAP", "KILL")
     return _bubblewrap(_files(hidden, shown), rights)
 
 
@@ -281,10 +283,38 @@ def _python() -> Iterator[Path]:
 
 # Sandboxes, forked from one process that has imported torch. ----------------------
 
-#: User ids that belong to no account: systemd's range for transient services.
-_USERS = range(61184, 65520)
+#: The first user ids of sandboxes.  None belongs to an account: systemd's range for transient
+#: services.
+_FIRST_USERS = range(61184, 65520 - USERS + 1, USERS)
 
 _CREDENTIALS = struct.Struct("=iII")
+
+
+def _claim_users() -> tuple[int, socket.socket]:
+    """Claim user ids that no other sandbox on this machine has.
+
+    The kernel counts threads and more by user, so that two sandboxes with the same users would
+    disturb each other.  A name in the abstract namespace of Unix sockets (see ``unix(7)``) belongs
+    to one socket at a time, and to none once its process is gone, however that ended.
+
+    Returns:
+        The first of the user ids, and the socket that holds the claim until it is closed.
+
+    Raises:
+        WorldError: all of them are claimed.
+    """
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for user in _FIRST_USERS:
+        try:
+            claim.bind(f"\0gather-round/users/{user}")
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                claim.close()
+                raise WorldError(f"no sandbox can be started: {error}") from error
+        else:
+            return user, claim
+    claim.close()
+    raise WorldError(f"at most {len(_FIRST_USERS)} sandboxes can run on a machine at a time")
 
 
 class SandboxPool:
@@ -359,16 +389,13 @@ class SandboxPool:
         return self._helper.last_line() or "it says nothing"
 
     def sandbox(self) -> Sandbox:
-        """Return a new sandbox; two of one process at a time would share a user and its limits.
+        """Return a new sandbox.
 
         Raises:
             WorldError: it cannot be started.
         """
         self.wait()
-        # the kernel limits processes by user, so that those who judge at a time on one machine
-        # need different ones; they have different process ids
-        user = _USERS[os.getpid() % len(_USERS)] if os.geteuid() == 0 else None
-        return Sandbox(self, user)
+        return Sandbox(self)
 
     def wait(self) -> None:
         """Wait until it can fork sandboxes.
@@ -390,7 +417,8 @@ class SandboxPool:
         """Ask for a sandbox.
 
         Args:
-            user: the user id that it takes inside; None to keep the only one there is.
+            user: the first of the user ids that it takes inside; None to keep the only one there
+                is.
             passed: the descriptor of its socket.
 
         Raises:
@@ -417,19 +445,23 @@ class SandboxPool:
 class Sandbox(Client):
     """A launcher whose fork server is in a sandbox; made by :meth:`SandboxPool.sandbox`."""
 
-    def __init__(self, pool: SandboxPool, user: int | None) -> None:
+    def __init__(self, pool: SandboxPool) -> None:
         super().__init__(RankEnvironment(path=[], folder="/", sealed=True))
         self._pool = pool
-        self._user = user
+        self._user: int | None = None
+        self._claim: socket.socket | None = None
+        if os.geteuid() == 0:
+            self._user, self._claim = _claim_users()
         # the kernel then adds the sender's process id, as it is numbered out here
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         try:
             with self._theirs as theirs:
-                pool.ask(user, theirs.fileno())
+                pool.ask(self._user, theirs.fileno())
             self.pid = self._introduction()
             self._pidfds = self._watched()
         except WorldError:
             self._socket.close()
+            self._release_users()
             raise
 
     def _introduction(self) -> int:
@@ -461,6 +493,17 @@ class Sandbox(Client):
                 os.close(handle)
             raise WorldError(f"a sandbox has ended at once: {self._last_line()}") from error
         return handles
+
+    def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
+        """Ask for the ranks of a world, as :meth:`Client.launch` does.
+
+        Raises:
+            RequestError: there are fewer users.
+            WorldError: the ranks cannot be started.
+        """
+        if size >= USERS:
+            raise RequestError(f"a world in a sandbox has at most {USERS - 1} ranks, not {size}")
+        return super().launch(size, seeds)
 
     def counts(self) -> Counts:
         """Return the counters of the sandbox's network.
@@ -507,6 +550,11 @@ class Sandbox(Client):
                     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.close(pidfd)
         self._pidfds.clear()
+        self._release_users()
+
+    def _release_users(self) -> None:
+        if self._claim is not None:
+            self._claim.close()
 
 
 def _name_inside(pid: int) -> int:

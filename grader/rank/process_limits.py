@@ -15,14 +15,21 @@ import os
 import resource
 import signal
 import socket
+import struct
 import sys
 import termios
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 __all__ = [
+    "CAP_KILL",
+    "CAP_SETUID",
+    "call_libc",
     "die_with_parent",
     "hide",
+    "keep_rights",
     "let_others_finish",
     "limit_memory",
     "limit_process",
@@ -31,6 +38,7 @@ __all__ = [
     "prepare_seal",
     "remember_memory",
     "seal",
+    "take_user",
 ]
 
 
@@ -74,8 +82,62 @@ def hide() -> None:
         OSError: the kernel refuses.
     """
     pr_set_dumpable = 4
-    if ctypes.CDLL(None, use_errno=True).prctl(pr_set_dumpable, 0, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "PR_SET_DUMPABLE")
+    call_libc("prctl", pr_set_dumpable, 0, 0, 0, 0)
+
+
+# Users and rights. ----------------------------------------------------------------
+#
+# Much of what the kernel counts, it counts by user: threads, pending signals, buffers of pipes,
+# watched descriptors.  A process that can reach a limit on such a count learns what others of the
+# same user have.  So each rank of a sandbox that root has made is a user of its own.
+
+#: ``<linux/capability.h>``: the rights that a process needs to fork such ranks and to end them.
+CAP_KILL, CAP_SETUID = 5, 7
+
+_CAPABILITY_VERSION_3 = 0x20080522
+
+
+def take_user(user: int, kept: Sequence[int] = ()) -> None:
+    """Take another user id for good, and keep the rights in ``kept`` and no others.
+
+    Raises:
+        OSError: the process may not take the user id, or has kept a right.
+    """
+    pr_set_keepcaps = 8
+    call_libc("prctl", pr_set_keepcaps, int(bool(kept)), 0, 0, 0)
+    os.setresuid(user, user, user)
+    keep_rights(kept)
+    # the kernel drops these settings when the user changes
+    die_with_parent()
+    hide()
+
+
+def keep_rights(kept: Sequence[int] = ()) -> None:
+    """Give up all rights but those in ``kept``.
+
+    Raises:
+        OSError: another right is left.
+    """
+    rights = sum(1 << right for right in kept)
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0))
+    # effective, permitted, inheritable; the upper halves of all three come second
+    wanted = struct.pack("=6I", rights, rights, 0, 0, 0, 0)
+    call_libc("capset", header, ctypes.create_string_buffer(wanted, len(wanted)))
+    left = ctypes.create_string_buffer(len(wanted))
+    call_libc("capget", header, left)
+    if left.raw != wanted:
+        raise PermissionError("a process of a sandbox has kept rights of root's")
+
+
+def call_libc(name: str, *arguments: object) -> None:
+    """Call a function of the C library.
+
+    Raises:
+        OSError: the call has failed.
+    """
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
 # Memory, threads and files. -------------------------------------------------------
@@ -134,58 +196,227 @@ def limit_memory(extra: int) -> None:
 
 
 def limit_process(threads: int, files: int) -> None:
-    """Set limits on this process and its children that they cannot raise again."""
+    """Set limits of Linux on this process and its children that they cannot raise again."""
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NPROC, threads),
         (resource.RLIMIT_NOFILE, files),
+        # counts of a user that processes share; with room for none there is nothing to count
+        (resource.RLIMIT_SIGPENDING, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
     ):
         resource.setrlimit(kind, (limit, limit))
 
 
 # The filter on system calls of a sealed rank. -------------------------------------
 #
-# The ranks of a submission share a user, a network and a view of the files.  Once a rank has joined
-# its group, and before any submitted code runs, it gives up all system calls that could reach more
-# than its own memory, its open connections and read-only files: new sockets and processes, signals
-# to others, shared memory, locks, keys, tracing.  The filter lists what is allowed, so that the
-# calls which a future kernel adds are refused.
+# The ranks of a submission share a network, a view of the files, and whatever the kernel counts for
+# all.  Once a rank has joined its group, and before any submitted code runs, it gives up all system
+# calls that it does not need.  The filter lists what is allowed, so that the calls which a future
+# kernel adds are refused.  ``python -m tools.syscalls`` traces runs and says which rules they need.
 #
-# A refused call fails with ``EPERM``, an exception like any other; it ends nothing.
+# A refused call fails with ``EPERM``, an exception like any other; it ends nothing.  That holds for
+# the calls of other architectures that the same kernel runs, too (i386, x32).
 
-#: Calls that reach only the process itself and what it has open.
-_OWN = {
-    "what is open": """
-        read readv pread64 preadv preadv2 write writev pwrite64 pwritev lseek close close_range
-        fstat fstatfs getdents getdents64 fadvise64 dup dup2 dup3 pipe pipe2 poll ppoll select
-        pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd
-        eventfd2 timerfd_create timerfd_settime timerfd_gettime sendto recvfrom sendmsg recvmsg
-        sendmmsg recvmmsg shutdown getsockname getpeername""",
-    "files, none of which can be written": """
-        open openat newfstatat stat lstat statx statfs access faccessat faccessat2 readlink
-        readlinkat getcwd chdir fchdir umask""",
-    "memory": "munmap mprotect mremap brk madvise get_mempolicy",
-    "threads": """
-        set_robust_list rseq arch_prctl
-        membarrier sched_yield sched_getaffinity sched_getparam sched_getscheduler
-        sched_get_priority_max sched_get_priority_min exit exit_group""",
-    "signals to itself": """
-        rt_sigaction rt_sigprocmask rt_sigreturn rt_sigtimedwait rt_sigsuspend rt_sigpending
-        sigaltstack restart_syscall pause alarm setitimer getitimer""",
-    "time": "clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times",
-    "who and where it is": """
-        getpid gettid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
-        getpgid getsid uname getrusage getcpu getrlimit setrlimit getpriority getrandom""",
-}
 
-#: Calls that a rank also needs to make a subgroup with connections of its own.
-_CONNECTING = ("setsockopt", "getsockopt", "bind", "connect", "listen", "accept", "accept4")
+@dataclass(frozen=True)
+class Rule:
+    """System calls that a sealed rank may make.
 
+    Attributes:
+        calls: their names, between blanks.
+        reason: what makes them, and why they tell nothing about other ranks, where that is not
+            plain.
+        when: conditions on their arguments, any of which may hold; empty if anything is allowed.
+        subgroups: whether only ranks that may make subgroups need them.
+        error: the error that is returned instead of an answer; 0 if the call is allowed.
+    """
+
+    calls: str
+    reason: str
+    when: tuple[tuple[Condition, ...], ...] = ()
+    subgroups: bool = False
+    error: int = 0
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on an argument of a system call.
+
+    Attributes:
+        position: which argument, from 0 on.
+        value: what it must be; None for this process's id.
+        mask: the bits of it that count.
+    """
+
+    position: int
+    value: int | None
+    mask: int = 0xFFFF_FFFF_FFFF_FFFF
+
+
+def _one_of(position: int, *values: int) -> tuple[tuple[Condition, ...], ...]:
+    return tuple((Condition(position, value),) for value in values)
+
+
+# <linux/sched.h>, <linux/futex.h>, <linux/prctl.h>, <asm/prctl.h>, <asm-generic/mman-common.h>
 _CLONE_VM, _CLONE_THREAD = 0x100, 0x10000
 _FUTEX_PRIVATE = 128
 _PR_SET_NAME, _PR_GET_NAME = 15, 16
-_AF_INET, _AF_INET6, _AF_NETLINK = 2, 10, 16
+_ARCH_GET_XCOMP_SUPP, _ARCH_GET_XCOMP_PERM, _ARCH_REQ_XCOMP_PERM = 0x1021, 0x1022, 0x1023
+_MADV_NORMAL, _MADV_DONTNEED, _MADV_FREE, _MADV_HUGEPAGE, _MADV_NOHUGEPAGE = 0, 4, 8, 14, 15
+_MAP_SHARED, _MAP_PRIVATE, _MAP_LOCKED, _MAP_HUGETLB = 1, 2, 0x2000, 0x40000
+_MAPPED = _MAP_SHARED | _MAP_PRIVATE | _MAP_LOCKED | _MAP_HUGETLB
+_AF_INET, _SOCK_STREAM, _SOCK_FLAGS = 2, 1, 0x80800
+_SOL_SOCKET, _SO_REUSEADDR, _SO_ERROR, _SO_RCVTIMEO, _SO_SNDTIMEO = 1, 2, 4, 20, 21
+_SOL_TCP, _TCP_NODELAY = 6, 1
+_EPOLL_CTL_ADD, _EPOLL_CTL_DEL, _EPOLL_CTL_MOD = 1, 2, 3
+
+#: The bits of a clock's number that say whose it is; a number without them is one of the machine's
+#: or of the caller's own.
+_WHOSE_CLOCK = 0xFFFF_FFF0
+
+RULES = (
+    # What is open: connections of gloo and the judge, pipes to the judge, files.
+    Rule("sendto recvfrom writev epoll_wait", "gloo's messages, and frames to and from the judge"),
+    Rule("epoll_ctl", "gloo ends a connection", _one_of(1, _EPOLL_CTL_DEL)),
+    Rule("read close lseek", "files, and gloo's own wake-ups"),
+    Rule("write", "output, and dumps of the fault handler"),
+    Rule("getsockname", "a socket that is opened by its descriptor: its own address"),
+    Rule(
+        "getsockopt",
+        "gloo asks why a connection has failed; Python asks what kind of socket it was given."
+        " Other options show the state of a connection, and so what the other side does",
+        tuple(
+            (Condition(1, _SOL_SOCKET), Condition(2, option))
+            for option in (_SO_ERROR, socket.SO_TYPE, socket.SO_PROTOCOL, socket.SO_DOMAIN)
+        ),
+    ),
+    Rule("pread64 readv dup dup2 dup3", "programs that read at a place, or move their output"),
+    Rule("poll ppoll select pselect6", "Python waits for its own sockets, or sleeps (Python 3.10)"),
+    Rule(
+        "fcntl",
+        "programs that copy descriptors. No locks or leases: one on a common file is a message",
+        _one_of(
+            1, fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL
+        ),
+    ),
+    Rule(
+        "ioctl",
+        "Python asks whether a file that it opens is a terminal, and programs how wide that is",
+        _one_of(1, termios.TCGETS, termios.TIOCGWINSZ),
+    ),
+    # Files.  None can be written, and no rank changes what another sees of them.  What has been
+    # read before is read faster, and nothing here says so in another way.
+    Rule("openat newfstatat fstat getdents64", "imports and reading"),
+    Rule("readlink readlinkat access faccessat faccessat2 getcwd", "pathlib, os.path, the loader"),
+    Rule("statx", "programs in Rust, which call it for every file they open"),
+    # Memory.
+    Rule("munmap mprotect brk mremap", "malloc"),
+    Rule(
+        "mmap",
+        "malloc, thread stacks, the loader. Private memory only: shared memory counts towards no"
+        " process's limit, not even as a mapping of /dev/zero; locked and huge pages come from a"
+        " stock that all share",
+        ((Condition(3, _MAP_PRIVATE, _MAPPED),),),
+    ),
+    Rule(
+        "madvise",
+        "malloc and stacks of threads that end; numpy asks for huge pages. No advice that fetches"
+        " or evicts pages of files",
+        _one_of(2, _MADV_NORMAL, _MADV_DONTNEED, _MADV_FREE, _MADV_HUGEPAGE, _MADV_NOHUGEPAGE),
+    ),
+    Rule(
+        "arch_prctl",
+        "oneDNN asks for the registers of AMX",
+        _one_of(0, _ARCH_GET_XCOMP_SUPP, _ARCH_GET_XCOMP_PERM, _ARCH_REQ_XCOMP_PERM),
+    ),
+    # Threads.  clone3 hides its flags behind a pointer; the C library asks for clone where the
+    # kernel has none.
+    Rule(
+        "clone",
+        "threads; no processes",
+        ((Condition(0, _CLONE_VM | _CLONE_THREAD, _CLONE_VM | _CLONE_THREAD),),),
+    ),
+    Rule("clone3", "threads, which then use clone", error=errno.ENOSYS),
+    Rule("set_robust_list rseq gettid exit exit_group", "threads begin and end"),
+    Rule(
+        "futex",
+        "locks. Private ones only: a futex in a file that all ranks have mapped would be a signal"
+        " to all of them",
+        ((Condition(1, _FUTEX_PRIVATE, _FUTEX_PRIVATE),),),
+    ),
+    Rule(
+        "futex",
+        "pthread_join, which waits on a shared futex of its own process and asks again",
+        ((Condition(1, 0, _FUTEX_PRIVATE),),),
+        error=errno.EAGAIN,
+    ),
+    Rule("sched_yield", "gloo waits for a lock"),
+    Rule(
+        "sched_getaffinity",
+        "how many processors there are; of other threads it would say whether they exist",
+        _one_of(0, 0),
+    ),
+    Rule("prctl", "names of threads", _one_of(0, _PR_SET_NAME, _PR_GET_NAME)),
+    # Signals to itself.  None waits in the kernel's queue, whose length is counted by user: see
+    # limit_process.
+    Rule("rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall", "handlers"),
+    Rule("kill tgkill", "abort, raise, os.kill: itself only", ((Condition(0, None),),)),
+    Rule("getitimer setitimer alarm pause", "programs that limit their own time by SIGALRM"),
+    # Time.  Most clocks are read without a system call, but not on every machine.
+    Rule(
+        "clock_gettime clock_getres",
+        "clocks of the machine and its own; those of other processes say how much they computed",
+        ((Condition(0, 0, _WHOSE_CLOCK),),),
+    ),
+    Rule("clock_nanosleep", "sleep, by the same clocks", ((Condition(0, 0, _WHOSE_CLOCK),),)),
+    Rule("nanosleep", "sleep in older C libraries"),
+    Rule("gettimeofday time times", "programs that measure time"),
+    # What it is.
+    Rule("getpid", "torch, at every operation"),
+    Rule("getppid getuid geteuid getgid getegid uname", "os, getpass, platform"),
+    Rule("getrandom", "random numbers from the kernel, seeds, uuid"),
+    Rule(
+        "prlimit64",
+        "reading its own limits. It cannot set any: a limit that is moved step by step to where it"
+        " is reached tells a count that ranks of one user share",
+        tuple((Condition(0, whose), Condition(2, 0)) for whose in (0, None)),
+    ),
+    # Connections of a subgroup.  No filter can check where they go, since an address lies behind a
+    # pointer.  But there is no bind and no listen: a rank listens where it did before it was
+    # sealed, and nothing else listens in the network of a sandbox.
+    Rule(
+        "socket",
+        "a connection of gloo: TCP, whose bytes the kernel counts",
+        (
+            (
+                Condition(0, _AF_INET),
+                Condition(1, _SOCK_STREAM, 0xFFFF_FFFF & ~_SOCK_FLAGS),
+                Condition(2, 0),
+            ),
+        ),
+        subgroups=True,
+    ),
+    Rule("connect accept getpeername", "connections of gloo", subgroups=True),
+    Rule(
+        "setsockopt",
+        "connections of gloo",
+        tuple(
+            (Condition(1, level), Condition(2, option))
+            for level, option in (
+                (_SOL_TCP, _TCP_NODELAY),
+                (_SOL_SOCKET, _SO_REUSEADDR),
+                (_SOL_SOCKET, _SO_RCVTIMEO),
+                (_SOL_SOCKET, _SO_SNDTIMEO),
+            )
+        ),
+        subgroups=True,
+    ),
+    Rule("epoll_ctl", "gloo", _one_of(1, _EPOLL_CTL_ADD, _EPOLL_CTL_MOD), subgroups=True),
+    Rule("fcntl", "gloo makes connections wait", _one_of(1, fcntl.F_SETFL), subgroups=True),
+)
 
 
 def seal(subgroups: bool) -> None:
@@ -198,12 +429,7 @@ def seal(subgroups: bool) -> None:
         OSError: the kernel or libseccomp cannot install the filter.
     """
     filter_ = _filter(subgroups)
-    me = os.getpid()
-    for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
-        _allow(filter_, name, _argument(0, me))
-    # only its own limits, not those of other processes
-    _allow(filter_, "prlimit64", _argument(0, 0))
-    _allow(filter_, "prlimit64", _argument(0, me))
+    _add(filter_, subgroups, os.getpid())
     filter_.load()
 
 
@@ -222,58 +448,32 @@ def _filter(subgroups: bool) -> Any:
     scmp = _library()
     filter_ = scmp.SyscallFilter(scmp.ERRNO(errno.EPERM))
     filter_.set_attr(scmp.Attr.CTL_TSYNC, 1)
-    allow = partial(_allow, filter_)
-    for names in _OWN.values():
-        for name in names.split():
-            allow(name)
-    # threads, not processes; clone3 hides its flags behind a pointer, and the C
-    # library asks for clone where the kernel has none
-    threads = _CLONE_VM | _CLONE_THREAD
-    allow("clone", _argument(0, threads, threads))
-    filter_.add_rule(scmp.ERRNO(errno.ENOSYS), "clone3")
-    # private memory only: shared memory counts towards no process's limit, not even as a
-    # mapping of /dev/zero
-    allow("mmap", _argument(3, mmap.MAP_PRIVATE, mmap.MAP_SHARED | mmap.MAP_PRIVATE))
-    # a futex in a file that all ranks have mapped would be a signal to all of them;
-    # pthread_join waits on a shared futex of its own process, and retries on EAGAIN
-    allow("futex", _argument(1, _FUTEX_PRIVATE, _FUTEX_PRIVATE))
-    filter_.add_rule(scmp.ERRNO(errno.EAGAIN), "futex", _argument(1, 0, _FUTEX_PRIVATE))
-    # no locks: a lock on a file that all ranks can read is a message
-    for command in (
-        fcntl.F_DUPFD,
-        fcntl.F_DUPFD_CLOEXEC,
-        fcntl.F_GETFD,
-        fcntl.F_SETFD,
-        fcntl.F_GETFL,
-        fcntl.F_SETFL,
-    ):
-        allow("fcntl", _argument(1, command))
-    for request in (termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO):
-        allow("ioctl", _argument(1, request))
-    # other options show the state of a connection, and so what the other side does
-    allow("getsockopt", _argument(1, socket.SOL_SOCKET))
-    for option in (_PR_SET_NAME, _PR_GET_NAME):
-        allow("prctl", _argument(0, option))
-    if subgroups:
-        for family in (_AF_INET, _AF_INET6, _AF_NETLINK):
-            allow("socket", _argument(0, family))
-        for name in _CONNECTING:
-            allow(name)
+    # by default the thread would end that makes a call of another architecture
+    filter_.set_attr(scmp.Attr.ACT_BADARCH, scmp.ERRNO(errno.EPERM))
+    _add(filter_, subgroups, None)
     return filter_
 
 
-def _allow(filter_: Any, name: str, *conditions: Any) -> None:
+def _add(filter_: Any, subgroups: bool, me: int | None) -> None:
+    """Add those rules that name the process ``me``, or, if it is None, those that name none."""
     scmp = _library()
-    # some architectures lack some calls
-    if scmp.resolve_syscall(scmp.Arch.NATIVE, name) >= 0:
-        filter_.add_rule(scmp.ALLOW, name, *conditions)
-
-
-def _argument(position: int, value: int, mask: int | None = None) -> Any:
-    scmp = _library()
-    if mask is None:
-        return scmp.Arg(position, scmp.EQ, value)
-    return scmp.Arg(position, scmp.MASKED_EQ, mask, value)
+    for rule in RULES:
+        if rule.subgroups and not subgroups:
+            continue
+        action = scmp.ERRNO(rule.error) if rule.error else scmp.ALLOW
+        for conditions in rule.when or ((),):
+            if any(one.value is None for one in conditions) != (me is not None):
+                continue
+            arguments = [
+                scmp.Arg(
+                    one.position, scmp.MASKED_EQ, one.mask, me if one.value is None else one.value
+                )
+                for one in conditions
+            ]
+            for name in rule.calls.split():
+                # some architectures lack some calls
+                if scmp.resolve_syscall(scmp.Arch.NATIVE, name) >= 0:
+                    filter_.add_rule(action, name, *arguments)
 
 
 @lru_cache(maxsize=1)

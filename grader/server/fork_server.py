@@ -44,7 +44,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -142,9 +142,10 @@ class _Sibling:
     Args:
         rank: the number of these ranks.
         sealed: whether it runs in a sandbox.
+        user: its user id, and so that of its ranks; None for this server's own.
     """
 
-    def __init__(self, rank: int, sealed: bool) -> None:
+    def __init__(self, rank: int, sealed: bool, user: int | None) -> None:
         self.rank = rank
         self.worlds: set[str] = set()
         self.buffer = b""
@@ -154,6 +155,7 @@ class _Sibling:
                 [sys.executable, "-m", _MODULE, str(theirs.fileno()), *["sealed"] * sealed],
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, **hash_seed(rank)},
+                user=user,
             )
 
     def ask(self, message: dict[str, Any], fds: Iterable[int] = ()) -> None:
@@ -174,9 +176,12 @@ class _Sibling:
 
 
 class _Server:
-    def __init__(self, client: socket.socket, sealed: bool) -> None:
+    def __init__(
+        self, client: socket.socket, sealed: bool, users: Sequence[int] | None = None
+    ) -> None:
         self.client = client
         self.sealed = sealed
+        self.users = users
         self.worlds: dict[str, _World] = {}
         self.buffer = b""
         self.fds: list[int] = []
@@ -253,11 +258,15 @@ class _Server:
     def sibling(self, rank: int) -> _Sibling:
         """Return the sibling that forks ranks of this number, and start it if there is none."""
         if rank not in self.siblings:
-            sibling = self.siblings[rank] = _Sibling(rank, self.sealed)
+            sibling = self.siblings[rank] = _Sibling(rank, self.sealed, self.user(rank))
             self.selector.register(
                 sibling.socket, selectors.EVENT_READ, lambda: self.relay(sibling)
             )
         return self.siblings[rank]
+
+    def user(self, rank: int) -> int | None:
+        """Return the user id that ranks of this number take, or None if they keep the server's."""
+        return None if self.users is None else self.users[rank]
 
     def relay(self, sibling: _Sibling) -> None:
         """Hand on what a sibling has answered, or that it is gone."""
@@ -302,6 +311,9 @@ class _Server:
 
             process_limits.own_session()
             process_limits.die_with_parent()
+            user = self.user(rank)
+            if user is not None:
+                process_limits.take_user(user)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -462,10 +474,16 @@ def get_ready(sealed: bool) -> object:
     return closed
 
 
-def serve(client: socket.socket, sealed: bool) -> None:
-    """Serve a client until it is gone."""
+def serve(client: socket.socket, sealed: bool, users: Sequence[int] | None = None) -> None:
+    """Serve a client until it is gone.
+
+    Args:
+        client: the socket to it.
+        sealed: whether this process is in a sandbox.
+        users: the user ids that ranks take, by rank; None if they keep this process's.
+    """
     client.set_inheritable(False)
-    _Server(client, sealed).serve()
+    _Server(client, sealed, users).serve()
 
 
 def main(fd: int, sealed: bool = False) -> None:

@@ -3,12 +3,13 @@
 It is started in bubblewrap, sees only what a sandbox may see, and runs no submission's code.  For
 every request it forks a fork server (:mod:`grader.server.fork_server`) into namespaces of its own:
 processes, network, System V IPC, host name.  That server gives up every right before it forks a
-rank.  So a submission's sandbox takes milliseconds, and shares nothing with the next one but
-read-only files.
+rank, except for the two that it needs to make each rank a user of its own and to end it.  So a
+submission's sandbox takes milliseconds, and shares nothing with the next one but read-only files.
 
 Requests are lines of JSON with one descriptor attached, the socket of the new server's client:
-``{"user": u}``, where ``u`` is the user id to take, or null to keep the only one there is.  The
-process and all its sandboxes end when its client does.
+``{"user": u}``, where ``u`` is the first of :data:`USERS` user ids, or null to keep the only one
+there is.  The fork server takes the first, and each rank the one that its number says.  The process
+and all its sandboxes end when its client does.
 
 Run without a socket, it makes one empty sandbox to see whether that works here, as its exit status
 says.
@@ -34,8 +35,12 @@ from grader.server import fork_server
 
 __all__ = ["main", "rehearse"]
 
-#: Limit on the threads of a sandbox: two worlds of 8 ranks need about 100.
-THREADS = 1024
+#: Limits on the threads of a user: of one that has a whole sandbox, where two worlds of 8 ranks
+#: need about 100, and of one that is a rank.
+THREADS, RANK_THREADS = 1024, 256
+
+#: User ids of a sandbox that root makes: one for its fork server, and one for each rank.
+USERS = 32
 
 #: Limit on the open files of a process in it: every rank has a connection with every other.
 FILES = 256
@@ -47,7 +52,6 @@ _NOBODY = 65534
 _NEW_PID, _NEW_NET, _NEW_IPC, _NEW_UTS = 0x20000000, 0x40000000, 0x08000000, 0x04000000
 _CAPBSET_READ, _CAPBSET_DROP, _GET_NO_NEW_PRIVS = 23, 24, 39
 _CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL = 47, 4
-_CAPABILITY_VERSION_3 = 0x20080522
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 
 
@@ -66,7 +70,8 @@ def main(fd: int) -> None:
             break
         if os.fork() == 0:
             client.close()
-            _make_sandbox(json.loads(data)["user"], partial(_serve, fds[0]))
+            user = json.loads(data)["user"]
+            _make_sandbox(user, partial(_serve, fds[0], user))
         for passed in fds:
             os.close(passed)
     del kept
@@ -79,8 +84,9 @@ def _reap(*_: object) -> None:
             pass
 
 
-def _serve(fd: int) -> None:
-    fork_server.serve(socket.socket(fileno=fd), sealed=True)
+def _serve(fd: int, user: int | None) -> None:
+    ranks = None if user is None else range(user + 1, user + USERS)
+    fork_server.serve(socket.socket(fileno=fd), sealed=True, users=ranks)
 
 
 def rehearse() -> int:
@@ -99,13 +105,14 @@ def _make_sandbox(user: int | None, act: Callable[[], None]) -> NoReturn:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         process_limits.own_session()
         process_limits.die_with_parent()
-        _call("unshare", _NEW_PID | _NEW_NET | _NEW_IPC | _NEW_UTS)
+        process_limits.call_libc("unshare", _NEW_PID | _NEW_NET | _NEW_IPC | _NEW_UTS)
         _raise_loopback()
         _give_up_rights(user)
         # the first process of a namespace takes all others with it when it ends
         inside = os.fork()
         if inside == 0:
-            _be_inside(act)
+            _be_inside(user, act)
+        process_limits.keep_rights()
         # the socket too: the client would wait as long as it is open here
         os.closerange(3, FILES)
         status = os.waitstatus_to_exitcode(os.waitpid(inside, 0)[1])
@@ -115,10 +122,10 @@ def _make_sandbox(user: int | None, act: Callable[[], None]) -> NoReturn:
         os._exit(status & 0xFF)
 
 
-def _be_inside(act: Callable[[], None]) -> NoReturn:
+def _be_inside(user: int | None, act: Callable[[], None]) -> NoReturn:
     try:
         process_limits.die_with_parent()
-        process_limits.limit_process(THREADS, FILES)
+        process_limits.limit_process(THREADS if user is None else RANK_THREADS, FILES)
         process_limits.hide()
         act()
         os._exit(0)
@@ -141,42 +148,31 @@ def _raise_loopback() -> None:
 def _give_up_rights(user: int | None) -> None:
     """Give up all rights for good, and take another user id.
 
+    Where ranks are users of their own, the rights to make and to end such ranks are kept; the
+    process gives them up when it has forked the one that needs them.
+
     Raises:
-        OSError: a right of root's is left.
+        OSError: another right of root's is left.
     """
-    _call("prctl", _CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    process_limits.call_libc("prctl", _CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     for capability in range(64):
-        if _libc().prctl(_CAPBSET_READ, capability, 0, 0, 0) == 1:
-            _call("prctl", _CAPBSET_DROP, capability, 0, 0, 0)
-    if user is not None:
+        if _prctl(_CAPBSET_READ, capability) == 1:
+            process_limits.call_libc("prctl", _CAPBSET_DROP, capability, 0, 0, 0)
+    if user is None:
+        process_limits.keep_rights()
+    else:
         os.setgroups([])
         os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
-    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0))
-    _call("capset", header, ctypes.create_string_buffer(24))
-    left = ctypes.create_string_buffer(24)
-    _call("capget", header, left)
-    if any(left.raw) or 0 in os.getresuid() or 0 in os.getresgid():
-        raise PermissionError("a sandbox has kept rights of root's")
-    if _libc().prctl(_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1:
+        process_limits.take_user(user, (process_limits.CAP_KILL, process_limits.CAP_SETUID))
+    if 0 in os.getresuid() or 0 in os.getresgid():
+        raise PermissionError("a sandbox has kept a user id of root's")
+    if _prctl(_GET_NO_NEW_PRIVS, 0) != 1:
         raise PermissionError("a sandbox could get rights by running a program")
-    # again, since the kernel drops this setting when the user changes
-    process_limits.die_with_parent()
 
 
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _call(name: str, *arguments: object) -> None:
-    """Call a function of the C library.
-
-    Raises:
-        OSError: the call has failed.
-    """
-    if getattr(_libc(), name)(*arguments) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{name}: {os.strerror(number)}")
+def _prctl(option: int, argument: int) -> int:
+    answer: int = ctypes.CDLL(None).prctl(option, argument, 0, 0, 0)
+    return answer
 
 
 if __name__ == "__main__":

@@ -13,11 +13,18 @@ __all__ = ["BACKEND", "Gloo"]
 
 
 class Gloo:
-    """The gloo backend."""
+    """The gloo backend.
+
+    All groups of a process share its devices, which listen on the network and have a thread each.
+    So a rank needs no right to listen when it makes a subgroup.
+    """
 
     name = "gloo"
     coalesces = False
     even_lists = True
+
+    def __init__(self) -> None:
+        self._devices: list[Any] = []
 
     def device(self, rank: int) -> torch.device:
         """Return the CPU."""
@@ -33,7 +40,13 @@ class Gloo:
         limit: timedelta,
     ) -> Any:
         """Return a gloo group."""
-        return c10d.ProcessGroupGloo(store, rank, size, timeout=limit)
+        if not self._devices:
+            group = c10d.ProcessGroupGloo(store, rank, size, timeout=limit)
+            self._devices = group.options._devices  # type: ignore[attr-defined]
+            return group
+        options = c10d.ProcessGroupGloo._Options()  # type: ignore[attr-defined]
+        options._devices, options._timeout = self._devices, limit
+        return c10d.ProcessGroupGloo(store, rank, size, options)
 
 
 BACKEND = Gloo()

@@ -3,10 +3,12 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
-# parts: libc, attempts
+# parts: libc, control, attempts
 import ctypes
 import mmap
 import os
+import select
+import socket
 import sys
 from pathlib import Path
 
@@ -19,7 +21,18 @@ def resident():
     return call("mincore", ctypes.c_void_p(place), 4096, ctypes.create_string_buffer(1))
 
 
+def in_flight():
+    """Descriptors that were sent and not yet taken are counted by user."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, bytes(4))]
+    return control().sendmsg([b"x"], rights)
+
+
 ATTEMPTS = {
+    "descriptors on their way": in_flight,
+    "pages of pipes": lambda: os.pipe(),
+    "numbers of sockets": lambda: socket.socketpair(),
+    "watched descriptors": lambda: select.epoll().fileno(),
+    "room on disks": lambda: os.statvfs("/usr").f_bfree,
     "how many processes and how much memory": lambda: call(
         "sysinfo", ctypes.create_string_buffer(256)
     ),
@@ -28,5 +41,5 @@ ATTEMPTS = {
     "statistics": lambda: Path("/proc/stat").read_text(),
     "connections": lambda: Path("/proc/net/tcp").read_text(),
     "priority": lambda: os.nice(1),
-    "processors": lambda: os.sched_setaffinity(0, {0}),
+    "processors": lambda: os.sched_setaffinity(0, [0]),
 }

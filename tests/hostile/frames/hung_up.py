@@ -1,7 +1,7 @@
 # promise: a rank that hangs up has not answered
 # exercise: neighbours
 # verdict: failed
-# diagnosis: exited
+# diagnosis: exception
 # parts: control
 import socket
 
