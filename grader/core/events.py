@@ -25,6 +25,7 @@ __all__ = [
     "Marked",
     "Matched",
     "Outside",
+    "Paused",
     "Polled",
     "Posted",
     "Remarked",
@@ -263,6 +264,12 @@ class Marked(msgspec.Struct, array_like=True, tag="mark", frozen=True):
     time: int
 
 
+class Paused(msgspec.Struct, array_like=True, tag="pause", frozen=True):
+    """The rank waits until the judge lets it go on; only where a case says what the judge does."""
+
+    time: int
+
+
 class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
     """A tensor among the call's arguments or in its result, in a run that records contents.
 
@@ -303,6 +310,7 @@ Event = (
     | Entered
     | Left
     | Marked
+    | Paused
     | Held
     | Seen
 )

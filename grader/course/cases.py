@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ __all__ = [
     "Draw",
     "Kill",
     "Kind",
+    "Pause",
     "PerRank",
     "demo",
     "kinds",
@@ -87,6 +88,23 @@ class Delay:
 
 
 @dataclass(frozen=True)
+class Pause:
+    """What the judge does while all ranks wait for it, before it lets them go on.
+
+    What a rank counts, or reads off its own clock, is its own word.  Here the judge measures.
+
+    Attributes:
+        seconds: how long it lets them wait, by its own clock.
+        weighs: whether it asks the kernel how much memory each rank's process has.
+        tells: returns what the ranks are told then, and could not know before.
+    """
+
+    seconds: float = 0.0
+    weighs: bool = False
+    tells: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True)
 class Kind:
     """A dtype and a shape."""
 
@@ -135,6 +153,10 @@ class Case:
         network: if given, the ranks are simulated, on a virtual clock: a message of b bytes takes
             α + b·β seconds, and these are α and β.  Computing takes no time but ``time.sleep``,
             by which an adapter says how long something would take.
+        pauses: what the judge does each time that the adapter lets the ranks pause.  The point of
+            the exercise is confirmed from outside then: an answer that fails the case misses it.
+        secrets: attributes that the oracle has, in place of columns of the same names, and that no
+            rank is told.
     """
 
     name: str
@@ -143,6 +165,8 @@ class Case:
     killed: Kill | None = None
     late: Delay | None = None
     network: tuple[float, float] | None = None
+    pauses: tuple[Pause, ...] = ()
+    secrets: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ranks(self) -> range:
@@ -151,7 +175,8 @@ class Case:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.__dict__["columns"][name]
+            secrets = self.__dict__["secrets"]
+            return secrets[name] if name in secrets else self.__dict__["columns"][name]
         except KeyError:
             raise AttributeError(f"case {self.__dict__.get('name')!r} has no {name!r}") from None
 
@@ -285,6 +310,16 @@ class Draw:
         for size, index in zip(sizes, np.indices(sizes), strict=True):
             number = number * 10 ** len(str(max(size - 1, 0))) + index
         return number
+
+    def block(self, name: str, count: int) -> torch.Tensor:
+        """Draw ``count`` float32 numbers from −1 to 1 that belong to a name.
+
+        They do not depend on what else is drawn, so that a part of very many numbers can be
+        drawn again without the others.
+        """
+        stream = hashlib.shake_128(f"{self._key}/{name}".encode())
+        words = np.frombuffer(stream.digest(4 * count), "<i4")
+        return torch.from_numpy(words.astype("f4") * np.float32(2.0**-31))
 
     def _words(self, kind: Kind) -> npt.NDArray[np.uint32]:
         """Draw 32 random bits for every element; each call draws others."""

@@ -37,6 +37,7 @@ __all__ = [
     "moved",
     "neighbours_only",
     "overlaps",
+    "grown",
     "point",
     "rounds",
     "sent",
@@ -568,4 +569,36 @@ def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
         Diagnosis.MEMORY_LIMIT,
         Diagnosis.MEMORY_LIMIT,
         found=lambda trace: "".join(f", rank {rank} {what}" for _, rank, what in told(trace)[:1]),
+    )
+
+
+def grown(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the memory by which any one rank's process has grown when the judge weighs it.
+
+    The kernel counts it, from outside of the process.  It is judged on the cases in which the
+    judge weighs the ranks (:class:`grader.course.cases.Pause`); where the kernel does not say,
+    as on macOS, the memory that the ranks themselves have counted is all there is.
+    """
+
+    def weights(trace: Measured) -> list[tuple[int, int]]:
+        """Return bytes and rank of every pause in which the rank was weighed, the most first."""
+        found = [
+            (span.grown, rank)
+            for rank, spans in enumerate(_record(trace).pauses)
+            for span in spans
+            if span.grown is not None
+        ]
+        return sorted(found, key=lambda one: -one[0])
+
+    return Limit(
+        "bytes by which one rank's process has grown",
+        lambda trace: max((nbytes for nbytes, _ in weights(trace)), default=0),
+        relation,
+        asked,
+        Diagnosis.MEMORY_LIMIT,
+        Diagnosis.MEMORY_LIMIT,
+        found=lambda trace: "".join(
+            f", rank {rank}, as the kernel counts its memory" for _, rank in weights(trace)[:1]
+        ),
+        applies=lambda case: any(pause.weighs for pause in case.pauses),
     )

@@ -7,7 +7,7 @@ import math
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -453,7 +453,8 @@ class Judge:
         )
         source = tuple(submission.outlines.get(exercise.name, ()))
         hashing = exercise.name in submission.hashing
-        with _Worlds(self._open(exercise, submission), simulate, sizes, hashing) as worlds:
+        weighed = {c.n for cases in plan.values() for c in cases if any(p.weighs for p in c.pauses)}
+        with _Worlds(self._open(exercise, submission, weighed), simulate, sizes, hashing) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])
                 if not native.library:
@@ -633,7 +634,7 @@ class Judge:
         return outcome, replace(verdict, orders=orders), seen
 
     def _open(
-        self, exercise: Exercise, submission: Submission
+        self, exercise: Exercise, submission: Submission, weighed: Set[int]
     ) -> Callable[[Sequence[int], bool], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
 
@@ -651,6 +652,7 @@ class Judge:
                 collectives=exercise.allowed is None or bool(exercise.allowed),
                 seed=self._settings.seed,
                 hashing=hashing,
+                weighed=not weighed.isdisjoint(sizes),
             )
 
         return open_world
@@ -1051,4 +1053,5 @@ def _job(
         killed=case.killed,
         late=case.late,
         network=case.network,
+        pauses=case.pauses,
     )

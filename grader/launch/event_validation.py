@@ -21,6 +21,7 @@ from grader.core.events import (
     Inspected,
     Marked,
     Outside,
+    Paused,
     Polled,
     Posted,
     Remarked,
@@ -59,6 +60,7 @@ class EventValidator:
         allowed: the collectives that may be called; None allows all.
         subgroups: whether ranks may make groups.
         watched: whether the contents of tensors were asked for.
+        pauses: whether the case lets ranks pause.
         views: by rank, the members of each group as that rank reports them; ranks may disagree,
             which is a mistake and no forgery.  Groups outlive a call.
     """
@@ -69,12 +71,14 @@ class EventValidator:
         allowed: frozenset[str] | None,
         subgroups: bool,
         watched: bool,
+        pauses: bool = False,
         views: list[dict[str, list[int]]] | None = None,
     ) -> None:
         self._matcher = matcher
         self._allowed = allowed
         self._subgroups = subgroups
         self._watched = watched
+        self._pauses = pauses
         self._events = [0] * matcher.size
         self._remarks = [0] * matcher.size
         self._views = views if views is not None else [{} for _ in range(matcher.size)]
@@ -123,6 +127,8 @@ class EventValidator:
             _name(event.file)
             if len(event.text) > TEXT:
                 raise BrokenFrame(f"a text of {len(event.text)} characters")
+        elif isinstance(event, Paused) and not self._pauses:
+            raise BrokenFrame("a pause, which the case does not know")
         elif isinstance(event, (Held, Seen)) and not self._watched:
             raise BrokenFrame("contents of tensors, which nobody has asked for")
 

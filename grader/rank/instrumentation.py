@@ -52,6 +52,7 @@ __all__ = [
     "operations",
     "played",
     "refusing",
+    "return_freed_memory",
     "run_as_written",
     "settled",
     "shown_to",
@@ -460,6 +461,22 @@ class ReceivedStorages(HeldStorages):  # type: ignore[no-untyped-call]
         ):
             self._note(tensors_in([result]))
         return result
+
+
+#: glibc's option for the size of blocks that are mapped, and so unmapped once they are freed.
+_M_MMAP_THRESHOLD, _MAPPED = -3, 1 << 18
+
+
+def return_freed_memory() -> None:
+    """Let what this process frees from now on go back to the kernel, as far as glibc does that.
+
+    It keeps small blocks and, after large ones have been freed, larger and larger ones, so that
+    the kernel would count what is no longer used.
+    """
+    libc: Any = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt") and hasattr(libc, "malloc_trim"):
+        libc.mallopt(_M_MMAP_THRESHOLD, _MAPPED)
+        libc.malloc_trim(0)
 
 
 def holding(nbytes: int, when: str, what: str) -> str:
