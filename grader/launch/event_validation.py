@@ -60,9 +60,9 @@ class EventValidator:
         allowed: the collectives that may be called; None allows all.
         subgroups: whether ranks may make groups.
         watched: whether the contents of tensors were asked for.
-        pauses: whether the case lets ranks pause.
         views: by rank, the members of each group as that rank reports them; ranks may disagree,
             which is a mistake and no forgery.  Groups outlive a call.
+        pauses: whether the case lets ranks pause.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class EventValidator:
         allowed: frozenset[str] | None,
         subgroups: bool,
         watched: bool,
-        pauses: bool = False,
         views: list[dict[str, list[int]]] | None = None,
+        pauses: bool = False,
     ) -> None:
         self._matcher = matcher
         self._allowed = allowed

@@ -332,7 +332,7 @@ class Supervisor:
         matcher.stored = self._stored
         self.matcher = matcher
         self._validator = EventValidator(
-            matcher, job.allowed, self.subgroups, bool(job.watched), bool(job.pauses), self._views
+            matcher, job.allowed, self.subgroups, bool(job.watched), self._views, bool(job.pauses)
         )
         for reader in self._readers:
             reader.longest = longest
