@@ -27,6 +27,7 @@ __all__ = [
     "Draw",
     "Kill",
     "Kind",
+    "Large",
     "Pause",
     "PerRank",
     "demo",
@@ -336,6 +337,44 @@ class Draw:
         """Make a case with these arguments, in the order of the signature."""
         self._cases += 1
         return Case(name, self.n, arguments)
+
+
+class Large:
+    """Random numbers that are too many to be returned, of which some places are shown.
+
+    They are told in a pause, when no line of the answer can have seen them before.  Which places
+    it has to show it learns in a later pause, so that until then it has to hold all.
+
+    Args:
+        draw: draws them.
+        numel: how many they are, a multiple of 65,536.
+    """
+
+    _BLOCK, _BLOCKS, _SHOWN = 4096, 16, 32
+
+    def __init__(self, draw: Draw, numel: int) -> None:
+        self._draw = draw
+        self.numel = numel
+        each = numel // self._BLOCK // self._BLOCKS
+        drawn = (draw.tensor(Kind(torch.int64, (self._BLOCKS, 2))) + 99).tolist()
+        self._starts = [
+            (i * each + block % each) * self._BLOCK + place * self._SHOWN % self._BLOCK
+            for i, (block, place) in enumerate(drawn)
+        ]
+        #: the places that are shown
+        self.places = torch.cat([torch.arange(i, i + self._SHOWN) for i in self._starts])
+
+    def whole(self, name: str) -> torch.Tensor:
+        """Return all numbers of a name."""
+        return torch.cat([self._block(name, i) for i in range(self.numel // self._BLOCK)])
+
+    def shown(self, name: str) -> torch.Tensor:
+        """Return those that are shown, without drawing the others."""
+        places = (divmod(start, self._BLOCK) for start in self._starts)
+        return torch.cat([self._block(name, block)[i : i + self._SHOWN] for block, i in places])
+
+    def _block(self, name: str, number: int) -> torch.Tensor:
+        return self._draw.block(f"{name} {number}", self._BLOCK)
 
 
 def _bell(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:

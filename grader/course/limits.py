@@ -20,6 +20,7 @@ from grader.trace.trace import Measured, Operation, Trace
 __all__ = [
     "LONGER",
     "LUCK",
+    "PROCESS",
     "Limit",
     "across",
     "after",
@@ -242,7 +243,6 @@ def messages(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit point-to-point messages, summed over ranks."""
     return Limit(
         "messages",
-        "mistimed",
         lambda trace: trace.traffic.messages,
         relation,
         asked,
@@ -576,6 +576,10 @@ def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
         Diagnosis.MEMORY_LIMIT,
         found=lambda trace: "".join(f", rank {rank} {what}" for _, rank, what in told(trace)[:1]),
     )
+
+
+#: Bytes that a process may grow by for all that has no size to speak of.
+PROCESS = 5 << 20
 
 
 def grown(relation: str, asked: Callable[[Case], int]) -> Limit:

@@ -313,7 +313,7 @@ _FINAL = frozenset(
 _CROWD = 30
 
 #: The same of a call in which a rank is killed or late: the others have to wait for it, or until it
-#: counts as dead.
+#: counts as dead; and of one in which ranks pause, for which the judge draws much and waits.
 _PATIENT = 3
 
 
@@ -1047,8 +1047,9 @@ def _job(
         adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,
         policy=policy,
-        seconds=_by_the_clock(settings, case.n, case.network is not None),
-        effort=settings.seconds * (_PATIENT if case.killed or case.late else 1),
+        seconds=_by_the_clock(settings, case.n, case.network is not None)
+        * (_PATIENT if case.pauses else 1),
+        effort=settings.seconds * (_PATIENT if case.killed or case.late or case.pauses else 1),
         answer_limit=settings.answer,
         killed=case.killed,
         late=case.late,

@@ -12,10 +12,10 @@ import torch.distributed as dist
 from torch import nn
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, Pause, PerRank
+from grader.course.cases import Case, Draw, Kind, Large, Pause, PerRank
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
-from grader.course.limits import grown, held, holding, point, sent_elements
+from grader.course.limits import PROCESS, grown, held, holding, point, sent_elements
 from grader.rank.instrumentation import HeldStorages, return_freed_memory, without_compiler
 
 # Inputs. ----------------------------------------------------------------------------
@@ -118,38 +118,14 @@ def inputs(draw: Draw) -> Iterator[Case]:
 # it has to show the last step, it learns after it has been weighed.
 
 #: The number of ranks, and the shapes of the parameters.
-_LARGE_ON, _LARGE = 2, ((1024, 1024), (1024,), (1024, 1022), (1024,))
-
-#: Elements that are drawn at a time; of how many such blocks some are shown, and how many.
-_BLOCK, _BLOCKS, _SHOWN = 4096, 16, 32
-
-#: Bytes that a process may grow by for all that has no size to speak of.
-_PROCESS = 4 << 20
+_LARGE_ON, _LARGE = 2, ((1280, 1024), (1024,), (1024, 1278), (1024,))
 
 
 def _large_case(draw: Draw) -> Case:
-    numel = sum(map(math.prod, _LARGE))
-    each = numel // _BLOCK // _BLOCKS
-    drawn = (draw.tensor(Kind(torch.int64, (_BLOCKS, 2))) + 99).tolist()
-    starts = [
-        (i * each + block % each) * _BLOCK + place * _SHOWN % _BLOCK
-        for i, (block, place) in enumerate(drawn)
-    ]
-
-    def block(name: str, number: int) -> torch.Tensor:
-        return draw.block(f"{name} {number}", _BLOCK)
-
-    def whole(name: str) -> torch.Tensor:
-        return torch.cat([block(name, number) for number in range(numel // _BLOCK)])
-
-    def shown(name: str) -> torch.Tensor:
-        places = (divmod(start, _BLOCK) for start in starts)
-        return torch.cat([block(name, number)[i : i + _SHOWN] for number, i in places])
-
+    large = Large(draw, sum(map(math.prod, _LARGE)))
     state, *gradients = names = ("parameters", "first gradient", "second gradient")
-    last = torch.ones(_BLOCKS * _SHOWN)
     case = draw.case(
-        f"{4 * numel >> 20} MB of parameters, weighed from outside",
+        f"{4 * large.numel >> 20} MB of parameters, weighed from outside",
         state=[],
         order=[],
         frozen=[],
@@ -157,17 +133,18 @@ def _large_case(draw: Draw) -> Case:
         once=False,
         options={"lr": 0.1, "betas": (0.8, 0.95), "eps": 0.1, "weight_decay": 0.2},
     )
+    shown = [[large.shown(name)] for name in gradients] + [[torch.ones(len(large.places))]]
     case = replace(
         case,
         pauses=(
-            Pause(tells=lambda: list(map(whole, names))),
-            Pause(weighs=True, tells=lambda: starts),
+            Pause(tells=lambda: list(map(large.whole, names))),
+            Pause(weighs=True, tells=lambda: large.places),
         ),
         secrets={
-            "state": [shown(state)],
+            "state": [large.shown(state)],
             "order": [0],
-            "gradients": [[[shown(name)] for name in gradients] + [[last]]] * draw.n,
-            "numel": numel,
+            "gradients": [shown] * draw.n,
+            "numel": large.numel,
         },
     )
     return replace(case, columns={**case.columns, "most": most_held(case)})
@@ -262,10 +239,9 @@ def _weighed(answer: Callable[..., Any], options: dict[str, Any], most: int) -> 
         parameter.grad = None  # zeros are as right, and would be weighed
     storages.settle(most)
     group.mark(holding(storages.nbytes, "after step 2", str(storages)))
-    starts = group.pause()
+    places = group.pause()
     cleared &= step(torch.ones(sum(p.numel() for p in parameters)))
-    flat = torch.cat([p.detach().flatten() for p in parameters])
-    shown = torch.cat([flat[start : start + _SHOWN] for start in starts])
+    shown = torch.cat([p.detach().flatten() for p in parameters])[places]
     return {_key(0, 3): shown, "gradients cleared by zero_grad": cleared}
 
 
@@ -457,7 +433,7 @@ def most_held(c: Case) -> int:
 
 def most_grown(c: Case) -> int:
     """Return the bytes of the parameters and of what may be held, with those of a process."""
-    return elements(c) * 4 + most_held(c) + _PROCESS
+    return elements(c) * 4 + most_held(c) + PROCESS
 
 
 def most_sent(c: Case) -> int:
