@@ -2,8 +2,8 @@
 # exercise: FullySharded
 # verdict: failed
 # diagnosis: wrong_value or memory_limit
-# score: some
-# says: whose process has grown
+# score: 1.5
+# says: process has grown
 import torch.distributed as dist
 from torch import nn
 
