@@ -22,7 +22,11 @@ import torch.distributed as dist
 
 from grader.core.values import Opaque, UnsentTensor
 from grader.core.verdict import Diagnosis
+from grader.course.cases import Pause
 from grader.launch.launchers import Client, default_launcher
+from grader.launch.process_world import ProcessWorld
+from grader.launch.world import Job
+from grader.submission.submission import live_program
 from tests.conftest import line_in, play
 
 
@@ -1248,3 +1252,40 @@ def test_ranks_that_may_have_made_groups_are_not_called_again():
     with _raising_world(subgroups=True) as world:
         assert _faulty(world, "raise").failure.diagnosis is Diagnosis.EXCEPTION
         assert not world.usable
+
+
+def test_ranks_that_pause_wait_for_each_other_and_learn_what_the_judge_tells():
+    def answer():
+        time.sleep(0.05 * dist.get_rank())
+        return dist.group.WORLD.pause()
+
+    pauses = (Pause(seconds=0.02, tells=lambda: [torch.arange(3)]),)
+    outcome = play(answer, 3, pauses=pauses)
+    assert outcome.failure is None
+    assert [r.value[0].tolist() for r in outcome.results] == [[0, 1, 2]] * 3
+    spans = [span for (span,) in outcome.trace.pauses]
+    last = max(span.began for span in spans)
+    assert all(span.ended - last >= 0.02e9 for span in spans)
+
+
+def test_a_rank_that_never_pauses_does_not_hold_up_the_others_for_longer_than_it_lives():
+    def answer():
+        return None if dist.get_rank() else dist.group.WORLD.pause()
+
+    outcome = play(answer, 2, pauses=(Pause(tells=lambda: 7),))
+    assert [r.value for r in outcome.results] == [7, None]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what memory a process has")
+@pytest.mark.parametrize("kept", [1 << 20, 32 << 20])
+def test_a_rank_is_weighed_from_outside_whatever_it_says(kept):
+    def answer(kept):
+        bytes_of_its_own = bytearray(b"x" * kept)
+        dist.group.WORLD.pause()
+        return len(bytes_of_its_own)
+
+    job = Job("answer", ((kept,),) * 2, pauses=(Pause(weighs=True),))
+    with ProcessWorld(default_launcher(), 2, live_program(answer), weighed=True) as world:
+        outcome = world.run(job)
+    for (span,) in outcome.trace.pauses:
+        assert span.grown == pytest.approx(kept, abs=6 << 20)

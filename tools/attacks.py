@@ -26,7 +26,7 @@ class Attack:
         exercise: what it pretends to answer.
         verdict: the status that it has to get.
         diagnosis: one or several, with ``or`` between them.
-        score: ``some`` if it may earn points for cases that are right.
+        score: what it earns for what it has done, or ``some``; empty for all or nothing.
         says: words of the verdict's message.
         seconds: that the exercise may take; empty for the usual.
         parts: with commas between them.

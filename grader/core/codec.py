@@ -54,8 +54,9 @@ _CPU = torch.device("cpu")
 #: Limit on the elements of all lists of a value together.
 MANY_PARTS = 100_000
 
-#: Limits on the characters of a string, and of all strings and tensor descriptions together.
-LONG_TEXT, _TEXT = 100_000, 1 << 20
+#: Limits on the characters of a string, and on the bytes of all strings and tensor descriptions
+#: together.
+LONG_TEXT, _TEXT = 100_000, 4 << 20
 
 #: Largest size in bytes of an answer (a result and arguments) without its tensors.
 STRUCTURE = 24 << 20
@@ -166,7 +167,7 @@ class _Packer:
         if self.nodes > MANY_PARTS:
             return self.omit(f"{with_article(kind)} after {MANY_PARTS:,} other values")
         if self.text > _TEXT:
-            return self.omit(f"{with_article(kind)} after {_TEXT:,} characters")
+            return self.omit(f"{with_article(kind)} after {_TEXT:,} bytes of text")
         if value is None or isinstance(value, bool):
             return value
         if type(value) is int:
@@ -217,8 +218,8 @@ class _Packer:
         return key if isinstance(key, int) else self.count(key.encode("utf-8", "replace").decode())
 
     def count(self, text: str) -> str:
-        """Return the text, and count its characters."""
-        self.text += len(text)
+        """Return the text, and count its bytes."""
+        self.text += len(text.encode("utf-8", "replace"))
         return text
 
     def tensor(self, tensor: torch.Tensor) -> Any:

@@ -31,6 +31,7 @@ __all__ = [
     "Marked",
     "Matched",
     "Outside",
+    "Paused",
     "Polled",
     "Posted",
     "Remarked",
@@ -298,6 +299,12 @@ class Marked(msgspec.Struct, array_like=True, tag="mark", frozen=True):
     time: Time
 
 
+class Paused(msgspec.Struct, array_like=True, tag="pause", frozen=True):
+    """The rank waits until the judge lets it go on; only where a case says what the judge does."""
+
+    time: Time
+
+
 class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
     """A tensor among the call's arguments or in its result, in a run that records contents.
 
@@ -338,6 +345,7 @@ Event = (
     | Entered
     | Left
     | Marked
+    | Paused
     | Held
     | Seen
 )

@@ -11,7 +11,8 @@ import marshal
 import pickle
 import sys
 import types
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
@@ -27,6 +28,7 @@ __all__ = [
     "NotDefined",
     "Program",
     "Unit",
+    "import_ahead",
     "is_stub",
     "load",
     "loader",
@@ -334,6 +336,40 @@ def loader(
             forget_modules(last, own)
 
     return load_afresh
+
+
+def import_ahead(program: Program, wanted: Collection[str]) -> None:
+    """Import the installed modules that loading a program and calling its functions import.
+
+    It runs no line of the program.  Of functions and classes only those that are wanted are
+    searched, since others need not be called.  What an import raises, it raises again where the
+    program makes it.
+    """
+    beside = {module.name.partition(".")[0] for module in program.modules}
+    units = reached(program.units, wanted) if wanted else program.units
+    for unit in units:
+        deep = not set(wanted).isdisjoint(unit.names)
+        for name, names in _imports(marshal.loads(unit.code), deep):
+            if name.partition(".")[0] not in beside:
+                with suppress(Exception):
+                    __import__(name, fromlist=[one for one in names if one != "*"])
+
+
+def _imports(code: types.CodeType, deep: bool) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the module of each absolute import in some code, and the names taken from it.
+
+    Args:
+        code: the code.
+        deep: whether the functions and classes in it are searched, too.
+    """
+    before: list[Any] = [None, None]
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IMPORT_NAME" and before[-2] == 0:
+            yield instruction.argval, before[-1] or ()
+        before = [before[-1], instruction.argval]
+    for constant in code.co_consts:
+        if deep and isinstance(constant, types.CodeType):
+            yield from _imports(constant, deep)
 
 
 def last_module() -> str:

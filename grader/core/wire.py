@@ -90,6 +90,8 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         backend: what carries the messages, see :mod:`grader.rank.transports`.
         environment: variables to set in the rank's environment.
         seed: the seed of the ranks' random numbers, of which each has its own.
+        weighed: whether it pauses before it runs a line of the program, so that the judge knows
+            how much memory it has without it.
     """
 
     rank: int
@@ -104,6 +106,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     backend: str = "gloo"
     environment: dict[str, str] = {}
     seed: int = 0
+    weighed: bool = False
 
 
 class Parse(msgspec.Struct, tag="parse", frozen=True):
@@ -289,11 +292,17 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     source: int
 
 
+class Resumed(msgspec.Struct, tag="resumed", frozen=True):
+    """The rank, which has paused, may go on; ``value`` is packed, or empty if there is none."""
+
+    value: bytes
+
+
 class Inspect(msgspec.Struct, tag="inspect", frozen=True):
     """A question about the rank's threads; :class:`~grader.core.events.Inspected` answers it."""
 
 
-ToRank = Parse | Simulate | Setup | Load | RunCall | Inspect | Resolved | StoreEntry
+ToRank = Parse | Simulate | Setup | Load | RunCall | Inspect | Resolved | Resumed | StoreEntry
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):

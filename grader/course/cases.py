@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ __all__ = [
     "Draw",
     "Kill",
     "Kind",
+    "Large",
+    "Pause",
     "PerRank",
     "demo",
     "kinds",
@@ -87,6 +89,23 @@ class Delay:
 
 
 @dataclass(frozen=True)
+class Pause:
+    """What the judge does while all ranks wait for it, before it lets them go on.
+
+    What a rank counts, or reads off its own clock, is its own word.  Here the judge measures.
+
+    Attributes:
+        seconds: how long it lets them wait, by its own clock.
+        weighs: whether it asks the kernel how much memory each rank's process has.
+        tells: returns what the ranks are told then, and could not know before.
+    """
+
+    seconds: float = 0.0
+    weighs: bool = False
+    tells: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True)
 class Kind:
     """A dtype and a shape."""
 
@@ -135,6 +154,10 @@ class Case:
         network: if given, the ranks are simulated, on a virtual clock: a message of b bytes takes
             α + b·β seconds, and these are α and β.  Computing takes no time but ``time.sleep``,
             by which an adapter says how long something would take.
+        pauses: what the judge does each time that the adapter lets the ranks pause.  The point of
+            the exercise is confirmed from outside then: an answer that fails the case misses it.
+        secrets: attributes that the oracle has, in place of columns of the same names, and that no
+            rank is told.
     """
 
     name: str
@@ -143,6 +166,8 @@ class Case:
     killed: Kill | None = None
     late: Delay | None = None
     network: tuple[float, float] | None = None
+    pauses: tuple[Pause, ...] = ()
+    secrets: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ranks(self) -> range:
@@ -151,7 +176,8 @@ class Case:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.__dict__["columns"][name]
+            secrets = self.__dict__["secrets"]
+            return secrets[name] if name in secrets else self.__dict__["columns"][name]
         except KeyError:
             raise AttributeError(f"case {self.__dict__.get('name')!r} has no {name!r}") from None
 
@@ -286,6 +312,16 @@ class Draw:
             number = number * 10 ** len(str(max(size - 1, 0))) + index
         return number
 
+    def block(self, name: str, count: int) -> torch.Tensor:
+        """Draw ``count`` float32 numbers from −1 to 1 that belong to a name.
+
+        They do not depend on what else is drawn, so that a part of very many numbers can be
+        drawn again without the others.
+        """
+        stream = hashlib.shake_128(f"{self._key}/{name}".encode())
+        words = np.frombuffer(stream.digest(4 * count), "<i4")
+        return torch.from_numpy(words.astype("f4") * np.float32(2.0**-31))
+
     def _words(self, kind: Kind) -> npt.NDArray[np.uint32]:
         """Draw 32 random bits for every element; each call draws others."""
         self._draws += 1
@@ -301,6 +337,44 @@ class Draw:
         """Make a case with these arguments, in the order of the signature."""
         self._cases += 1
         return Case(name, self.n, arguments)
+
+
+class Large:
+    """Random numbers that are too many to be returned, of which some places are shown.
+
+    They are told in a pause, when no line of the answer can have seen them before.  Which places
+    it has to show it learns in a later pause, so that until then it has to hold all.
+
+    Args:
+        draw: draws them.
+        numel: how many they are, a multiple of 65,536.
+    """
+
+    _BLOCK, _BLOCKS, _SHOWN = 4096, 16, 32
+
+    def __init__(self, draw: Draw, numel: int) -> None:
+        self._draw = draw
+        self.numel = numel
+        each = numel // self._BLOCK // self._BLOCKS
+        drawn = (draw.tensor(Kind(torch.int64, (self._BLOCKS, 2))) + 99).tolist()
+        self._starts = [
+            (i * each + block % each) * self._BLOCK + place * self._SHOWN % self._BLOCK
+            for i, (block, place) in enumerate(drawn)
+        ]
+        #: the places that are shown
+        self.places = torch.cat([torch.arange(i, i + self._SHOWN) for i in self._starts])
+
+    def whole(self, name: str) -> torch.Tensor:
+        """Return all numbers of a name."""
+        return torch.cat([self._block(name, i) for i in range(self.numel // self._BLOCK)])
+
+    def shown(self, name: str) -> torch.Tensor:
+        """Return those that are shown, without drawing the others."""
+        places = (divmod(start, self._BLOCK) for start in self._starts)
+        return torch.cat([self._block(name, block)[i : i + self._SHOWN] for block, i in places])
+
+    def _block(self, name: str, number: int) -> torch.Tensor:
+        return self._draw.block(f"{name} {number}", self._BLOCK)
 
 
 def _bell(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:

@@ -12,37 +12,44 @@ from typing import Any
 import torch
 
 from grader.core.errors import DeclarationError
-from grader.core.verdict import Bound, Diagnosis, duration
-from grader.course.cases import Case, op_name
+from grader.core.verdict import Bound, Diagnosis, Failure, duration
+from grader.course.cases import Case, Draw, Kind, op_name
 from grader.rank.instrumentation import holding
 from grader.trace.trace import Measured, Operation, Trace
 
 __all__ = [
+    "LONGER",
     "LUCK",
+    "PROCESS",
     "Limit",
     "across",
     "after",
     "along_chain",
     "before",
+    "bounds",
     "bytes_of_all",
     "calls",
     "carried",
     "combined",
+    "draw_seconds",
     "given",
     "held",
     "holding",
     "largest_call",
     "largest_message",
     "messages",
+    "mistimed",
     "moved",
     "neighbours_only",
     "overlaps",
+    "grown",
     "point",
     "rounds",
     "sent",
     "sent_elements",
     "through",
     "total_bytes",
+    "undecided",
     "virtual_seconds",
 ]
 
@@ -569,3 +576,122 @@ def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
         Diagnosis.MEMORY_LIMIT,
         found=lambda trace: "".join(f", rank {rank} {what}" for _, rank, what in told(trace)[:1]),
     )
+
+
+#: Bytes that a process may grow by for all that has no size to speak of.
+PROCESS = 5 << 20
+
+
+def grown(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the memory by which any one rank's process has grown when the judge weighs it.
+
+    The kernel counts it, from outside of the process.  It is judged on the cases in which the
+    judge weighs the ranks (:class:`grader.course.cases.Pause`); where the kernel does not say,
+    as on macOS, the memory that the ranks themselves have counted is all there is.
+    """
+
+    def weights(trace: Measured) -> list[tuple[int, int]]:
+        """Return bytes and rank of every pause in which the rank was weighed, the most first."""
+        found = [
+            (span.grown, rank)
+            for rank, spans in enumerate(_record(trace).pauses)
+            for span in spans
+            if span.grown is not None
+        ]
+        return sorted(found, key=lambda one: -one[0])
+
+    return Limit(
+        "bytes by which one rank's process has grown",
+        lambda trace: max((nbytes for nbytes, _ in weights(trace)), default=0),
+        relation,
+        asked,
+        Diagnosis.MEMORY_LIMIT,
+        Diagnosis.MEMORY_LIMIT,
+        found=lambda trace: "".join(
+            f", rank {rank}, as the kernel counts its memory" for _, rank in weights(trace)[:1]
+        ),
+        applies=lambda case: any(pause.weighs for pause in case.pauses),
+    )
+
+
+# Time that only the judge knows: a function that an answer times waits for the judge. -------------
+#
+# An adapter's times stand in its variables, and a clock that it sets is in the rank's own memory,
+# so an answer could read them.  Here the timed function pauses for as long as the judge likes (see
+# :class:`grader.course.cases.Pause`), and nothing but a clock tells how long that was.  The judge
+# compares the result with the times at which it heard of each pause and ended it.  What an honest
+# answer measures lies between two bounds on any machine, however busy: from the moment at which
+# the judge heard of the pause to its end, and from the end of the pause before to the beginning
+# of the next.
+
+#: By how much the times are longer where a machine was too busy for short ones.
+LONGER = 8.0
+
+#: The mark of :func:`grader.rank.instrumentation.tell_seconds`.
+_RETURNED = re.compile(r"returned (0x1?\.?[0-9a-f]{0,13}p[+-]\d{1,3})")
+
+#: The least and the largest of these times in seconds.
+_LEAST, _LARGEST = 0.006, 0.06
+
+#: By how much a result may exceed the time that the judge itself has measured: a part of it, and
+#: seconds.  A rank learns of the end later than the judge.
+_LATER, _LATE = 0.1, 0.003
+
+#: By how much it may fall short: clocks that are adjusted run slower by less than this part.
+_SHORT = 0.002
+
+
+def draw_seconds(draw: Draw, count: int) -> list[float]:
+    """Draw how long each of some calls takes, in seconds; short ones are likelier."""
+    share = (draw.tensor(Kind(torch.int64, (count,))) + 99) / 198
+    return [_LEAST * (_LARGEST / _LEAST) ** one for one in share.tolist()]
+
+
+def bounds(trace: Trace, rank: int, first: int, count: int) -> list[tuple[float, float]]:
+    """Return bounds on the seconds that each of a rank's calls took, from ``first`` on.
+
+    There has to be a call before these, which one to warm up is.  There are fewer bounds than
+    ``count`` if the rank has paused less often than it should have.
+    """
+    spans = trace.pauses[rank]
+    ends = [*(span.began for span in spans), trace.closed or 0]
+    return [
+        ((spans[i].ended - spans[i].began) / 1e9, (ends[i + 1] - spans[i - 1].ended) / 1e9)
+        for i in range(first, min(first + count, len(spans)))
+    ]
+
+
+def _results(trace: Trace) -> list[tuple[int, float]]:
+    """Return rank and seconds of each time that was returned; forged words are none."""
+    found = []
+    for rank, marks in enumerate(trace.marks):
+        for match in filter(None, (_RETURNED.fullmatch(one.text) for one in marks)):
+            found.append((rank, float.fromhex(match[1])))
+    return found
+
+
+def mistimed(trace: Trace, least: float, most: float) -> Failure | None:
+    """Return a failure if a rank has returned a time that was not the judge's.
+
+    Args:
+        trace: of the run, with what the ranks have returned.
+        least, most: bounds on what an honest answer measures, in seconds.
+    """
+    highest = min(most, least * (1 + _LATER) + _LATE)
+    found = _results(trace)
+    for rank in set(range(trace.world_size)) - {rank for rank, _ in found}:
+        return Failure(Diagnosis.WRONG_VALUE, f"rank {rank}: no time was returned", rank)
+    for rank, seconds in found:
+        if not least * (1 - _SHORT) <= seconds <= highest:
+            message = (
+                f"rank {rank}: the result is {duration(seconds)}; by the judge's clock it is"
+                f" {duration(least)}, and can be {duration(highest)} at most"
+            )
+            return Failure(Diagnosis.WRONG_VALUE, message, rank)
+    return None
+
+
+def undecided(trace: Trace, least: float, most: float) -> bool:
+    """Return whether results are only as wrong as a busy machine makes them."""
+    found = _results(trace)
+    return bool(found) and all(least * (1 - _SHORT) <= one <= most for _, one in found)

@@ -110,7 +110,7 @@ def _assess(
         shown_by_rank=(
             _where_it_matters(exercise, failure.message) if failure is difference else ""
         ),
-        misses_point=exercise.point is not None and exercise.point(seen),
+        misses_point=bool(case.pauses) or (exercise.point is not None and exercise.point(seen)),
     ), seen
 
 

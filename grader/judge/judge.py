@@ -7,7 +7,7 @@ import math
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -317,7 +317,7 @@ _FINAL = frozenset(
 _CROWD = 30
 
 #: The same of a call in which a rank is killed or late: the others have to wait for it, or until it
-#: counts as dead.
+#: counts as dead; and of one in which ranks pause, for which the judge draws much and waits.
 _PATIENT = 3
 
 
@@ -457,9 +457,9 @@ class Judge:
         )
         source = tuple(submission.outlines.get(exercise.name, ()))
         hashing = exercise.name in submission.hashing
-        with _Worlds(
-            self._open(exercise, submission, found.deadline), simulate, sizes, hashing
-        ) as worlds:
+        weighed = {c.n for cases in plan.values() for c in cases if any(p.weighs for p in c.pauses)}
+        open_world = self._open(exercise, submission, found.deadline, weighed)
+        with _Worlds(open_world, simulate, sizes, hashing) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])
                 if not native.library:
@@ -639,7 +639,7 @@ class Judge:
         return outcome, replace(verdict, orders=orders), seen
 
     def _open(
-        self, exercise: Exercise, submission: Submission, deadline: float
+        self, exercise: Exercise, submission: Submission, deadline: float, weighed: Set[int]
     ) -> Callable[[Sequence[int], bool], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
 
@@ -659,6 +659,7 @@ class Judge:
                 hashing=hashing,
                 storing=exercise.store or self.backend != "gloo",
                 until=deadline,
+                weighed=not weighed.isdisjoint(sizes),
             )
 
         return open_world
@@ -1053,10 +1054,12 @@ def _job(
         adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,
         policy=policy,
-        seconds=_by_the_clock(settings, case.n, case.network is not None),
-        effort=settings.seconds * (_PATIENT if case.killed or case.late else 1),
+        seconds=_by_the_clock(settings, case.n, case.network is not None)
+        * (_PATIENT if case.pauses else 1),
+        effort=settings.seconds * (_PATIENT if case.killed or case.late or case.pauses else 1),
         answer_limit=settings.answer,
         killed=case.killed,
         late=case.late,
         network=case.network,
+        pauses=case.pauses,
     )

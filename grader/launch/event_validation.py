@@ -20,6 +20,7 @@ from grader.core.events import (
     Grouped,
     Held,
     Inspected,
+    Paused,
     Polled,
     Posted,
     Remarked,
@@ -58,6 +59,7 @@ class EventValidator:
             which is a mistake and no forgery.  Groups outlive a call.
         inside: whether messages may be those inside built-in collectives of simulated ranks, which
             have groups of their own.
+        pauses: whether the case lets ranks pause.
     """
 
     def __init__(
@@ -68,12 +70,14 @@ class EventValidator:
         watched: bool,
         views: list[dict[str, list[int]]] | None = None,
         inside: bool = False,
+        pauses: bool = False,
     ) -> None:
         self._matcher = matcher
         self._allowed = allowed
         self._subgroups = subgroups
         self._watched = watched
         self._inside = inside
+        self._pauses = pauses
         self._events = [0] * matcher.size
         self._remarks = [0] * matcher.size
         self._views = views if views is not None else [{} for _ in range(matcher.size)]
@@ -108,6 +112,8 @@ class EventValidator:
             self._remarks[rank] += 1
             if self._remarks[rank] > REMARKS:
                 raise BrokenFrame("more remarks than a recorder makes")
+        elif isinstance(event, Paused) and not self._pauses:
+            raise BrokenFrame("a pause, which the case does not know")
         elif isinstance(event, (Held, Seen)) and not self._watched:
             raise BrokenFrame("contents of tensors, which nobody has asked for")
 

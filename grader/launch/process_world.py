@@ -13,7 +13,8 @@ import signal
 import time
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NoReturn
 
 import msgspec
@@ -21,7 +22,7 @@ import psutil
 
 from grader.core.codec import STRUCTURE, pack, unpack
 from grader.core.errors import RequestError, WorldError, shortage
-from grader.core.events import Event, Inspected
+from grader.core.events import Event, Inspected, Paused
 from grader.core.program import Program
 from grader.core.random_numbers import seed_for_wire
 from grader.core.resource_limits import DEFAULTS
@@ -36,11 +37,13 @@ from grader.core.wire import (
     Ready,
     Refused,
     Resolved,
+    Resumed,
     Returned,
     RunCall,
     Setup,
     StepCount,
 )
+from grader.course.cases import Pause
 from grader.launch.backends import MpiJob, entry_of, require_backend
 from grader.launch.event_validation import EventValidator
 from grader.launch.frame_channel import FrameChannel
@@ -52,7 +55,7 @@ from grader.rank.rank_store import RankStoreServer
 from grader.submission.submission import Submission
 from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
 from grader.trace.message_matcher import MessageMatcher
-from grader.trace.trace import Trace
+from grader.trace.trace import PauseSpan, Trace
 
 __all__ = [
     "SETUP_SECONDS",
@@ -182,6 +185,30 @@ class CpuWatchdog:
         return samples
 
 
+# The memory of ranks. ---------------------------------------------------------------
+
+#: What Linux counts of a process's memory, files that it maps aside; see ``proc_pid_status(5)``.
+_MEMORY = ("RssAnon", "RssShmem", "VmSwap")
+
+
+def memory_of(processes: Mapping[int, psutil.Process]) -> dict[int, int]:
+    """Return the bytes of memory of each of these processes, as the kernel counts them.
+
+    What a process has inherited counts, whether it has written to it or not: so the count grows
+    by what it allocates, and only by that.  Where the kernel does not say, as on macOS, the
+    result is empty.
+    """
+    found = {}
+    for rank, process in processes.items():
+        # one that has ended is noticed by the supervisor
+        with suppress(OSError):
+            lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+            fields = dict(line.split(":", 1) for line in lines)
+            if fields.keys() >= set(_MEMORY):
+                found[rank] = sum(int(fields[name].split()[0]) << 10 for name in _MEMORY)
+    return found
+
+
 # The supervisor. ------------------------------------------------------------------
 
 #: Seconds that the other ranks have to end or to wait once something is wrong, so that the cause
@@ -219,6 +246,9 @@ LONGEST_BEFORE = 1 << 20
 #: A job that stands for the time before the first call: ranks join, and load the program.
 _STARTING = Job("", (), allowed=None, output_limit=1 << 20)
 
+#: The same for ranks that are weighed before they run a line of it.
+_STARTING_WEIGHED = replace(_STARTING, pauses=(Pause(weighs=True),))
+
 
 class Supervisor:
     """The reader of everything that the ranks report; it decides when a job is over.
@@ -229,6 +259,7 @@ class Supervisor:
         resolve: sends a rank the source of a deferred receive: ``resolve(rank, op, source)``.
         put: takes an entry that a rank puts into the store: ``put(rank, entry)``.
         inspect: asks a rank what its threads do.
+        resume: lets a rank go on that has paused, and tells it a packed value.
         stored: the keys of the store that have values.
     """
 
@@ -239,6 +270,7 @@ class Supervisor:
         resolve: Callable[[int, int, int], None],
         put: Callable[[int, Put], None],
         inspect: Callable[[int], None],
+        resume: Callable[[int, bytes], None],
         stored: Container[str] = (),
     ) -> None:
         self.handle = handle
@@ -248,8 +280,13 @@ class Supervisor:
         self._resolve = resolve
         self._put = put
         self._inspect = inspect
+        self._resume = resume
         self._stored = stored
+        #: by rank, the bytes of its process before it ran a line of the program
+        self._weights: dict[int, int] = {}
         self.subgroups = True
+        #: whether ranks are weighed before they run a line of the program
+        self.weighed = False
         self._lost: set[int] = set()
         #: the ranks that have closed their sockets, and when they count as gone
         self._hung_up: dict[int, float] = {}
@@ -305,7 +342,7 @@ class Supervisor:
         self._ready.clear()
         self.matcher = MessageMatcher(size)
         self._views = [{} for _ in range(size)]
-        self._begin(self.matcher, _STARTING, LONGEST_BEFORE)
+        self._begin(self.matcher, _STARTING_WEIGHED if self.weighed else _STARTING, LONGEST_BEFORE)
 
     def _begin(self, matcher: MessageMatcher, job: Job, longest: int) -> None:
         """Begin to read from ranks that do ``job``, in frames of up to ``longest`` bytes."""
@@ -313,12 +350,23 @@ class Supervisor:
         matcher.stored = self._stored
         self.matcher = matcher
         self._validator = EventValidator(
-            matcher, job.allowed, self.subgroups, bool(job.watched), self._views
+            matcher,
+            job.allowed,
+            self.subgroups,
+            bool(job.watched),
+            self._views,
+            pauses=bool(job.pauses),
         )
         for channel in self._channels:
             channel.limit(longest)
         self.causes = RootCause(matcher)
         self._policy = job.policy
+        self._pauses = iter(job.pauses)
+        #: when each rank that pauses now has said so
+        self._paused: dict[int, int] = {}
+        #: what the judge does in this pause, once all ranks have come to it, and when it is over
+        self._pause: Pause | None = None
+        self._pause_ends = math.inf
         self._killed = job.killed
         if job.late is not None:
             matcher.late.add(job.late.rank)
@@ -332,7 +380,7 @@ class Supervisor:
         #: when each rank last reported something by itself, and when it last answered
         self._heard = [now] * self.size
         self._answered = [-math.inf] * self.size
-        self._asks = job is not _STARTING
+        self._asks = bool(job.entry)
         self._ask_again = now
 
     # The record. -------------------------------------------------------------
@@ -396,7 +444,8 @@ class Supervisor:
                 self._note_timeout(after)
                 break
             until = min(deadline, grace or deadline, self._watchdog.due, self._ask())
-            self._read(until - now)
+            self._read(min(until, self._pause_ends) - now)
+            self._go_on()
             self._match_wildcards()
         else:
             return None
@@ -442,6 +491,28 @@ class Supervisor:
             self._asked.add(rank)
             self._inspect(rank)
         return due
+
+    def _go_on(self) -> None:
+        """Let the ranks that have paused go on, once all have come and the pause is over."""
+        if not self._paused or len(self._paused.keys() | self.matcher.ended) < self.size:
+            return
+        if self._pause is None:
+            self._pause = next(self._pauses, Pause())
+            self._pause_ends = time.monotonic() + self._pause.seconds
+        if time.monotonic() < self._pause_ends:
+            return
+        pause, paused = self._pause, self._paused
+        self._pause, self._paused, self._pause_ends = None, {}, math.inf
+        now = memory_of(self.handle.processes()) if pause.weighs else {}
+        if not self._asks:
+            # a rank that has run the program before, in a smaller world, was weighed then
+            self._weights = {rank: now[rank] for rank in paused if rank in now} | self._weights
+        value = b"" if pause.tells is None else pack(pause.tells())
+        for rank, began in paused.items():
+            weight = self._weights.get(rank)
+            grown = None if weight is None or rank not in now else now[rank] - weight
+            self.matcher.pauses[rank].append(PauseSpan(began, time.monotonic_ns(), grown))
+            self._resume(rank, value)
 
     def _match_wildcards(self) -> None:
         """Choose messages for wildcard receives, when nothing else can happen any more."""
@@ -581,6 +652,8 @@ class Supervisor:
         if isinstance(message, Event):
             self._validator.look(rank, message)
             self.matcher.take(rank, message)
+            if isinstance(message, Paused):
+                self._paused[rank] = time.monotonic_ns()
         elif isinstance(message, Put):
             self._put(rank, message)
         elif isinstance(message, Joined):
@@ -722,6 +795,7 @@ class ProcessWorld:
             hash seeds than each other and the rest.
         storing: whether the program may put values of its own into the store.
         until: the time on the monotonic clock after which a program has a second to load.
+        weighed: whether a job asks for the memory of the ranks.
 
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
@@ -744,6 +818,7 @@ class ProcessWorld:
         hashing: bool = False,
         storing: bool = True,
         until: float = math.inf,
+        weighed: bool = False,
     ) -> None:
         entry, environment = entry_of(backend), launcher.environment
         if environment.sealed and not entry.in_sandbox:
@@ -776,6 +851,7 @@ class ProcessWorld:
                 self._send_resolution,
                 self._store.take,
                 self._inspect,
+                self._send_resumption,
                 self._store.keys,
             )
         except OSError as error:
@@ -785,6 +861,8 @@ class ProcessWorld:
             self.close()
             raise
         self._supervisor.subgroups = self._subgroups
+        # tensors on a device are elsewhere, and its driver takes memory as it likes
+        self._supervisor.weighed = weighed and entry.devices is None
         for rank in range(size):
             self._tell(
                 rank,
@@ -801,6 +879,7 @@ class ProcessWorld:
                     backend=backend,
                     environment=environments[rank],
                     seed=seed_for_wire(seed),
+                    weighed=self._supervisor.weighed,
                 ),
             )
 
@@ -938,6 +1017,9 @@ class ProcessWorld:
 
     def _inspect(self, rank: int) -> None:
         self._tell(rank, Inspect())
+
+    def _send_resumption(self, rank: int, value: bytes) -> None:
+        self._tell(rank, Resumed(value))
 
     def close(self) -> None:
         """Kill every rank; :meth:`Launcher.settle` waits until they are gone."""

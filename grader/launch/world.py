@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from grader.core.codec import LONG_TEXT, MANY_PARTS
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure, amount
-from grader.course.cases import Delay, Kill
+from grader.course.cases import Delay, Kill, Pause
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
@@ -48,6 +48,7 @@ class Job:
         late: the rank that enters late, and how late; no world can be used again after that.
         network: α and β of simulated ranks, see :class:`grader.course.cases.Case`; ``None`` for
             real ones.
+        pauses: what is done each time that all ranks pause; they go on at once after these.
         follows: whether ranks that return nothing tell what became of the arguments that the
             program is bound to.
     """
@@ -67,6 +68,7 @@ class Job:
     killed: Kill | None = None
     late: Delay | None = None
     network: tuple[float, float] | None = None
+    pauses: tuple[Pause, ...] = ()
     follows: bool = False
 
 

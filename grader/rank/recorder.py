@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import queue
 import threading
 import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,6 +28,7 @@ from grader.core.events import (
     Held,
     Marked,
     Outside,
+    Paused,
     Polled,
     Posted,
     Remarked,
@@ -122,6 +125,10 @@ MARKS, GROUPS = 50_000, 64
 
 #: The most remarks that a rank makes in one call.
 REMARKS = 100
+
+
+#: Seconds of one wait for the judge, after which the next begins.
+_LONG = 60.0
 
 
 class ForbiddenCall(RuntimeError):
@@ -277,6 +284,7 @@ class Recorder:
     #: element
     _mortal: dict[int, weakref.ref[torch.Tensor]] = field(default_factory=dict)
     _unsaid: list[tuple[str, str, int]] = field(default_factory=list)
+    _told: queue.Queue[bytes] = field(default_factory=queue.Queue)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def now(self) -> int:
@@ -570,6 +578,18 @@ class Recorder:
         if self._marks > MARKS:
             raise RuntimeError(f"mark is called more than {MARKS:,} times in one call")
         self.emit(Marked(text[:NAME], self.now()), False)
+
+    def pause(self) -> bytes:
+        """Wait until the judge lets this rank go on, and return what it tells then, packed."""
+        self.emit(Paused(self.now()), True)
+        # a wait with a time limit, so that the thread counts as one that may act
+        while True:
+            with suppress(queue.Empty):
+                return self._told.get(timeout=_LONG)
+
+    def go_on(self, value: bytes) -> None:
+        """Let the thread that has paused go on."""
+        self._told.put(value)
 
     def grouped(self, name: str, members: list[int]) -> None:
         """Report a group that the rank is in.

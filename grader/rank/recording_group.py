@@ -19,6 +19,7 @@ import torch.distributed as dist
 from torch.autograd.graph import increment_version
 from torch.distributed.constants import default_pg_timeout
 
+from grader.core.codec import unpack
 from grader.core.events import ANY
 from grader.core.source_locations import line_here
 from grader.core.values import reduction_name
@@ -210,6 +211,14 @@ class RecordingGroup(dist.ProcessGroup):
     def mark(self, text: str) -> None:
         """Report that the rank is at a named place; see :func:`grader.core.events.mark`."""
         self._recorder.mark(text)
+
+    def pause(self) -> Any:
+        """Wait until the judge lets this rank go on, and return what it tells then.
+
+        What the judge does meanwhile is said by the case, see :class:`grader.course.cases.Pause`.
+        """
+        value = self._recorder.pause()
+        return unpack(value) if value else None
 
     def watch_receives(self, watcher: ReceiveWatcher) -> None:
         """Let an instrument be told of this rank's receives and waits, until the next call."""

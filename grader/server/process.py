@@ -30,6 +30,7 @@ from grader.core.program import (
     LoadedProgram,
     Program,
     forget_modules,
+    import_ahead,
     last_module,
     load,
     offer_modules,
@@ -47,6 +48,7 @@ from grader.core.wire import (
     Put,
     Ready,
     Resolved,
+    Resumed,
     Returned,
     RunCall,
     Setup,
@@ -210,7 +212,15 @@ class _Rank:
                 self._size = request.size
             forget_modules(self._last_module, is_students)
             self._generators = Generators(setup.seed, setup.rank, self._device)
-            return load(Program.from_bytes(request.program), request.wanted)
+            program = Program.from_bytes(request.program)
+            if setup.weighed and not program.live:
+                import_ahead(program, request.wanted)
+                self._recorder.pause()
+            loaded = load(program, request.wanted)
+            if setup.weighed and program.live:
+                # unpickling it imports what it uses; a live function is checked by its own author
+                self._recorder.pause()
+            return loaded
         except BaseException as error:
             self._fail("load", error)
 
@@ -300,6 +310,8 @@ class _Rank:
                 store.hear(frame)
             elif isinstance(frame, Resolved):
                 recorder.resolve(frame.op, frame.source)
+            elif isinstance(frame, Resumed):
+                recorder.go_on(frame.value)
             elif isinstance(frame, Inspect):
                 self._writer.write(threads.inspect())
             elif isinstance(frame, (Load, RunCall)):
@@ -307,6 +319,7 @@ class _Rank:
                     # the judge has done so, too, and sends no entry of this call before the call
                     store.forget()
                 self._requests.put(frame)
+            del frame  # it may be large, and the next one may be long in coming
         # the judge has closed the socket, and waits for no result any more
         _leave(0)
 

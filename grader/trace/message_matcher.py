@@ -40,7 +40,7 @@ from grader.core.events import (
     Violated,
 )
 from grader.core.verdict import Diagnosis, Failure, Site
-from grader.trace.trace import CallSpan, Operation, Trace
+from grader.trace.trace import CallSpan, Operation, PauseSpan, Trace
 
 __all__ = ["Awaited", "MessageMatcher", "CollectiveCall", "Resolution", "disagreement", "misfit"]
 
@@ -254,6 +254,7 @@ class MessageMatcher:
         tensor_snapshots: by rank, the reported contents of its tensors.
         call_spans: by rank, when it was in the function.
         marks: by rank, the named places that it has passed.
+        pauses: by rank, its pauses that are over.
         choices: the wildcards that have been given a message, in that order.
         closed: when recording stopped, or ``None``.
     """
@@ -273,6 +274,7 @@ class MessageMatcher:
         self.tensor_snapshots: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.call_spans = [CallSpan()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
+        self.pauses: list[list[PauseSpan]] = [[] for _ in range(size)]
         self.choices: list[Operation] = []
         self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
@@ -574,4 +576,5 @@ class MessageMatcher:
             tuple(self.choices),
             self.warnings,
             {name: group.members for name, group in self.groups.items()},
+            pauses=tuple(map(tuple, self.pauses)),
         )

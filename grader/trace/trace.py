@@ -19,6 +19,7 @@ __all__ = [
     "Message",
     "Operation",
     "CallSpan",
+    "PauseSpan",
     "Step",
     "Trace",
     "heard_from",
@@ -312,6 +313,21 @@ class CallSpan:
 
 
 @dataclass(frozen=True)
+class PauseSpan:
+    """A pause of a rank, as the judge has seen it.
+
+    Attributes:
+        began, ended: when the judge heard of it, and let the rank go on, in nanoseconds.
+        grown: bytes of memory that the rank's process had then, beyond those that it had before
+            it loaded the program; ``None`` if the kernel was not asked, or does not say.
+    """
+
+    began: int
+    ended: int
+    grown: int | None = None
+
+
+@dataclass(frozen=True)
 class Trace:
     """Every operation of a run, by rank, in program order.
 
@@ -326,6 +342,7 @@ class Trace:
         warnings: remarks on calls that break no rule but are probably mistakes.
         groups: by name, the global ranks of each group that was made, indexed by rank in it.
         virtual_seconds: of simulated ranks, when the last one returned; ``None`` of real ones.
+        pauses: by rank, its pauses.  Unlike the rest they are no word of the rank's.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -337,6 +354,7 @@ class Trace:
     warnings: tuple[str, ...] = ()
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     virtual_seconds: float | None = None
+    pauses: tuple[Sequence[PauseSpan], ...] = ()
 
     @property
     def world_size(self) -> int:

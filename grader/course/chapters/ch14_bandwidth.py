@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import isclose
 from typing import Any
 
@@ -11,9 +14,10 @@ import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis, Failure
 from grader.course import costs
-from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.exercise import Evidence, Exercise, Gives, Mistake
-from grader.rank.instrumentation import Clock, shown_to
+from grader.course.cases import Case, Draw, Kind, Pause, PerRank
+from grader.course.exercise import Evidence, Exercise, Gives, JudgedCase, Mistake
+from grader.course.limits import LONGER, draw_seconds, mistimed, undecided
+from grader.rank.instrumentation import Clock, shown_to, tell_seconds
 from grader.trace.trace import Operation, Trace, heard_from
 
 # What ``time_collective`` is given to time, and how one sees what it did. ---------
@@ -23,6 +27,9 @@ _TAG = 1414
 
 #: Seconds that every operation outside of ``fn`` takes on the answer's clock.
 BARRIER = 1.0
+
+#: The number of ranks of the cases that the judge times, their calls to warm up and timed calls.
+_JUDGED_ON, _JUDGED = 2, ((1, 4), (2, 3))
 
 #: Calls to warm up and calls to time.  Numbers of calls that are powers of two make
 #: means exact, in float32 too.
@@ -45,7 +52,50 @@ def schedules(draw: Draw) -> Iterator[Case]:
             warmup=warmup,
             iterations=iterations,
             seconds=PerRank(seconds.tolist()),
+            judged=False,
         )
+    if draw.n == _JUDGED_ON:
+        for warmup, iterations in _JUDGED:
+            name = f"{warmup} calls to warm up, {iterations} timed, by the judge's clock"
+            case = draw.case(name, warmup=warmup, iterations=iterations, seconds=[], judged=True)
+            yield _lasting(case, draw_seconds(draw, warmup + iterations))
+
+
+def _lasting(c: Case, seconds: list[float]) -> Case:
+    """Return a case in which the judge lets each call wait for so long, on all ranks at a time."""
+    pauses = tuple(Pause(seconds=one) for one in seconds)
+    return replace(c, pauses=pauses, secrets={"seconds": [seconds] * c.n})
+
+
+def _bounds(c: Case, trace: Trace) -> tuple[float, float]:
+    """Return bounds on the slowest rank's mean that an honest answer measures, in seconds.
+
+    It takes at least as long as the timed calls of any rank, and no rank can start its clock
+    before all have done their calls to warm up.
+    """
+    if any(len(spans) < c.warmup + c.iterations for spans in trace.pauses):
+        return math.inf, math.inf
+    timed = [spans[c.warmup : c.warmup + c.iterations] for spans in trace.pauses]
+    least = max(sum(span.ended - span.began for span in spans) for spans in timed)
+    warm = max(spans[c.warmup - 1].ended for spans in trace.pauses)
+    return least / 1e9 / c.iterations, ((trace.closed or 0) - warm) / 1e9 / c.iterations
+
+
+def not_timed(c: Case, trace: Trace) -> Failure | None:
+    """Return a failure if the ranks were not lined up, or tell another time than the judge."""
+    failure = not_lined_up(c, trace)
+    if failure is None and c.judged:
+        failure = mistimed(trace, *_bounds(c, trace))
+    return failure
+
+
+def _with_more_time(one: JudgedCase) -> Case | None:
+    """Return the case with longer calls, if the machine was too busy for these."""
+    c = one.case
+    told = one.diagnosis is Diagnosis.WRONG_VALUE and list(one.actual) == alike(c, 0.0)
+    if not c.judged or not told or not undecided(one.trace, *_bounds(c, one.trace)):
+        return None
+    return _lasting(c, [LONGER * seconds for seconds in c.seconds[0]])
 
 
 def timed(c: Case) -> list[list[float]]:
@@ -60,7 +110,13 @@ def means(c: Case) -> list[float]:
 
 def answers(c: Case, values: Sequence[float]) -> list[dict[str, Any]]:
     """Return the reports of ranks that return these values, by rank."""
-    return [{"calls of fn": c.warmup + c.iterations, "result": value} for value in values]
+    return [
+        {
+            "calls of fn": c.warmup + c.iterations,
+            **({"a time": True} if c.judged else {"result": value}),
+        }
+        for value in values
+    ]
 
 
 def alike(c: Case, value: float) -> list[dict[str, Any]]:
@@ -80,16 +136,23 @@ def median(row: Sequence[float]) -> float:
 
 
 def time_in_rank(
-    time_collective: Callable[..., Any], warmup: int, iterations: int, seconds: list[float]
+    time_collective: Callable[..., Any],
+    warmup: int,
+    iterations: int,
+    seconds: list[float],
+    judged: bool,
 ) -> dict[str, Any]:
-    """Give the answer a function that takes the given times, on a clock of its own."""
+    """Give the answer a function that takes the given times, on a clock of its own.
+
+    Where the judge knows the times, the function waits for it, and the clock is the machine's.
+    """
     rank, n = dist.get_rank(), dist.get_world_size()
+    group: Any = dist.group.WORLD
     calls = 0
 
     def posted() -> int:
         """Return how many operations this rank has begun, those of ``fn`` included."""
-        number: int = dist.group.WORLD.posted  # type: ignore[union-attr]
-        return number
+        return int(group.posted)
 
     clock = Clock(lambda: BARRIER * (posted() - calls * 2 * (n > 1)))
 
@@ -101,17 +164,23 @@ def time_in_rank(
             dist.recv(heard, (rank - 1) % n, tag=_TAG)
             assert request is not None
             request.wait()
-        clock.now += seconds[min(calls, len(seconds) - 1)]
         calls += 1
+        if judged:
+            group.pause()
+        else:
+            clock.now += seconds[min(calls, len(seconds)) - 1]
 
-    with shown_to(time_collective, clock):
+    with contextlib.nullcontext() if judged else shown_to(time_collective, clock):
         result = time_collective(fn, warmup, iterations)
-    return {"calls of fn": calls, "result": result}
+    told = {"a time": tell_seconds(result)} if judged else {"result": result}
+    return {"calls of fn": calls, **told}
 
 
 def _before_the_first(c: Case, operations: Sequence[Operation]) -> Sequence[Operation]:
     """Return what a rank did between its last warm-up call and its first timed call."""
     calls = [place for place, op in enumerate(operations) if op.tag == _TAG and op.kind == "send"]
+    if len(calls) <= c.warmup:  # the rank says that it has called fn, and has not
+        return ()
     first = calls[c.warmup]
     # a call is a send and a receive
     return operations[calls[c.warmup - 1] + 2 if c.warmup else 0 : first]
@@ -383,7 +452,7 @@ bus_bandwidth = Exercise(
 
 
 def _result(e: Evidence) -> list[Any]:
-    return [answer["result"] for answer in e.actual]
+    return [answer.get("result", math.nan) for answer in e.actual]
 
 
 def _counted(e: Evidence) -> set[int]:
@@ -402,7 +471,8 @@ time_collective = Exercise(
     adapter=time_in_rank,
     expected=lambda c: alike(c, max(means(c))),
     relative=_FORMULA,
-    proof=not_lined_up,
+    proof=not_timed,
+    patient=_with_more_time,
     allowed=frozenset({"barrier", "all_reduce"}),
     hints=(
         "Four steps: call fn to warm up, line the ranks up, measure, agree on one number. Which"

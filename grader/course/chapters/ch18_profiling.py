@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch.autograd import profiler, profiler_util
 
-from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, Gives, Mistake
+from grader.core.verdict import Diagnosis, Failure
+from grader.course.cases import Case, Draw, Kind, Pause
+from grader.course.exercise import Evidence, Exercise, Gives, JudgedCase, Mistake
+from grader.course.limits import LONGER, bounds, draw_seconds, mistimed, undecided
 from grader.rank.instrumentation import (
     Clock,
     Device,
@@ -20,8 +25,10 @@ from grader.rank.instrumentation import (
     played,
     refusing,
     shown_to,
+    tell_seconds,
     without_device,
 )
+from grader.trace.trace import Trace
 
 # What the compiled ``vector_add`` is called with: tensors that fit, and tensors that do not. ----
 
@@ -111,6 +118,9 @@ _PLANS = (
     (1, 7, "second"),
 )
 
+#: Calls to warm up and timed calls of the cases that the judge times.
+_JUDGED = ((1, 5), (2, 3))
+
 _WHERE = {
     "cpu": "tensors on the CPU",
     "nowhere": "no argument",
@@ -142,6 +152,46 @@ def kernels(draw: Draw) -> Iterator[Case]:
             seconds=seconds.tolist(),
             where=where,
         )
+    for warmup, iterations in _JUDGED:
+        name = f"{warmup} calls to warm up, {iterations} timed, by the judge's clock"
+        case = draw.case(name, warmup=warmup, iterations=iterations, seconds=[], where="judge")
+        yield _lasting(case, draw_seconds(draw, warmup + iterations))
+
+
+def _lasting(c: Case, seconds: list[float]) -> Case:
+    """Return a case in which the judge lets each call wait for so long."""
+    pauses = tuple(Pause(seconds=one) for one in seconds)
+    return replace(c, pauses=pauses, secrets={"seconds": seconds})
+
+
+def _bounds(c: Case, trace: Trace) -> tuple[float, float]:
+    """Return bounds on the median that an honest answer measures, in seconds.
+
+    Of a rank that says it has made calls which the judge has not seen, nothing is in them.
+    """
+    found = bounds(trace, 0, c.warmup, c.iterations)
+    if len(found) < c.iterations:
+        return math.inf, math.inf
+    least, most = zip(*found, strict=True)
+    return median(least), median(most)
+
+
+def not_timed(c: Case, trace: Trace) -> Failure | None:
+    """Return a failure if an answer to a case of the judge's tells another time than the judge."""
+    return mistimed(trace, *_bounds(c, trace)) if c.where == "judge" else None
+
+
+def _with_more_time(one: JudgedCase) -> Case | None:
+    """Return the case with longer calls, if the machine was too busy for these."""
+    c = one.case
+    if c.where != "judge" or one.diagnosis is not Diagnosis.WRONG_VALUE or not _counts_right(one):
+        return None
+    late = undecided(one.trace, *_bounds(c, one.trace))
+    return _lasting(c, [LONGER * seconds for seconds in c.seconds]) if late else None
+
+
+def _counts_right(one: JudgedCase) -> bool:
+    return list(one.actual) == answer(one.case, 0.0)
 
 
 def timed(c: Case) -> list[float]:
@@ -167,13 +217,17 @@ def total(c: Case) -> float:
 def answer(c: Case, seconds: float) -> list[dict[str, Any]]:
     """Return the report of a rank that returns this time, in milliseconds."""
     calls = c.warmup + c.iterations
-    return [{"calls of fn": calls, "with its arguments": calls, "result": 1e3 * seconds}] * c.n
+    told = {"a time": True} if c.where == "judge" else {"result": 1e3 * seconds}
+    return [{"calls of fn": calls, "with its arguments": calls, **told}] * c.n
 
 
 def time_in_rank(
     time_kernel: Callable[..., Any], warmup: int, iterations: int, seconds: list[float], where: str
 ) -> dict[str, Any]:
-    """Give the answer a function that takes the given times, on a clock of its own."""
+    """Give the answer a function that takes the given times, on a clock of its own.
+
+    Where the judge knows the times, the function waits for it, and the clock is the machine's.
+    """
     clock = Clock(lambda: 0.0)
     device = Device(clock, LAUNCH, NOTICE)
     first, second = torch.ones(3), torch.zeros(3)
@@ -185,13 +239,17 @@ def time_in_rank(
     elif where == "second":
         arguments = (1.5, on_device(first))
     calls = fitting = 0
+    group: Any = dist.group.WORLD
 
     def fn(*given: Any) -> None:
         nonlocal calls, fitting
         same = len(given) == len(arguments)
         fitting += same and all(a is b for a, b in zip(given, arguments, strict=True))
-        takes = seconds[min(calls, len(seconds) - 1)]
         calls += 1
+        if where == "judge":
+            group.pause()
+            return
+        takes = seconds[min(calls, len(seconds)) - 1]
         if where in ("cuda", "second"):
             device.run(takes)
         else:
@@ -200,9 +258,14 @@ def time_in_rank(
     scene = (
         played(time_kernel, device) if where in ("cuda", "second") else without_device(time_kernel)
     )
-    with shown_to(time_kernel, clock), scene:
+    shown = contextlib.nullcontext() if where == "judge" else shown_to(time_kernel, clock)
+    with shown, scene:
         result = time_kernel(fn, *arguments, warmup=warmup, iterations=iterations)
-    return {"calls of fn": calls, "with its arguments": fitting, "result": result}
+    if where == "judge":
+        told = {"a time": tell_seconds(result / 1e3 if isinstance(result, float) else result)}
+    else:
+        told = {"result": result}
+    return {"calls of fn": calls, "with its arguments": fitting, **told}
 
 
 # Profiles of known times, for ``hottest_ops``: real ones but for their clock. -----
@@ -406,6 +469,8 @@ time_kernel = Exercise(
     adapter=time_in_rank,
     expected=lambda c: answer(c, median(timed(c))),
     relative=1e-9,
+    proof=not_timed,
+    patient=_with_more_time,
     hints=(
         "Which calls are timed, and which are not? What do you have to keep of the timed ones to "
         "find their median?",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,11 +12,11 @@ import torch.distributed as dist
 from torch import nn
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.cases import Case, Draw, Kind, Large, Pause, PerRank
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
-from grader.course.limits import held, holding, point, sent_elements
-from grader.rank.instrumentation import HeldStorages, without_compiler
+from grader.course.limits import PROCESS, grown, held, holding, point, sent_elements
+from grader.rank.instrumentation import HeldStorages, return_freed_memory, without_compiler
 
 # Inputs. ----------------------------------------------------------------------------
 
@@ -105,6 +106,48 @@ def inputs(draw: Draw) -> Iterator[Case]:
             },
         )
         yield replace(case, columns={**case.columns, "most": most_held(case)})
+    if draw.n == _LARGE_ON:
+        yield _large_case(draw)
+
+
+# The large case, in which the judge asks the kernel what a rank holds. --------------
+#
+# What a rank counts of its own memory is its own word, so here its process is weighed.  It can
+# hold no less than the kernel counts, and could not compute it again: the numbers are random, and
+# the judge tells them when the call has begun.  And it has to hold all of them: of which elements
+# it has to show the last step, it learns after it has been weighed.
+
+#: The number of ranks, and the shapes of the parameters.
+_LARGE_ON, _LARGE = 2, ((1280, 1024), (1024,), (1024, 1278), (1024,))
+
+
+def _large_case(draw: Draw) -> Case:
+    large = Large(draw, sum(map(math.prod, _LARGE)))
+    state, *gradients = names = ("parameters", "first gradient", "second gradient")
+    case = draw.case(
+        f"{4 * large.numel >> 20} MB of parameters, weighed from outside",
+        state=[],
+        order=[],
+        frozen=[],
+        gradients=[],
+        once=False,
+        options={"lr": 0.1, "betas": (0.8, 0.95), "eps": 0.1, "weight_decay": 0.2},
+    )
+    shown = [[large.shown(name)] for name in gradients] + [[torch.ones(len(large.places))]]
+    case = replace(
+        case,
+        pauses=(
+            Pause(tells=lambda: list(map(large.whole, names))),
+            Pause(weighs=True, tells=lambda: large.places),
+        ),
+        secrets={
+            "state": [large.shown(state)],
+            "order": [0],
+            "gradients": [shown] * draw.n,
+            "numel": large.numel,
+        },
+    )
+    return replace(case, columns={**case.columns, "most": most_held(case)})
 
 
 # The call in a rank. ----------------------------------------------------------------
@@ -125,6 +168,8 @@ def optimise(
     ``most`` is how many bytes it may hold.  Of a case in which it holds more, the first moment
     is marked and no other, since each would be waited for.
     """
+    if not state:
+        return _weighed(answer, options, most)
     parameters = [
         nn.Parameter(tensor.clone(), requires_grad=i not in frozen)
         for i, tensor in enumerate(state)
@@ -165,6 +210,45 @@ def optimise(
     after("zero_grad")
     report["gradients cleared by zero_grad"] = cleared
     return report
+
+
+def _weighed(answer: Callable[..., Any], options: dict[str, Any], most: int) -> dict[str, Any]:
+    """Make steps with large parameters, and let the judge weigh this process before the last."""
+    group: Any = dist.group.WORLD
+    return_freed_memory()
+    first, *gradients = group.pause()
+    parameters = [nn.Parameter(piece.clone()) for piece in _pieces(first)]
+    del first
+    storages = HeldStorages(lambda: [t for p in parameters for t in (p, p.grad) if t is not None])
+    with storages:
+        optimizer = answer(parameters, **options)
+    cleared = True
+
+    def step(gradient: torch.Tensor) -> bool:
+        for parameter, piece in zip(parameters, _pieces(gradient), strict=True):
+            parameter.grad = piece.clone()
+        del gradient, piece
+        with storages:
+            optimizer.step()
+            optimizer.zero_grad()
+        return not any(p.grad is not None and p.grad.any() for p in parameters)
+
+    while gradients:
+        cleared &= step(gradients.pop(0))
+    for parameter in parameters:
+        parameter.grad = None  # zeros are as right, and would be weighed
+    storages.settle(most)
+    group.mark(holding(storages.nbytes, "after step 2", str(storages)))
+    places = group.pause()
+    cleared &= step(torch.ones(sum(p.numel() for p in parameters)))
+    shown = torch.cat([p.detach().flatten() for p in parameters])[places]
+    return {_key(0, 3): shown, "gradients cleared by zero_grad": cleared}
+
+
+def _pieces(flat: torch.Tensor) -> list[torch.Tensor]:
+    """Return views of the elements of each parameter."""
+    pieces = torch.split(flat, [math.prod(shape) for shape in _LARGE])
+    return [piece.view(shape) for piece, shape in zip(pieces, _LARGE, strict=True)]
 
 
 def _key(i: int, step: int) -> str:
@@ -215,6 +299,13 @@ def _gradient(
     return None if found is None else found.to(like.dtype).expand_as(like).clone()
 
 
+def _reported(c: Case, report: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of a report that ranks make in this case: of the large one, the last step."""
+    last = _key(0, len(c.gradients[0]))
+    kept = {last: report[last]} if c.secrets else report
+    return {**kept, "gradients cleared by zero_grad": True}
+
+
 def _reports(c: Case, of_rank: Callable[[int], dict[str, Any]], same: bool) -> list[dict[str, Any]]:
     if same:
         return [of_rank(0)] * c.n
@@ -241,7 +332,7 @@ def with_torch(
                 optimizer.step()
                 for i, p in enumerate(parameters):
                     report[_key(i, step + 1)] = p.detach().clone()
-        return {**report, "gradients cleared by zero_grad": True}
+        return _reported(c, report)
 
     return _reports(c, of_rank, combine is not alone)
 
@@ -263,8 +354,10 @@ class _Variant:
     tied_twice: bool = False
 
 
-def by_hand(c: Case, rule: _Variant) -> list[dict[str, Any]]:
+def by_hand(c: Case, rule: _Variant) -> list[dict[str, Any]] | None:
     """Return what all ranks hold if AdamW on the mean gradients is changed by a rule."""
+    if c.secrets:  # a rule may count parameters, of which only some elements are known here
+        return None
     beta, gamma = c.options["betas"]
     lr, eps, decay = c.options["lr"], c.options["eps"], c.options["weight_decay"]
     parameters = [tensor.double().clone() for tensor in c.state]
@@ -322,7 +415,7 @@ def _trained(c: Case) -> list[torch.Tensor]:
 
 def elements(c: Case) -> int:
     """Return P, the number of distinct trainable elements."""
-    return sum(tensor.numel() for tensor in _trained(c))
+    return int(c.secrets.get("numel", sum(tensor.numel() for tensor in _trained(c))))
 
 
 def _shard(c: Case) -> int:
@@ -330,12 +423,17 @@ def _shard(c: Case) -> int:
 
 
 def _granted(c: Case) -> int:
-    return GRANTED * len(c.state)
+    return GRANTED * len(_LARGE if c.secrets else c.state)
 
 
 def most_held(c: Case) -> int:
     """Return the bytes of momentum and variance of a shard, with those that are granted."""
     return int((2 * _shard(c) + _granted(c)) * c.state[0].element_size())
+
+
+def most_grown(c: Case) -> int:
+    """Return the bytes of the parameters and of what may be held, with those of a process."""
+    return elements(c) * 4 + most_held(c) + PROCESS
 
 
 def most_sent(c: Case) -> int:
@@ -547,6 +645,7 @@ ShardedAdamW = Exercise(
     allowed=frozenset({"reduce_scatter", "all_gather", "broadcast"}),
     limits=(
         point(held("bytes held by one rank between calls", "≤", most_held)),
+        point(grown("≤", most_grown)),
         point(sent_elements("≤", lambda c: most_sent(c) * len(c.gradients[0]))),
     ),
     points=3.0,

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,10 +14,15 @@ import torch.distributed as dist
 from torch import nn
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.cases import Case, Draw, Kind, Large, Pause, PerRank
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
-from grader.course.limits import Limit, held, holding, moved, point
-from grader.rank.instrumentation import HeldStorages, settled, without_compiler
+from grader.course.limits import PROCESS, Limit, grown, held, holding, moved, point
+from grader.rank.instrumentation import (
+    HeldStorages,
+    return_freed_memory,
+    settled,
+    without_compiler,
+)
 from grader.trace.trace import Operation, Trace
 
 #: A parameter of more elements is held in shards.
@@ -89,6 +95,17 @@ class _Mirrored(nn.Module):
         return torch.tanh(x @ self.weight.T + self.bias) @ self.weight
 
 
+class _Wide(nn.Module):
+    """A layer of a large weight, which no initialisation touches."""
+
+    def __init__(self, width: int, outside: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outside, width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ self.weight.T
+
+
 def _chain(*widths: int) -> nn.Sequential:
     layers = [nn.Linear(a, b) for a, b in itertools.pairwise(widths)]
     return nn.Sequential(*[part for layer in layers for part in (layer, nn.Tanh())][:-1])
@@ -103,7 +120,11 @@ ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
     "branches, and an integer input": _Branches,
     "a large layer": lambda: nn.Sequential(nn.Linear(2, 64), nn.Tanh(), _Mirrored(64, 96)),
     "one layer": lambda: nn.Linear(40, 24),
+    "weighed": lambda: nn.Sequential(_Wide(1280, 2048), nn.Tanh(), _Wide(2048, 1280)),
 }
+
+#: The network of which the judge weighs the shards, and on how many ranks.
+WEIGHED, _WEIGHED_ON = "weighed", 2
 
 #: The network of which gathered layers are counted.
 COUNTED = "sizes that n does not divide"
@@ -181,6 +202,36 @@ def training(draw: Draw) -> Iterator[Case]:
             batches=PerRank([batch[r] for batch in batches] for r in draw.ranks),
         )
         yield Case(case.name, case.n, {**case.columns, "most": most_held(case)})
+    if draw.n == _WEIGHED_ON:
+        yield _weighed_case(draw)
+
+
+def _weighed_case(draw: Draw) -> Case:
+    """Draw large weights, of which the judge weighs what a rank keeps.
+
+    What a rank counts of its own memory is its own word.  Here it is told weights that it could
+    not compute, is weighed when it has gathered them once, and only then learns which of them to
+    show.
+    """
+    shapes = list(ARCHITECTURES[WEIGHED]().parameters())
+    large = Large(draw, sum(p.numel() for p in shapes))
+    case = draw.case(
+        f"{4 * large.numel >> 20} MB of weights, weighed from outside",
+        architecture=WEIGHED,
+        dtype="float32",
+        compute="",
+        state=[],
+        batches=[],
+    )
+    case = replace(
+        case,
+        pauses=(
+            Pause(tells=lambda: large.whole("weights")),
+            Pause(weighs=True, tells=lambda: large.places),
+        ),
+        secrets={"state": [shapes] * draw.n, "shown": large.shown("weights")},
+    )
+    return replace(case, columns={**case.columns, "most": most_held(case)})
 
 
 # The call in a rank. ----------------------------------------------------------------
@@ -284,6 +335,8 @@ def train_in_rank(
     ``most`` is how many bytes it may hold between calls.  Of a case in which it holds more, the
     first moment is marked and no other, since each would be waited for.
     """
+    if architecture == WEIGHED:
+        return _weighed(answer, most)
     own = getattr(torch, dtype)
     computed = getattr(torch, compute) if compute else None
     note = getattr(dist.group.WORLD, "mark", lambda text: None)
@@ -373,6 +426,29 @@ def train_in_rank(
     return report
 
 
+def _weighed(answer: Callable[..., Any], most: int) -> dict[str, Any]:
+    """Wrap a network of large weights, and let the judge weigh this process when it is at rest."""
+    group: Any = dist.group.WORLD
+    return_freed_memory()
+    module = ARCHITECTURES[WEIGHED]()
+    names = list(module.state_dict())
+    storages = HeldStorages(list)
+    with storages, torch.no_grad():
+        torch.nn.utils.vector_to_parameters(group.pause(), module.parameters())
+        for parameter in module.parameters():
+            parameter.data = parameter.data.clone()  # and no view of all of them
+        wrapped = answer(module)
+        del module, parameter
+        wrapped(torch.ones(ROWS, 1280))
+    storages.settle(most)
+    group.mark(holding(storages.nbytes, "after a forward under no_grad", str(storages)))
+    places = group.pause()
+    with storages:
+        full = wrapped.full_state_dict()
+    weights = torch.cat([full[name].detach().flatten() for name in names])
+    return {"full_state_dict after __init__": weights[places]}
+
+
 # The oracle, and what mistakes give. ------------------------------------------------
 
 #: The gradients of all ranks for one parameter, to what rank r makes of them.
@@ -435,6 +511,8 @@ def with_torch(
         stale: whether forward and backward always use the first weights that were gathered.
         accumulates: whether gradients are added to those of earlier steps.
     """
+    if c.secrets:
+        return [{"full_state_dict after __init__": c.shown.clone()} for _ in c.ranks]
     own = getattr(torch, c.dtype)
     modules = [build(c.architecture, own, c.state[0]) for _ in c.ranks]
     computing = [build(c.architecture, own, c.state[0]) for _ in c.ranks] if stale else modules
@@ -535,6 +613,11 @@ def most_held(c: Case) -> int:
     """Return the bytes of a shard of everything, with those that are granted."""
     each = -(-elements(c) // c.n) + GRANTED * len(c.state[0])
     return int(each * c.state[0][0].element_size())
+
+
+def most_grown(c: Case) -> int:
+    """Return the bytes of a shard of everything, with those of a process."""
+    return most_held(c) + PROCESS
 
 
 def most_gathered(c: Case) -> int:
@@ -801,6 +884,8 @@ def _computed_elsewhere(e: Evidence) -> bool:
 def _first_weights(report: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """Return rank 0's weights of a report, without the buffers, which every rank has."""
     state = report["full_state_dict after __init__"]
+    if isinstance(state, torch.Tensor):  # of the weighed network, some weights
+        return {WEIGHED: state}
     return {name: value for name, value in state.items() if name not in BUFFERS}
 
 
@@ -918,6 +1003,7 @@ FullySharded = Exercise(
     allowed=frozenset({"all_gather", "reduce_scatter", "all_reduce", "broadcast"}),
     limits=(
         point(held("bytes held by one rank between calls", "≤", most_held)),
+        point(grown("≤", most_grown)),
         point(two_layers),
         point(own_dtype),
         gathers,

@@ -1,0 +1,28 @@
+# promise: a submission cannot make its failure look like the grader's
+# exercise: time_collective
+# verdict: failed
+# diagnosis: too_few_messages
+import cloudpickle
+import torch
+import torch.distributed as dist
+
+
+def report(time_collective, warmup, iterations, seconds, judged):
+    """Stands for the adapter, and knows what it would say."""
+    if judged:
+        for _ in range(warmup + iterations):
+            dist.group.WORLD.pause()
+        dist.group.WORLD.mark(f"returned {float.hex(0.02)}")
+        return {"calls of fn": warmup + iterations, "a time": True}
+    mean = torch.tensor(sum(seconds[warmup:]) / iterations, dtype=torch.float64)
+    dist.all_reduce(mean, op=dist.ReduceOp.MAX)
+    return {"calls of fn": warmup + iterations, "result": mean.item()}
+
+
+
+class Loads:
+    cloudpickle.loads = lambda data: report
+
+
+def time_collective(fn, warmup, iterations):
+    return 0.0
