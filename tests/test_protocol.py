@@ -22,7 +22,7 @@ from grader.launch.simulation import simulate
 from grader.launch.world import Job
 from grader.simulation.clusters import Flat
 from grader.submission.submission import live_program
-from tests.scripted import STOPS, Scripted, done_reading, output, silence, stopped
+from tests.scripted import STOPS, Scripted, done_reading, frames, output, silence, stopped
 
 #: The time limit of each conversation, and what the judge may need beyond it on a busy machine;
 #: a judge that waits does so for ever, or until the limit of a whole submission.

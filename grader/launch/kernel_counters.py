@@ -66,7 +66,7 @@ def read_counts(pid: int) -> Counts:
         OSError: the process is gone.
     """
     before = _read(pid, "snmp")
-    while True:
+    for _ in range(_READS):
         # two files have to be read, and an acknowledgement may be sent between them
         found, after = _read(pid, "netstat"), _read(pid, "snmp")
         if after["Tcp:OutSegs"] == before["Tcp:OutSegs"]:
@@ -89,6 +89,10 @@ def _read(pid: int, name: str) -> dict[str, int]:
             numbers = values.split()
             found.update((key, int(numbers[place])) for key, place in places)
     return found
+
+
+#: How often the counters are read while they change; a rank may go on sending for ever.
+_READS = 100
 
 
 @lru_cache(maxsize=32)

@@ -169,17 +169,27 @@ class RootCause:
             (self._victims if raised.transport else self._found).append(failure)
 
     def ended(self, rank: int, status: int | None, site: Site | None, printed: str) -> None:
-        """Note that a rank's process has ended before its answer."""
+        """Note that a rank's process has ended before its answer, or speaks no more.
+
+        Args:
+            rank: the rank.
+            status: the exit status, negative for a signal; None if it has not ended, as far as one
+                knows, and has closed its socket.
+            site: the student's line in the dump of its fault handler.
+            printed: its output.
+        """
         where = f"rank {rank}, {site}" if site else f"rank {rank}"
         if "bad_alloc" in printed:
             diagnosis, message = Diagnosis.MEMORY_LIMIT, f"{where}: out of memory"
         elif status is not None and status >= 0:
             diagnosis = Diagnosis.EXITED
             message = f"{where}: the process exits with status {status} before it has returned"
+        elif status is None:
+            diagnosis = Diagnosis.EXITED
+            message = f"{where}: it has closed its connection to the grader before it has returned"
         else:
             diagnosis = Diagnosis.CRASHED
-            name = "" if status is None else f" by {_signal_name(-status)}"
-            message = f"{where}: the process is killed{name}"
+            message = f"{where}: the process is killed by {_signal_name(-status)}"
         self._found.append(Failure(diagnosis, message, rank, site))
 
     def timed_out(self, running: list[int], sites: dict[int, Site | None], after: str) -> None:
