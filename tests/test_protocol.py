@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
 from grader.classroom.grading import parse
 from grader.core.errors import UnreadableFile, WorldError
 from grader.core.verdict import Diagnosis
+from grader.core.wire import Ready, Resolved, Resumed, read_frames
 from grader.launch import cpp_build, launchers, sandbox
 from grader.launch.cpp_build import CppBuilder, CppSource
+from grader.launch.frame_channel import BACKLOG, FrameChannel
 from grader.launch.process_world import ProcessWorld
 from grader.launch.simulation import simulate
 from grader.launch.world import Job
@@ -114,8 +119,6 @@ def test_ranks_that_do_not_read_a_large_call(stop):
 
 
 def _ready_and(stop, process):
-    from grader.core.wire import Ready
-
     process.say(Ready("gloo"))
     stop(process)
     process.ended.wait(60)
@@ -240,3 +243,39 @@ def test_the_scripts_would_show_a_judge_that_waits():
     )
     with pytest.raises(subprocess.TimeoutExpired):
         subprocess.run([sys.executable, "-c", code], timeout=2, check=False)
+
+
+# What waits for a process that does not read. -------------------------------------------
+
+
+@pytest.fixture
+def ends():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield FrameChannel(ours), theirs
+
+
+def test_a_large_message_may_have_others_behind_it(ends):
+    channel, theirs = ends
+    sent = [Resumed(b"x" * (2 * BACKLOG)), *(Resolved(op, 0) for op in range(100))]
+    for message in sent:
+        channel.send(message)
+    reader = threading.Thread(target=lambda: read.extend(islice(read_frames(theirs), len(sent))))
+    read = []
+    reader.start()
+    while channel.events & selectors.EVENT_WRITE:
+        channel.flush()
+    reader.join()
+    assert read == sent
+    assert not channel.deaf
+
+
+def test_who_does_not_read_is_told_no_more_after_so_much(ends):
+    channel, _ = ends
+    message = Resumed(b"x" * (BACKLOG // 4))
+    for _ in range(4):
+        channel.send(message)
+    assert not channel.deaf
+    channel.send(message)
+    assert channel.deaf
+    assert channel.events == selectors.EVENT_READ

@@ -56,6 +56,15 @@ def takes_breaks():
         dist.recv(torch.zeros(1), 1 - dist.get_rank())
         request.wait()
 
+def sends_much():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    sent, got = torch.full((4_000_000,), float(rank)), torch.empty(4_000_000)
+    request = dist.isend(sent, (rank + 1) %% n)
+    dist.recv(got, (rank - 1) %% n)
+    request.wait()
+    dist.all_reduce(got)
+    return got[0]
+
 def limits():
     import resource
     kinds = ("CORE", "FSIZE", "NPROC", "NOFILE", "SIGPENDING", "MSGQUEUE", "MEMLOCK")
@@ -297,6 +306,14 @@ def test_a_rank_that_computes_is_given_its_share_and_no_more(sandbox):
     failure = call(sandbox, "computes", seconds=100, effort=0.5).failure
     assert failure.diagnosis is Diagnosis.TIMEOUT
     assert failure.message.startswith("no end after 0.5 s of computing: rank 0 is still running")
+
+
+@pytest.mark.parametrize("subgroups", [False, True])
+def test_messages_may_be_longer_than_a_connection_takes_at_once(sandbox, subgroups):
+    with ProcessWorld(sandbox, 3, ANSWERS.program, subgroups=subgroups) as world:
+        outcome = world.run(Job("sends_much", ((),) * 3, allowed=None))
+    assert outcome.failure is None
+    assert [float(result.value) for result in outcome.results] == [3, 3, 3]
 
 
 @pytest.mark.parametrize("entry", ["takes_its_time", "takes_breaks"])

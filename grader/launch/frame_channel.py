@@ -23,7 +23,8 @@ __all__ = ["FrameChannel", "messages"]
 #: them would let the judge's deadlines wait.
 PAGE = 1 << 16
 
-#: Bytes that may wait for a process that does not read, before a message more is given up.
+#: Bytes of messages that may wait behind another for a process that does not read; the first may
+#: have any size.
 BACKLOG = 16 << 20
 
 
@@ -48,6 +49,7 @@ class FrameChannel:
         self.deaf = False
         self._reader = FrameReader(longest)
         self._waiting = bytearray()
+        self._behind = 0
 
     def fileno(self) -> int:
         """Return the socket's descriptor."""
@@ -59,10 +61,12 @@ class FrameChannel:
 
     def send(self, message: msgspec.Struct) -> None:
         """Send a message, at once or as soon as the process reads; to a deaf one, never."""
-        if len(self._waiting) > BACKLOG:
+        parts = framed(message)
+        self._behind += sum(map(len, parts)) if self._waiting else 0
+        if self._behind > BACKLOG:
             self._give_up()
         if not self.deaf:
-            for part in framed(message):
+            for part in parts:
                 self._waiting += part
             self.flush()
 
@@ -71,6 +75,7 @@ class FrameChannel:
         try:
             while self._waiting:
                 del self._waiting[: self.sock.send(self._waiting)]
+            self._behind = 0
         except BlockingIOError:
             return
         except OSError:  # its end is closed, which reading will show
