@@ -51,7 +51,9 @@ def test_no_two_ways_to_average_give_the_same(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_middle_of_times_that_are_not_sorted_is_nothing_else(seed):
-    tried = [case for case in catalogue()["time_kernel"].cases(seed, 1) if case.iterations > 4]
+    cases = catalogue()["time_kernel"].cases(seed, 1)
+    # the times of the judge's own cases are drawn as the calls are made
+    tried = [case for case in cases if case.iterations > 4 and case.where != "judge"]
     assert {case.where for case in tried} == {"cpu", "cuda", "second"}
     for case in tried:
         times = case.seconds[case.warmup :]

@@ -302,8 +302,10 @@ def test_every_length_and_dtype_is_drawn_at_every_world_size(name):
     for n in sweep.sizes:
         cases = exercise.cases(1, n)
         assert not sweep.missing(cases, n), f"never drawn by {name} on {n} ranks"
-        # each case of several ranks costs the student time
-        assert sweep.sizes == (1,) or len(cases) <= MOST, f"{len(cases)} cases on {n} ranks"
+        # each case of several ranks costs the student time; one in which the judge measures what
+        # ranks hold cannot stand for any other
+        usual = [case for case in cases if not case.pauses]
+        assert sweep.sizes == (1,) or len(usual) <= MOST, f"{len(usual)} cases on {n} ranks"
 
 
 @pytest.mark.parametrize("length", LENGTHS)
