@@ -97,6 +97,10 @@ def _default(field):
 messages = st.one_of(*map(of_type, inspect.type_info(FromRank).types))
 
 
+SIGNATURES = of_type(inspect.type_info(list[events.Signature]))
+SHAPES = of_type(inspect.type_info(list[events.Shape]))
+
+
 @st.composite
 def records(draw, size):
     """What a rank might report: mostly in order, and about what there is."""
@@ -109,8 +113,7 @@ def records(draw, size):
             peer = draw(st.integers(-1, size - 1))
             group = draw(st.sampled_from((WORLD, WORLD, "pair")))
             count = draw(st.sampled_from((0, 1, 3, 10**6, 2**62)))
-            signatures = draw(of_type(inspect.type_info(list[events.Signature])))
-            shapes = draw(of_type(inspect.type_info(list[events.Shape])))
+            signatures, shapes = draw(SIGNATURES), draw(SHAPES)
             post = Posted(
                 op=begun,
                 kind=what,
@@ -221,7 +224,7 @@ class Ranks:
         return Returned(pack(None), pack(tuple(arguments)), [], 11)
 
 
-#: How many examples there are of each kind; `FRAMES=10000` looks longer.
+#: How many examples there are of each kind; `FRAMES=10000`, with `--timeout 0`, looks longer.
 few = settings(
     max_examples=int(os.environ.get("FRAMES", "25")), suppress_health_check=list(HealthCheck)
 )
