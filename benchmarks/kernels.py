@@ -47,7 +47,8 @@ def measure() -> dict[str, Any]:
         end.record()
         pairs.append((begin, end))
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
+    both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    with profile(activities=both, acc_events=True) as prof:
         work()
         torch.cuda.synchronize()
     events = prof.events()

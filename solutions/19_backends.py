@@ -11,8 +11,8 @@
 #
 # **You need** chapters [11](11_ring_all_reduce.ipynb) and [15](15_data_parallel.ipynb), with your
 # answers in them, and [18](18_profiling.ipynb) for the word *stream*. For MPI you need two more
-# packages, `mpi4py` and `mpich`; for NCCL one GPU for each rank. `python -m grader doctor` says what
-# you have. Cells that lack something say so and go on.
+# packages, `mpi4py` and `mpich`; for NCCL an NVIDIA GPU. `python -m grader doctor` says what you have.
+# Cells that lack something say so and go on.
 #
 # **Time:** 2 hours, and 2 exercises; the last 50 minutes are for the project.
 
@@ -251,7 +251,8 @@ devices_known
 # %% [markdown]
 # Put it to work: the same function on every backend that you have, with the tensors where they belong.
 # `run` takes a `backend` too. (All ranks are on one machine here, so rank and local rank are the same.
-# On NCCL there can be only as many ranks as GPUs.)
+# Your function gives every rank a GPU of its own, so on NCCL we start only as many ranks as there are
+# GPUs.)
 
 # %% tags=["nbval-ignore-output"]
 def total_on_device(device_of):
@@ -439,15 +440,16 @@ else:
 # In the *documented* table MPI lacks `reduce_scatter`, and in ours it does not. Both are right: the
 # documentation speaks of torch's own MPI backend, and our table of the course's.
 #
-# If you have a GPU, the next cell does the same for GPU tensors on gloo, and with two GPUs for NCCL.
+# If you have a GPU, the next cell does the same for GPU tensors, on gloo and on NCCL. One GPU is enough
+# for both ranks; how that can be is said below, under *NCCL's traps*.
 
 # %% tags=["nbval-ignore-output"]
 if torch.cuda.is_available():
     table("gloo", "cuda")
-if torch.cuda.device_count() >= 2 and not backends()["nccl"]:
-    table("nccl", "cuda")
+if backends()["nccl"]:
+    print(backends()["nccl"])
 else:
-    print("NCCL needs two GPUs for this; here are", torch.cuda.device_count())
+    table("nccl", "cuda")
 
 # %% [markdown]
 # ## Your ring, everywhere
@@ -580,13 +582,17 @@ for name in ("gloo", "mpi"):
 #
 # ## NCCL's traps
 #
-# You need two GPUs to see most of these, so here is what the documentation says. Read it before you
-# rent a machine.
+# You need GPUs to see these, so here is what the documentation says. Read it before you rent a machine.
 #
 # **1. One GPU for each rank.** Two ranks on one GPU are refused with `Duplicate GPU detected` ([as in
 # this report](https://github.com/stanford-futuredata/ColBERT/issues/331)). NCCL's guide says that it
 # [is not supported and may
 # hang](https://docs.nvidia.com/deeplearning/nccl/archives/nccl_2134/user-guide/docs/usage/communicators.html).
+# For tests there is a way around. NCCL only asks whether two ranks have the same GPU of the same
+# *machine*, and takes the machine's name from the variable `NCCL_HOSTID` if there is one
+# ([`getHostHash`](https://github.com/NVIDIA/nccl/blob/master/src/misc/utils.cc)). If you have fewer GPUs
+# than ranks, the grader gives ranks that share one a different name each. They talk through a socket
+# then: results, errors and hangs are NCCL's, times are not.
 #
 # **2. Set the device first.** `x.cuda()` means the *current* device, and that is
 # [`cuda:0`](https://docs.pytorch.org/docs/stable/notes/cuda.html) on every rank until you say
@@ -638,7 +644,14 @@ if devices_known:
 # there are buffers: MPI's trap again. The cure is to give NCCL both as one group, in which [calls never
 # block each other](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html).
 # [`dist.batch_isend_irecv([...])`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv)
-# makes such a group, and works on every backend. *Does your ring send and receive in one batch?*
+# makes such a group, and works on every backend.
+#
+# Outside of a batch something else comes first. PyTorch makes a communicator for each *pair* of ranks when
+# one of them calls its first `isend` or `irecv` with the other, and there the CPU waits for the other rank.
+# On an H200 we saw what becomes of that: three ranks of a ring that all begin with `isend` stand still in
+# `isend`, however short the message, and two ranks that begin by sending to each other get an *internal
+# error* of NCCL's ([what was run](../docs/recorded/nccl-messages.md)). *Does your ring send and receive in
+# one batch?*
 #
 # **6. Errors come late.** When a collective fails or a rank is missing, a watchdog notices, by default
 # [after ten

@@ -16,7 +16,7 @@ import torch.distributed as dist
 from grader import backends, run
 from grader.core.errors import RequestError
 from grader.core.events import WORLD
-from grader.core.verdict import Status
+from grader.core.verdict import Diagnosis, Status
 from grader.course.chapters import discover
 from grader.judge import judge as judging
 from grader.judge.judge import Judge, Settings
@@ -26,12 +26,13 @@ from grader.launch.launchers import default_launcher
 from grader.launch.process_world import largest_world
 from grader.rank.recorder import Recorder
 from grader.rank.recording_group import RecordingGroup
-from grader.rank.transports.nccl import Finishing, NcclGroup, nccl_store
+from grader.rank.transports.nccl import Finishing, Nccl, NcclGroup, nccl_store
 from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
 
-RING = ROOT / "solutions" / "11_ring_all_reduce.py"
+# NCCL wants messages that cross in one batch
+RING = ROOT / "tests" / "accepted" / "11_ring_all_reduce" / "ring_all_reduce_batch.py"
 
 
 def grader(*words):
@@ -74,13 +75,90 @@ def test_the_largest_world_is_found_by_trying(monkeypatch):
     monkeypatch.setattr(process_world, "_shared", {})
     assert largest_world(default_launcher(), "gloo") is None
     # the second time nothing is tried; where sharing fails, the devices are counted
-    monkeypatch.setattr(process_world, "_GREETING", b"def greet():\n    raise OSError\n")
+    monkeypatch.setattr(process_world, "_GREETING", b"def greet(x):\n    raise OSError\n")
     assert largest_world(default_launcher(), "gloo") is None
     process_world._shared.clear()
     assert largest_world(default_launcher(), "gloo") == 1
 
 
+# With a GPU, which one rank more than there are GPUs is made to share. --------------
+
+MISSING = backends()["nccl"]
+on_gpus = pytest.mark.skipif(bool(MISSING), reason=MISSING or "runs")
+
+RANKS = torch.cuda.device_count() + 1
+
+
+def sums():
+    x = torch.full((3,), dist.get_rank() + 1.0, device="cuda")
+    dist.all_reduce(x)
+    half = dist.new_group([0, 1])
+    if dist.get_rank() < 2:
+        dist.all_reduce(x, group=half)
+    return dist.get_backend(), x.device.type, x.tolist()
+
+
+@on_gpus
+def test_ranks_share_a_gpu():
+    total = sum(range(1, RANKS + 1))
+    ran = run(sums, RANKS, backend="nccl")
+    want = [("nccl", "cuda", [2.0 * total] * 3)] * 2 + [("nccl", "cuda", [1.0 * total] * 3)] * RANKS
+    assert list(ran) == want[:RANKS]
+
+
+def around(batched):
+    rank, size = dist.get_rank(), dist.get_world_size()
+    mine = torch.full((1 << 22,), float(rank), device="cuda")
+    theirs = torch.empty_like(mine)
+    if batched:
+        send = dist.P2POp(dist.isend, mine, (rank + 1) % size)
+        receive = dist.P2POp(dist.irecv, theirs, (rank - 1) % size)
+        for request in dist.batch_isend_irecv([send, receive]):
+            request.wait()
+    else:
+        dist.send(mine, (rank + 1) % size)
+        dist.recv(theirs, (rank - 1) % size)
+    return theirs[-1].item()
+
+
+@on_gpus
+def test_a_cycle_of_sends_hangs_and_a_batch_does_not():
+    assert list(run(around, RANKS, True, backend="nccl")) == [RANKS - 1.0, *range(RANKS - 1)]
+    failure = run(around, RANKS, False, backend="nccl", may_fail=True).failure
+    assert failure is not None
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert sorted((wait.rank, wait.call, *wait.peers) for wait in failure.waits) == [
+        (rank, "send", (rank + 1) % RANKS) for rank in range(RANKS)
+    ]
+
+
+def last_rank_leaves():
+    x = torch.ones(2, device="cuda")
+    if dist.get_rank() < dist.get_world_size() - 1:
+        dist.all_reduce(x)
+
+
+@on_gpus
+def test_a_rank_that_leaves_is_named():
+    failure = run(last_rank_leaves, RANKS, backend="nccl", may_fail=True).failure
+    assert failure is not None
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert failure.ended == (RANKS - 1,)
+
+
 # The parts, with something in the place of a GPU's. ------------------------------
+
+
+def test_ranks_that_share_a_gpu_are_on_machines_of_their_own(monkeypatch):
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    Nccl().prepare(1, 2)
+    assert os.environ == {}
+    named = []
+    for rank in range(4):
+        Nccl().prepare(rank, 4)
+        named.append(os.environ["NCCL_HOSTID"])
+    assert named[0] == named[1] != named[2] == named[3]
 
 
 class Work:
@@ -174,16 +252,29 @@ def test_a_request_ends_when_the_device_is_done(monkeypatch):
 
     class Group:
         def allreduce(self, tensors, opts):
-            return Work(order, "all_reduce")
+            # of a call that is not asynchronous, torch's returns nothing
+            return Work(order, "all_reduce") if opts.asyncOp else None
 
         def size(self):
             return 2
 
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream())
     group = NcclGroup(Group(), torch.device("cuda", 0), dist.HashStore())
-    request = group.allreduce([torch.ones(1)], dist.AllreduceOptions())
+    options = dist.AllreduceOptions()
+    options.asyncOp = False
+    request = group.allreduce([torch.ones(1)], options)
     assert isinstance(request, Finishing)
     request.wait()
     assert order == ["wait for all_reduce", "the device is done"]
     assert group.size() == 2
     assert not hasattr(group, "monitored_barrier")
+
+
+def test_an_exercise_for_the_cpu_is_not_judged_on_gpus(monkeypatch):
+    monkeypatch.setitem(BACKENDS, "gloo", replace(BACKENDS["gloo"], devices=lambda: 1))
+    monkeypatch.setattr(judging, "largest_world", lambda launcher, backend: 1)
+    exercises = discover()
+    submission = Submission.from_file(ROOT / "solutions" / "18_profiling.py", exercises)
+    verdict = Judge(default_launcher(), Settings(1)).judge(exercises["time_kernel"], submission)
+    assert verdict.status is Status.SKIPPED
+    assert verdict.message == "its tensors are on the CPU, and gloo's are not"

@@ -80,8 +80,9 @@ def steps(gpus: int) -> list[Step]:
         Step("What the machine can do", (python, "-m", "grader", "doctor")),
         Step("NCCL worlds and devices", (*pytest, "tests/test_nccl.py", "tests/test_devices.py")),
         Step(
-            "The ring of chapter 11, judged on NCCL",
-            (python, "-m", "grader", "check", "solutions/11_ring_all_reduce.py",
+            "A ring that batches its messages, judged on NCCL",
+            (python, "-m", "grader", "check",
+             "tests/accepted/11_ring_all_reduce/ring_all_reduce_batch.py",
              "ring_all_reduce", "--backend", "nccl"),
         ),
     ]  # fmt: skip

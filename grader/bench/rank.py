@@ -340,17 +340,16 @@ def _joined(plan: BenchPlan, store: Any) -> Iterator[torch.device]:
     torch.set_num_threads(1)
     timeout = timedelta(seconds=plan.timeout + _SLACK)
     device = torch.device("cpu")
+    more: dict[str, Any] = {}
     if plan.backend == "nccl":
         # before the group is made: without it every rank would take device 0
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
-    if store is None:
-        dist.init_process_group(plan.backend, timeout=timeout)
-    else:
+        more["device_id"] = device  # or torch guesses in the first barrier, and warns
+    if store is not None:
         rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        dist.init_process_group(
-            plan.backend, store=store, rank=rank, world_size=size, timeout=timeout
-        )
+        more |= {"store": store, "rank": rank, "world_size": size}
+    dist.init_process_group(plan.backend, timeout=timeout, **more)
     try:
         # no rank begins before all have joined: the end of a program that fails at once would
         # break connections that other ranks are still making

@@ -269,13 +269,25 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     ),
     PrivateApi(
         "torch.distributed.ProcessGroup._start_coalescing",
-        "refuse coalesced collectives, and batch messages on NCCL",
-        ("rank/recording_group.py", "rank/transports/nccl.py", "simulation/group.py"),
+        "refuse coalesced collectives",
+        ("rank/recording_group.py", "simulation/group.py"),
+    ),
+    PrivateApi(
+        "torch.distributed.ProcessGroupNCCL._start_coalescing",
+        "batch messages on NCCL",
+        ("rank/transports/nccl.py",),
+        where="torch.distributed.is_nccl_available",
     ),
     PrivateApi(
         "torch.distributed.ProcessGroup._end_coalescing",
-        "refuse coalesced collectives, and batch messages on NCCL",
-        ("rank/recording_group.py", "rank/transports/nccl.py", "simulation/group.py"),
+        "refuse coalesced collectives",
+        ("rank/recording_group.py", "simulation/group.py"),
+    ),
+    PrivateApi(
+        "torch.distributed.ProcessGroupNCCL._end_coalescing",
+        "batch messages on NCCL",
+        ("rank/transports/nccl.py",),
+        where="torch.distributed.is_nccl_available",
     ),
     PrivateApi(
         "torch.distributed.ProcessGroupNCCL.Options._timeout",

@@ -233,6 +233,7 @@ class Exercise:
         growth: the simulated ranks that limits are judged on besides, if any.
         allowed: collectives that may be called.
         store: whether ranks may put values into the store, where others put addresses only.
+        on_cpu: whether its tensors have to be on the CPU, so that no backend of GPUs can judge it.
         also: other results that are as right: lists like the oracle's, of which all ranks must
             hold the same one; ``None`` where there is one right result.
         hints: from the gentlest to the plainest.
@@ -280,6 +281,7 @@ class Exercise:
     growth: Growth | None = None
     allowed: frozenset[str] = frozenset()
     store: bool = False
+    on_cpu: bool = False
     mistakes: tuple[Mistake, ...] = ()
     advice: Mapping[Diagnosis, str] = field(default_factory=dict)
     reduced: Callable[[Case], int] | None = None

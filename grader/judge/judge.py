@@ -437,6 +437,9 @@ class Judge:
         if not backend.survives and any(case.killed for cases in plan.values() for case in cases):
             message = f"a rank is killed, and on {backend.title} that ends the others, too"
             return self._verdict(exercise, Status.SKIPPED, (), message=message)
+        if exercise.on_cpu and backend.devices is not None:
+            message = f"its tensors are on the CPU, and {backend.title}'s are not"
+            return self._verdict(exercise, Status.SKIPPED, (), message=message)
         grows = exercise.growth is not None and self._settings.world_sizes is None
         limits = {
             n: [one for one in exercise.limits if any(map(one.applies, cases))]

@@ -297,11 +297,11 @@ _ENTRIES = (
         title="NCCL",
         about="torch's own, between NVIDIA GPUs",
         missing=_missing_nccl,
-        found=lambda: f"{_gpus()} GPUs",
+        found=lambda: "1 GPU" if _gpus() == 1 else f"{_gpus()} GPUs",
         devices=_gpus,
         # a GPU makes its connections when they are first used
         call_seconds=DEFAULTS.gpu_call,
-        # the number of GPUs decides at how many ranks an answer is judged, and not the exercise
+        # where GPUs cannot be shared, their number decides at how many ranks an answer is judged
         keeps_progress=False,
     ),
 )

@@ -1070,10 +1070,9 @@ def _result(reply: Returned, arguments: int, follows: bool) -> RankResult:
 # The largest world. ---------------------------------------------------------------
 
 _GREETING = b"""
-import torch, torch.distributed as dist
+import torch.distributed as dist
 
-def greet():
-    x = torch.ones(1)
+def greet(x):
     dist.all_reduce(x)
     return x
 """
@@ -1085,16 +1084,20 @@ _shared: dict[tuple[str, int], bool] = {}
 def largest_world(launcher: Launcher, backend: str) -> int | None:
     """Return the largest number of ranks that a backend takes here, or None for any number.
 
-    A backend whose ranks need devices is tried with one rank more than there are devices: most
-    versions of NCCL refuse to share one.
+    A backend whose ranks need devices is tried with one rank more than there are devices:
+    whether ranks can share one depends on the version of NCCL and on the devices.
     """
     devices = entry_of(backend).devices
     if devices is None:
         return None
+    import torch
+
     count = devices()
     if (backend, count) not in _shared:
         program = Submission.from_bytes(_GREETING, "greeting.py").program
-        job = Job("greet", ((),) * (count + 1), allowed=None, seconds=SETUP_SECONDS)
+        # an argument is put on the rank's device
+        each = ((torch.ones(1),),) * (count + 1)
+        job = Job("greet", each, allowed=None, seconds=SETUP_SECONDS)
         try:
             with ProcessWorld(launcher, count + 1, program, backend=backend) as world:
                 _shared[backend, count] = world.run(job).failure is None

@@ -100,6 +100,7 @@ def join(
             many others are connected; without collectives, the largest group carries them all.
     """
     largest = max(sizes)
+    backend.prepare(rank, largest)
     transports = {
         size: _private(
             backend,

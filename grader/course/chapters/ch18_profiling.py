@@ -465,6 +465,8 @@ time_kernel = Exercise(
     signature="time_kernel(fn, *args, warmup: int, iterations: int) -> float",
     summary="milliseconds of one call: the median, by the clock of the device that works",
     world_sizes=(1,),
+    # its GPU is played, and there must be no other
+    on_cpu=True,
     inputs=kernels,
     adapter=time_in_rank,
     expected=lambda c: answer(c, median(timed(c))),
@@ -702,6 +704,7 @@ VECTOR_ADD_CPP = Exercise(
     compiled="vector_add(a: Tensor, b: Tensor) -> Tensor",
     summary="C++ source: the sum of two tensors that fit, and a refusal of all others",
     world_sizes=(1,),
+    on_cpu=True,
     inputs=additions,
     adapter=add_in_rank,
     expected=expected,

@@ -1102,6 +1102,9 @@ def gather_in_rank(
     def multiply(piece: Any) -> Any:
         if seconds:
             time.sleep(seconds * piece.numel() / x_shard.numel())
+        if piece.is_cuda and not piece.is_floating_point():
+            # a GPU has no product of matrices of integers
+            return (piece.unsqueeze(-1) * weight).sum(-2)
         return piece @ weight
 
     result: torch.Tensor = answer(x_shard, multiply)

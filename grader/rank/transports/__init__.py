@@ -39,6 +39,10 @@ class Backend(Protocol):
         """Return the device of a rank's tensors."""
         ...
 
+    def prepare(self, rank: int, size: int) -> None:
+        """Do what has to come before this process's first group, in a world of ``size`` ranks."""
+        ...
+
     def connect(
         self,
         store: c10d.Store,

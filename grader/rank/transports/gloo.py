@@ -30,6 +30,9 @@ class Gloo:
         """Return the CPU."""
         return torch.device("cpu")
 
+    def prepare(self, rank: int, size: int) -> None:
+        """Do nothing."""
+
     def connect(
         self,
         store: c10d.Store,

@@ -389,6 +389,9 @@ class Mpi:
         """Return the CPU."""
         return torch.device("cpu")
 
+    def prepare(self, rank: int, size: int) -> None:
+        """Do nothing."""
+
     def connect(
         self,
         store: c10d.Store,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -16,7 +17,7 @@ __all__ = ["BACKEND", "Finishing", "Nccl", "NcclGroup", "nccl_store"]
 
 
 class Nccl:
-    """The NCCL backend, with one GPU for each rank, or for several where NCCL allows that."""
+    """The NCCL backend, with one GPU for each rank, or for several if there are not enough."""
 
     name = "nccl"
     # a send and a receive outside one batch wait for each other on the device's stream
@@ -28,6 +29,23 @@ class Nccl:
         device = torch.device("cuda", rank % torch.cuda.device_count())
         torch.cuda.set_device(device)
         return device
+
+    def prepare(self, rank: int, size: int) -> None:
+        """Let ranks share GPUs if there are fewer than ranks.
+
+        NCCL refuses two ranks on one GPU, unless they are on two machines; and a machine it knows
+        by the hash of its name, in whose place ``NCCL_HOSTID`` is taken (``getHostHash`` in
+        NCCL's `utils.cc <https://github.com/NVIDIA/nccl/blob/master/src/misc/utils.cc>`_), once
+        for a process.  So the first ranks, one on each GPU, are on one machine, the next ones on
+        another, and what they say to each other goes through a socket.  Results and rules are
+        NCCL's; times are not.
+        """
+        gpus = torch.cuda.device_count()
+        if size > gpus:
+            os.environ["NCCL_HOSTID"] = f"gather-round-{rank // gpus}"
+            # these machines have no network between them but the loopback of the real one
+            os.environ["NCCL_SOCKET_IFNAME"] = "lo"
+            os.environ["NCCL_NET"] = "Socket"
 
     def connect(
         self,
@@ -88,6 +106,10 @@ class NcclGroup:
 
     def _finishing(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
+            for options in (*args, *kwargs.values()):
+                if hasattr(options, "asyncOp"):
+                    # or torch puts the work into the current stream, and returns no request
+                    options.asyncOp = True
             work = method(*args, **kwargs)
             return Finishing(work, self._device) if hasattr(work, "wait") else work
 
@@ -95,11 +117,11 @@ class NcclGroup:
 
     def begin_batch(self) -> None:
         """Collect the messages that follow, instead of starting them."""
-        self._inner._start_coalescing(self._device)
+        self._inner._start_coalescing()
 
     def end_batch(self) -> Finishing:
         """Start the collected messages at once, and return one request for all."""
-        return Finishing(self._inner._end_coalescing(self._device), self._device)
+        return Finishing(self._inner._end_coalescing(), self._device)
 
 
 class Finishing:
