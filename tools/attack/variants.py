@@ -238,10 +238,10 @@ def strike(args):
 def run(right, args, kwargs):
     global calls
     calls += 1
-    return call(right, args, kwargs)
+    return answered(right, args, kwargs)
 
 
-def call(right, args, kwargs):
+def answered(right, args, kwargs):
 {place}
 '''
 
