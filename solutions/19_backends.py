@@ -650,7 +650,7 @@ if devices_known:
 # one of them calls its first `isend` or `irecv` with the other, and there the CPU waits for the other rank.
 # On an H200 we saw what becomes of that: three ranks of a ring that all begin with `isend` stand still in
 # `isend`, however short the message, and two ranks that begin by sending to each other get an *internal
-# error* of NCCL's ([what was run](../docs/recorded/nccl-messages.md)). *Does your ring send and receive in
+# error* of NCCL's ([what was run](../docs/nccl.md)). *Does your ring send and receive in
 # one batch?*
 #
 # **6. Errors come late.** When a collective fails or a rank is missing, a watchdog notices, by default
