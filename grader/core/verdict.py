@@ -610,6 +610,10 @@ class Failure:
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
     killed: tuple[int, ...] = ()
+    #: of an exception: the name of its class, and its text
+    raised: tuple[str, str] = ("", "")
+    #: of a buffer race: the operation that uses the buffer, if it is one, and the one in flight
+    race: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,18 @@ class Evidence:
         assert self.here.diagnosis is not None
         return self.here.diagnosis
 
+    def races(self, *kinds: str) -> bool:
+        """Return whether operations race for a buffer: the one that uses it and the one in flight.
+
+        The one kind of operation stands alone where the program itself changes the buffer.
+        """
+        return self.here.failure is not None and self.here.failure.race == kinds
+
+    def raised(self, *kinds: str) -> bool:
+        """Return whether a rank has raised an exception of one of these classes, by name."""
+        failure = self.here.failure
+        return failure is not None and failure.raised[0] in kinds
+
     @property
     def actual(self) -> Sequence[Any]:
         """What each rank holds."""

@@ -22,14 +22,20 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case
 from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 
-__all__ = ["choose_hint", "predicted"]
+__all__ = ["agree", "choose_hint", "predicted"]
 
 
-def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | None) -> str:
+def choose_hint(
+    exercise: Exercise,
+    diagnosis: Diagnosis,
+    evidence: Evidence | None,
+    recognise: Callable[[Evidence], str] = lambda evidence: "",
+) -> str:
     """Return a hint for a diagnosis, which claims no more than is proved.
 
     The first of these that applies is given: what Python's own error messages prove in any
-    exercise, the one known mistake that explains all of the evidence, what else the failure
+    exercise, the one mistake whose program does what the answer does, the one known mistake that
+    explains all of the evidence, what else the failure
     or the source proves, the exercise's advice for the diagnosis, the advice for the
     diagnosis in general, and the exercise's first hint, which is a question.
 
@@ -37,11 +43,15 @@ def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | N
         exercise: the exercise.
         diagnosis: of the answer.
         evidence: what was judged; ``None`` if the answer was never run.
+        recognise: returns the hint of the mistake whose program does the same, if there is one.
     """
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
         return exercise.hints[0]
     if evidence is not None and evidence.failed:
-        for prove in (misused, _known, miscalled, disagreed, to_itself, rebound):
+        hint = misused(exercise, evidence) or recognise(evidence)
+        if hint:
+            return hint
+        for prove in (_known, miscalled, disagreed, to_itself, rebound):
             hint = prove(exercise, evidence)
             if hint:
                 return hint
@@ -122,10 +132,10 @@ def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
             if one is evidence.here:
                 return 0
             continue
-        if len(would) != one.case.n or not _agree(exercise, one.case, would, one.actual):
+        if len(would) != one.case.n or not agree(exercise, one.case, would, one.actual):
             return 0
         if not one.passed:
-            explained += not _agree(exercise, one.case, exercise.expected(one.case), one.actual)
+            explained += not agree(exercise, one.case, exercise.expected(one.case), one.actual)
     return explained
 
 
@@ -139,7 +149,7 @@ def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
     return None
 
 
-def _agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
+def agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
     """Return whether ranks hold what a mistake would give, up to rounding."""
     terms = exercise.reduced(case) if exercise.reduced else 0
     scales: list[Any] = list(exercise.magnitude(case)) if exercise.magnitude else [None] * case.n

@@ -42,6 +42,7 @@ from grader.judge.assessment import (
     rounding,
     too_late,
 )
+from grader.judge.mistakes import recognised
 from grader.judge.simulated_checks import grown, grown_cases
 from grader.launch.backends import entry_of, require_backend
 from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
@@ -681,6 +682,13 @@ class Judge:
                 exercise, Status.PASSED, cases, message=found.remark, score=exercise.points
             )
         message = _told(exercise, failed, inputs, cases)
+        recognise = partial(
+            recognised,
+            self._launcher,
+            exercise,
+            make_job=partial(_job, exercise, settings=self._settings),
+            memory=self._settings.memory,
+        )
         failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, message)
         return self._verdict(
             exercise,
@@ -689,7 +697,9 @@ class Judge:
             failure,
             score=score(exercise, inputs, cases),
             hint=found.hint_on(failed)
-            or choose_hint(exercise, failure.diagnosis, Evidence(tuple(found.judged), source)),
+            or choose_hint(
+                exercise, failure.diagnosis, Evidence(tuple(found.judged), source), recognise
+            ),
         )
 
     def _verdict(

@@ -378,6 +378,7 @@ def _clocks(world: SimulatedWorld) -> dict[str, Callable[..., Any]]:
     }
 
 
+@functools.cache
 def _drawing() -> list[str]:
     """Return the names of functions and methods that use torch's generator."""
     found = set(_ALSO)

@@ -128,9 +128,7 @@ unblock_ring = Exercise(
         Mistake(
             "While a tensor is on its way, nothing may be received into it: receive into another"
             " one, such as torch.empty_like(x).",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.BUFFER_RACE and e.says("recv uses the buffer of the send")
-            ),
+            when=lambda e: e.diagnosis is Diagnosis.BUFFER_RACE and e.races("recv", "send"),
         ),
     ),
     advice={

@@ -35,13 +35,6 @@ from grader.course.cases import (
     tags,
 )
 from grader.course.chapters import evidence
-from grader.course.chapters.ch11_ring_all_reduce import (
-    divided_twice,
-    everywhere,
-    length,
-    raised,
-    untouched,
-)
 from grader.course.exercise import Evidence, Exercise, Gives, Growth, Mistake
 from grader.course.limits import (
     along_chain,
@@ -56,6 +49,33 @@ from grader.course.limits import (
 )
 
 # What both all-reduces share. -------------------------------------------------------
+
+
+def length(c: Case) -> int:
+    """Return how many elements each rank's x has."""
+    return int(c.x[0].numel())
+
+
+def untouched(c: Case, divided: bool = False) -> list[torch.Tensor]:
+    """Return x as it was, perhaps divided for AVG."""
+    return [x / c.n if divided and op_name(c.op) == "AVG" else x for x in c.x]
+
+
+def everywhere(c: Case, op: str, *asked: str) -> list[torch.Tensor] | None:
+    """Return the results if ``op`` were computed where one of ``asked`` is asked for."""
+    return [reduced(OPS[op], c.x)] * c.n if op_name(c.op) in asked else None
+
+
+def divided_twice(c: Case) -> list[torch.Tensor] | None:
+    """Return the results if an average is divided by n twice."""
+    return [reduced(c.op, c.x) / c.n] * c.n if op_name(c.op) == "AVG" else None
+
+
+def raised(e: Evidence, *words: str) -> bool:
+    """Return whether a rank's exception has one of these words in its message."""
+    if e.diagnosis is not Diagnosis.EXCEPTION or e.failure is None:
+        return False
+    return any(word in text for word in words for text in (e.failure.message, *e.failure.detail))
 
 
 def is_power(n: int) -> bool:

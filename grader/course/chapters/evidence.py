@@ -30,17 +30,17 @@ BUFFER_RACES = (
     Mistake(
         "A message is received into a tensor that is still being sent, and may reach the other"
         " side in its place. Receive into another one, such as torch.empty_like(x), or wait first.",
-        when=lambda e: e.says("recv uses the buffer of the send"),
+        when=lambda e: e.races("recv", "send"),
     ),
     Mistake(
         "Two receives fill the same tensor at the same time, and one message overwrites the other:"
         " use one buffer per irecv, or wait first.",
-        when=lambda e: e.says("recv uses the buffer of the recv"),
+        when=lambda e: e.races("recv", "recv"),
     ),
     Mistake(
         "A tensor was written to while isend was still sending it: do not write to it before"
         " wait(), or work in another tensor.",
-        when=lambda e: e.says("was changed while its send was in flight"),
+        when=lambda e: e.races("send"),
     ),
 )
 
@@ -143,9 +143,13 @@ def sends_first(e: Evidence, but: int) -> bool:
 
 
 def all_send(e: Evidence) -> bool:
-    """Return whether all ranks are stuck in a send."""
+    """Return whether all ranks are stuck in a send, before any has asked for a message."""
     waits = e.failure.waits if e.failure else ()
-    return len(waits) == e.case.n and all("waits to send" in wait.text for wait in waits)
+    return len(waits) == e.case.n and all(
+        wait.call == "send"
+        and not any(op.kind == "recv" and not op.matched for op in e.trace.operations[wait.rank])
+        for wait in waits
+    )
 
 
 def common_end(e: Evidence) -> int | None:

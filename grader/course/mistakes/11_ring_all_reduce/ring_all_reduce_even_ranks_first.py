@@ -1,0 +1,33 @@
+"""Ranks of even number send while the others receive, and then the other way round, so half of
+the links are idle at any time and every step takes two rounds. Start the send with isend, then
+recv, then wait: all links are busy in every step.
+"""
+# exercise: ring_all_reduce
+# diagnosis: too_many_rounds
+# earns: 0.5
+# Cannot hang, but in each half of a step only half of the ranks send.
+
+
+def swap(out, into, left, right):
+    if dist.get_rank() % 2 == 0:
+        dist.send(out, right)
+        dist.recv(into, left)
+    else:
+        dist.recv(into, left)
+        dist.send(out, right)
+
+
+def ring_all_reduce(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    chunks = cut(x, n)
+    for s in range(1, n):
+        out, mine = chunks[(rank - s) % n], chunks[(rank - s - 1) % n]
+        came = torch.empty_like(mine)
+        swap(out, came, left, right)
+        combine(op, mine, came)
+    for s in range(1, n):
+        out, mine = chunks[(rank - s + 1) % n], chunks[(rank - s) % n]
+        swap(out, mine, left, right)
+    if op == dist.ReduceOp.AVG:
+        x /= n

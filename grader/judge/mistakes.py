@@ -1,0 +1,211 @@
+"""Runs the mistakes of an exercise on simulated ranks, and compares them with an answer.
+
+A mistake is recognised if its program does what the answer did, in every case that was judged: it
+holds the same values, sends as much, and fails in the same way.  The programs are the grader's own,
+so they run in one process, one after the other; it never runs a student's code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from grader.core.program import Program
+from grader.core.verdict import Bound, Diagnosis, Failure, Wait
+from grader.course.cases import Case
+from grader.course.exercise import Evidence, Exercise, JudgedCase
+from grader.course.hints import agree
+from grader.course.mistakes import MistakeProgram, mistakes_in
+from grader.judge.assessment import assess, assess_limit
+from grader.launch.launchers import Launcher
+from grader.launch.simulation import EVENTS, SimulationProcess
+from grader.launch.world import Job, Outcome
+from grader.simulation.clusters import Flat
+from grader.submission.submission import Submission
+from grader.trace.trace import Trace
+
+__all__ = ["recognised"]
+
+#: Runs after which those programs count that agree so far.
+RUNS = 30
+
+#: Makes the call of an exercise for a case.
+MakeJob = Callable[[Case], Job]
+
+
+def recognised(
+    launcher: Launcher, exercise: Exercise, evidence: Evidence, make_job: MakeJob, memory: int
+) -> str:
+    """Return the hint of the one mistake that does what an answer did, or an empty string.
+
+    Where several do, those whose messages are the most like the answer's count; and if their hints
+    differ, none is given.
+
+    Args:
+        launcher: starts the process of simulated ranks, if a mistake comes into question.
+        exercise: the exercise.
+        evidence: what was judged.
+        make_job: makes the call for a case.
+        memory: bytes that the simulated ranks may allocate.
+
+    Raises:
+        WorldError: the process cannot be started.
+    """
+    known = [
+        (mistake, source, styles)
+        for mistake in mistakes_in(exercise.chapter)
+        if exercise.name in mistake.exercises and mistake.diagnosis is evidence.diagnosis
+        for source, styles in zip(mistake.sources, mistake.styles, strict=True)
+    ]
+    if not known:
+        return ""
+    here, *others = _telling(evidence)
+    with SimulationProcess(launcher) as process:
+        runs = _MistakeRuns(process, exercise, make_job, memory)
+        likely = [one for one in known if runs.agrees(one[1], here)]
+        left = _agreeing(runs, [(mistake, source) for mistake, source, _ in likely], others)
+        if not left:
+            styled = [(mistake, text) for mistake, _, styles in likely for text in styles]
+            left = _agreeing(runs, styled, [here, *others])
+        if len({mistake.hint for mistake, _ in left}) > 1:
+            # on two ranks, ways of sending look alike that differ on more
+            largest = max(evidence.failed, key=lambda one: one.case.n)
+            likeness = [runs.likeness(source, largest) for _, source in left]
+            most = max(likeness)
+            left = [one for one, alike in zip(left, likeness, strict=True) if alike == most]
+    hints = {mistake.hint for mistake, _ in left}
+    return hints.pop() if len(hints) == 1 else ""
+
+
+#: A mistake, and the text of its program.
+_Known = tuple[MistakeProgram, str]
+
+
+def _agreeing(runs: _MistakeRuns, known: list[_Known], cases: Iterable[JudgedCase]) -> list[_Known]:
+    """Return those that agree with the answer in every case, of as many as are tried."""
+    left, more = known, RUNS
+    for one in cases:
+        more -= len(left)
+        if more < 0 or not left:
+            break
+        left = [entry for entry in left if runs.agrees(entry[1], one)]
+    return left
+
+
+def _telling(evidence: Evidence) -> Iterator[JudgedCase]:
+    """Yield the cases in which a mistake has to agree, those that rule out most of them first."""
+    here = evidence.here
+    yield here
+    others = [one for one in evidence.judged if one is not here]
+    yield from (one for one in others if not one.passed)
+    # what is right says most where something else is wrong
+    wrong = {one.case.n for one in evidence.failed}
+    passed = [one for one in others if one.passed and one.limit is None]
+    yield from sorted(passed, key=lambda one: (one.case.n not in wrong, one.case.n))
+
+
+class _MistakeRuns:
+    """Runs of mistakes of one exercise on simulated ranks.
+
+    Args:
+        process: runs them.
+        exercise: the exercise.
+        make_job: makes the call for a case.
+        memory: bytes that the simulated ranks may allocate.
+    """
+
+    def __init__(
+        self, process: SimulationProcess, exercise: Exercise, make_job: MakeJob, memory: int
+    ) -> None:
+        self._process = process
+        self._exercise = exercise
+        self._make_job = make_job
+        self._memory = memory
+
+    def agrees(self, source: str, one: JudgedCase) -> bool:
+        """Return whether a program does in a case what the answer did."""
+        if one.limit is not None:
+            return self._misses(source, one.case, one.limit, one.diagnosis)
+        if one.failure is not None:
+            _, other = self._judged(source, one.case)
+            return other.diagnosis is one.diagnosis and _fail_alike(one.failure, other.failure)
+        _, other = self._judged(source, one.case, recorded=one.case.network is not None)
+        if other.passed != one.passed or other.failure is not None:
+            return False
+        if one.passed:
+            return True
+        alike = len(other.actual) == len(one.actual) and one.diagnosis is other.diagnosis
+        return alike and agree(self._exercise, one.case, other.actual, one.actual)
+
+    def likeness(self, source: str, one: JudgedCase) -> int:
+        """Return how like the answer's a program's messages are.
+
+        It is 3 if they are the same, 2 if there are as many, 1 if both send some, or none; else 0.
+        """
+        outcome, _ = self._judged(source, one.case)
+        likeness = (
+            bool(outcome.trace.messages) == bool(one.trace.messages),
+            _amounts(outcome.trace) == _amounts(one.trace),
+            _messages(outcome.trace) == _messages(one.trace),
+        )
+        return sum(likeness)
+
+    def _misses(self, source: str, case: Case, bound: Bound, diagnosis: Diagnosis | None) -> bool:
+        """Return whether a program's values are right, and its traffic breaks the same limit."""
+        outcome, values = self._judged(source, case)
+        if not values.passed:
+            return False
+        for limit in self._exercise.limits:
+            if (limit.quantity, limit.relation) == (bound.quantity, bound.relation):
+                _, seen = assess_limit(limit, case.n, [(case, outcome)], ())
+                if seen is not None and seen.limit is not None:
+                    return (seen.diagnosis, seen.limit.measured) == (diagnosis, bound.measured)
+        return False
+
+    def _judged(self, source: str, case: Case, recorded: bool = True) -> tuple[Outcome, JudgedCase]:
+        """Run a program, and judge what its ranks hold; without a record nothing else is known."""
+        network = case.network or (0.0, 0.0)
+        run = self._process.run(
+            _program(self._exercise.name, source),
+            replace(self._make_job(case), network=network),
+            Flat(*network),
+            recorded=EVENTS if recorded else 0,
+            memory=self._memory,
+        )
+        trace = run.trace or Trace(((),) * case.n)
+        trace = replace(trace, virtual_seconds=run.seconds)
+        outcome = Outcome(run.results, run.failure, trace, (), 0.0)
+        _, seen = assess(self._exercise, case, outcome)
+        return outcome, seen
+
+
+def _fail_alike(one: Failure, other: Failure | None) -> bool:
+    """Return whether two runs have ended for the same reason, at whatever line."""
+    return other is not None and (
+        one.raised == other.raised
+        and one.race == other.race
+        and one.ended == other.ended
+        and _edges(one.waits) == _edges(other.waits)
+    )
+
+
+def _edges(waits: Sequence[Wait]) -> set[tuple[int, str, tuple[int, ...]]]:
+    return {(wait.rank, wait.call, wait.peers) for wait in waits}
+
+
+def _messages(trace: Trace) -> list[tuple[int, int, int, int]]:
+    """Return each message, with its place in the memory that it was taken from."""
+    return sorted(
+        (one.source, one.destination, one.count, one.taken_from) for one in trace.messages
+    )
+
+
+def _amounts(trace: Trace) -> tuple[int, int, int]:
+    traffic = trace.traffic
+    return traffic.messages, traffic.bytes, traffic.rounds
+
+
+@lru_cache(512)
+def _program(exercise: str, source: str) -> Program:
+    return Submission.from_bytes(source.encode(), "mistake.py", {exercise: None}).program
