@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import zip_longest
 
 from grader.core.program import Program
 from grader.core.verdict import Bound, Diagnosis, Failure, Wait
@@ -27,8 +28,9 @@ from grader.trace.trace import Trace
 
 __all__ = ["recognised"]
 
-#: Runs after which those programs count that agree so far.
-RUNS = 30
+#: Runs, besides one of each program, after which those count that agree so far; and in how many
+#: cases they have to.
+RUNS, ENOUGH = 100, 6
 
 #: Makes the call of an exercise for a case.
 MakeJob = Callable[[Case], Job]
@@ -84,12 +86,14 @@ _Known = tuple[MistakeProgram, str]
 
 def _agreeing(runs: _MistakeRuns, known: list[_Known], cases: Iterable[JudgedCase]) -> list[_Known]:
     """Return those that agree with the answer in every case, of as many as are tried."""
-    left, more = known, RUNS
-    for one in cases:
+    left, more = known, RUNS + len(known)
+    for tried, one in enumerate(cases):
         more -= len(left)
-        if more < 0 or not left:
-            break
+        if more < 0:
+            return left if tried >= ENOUGH else []
         left = [entry for entry in left if runs.agrees(entry[1], one)]
+        if not left:
+            break
     return left
 
 
@@ -98,11 +102,15 @@ def _telling(evidence: Evidence) -> Iterator[JudgedCase]:
     here = evidence.here
     yield here
     others = [one for one in evidence.judged if one is not here]
-    yield from (one for one in others if not one.passed)
-    # what is right says most where something else is wrong
     wrong = {one.case.n for one in evidence.failed}
-    passed = [one for one in others if one.passed and one.limit is None]
-    yield from sorted(passed, key=lambda one: (one.case.n not in wrong, one.case.n))
+    # what is right says most where something else is wrong
+    passed = sorted(
+        (one for one in others if one.passed and one.limit is None),
+        key=lambda one: (one.case.n not in wrong, one.case.n),
+    )
+    failed = [one for one in others if not one.passed]
+    for pair in zip_longest(failed, passed):
+        yield from (one for one in pair if one is not None)
 
 
 class _MistakeRuns:

@@ -1,6 +1,6 @@
-"""Ranks of even number send while the others receive, and then the other way round, so half of
-the links are idle at any time and every step takes two rounds. Start the send with isend, then
-recv, then wait: all links are busy in every step.
+"""Some ranks send while others receive, and the other way round afterwards, so links are idle
+and a step takes two rounds or more. Start the send with isend, then recv, then wait: all ranks
+send and receive at the same time.
 """
 # exercise: ring_all_reduce
 # diagnosis: too_many_rounds

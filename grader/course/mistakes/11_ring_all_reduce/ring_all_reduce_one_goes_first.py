@@ -1,6 +1,6 @@
-"""Rank 0 sends first and every other rank receives first, so a step goes round the ring rank by
-rank, n rounds instead of one. Start the send with isend, then recv, then wait: all ranks send
-and receive at the same time.
+"""Some ranks send while others receive, and the other way round afterwards, so links are idle
+and a step takes two rounds or more. Start the send with isend, then recv, then wait: all ranks
+send and receive at the same time.
 """
 # exercise: ring_all_reduce
 # diagnosis: too_many_rounds
