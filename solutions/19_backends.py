@@ -582,7 +582,8 @@ for name in ("gloo", "mpi"):
 #
 # ## NCCL's traps
 #
-# You need GPUs to see these, so here is what the documentation says. Read it before you rent a machine.
+# You need a GPU to see most of these, so here is what the documentation says. Read it before you rent
+# one.
 #
 # **1. One GPU for each rank.** Two ranks on one GPU are refused with `Duplicate GPU detected` ([as in
 # this report](https://github.com/stanford-futuredata/ColBERT/issues/331)). NCCL's guide says that it
@@ -591,8 +592,8 @@ for name in ("gloo", "mpi"):
 # For tests there is a way around. NCCL only asks whether two ranks have the same GPU of the same
 # *machine*, and takes the machine's name from the variable `NCCL_HOSTID` if there is one
 # ([`getHostHash`](https://github.com/NVIDIA/nccl/blob/master/src/misc/utils.cc)). If you have fewer GPUs
-# than ranks, the grader gives ranks that share one a different name each. They talk through a socket
-# then: results, errors and hangs are NCCL's, times are not.
+# than ranks, the grader gives ranks on the same GPU different names. They talk through a socket then:
+# results, errors and hangs are NCCL's, times are not.
 #
 # **2. Set the device first.** `x.cuda()` means the *current* device, and that is
 # [`cuda:0`](https://docs.pytorch.org/docs/stable/notes/cuda.html) on every rank until you say
@@ -646,12 +647,13 @@ if devices_known:
 # [`dist.batch_isend_irecv([...])`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv)
 # makes such a group, and works on every backend.
 #
-# Outside of a batch something else comes first. PyTorch makes a communicator for each *pair* of ranks when
-# one of them calls its first `isend` or `irecv` with the other, and there the CPU waits for the other rank.
-# On an H200 we saw what becomes of that: three ranks of a ring that all begin with `isend` stand still in
-# `isend`, however short the message, and two ranks that begin by sending to each other get an *internal
-# error* of NCCL's ([what was run](../docs/nccl.md)). *Does your ring send and receive in
-# one batch?*
+# Outside of a batch there is an earlier trap. In a group that was made without a `device_id`, PyTorch
+# makes a [communicator for each pair of
+# ranks](https://github.com/pytorch/pytorch/blob/main/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp)
+# at the first message between them, and there the CPU waits for the other rank. On an H200 we saw what
+# comes of it: three ranks of a ring that all began with `isend` stood still in that call, with two
+# numbers to send, and two ranks that began by sending to each other got an *internal error* of NCCL's
+# ([what was run](../docs/nccl.md)). *Does your ring send and receive in one batch?*
 #
 # **6. Errors come late.** When a collective fails or a rank is missing, a watchdog notices, by default
 # [after ten

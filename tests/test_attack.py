@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import atexit
 import gc
 import random
@@ -35,6 +36,13 @@ def variants():
 def test_variants_can_be_handed_in(variants):
     for one in variants:
         compile(dict(one.files)["hidden.py"], one.title, "exec")
+
+
+def test_no_function_of_an_attack_is_replaced_by_what_stands_around_it(variants):
+    for one in variants:
+        body = ast.parse(dict(one.files)["hidden.py"]).body
+        names = [node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+        assert len(names) == len(set(names)), (one.title, names)
 
 
 def test_a_seed_repeats_its_variant_and_another_gives_another(variants):

@@ -81,7 +81,7 @@ def test_the_largest_world_is_found_by_trying(monkeypatch):
     assert largest_world(default_launcher(), "gloo") == 1
 
 
-# With a GPU, which one rank more than there are GPUs is made to share. --------------
+# On NCCL, with one rank more than there are GPUs, so that two have to share one. ----
 
 RANKS = max(torch.cuda.device_count() + 1, 2)
 

@@ -17,7 +17,7 @@ __all__ = ["BACKEND", "Finishing", "Nccl", "NcclGroup", "nccl_store"]
 
 
 class Nccl:
-    """The NCCL backend, with one GPU for each rank, or for several if there are not enough."""
+    """The NCCL backend, with a GPU for each rank, which ranks share if there are not enough."""
 
     name = "nccl"
     # a send and a receive outside one batch wait for each other on the device's stream
