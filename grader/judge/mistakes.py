@@ -30,7 +30,7 @@ __all__ = ["recognised"]
 
 #: Runs, besides one of each program, after which those count that agree so far; and in how many
 #: cases they have to.
-RUNS, ENOUGH = 100, 6
+RUNS, ENOUGH = 40, 4
 
 #: Makes the call of an exercise for a case.
 MakeJob = Callable[[Case], Job]
