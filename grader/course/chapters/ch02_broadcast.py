@@ -1,7 +1,6 @@
 """Chapter 02: everyone ends with what one rank has."""
 
 from collections.abc import Callable, Iterator
-from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -79,44 +78,6 @@ broadcast = Exercise(
             " every rank still receives once.",
             when=evidence.on_powers_of_two_only,
         ),
-        Mistake(
-            "Every rank ends with rank 0's x. The source is src, and it is not always rank 0.",
-            gives=lambda c: [c.x[0]] * c.n if c.src else None,
-        ),
-        Mistake(
-            "x is as it was on every rank. Assigning to the name x makes a new tensor that the"
-            " caller never sees: receive into x itself, or use x.copy_(...).",
-            gives=lambda c: list(c.x),
-            when=lambda e: e.trace.traffic.messages > 0 and evidence.rebinds(e, "x"),
-        ),
-        Mistake(
-            "x is as it was on every rank, although messages were exchanged: receive into x"
-            " itself, or write into it with x.copy_(...).",
-            gives=lambda c: list(c.x),
-            when=lambda e: e.trace.traffic.messages > 0 and not evidence.rebinds(e, "x"),
-        ),
-        Mistake(
-            "Nothing was sent: x is as it was on every rank.",
-            gives=lambda c: list(c.x),
-        ),
-        Mistake(
-            "Only the rank after src got it. On a chain, each rank that has received passes it on;"
-            " without one, src sends to all the others.",
-            gives=lambda c: [
-                c.x[c.src] if r in (c.src, (c.src + 1) % c.n) else c.x[r] for r in c.ranks
-            ],
-        ),
-        Mistake(
-            "The loop leaves out the wrong rank: with range(1, n), rank 0 gets nothing when it is"
-            " not src.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.DEADLOCK
-                and e.loops(r"range\(1, .*\)")
-                and {wait.rank for wait in e.failure.waits if wait.call == "recv"} == {0}
-                if e.failure
-                else False
-            ),
-        ),
     ),
     demo=lambda n: demo(n, x=tags(n, 2), src=1 % n),
     advice={
@@ -128,11 +89,6 @@ broadcast = Exercise(
         " on each before you return.",
     },
 )
-
-
-def _senders(e: Evidence) -> list[int]:
-    """Return the ranks that send too many messages in sequence, once for each such message."""
-    return [op.rank for op in e.trace.sends()] if e.diagnosis is Diagnosis.TOO_MANY_ROUNDS else []
 
 
 tree_broadcast = Exercise(
@@ -152,6 +108,9 @@ tree_broadcast = Exercise(
     hints=(
         "Suppose that the source is rank 0 and there are 8 ranks. Which ranks have x after one"
         " round, after two, after three? Which rank does each of them send to next?",
+        "In every round, let each rank that has x send it to one that has not, as far as there is"
+        " one. Draw that for source 0 first. For another source, a rank's place in the drawing is"
+        " its distance from the source; make a rank of a place again before you send to it.",
         "In the round with step 1, 2, 4, … the ranks 0 to step − 1 have x, and rank v sends to rank"
         " v + step if there is one. For another source count the ranks from it:"
         " v = (rank − src) % n, and v is rank (v + src) % n.",
@@ -167,37 +126,11 @@ tree_broadcast = Exercise(
         "        step *= 2",
     ),
     mistakes=(
-        Mistake(
-            "It fails only where src is not rank 0. If v counts from src, then v is a place in the"
-            " tree and not a rank: to send to it or receive from it, take rank (v + src) % n.",
-            when=lambda e: evidence.ever_to_itself(e) and all(one.case.src for one in e.failed),
-        ),
-        Mistake(
-            "Every rank ends with rank 0's x. The root of the tree is src: count the ranks from it,"
-            " v = (rank − src) % n.",
-            gives=lambda c: [c.x[0]] * c.n if c.src else None,
-        ),
-        Mistake(
-            "x is as it was on every rank although messages were exchanged: receive into x itself.",
-            gives=lambda c: list(c.x),
-            when=lambda e: e.trace.traffic.messages > 0,
-        ),
-        Mistake(
-            "The source sends every message itself, one after the other. A rank that has x can"
-            " pass it on while the source sends to the next.",
-            when=lambda e: len(_senders(e)) > 1 and set(_senders(e)) == {e.case.src},
-        ),
-        Mistake(
-            "That is a chain: each rank passes x on once, and only one message travels at a time."
-            " A rank that has x should send in every round that follows, each time to another"
-            " rank.",
-            when=lambda e: len(_senders(e)) > 1 and len(set(_senders(e))) == len(_senders(e)),
-        ),
         _SENT_TWICE,
         Mistake(
             "It is right with 2 and 4 ranks and wrong with 3 and 5, where the last round is not"
-            " full: some ranks have no partner in it. Rank v sends only if there is a rank"
-            " v + step, so only if v + step < n.",
+            " full. Is there such a round at all, and has each rank that sends in it a partner"
+            " below n?",
             when=evidence.on_powers_of_two_only,
         ),
         _SPEAKS_TOO_SOON,
@@ -305,52 +238,16 @@ def _random_like(draw: Draw, tensor: torch.Tensor) -> PerRank:
     return draw.per_rank(kind)
 
 
-def _synchronised(c: Case, pick: Callable[[int, str], int] | None = None) -> list[dict[str, Any]]:
-    """Return what every rank reports if each tensor comes from rank ``pick(rank, name)``."""
+def _synchronised(c: Case) -> list[dict[str, Any]]:
+    """Return what every rank reports if its tensors are src's, and still the module's own."""
     like = _tensors_of(_build(c.architecture))
-    report: list[dict[str, Any]] = []
-    for r in c.ranks:
-        sources = {name: c.src if pick is None else pick(r, name) for name in like}
-        report.append(
-            {
-                "returned": None,
-                "tensors": {
-                    name: c.state[source][i] for i, (name, source) in enumerate(sources.items())
-                },
-                "requires_grad": {name: tensor.requires_grad for name, tensor in like.items()},
-                "replaced": "",
-            }
-        )
-    return report
-
-
-def _through_one_dtype(
-    c: Case, source: bool = False, common: torch.dtype | None = None
-) -> list[dict[str, Any]]:
-    """Return the reports if all tensors are converted to one dtype on their way.
-
-    Args:
-        c: the case.
-        source: whether the source, too, ends with what it has sent.
-        common: the dtype; that of a concatenation of all if not given.
-    """
-    like = _tensors_of(_build(c.architecture)).values()
-    common = common or reduce(torch.promote_types, (tensor.dtype for tensor in like))
-    reports = _synchronised(c)
-    for r, report in enumerate(reports):
-        if source or r != c.src:
-            report["tensors"] = {
-                name: value.to(common).to(value.dtype) for name, value in report["tensors"].items()
-            }
-    return reports
-
-
-def _is_parameter(c: Case, name: str) -> bool:
-    return name in dict(_build(c.architecture).named_parameters())
-
-
-def _learns(c: Case, name: str) -> bool:
-    return _tensors_of(_build(c.architecture))[name].requires_grad
+    report = {
+        "returned": None,
+        "tensors": dict(zip(like, c.state[c.src], strict=True)),
+        "requires_grad": {name: tensor.requires_grad for name, tensor in like.items()},
+        "replaced": "",
+    }
+    return [report] * c.n
 
 
 sync_parameters = Exercise(
@@ -374,63 +271,9 @@ sync_parameters = Exercise(
     ),
     mistakes=(
         Mistake(
-            "A parameter requires a gradient, so autograd objects to writing into it: do that under"
-            " torch.no_grad().",
-            when=lambda e: e.says("requires grad") or e.says("require grad"),
-        ),
-        Mistake(
             "Parameters or buffers were replaced by new ones. An optimizer that holds the old ones"
             " would go on with those: write into the module's own tensors, as broadcast does.",
             when=lambda e: any(report["replaced"] for report in e.actual),
-        ),
-        Mistake(
-            "The parameters are right, the buffers are not: module.buffers() holds what is not"
-            " learned, such as the running mean of a batch norm.",
-            gives=lambda c: (
-                _synchronised(c, lambda r, name: c.src if _is_parameter(c, name) else r)
-                if not all(_is_parameter(c, name) for name in _tensors_of(_build(c.architecture)))
-                else None
-            ),
-        ),
-        Mistake(
-            "Every rank ends with rank 0's values. The source is src.",
-            gives=lambda c: _synchronised(c, lambda r, name: 0) if c.src else None,
-        ),
-        Mistake(
-            "Nothing has changed on any rank: is dist.broadcast called on the module's own tensors,"
-            " or on copies that are never written back?",
-            gives=lambda c: _synchronised(c, lambda r, name: r),
-        ),
-        Mistake(
-            "Only what requires a gradient was sent. Buffers and frozen parameters also differ"
-            " between ranks.",
-            gives=lambda c: _synchronised(c, lambda r, name: c.src if _learns(c, name) else r),
-        ),
-        Mistake(
-            "Frozen parameters were left out. They require no gradient, and differ between ranks"
-            " all the same.",
-            gives=lambda c: _synchronised(
-                c,
-                lambda r, name: c.src if _learns(c, name) or not _is_parameter(c, name) else r,
-            ),
-        ),
-        Mistake(
-            "Integers are not what they were. torch.cat converts tensors of several dtypes to one,"
-            " and a float32 holds whole numbers up to 2**24 only, a float64 up to 2**53: send each"
-            " tensor, or each dtype, by itself.",
-            gives=(
-                _through_one_dtype,
-                partial(_through_one_dtype, source=True),
-                partial(_through_one_dtype, common=torch.float64),
-                partial(_through_one_dtype, source=True, common=torch.float64),
-            ),
-        ),
-        Mistake(
-            "state_dict() leaves out buffers that were registered with persistent=False; go"
-            " through module.buffers().",
-            gives=lambda c: _synchronised(
-                c, lambda r, name: c.src if name in _build(c.architecture).state_dict() else r
-            ),
         ),
     ),
     advice={

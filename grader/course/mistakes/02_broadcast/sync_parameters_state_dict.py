@@ -1,6 +1,7 @@
+"""state_dict() leaves out buffers that were registered with persistent=False; go through
+module.buffers()."""
 # exercise: sync_parameters
 # diagnosis: wrong_value
-# hint: persistent=False
 import torch.distributed as dist
 
 

@@ -1,6 +1,9 @@
+"""It is right where the number of ranks is a power of two. Elsewhere the last round is not full, and
+some ranks have no partner in it: rank v sends only if there is a rank v + step, so only if v + step
+< n.
+"""
 # exercise: tree_broadcast
 # diagnosis: deadlock
-# hint: only if v + step < n
 import torch
 import torch.distributed as dist
 

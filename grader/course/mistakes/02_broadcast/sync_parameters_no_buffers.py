@@ -1,6 +1,7 @@
+"""The parameters are right, the buffers are not: module.buffers() holds what is not learned, such
+as the running mean of a batch norm."""
 # exercise: sync_parameters
 # diagnosis: wrong_value
-# hint: the buffers are not
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
+"""The source sends every message itself, one after the other. A rank that has x can pass it on
+while the source sends to the next."""
 # exercise: tree_broadcast
 # diagnosis: too_many_rounds
-# hint: The source sends every message itself
 # says: the point of this exercise
 # earns: 0.5
 import torch

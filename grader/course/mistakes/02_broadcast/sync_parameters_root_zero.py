@@ -1,6 +1,6 @@
+"""Every rank ends with rank 0's values. The source is src."""
 # exercise: sync_parameters
 # diagnosis: wrong_value
-# hint: The source is src
 import torch
 import torch.distributed as dist
 

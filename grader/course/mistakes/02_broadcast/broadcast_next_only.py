@@ -1,6 +1,7 @@
+"""Only the rank after src got it. On a chain, each rank that has received passes it on; without
+one, src sends to all the others."""
 # exercise: broadcast
 # diagnosis: wrong_value
-# hint: passes it on
 import torch.distributed as dist
 
 

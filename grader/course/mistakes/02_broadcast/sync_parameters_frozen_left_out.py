@@ -1,6 +1,7 @@
+"""Frozen parameters were left out. They require no gradient, and differ between ranks all the
+same."""
 # exercise: sync_parameters
 # diagnosis: wrong_value
-# hint: Frozen parameters
 import torch
 import torch.distributed as dist
 

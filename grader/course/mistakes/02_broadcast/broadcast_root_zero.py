@@ -1,6 +1,6 @@
+"""Every rank ends with rank 0's x. The source is src, and it is not always rank 0."""
 # exercise: broadcast
 # diagnosis: wrong_value
-# hint: not always rank 0
 import torch.distributed as dist
 
 

@@ -1,12 +1,13 @@
+"""It fails only where src is not rank 0. If v counts from src, then v is a place in the tree and
+not a rank: to send to it or receive from it, take rank (v + src) % n."""
 # exercise: tree_broadcast
-# diagnosis: wrong_value
-# hint: rank 0's x
-import torch
+# diagnosis: exception
 import torch.distributed as dist
 
 
 def tree_broadcast(x, src):
-    n, v = dist.get_world_size(), dist.get_rank()
+    n = dist.get_world_size()
+    v = (dist.get_rank() - src) % n
     step = 1
     while step < n:
         if v < step and v + step < n:

@@ -1,6 +1,7 @@
+"""Only what requires a gradient was sent. Buffers and frozen parameters also differ between ranks.
+"""
 # exercise: sync_parameters
 # diagnosis: wrong_value
-# hint: Buffers and frozen parameters
 # not: state_dict
 import torch
 import torch.distributed as dist

@@ -1,12 +1,13 @@
+"""Every rank ends with rank 0's x. The root of the tree is src: count the ranks from it, v = (rank
+− src) % n."""
 # exercise: tree_broadcast
-# diagnosis: exception
-# hint: a place in the
+# diagnosis: wrong_value
+import torch
 import torch.distributed as dist
 
 
 def tree_broadcast(x, src):
-    n = dist.get_world_size()
-    v = (dist.get_rank() - src) % n
+    n, v = dist.get_world_size(), dist.get_rank()
     step = 1
     while step < n:
         if v < step and v + step < n:
