@@ -58,33 +58,13 @@ scatter = Exercise(
     ),
     mistakes=(
         Mistake(
-            "src does not have its own chunk: copy it with out.copy_(chunks[src]). A line"
-            " out = ... only gives the name out to another tensor.",
-            gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
-            when=lambda e: evidence.rebinds(e, "out"),
-        ),
-        Mistake(
             "src does not have its own chunk: copy it with out.copy_(chunks[src]).",
             gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
             when=lambda e: not evidence.rebinds(e, "out"),
         ),
         Mistake(
-            "The others have their chunks, but src copied chunks[0] into out: its own is"
-            " chunks[src].",
-            gives=lambda c: [c.chunks[c.src][0 if r == c.src else r] for r in c.ranks],
-        ),
-        Mistake(
-            "Every rank got the same chunk, number 0: rank r needs chunks[r].",
-            gives=lambda c: [c.chunks[c.src][0]] * c.n,
-        ),
-        Mistake(
             "Every rank got src's own chunk: send chunks[dst] and not chunks[src].",
             gives=lambda c: [c.chunks[c.src][c.src]] * c.n,
-        ),
-        Mistake(
-            "The chunks are handed out in the order of sending, counted from src; chunk r belongs"
-            " to rank r.",
-            gives=lambda c: [c.chunks[c.src][(r - c.src) % c.n] for r in c.ranks],
         ),
         Mistake(
             "out is as it was on every rank: receive into out itself.",
@@ -185,10 +165,6 @@ gather = Exercise(
             when=lambda e: e.wildcards and _in_another_order(e),
         ),
         Mistake(
-            "dst's own x comes first, and the others follow: entry r belongs to rank r.",
-            gives=lambda c: _on_dst(c, [c.x[c.dst], *(c.x[r] for r in c.ranks if r != c.dst)]),
-        ),
-        Mistake(
             "dst's own x comes last: entry r belongs to rank r.",
             gives=lambda c: _on_dst(c, [*(c.x[r] for r in c.ranks if r != c.dst), c.x[c.dst]]),
         ),
@@ -202,10 +178,6 @@ gather = Exercise(
             " same tensor, filled again and again? Make a new one for each rank: [buffer] * n is"
             " one tensor n times, and so is a buffer that is made once, before the loop.",
             when=evidence.always(_all_alike),
-        ),
-        Mistake(
-            "dst's own x is missing from the list.",
-            gives=lambda c: _on_dst(c, [c.x[r] for r in c.ranks if r != c.dst]),
         ),
         Mistake(
             "The list arrives on rank 0. It belongs to dst, which is not always rank 0.",

@@ -1,0 +1,19 @@
+"""The list is in the order of arrival. A receive from any rank returns the rank that the message
+came from: put the tensor in that place, or receive from a named rank."""
+# exercise: gather
+# diagnosis: wrong_value
+import torch
+import torch.distributed as dist
+
+
+def gather(x, dst):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank != dst:
+        dist.send(x, dst)
+        return None
+    parts = [x.clone()]
+    for _ in range(n - 1):
+        part = torch.empty_like(x)
+        dist.recv(part)
+        parts.append(part)
+    return parts
