@@ -153,6 +153,8 @@ shift = Exercise(
     demo=lambda n: demo(n, x=tags(n, 1), k=1),
     hints=(
         "Which rank does your x go to, and which rank does the one that you return come from?",
+        "Write down for 4 ranks whom rank 0 and rank 3 send to and receive from, with k = 1, −1, 4"
+        " and 5. Every rank does both, and starts its send before it receives.",
         "Send to (rank + k) % n, receive from (rank − k) % n. Every rank does both, so none may"
         " wait for the send to finish before receiving.",
         "This is the whole answer:\n"

@@ -7,7 +7,6 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, nbytes, tag_lists, tags
-from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, moved, total_bytes
 
@@ -58,32 +57,6 @@ scatter = Exercise(
     ),
     mistakes=(
         Mistake(
-            "src does not have its own chunk: copy it with out.copy_(chunks[src]).",
-            gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
-            when=lambda e: not evidence.rebinds(e, "out"),
-        ),
-        Mistake(
-            "Every rank got src's own chunk: send chunks[dst] and not chunks[src].",
-            gives=lambda c: [c.chunks[c.src][c.src]] * c.n,
-        ),
-        Mistake(
-            "out is as it was on every rank: receive into out itself.",
-            gives=lambda c: list(c.out),
-        ),
-        Mistake(
-            "A rank cannot send to itself or receive from itself: torch refuses both. src copies"
-            " its own chunk into out.",
-            when=evidence.to_itself,
-        ),
-        Mistake(
-            "chunks is None on every rank but src: only src may look inside.",
-            when=lambda e: (
-                evidence.used_none(e)
-                and e.failure is not None
-                and e.failure.rank not in (None, e.case.src)
-            ),
-        ),
-        Mistake(
             "Only src has chunks, so every other rank receives from src. A rank here waits for"
             " another one, which has nothing to send.",
             when=_asks_another,
@@ -106,10 +79,6 @@ def _collected(c: Case) -> list[Any]:
     return [list(c.x) if r == c.dst else None for r in c.ranks]
 
 
-def _on_dst(c: Case, entries: list[torch.Tensor]) -> list[Any]:
-    return [entries if r == c.dst else None for r in c.ranks]
-
-
 def _in_another_order(e: Evidence) -> bool:
     """Return whether dst holds the right pieces in the wrong places."""
     if e.diagnosis is not Diagnosis.WRONG_VALUE:
@@ -118,15 +87,6 @@ def _in_another_order(e: Evidence) -> bool:
     return len(held) == e.case.n and all(
         any(torch.equal(x, entry) for entry in held) for x in e.case.x
     )
-
-
-def _all_alike(e: Evidence) -> bool:
-    """Return whether all entries that dst received are the same; its own may be a copy of its x."""
-    held = e.actual[e.case.dst]
-    if len(held) != e.case.n:
-        return False
-    alike = [t for r, t in enumerate(held) if r != e.case.dst] if e.case.n > 2 else held
-    return all(torch.equal(entry, alike[0]) for entry in alike)
 
 
 gather = Exercise(
@@ -165,33 +125,11 @@ gather = Exercise(
             when=lambda e: e.wildcards and _in_another_order(e),
         ),
         Mistake(
-            "dst's own x comes last: entry r belongs to rank r.",
-            gives=lambda c: _on_dst(c, [*(c.x[r] for r in c.ranks if r != c.dst), c.x[c.dst]]),
-        ),
-        Mistake(
-            "Every entry of the list is dst's own x: what comes from rank r belongs in entry r.",
-            gives=lambda c: _on_dst(c, [c.x[c.dst]] * c.n),
-            when=lambda e: not e.written(r"\]\s*\*"),
-        ),
-        Mistake(
-            "What came from different ranks holds the same numbers. Are these entries one and the"
-            " same tensor, filled again and again? Make a new one for each rank: [buffer] * n is"
-            " one tensor n times, and so is a buffer that is made once, before the loop.",
-            when=evidence.always(_all_alike),
-        ),
-        Mistake(
-            "The list arrives on rank 0. It belongs to dst, which is not always rank 0.",
-            when=lambda e: e.actual[e.case.dst] is None and isinstance(e.actual[0], (list, tuple)),
-        ),
-        Mistake(
             "Every rank returns a list. Only dst should: the others return None.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_TYPE
-                and any(
-                    isinstance(value, (list, tuple))
-                    for r, value in enumerate(e.actual)
-                    if r != e.case.dst
-                )
+                and e.case.n > 1
+                and all(isinstance(held, (list, tuple)) for held in e.actual)
             ),
         ),
     ),

@@ -1,7 +1,6 @@
-"""The list is in the order of arrival. A receive from any rank returns the rank that the message
-came from: put the tensor in that place, or receive from a named rank."""
 # exercise: gather
 # diagnosis: wrong_value
+# hint: order of arrival
 # dst's own x is in its place; the others fill the gaps as they come.
 import torch
 import torch.distributed as dist

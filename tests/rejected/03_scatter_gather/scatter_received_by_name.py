@@ -1,7 +1,6 @@
-"""Only src has chunks, so every other rank receives from src. A rank here waits for another one,
-which has nothing to send."""
 # exercise: scatter
 # diagnosis: deadlock
+# hint: every other rank receives from src
 # not: leave itself out
 # Everybody waits for the rank before them; only src sends.
 import torch.distributed as dist

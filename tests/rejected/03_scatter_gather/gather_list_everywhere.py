@@ -1,6 +1,6 @@
-"""Every rank returns a list. Only dst should: the others return None."""
 # exercise: gather
 # diagnosis: wrong_type
+# hint: Every rank returns a list
 import torch
 import torch.distributed as dist
 
