@@ -1,17 +1,8 @@
+"""x on dst is as it was. Is the result in a copy? Write it back at the end, on dst alone:
+x.copy_(total).
+"""
 # exercise: tree_reduce
 # diagnosis: wrong_value
-# hint: Write it back
-import torch
-import torch.distributed as dist
-
-COMBINE = {"MIN": torch.minimum, "MAX": torch.maximum, "PRODUCT": torch.mul}
-
-
-def combine(op, a, b):
-    for name, function in COMBINE.items():
-        if op == getattr(dist.ReduceOp, name):
-            return function(a, b)
-    return a + b
 
 
 def tree_reduce(x, dst, op):
@@ -24,6 +15,6 @@ def tree_reduce(x, dst, op):
             return
         if v + step < n:
             dist.recv(buffer, (v + step + dst) % n)
-            total = combine(op, total, buffer)
+            combine(op, total, buffer)
         step *= 2
-    return
+    finish(op, total, n)
