@@ -165,8 +165,8 @@ tree_reduce = Exercise(
         _CHANGED,
         Mistake(
             "It is right with 2 and 4 ranks and wrong with 3 and 5, where some partners do not"
-            " exist. Does each rank but dst still send once, and does nobody wait for a rank that is not"
-            " there?",
+            " exist. Does each rank but dst still send once, and does none wait for a rank that is"
+            " not there?",
             when=evidence.on_powers_of_two_only,
         ),
     ),

@@ -275,12 +275,6 @@ all_gather = Exercise(
         ONE_TENSOR,
         TWO_BUFFERS,
         OWN_MISSING,
-        Mistake(
-            FROM_OWN_ON,
-            gives=lambda c: _entries(c, lambda r, j, n: r if j == 0 else j - (j <= r)),
-        ),
-        Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r + j)),
-        Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r - j)),
         WITHOUT_OWN,
         *PARTNERS,
     ),
@@ -336,12 +330,6 @@ ring_all_gather = Exercise(
         TWO_BUFFERS,
         OWN_MISSING,
         Mistake(
-            "Your pieces stand in the order in which they came: your own, then your left"
-            " neighbour's, and so on. What comes in round s is the piece of rank (rank − s) % n, so"
-            " that is the entry to put it into.",
-            gives=lambda c: _entries(c, lambda r, j, n: r - j),
-        ),
-        Mistake(
             "Every piece is one place off. What comes in round s = 1 … n − 1 is the piece of rank"
             " (rank − s) % n; in round 1 it is your left neighbour's. Where does your s begin?",
             when=evidence.always(_one_place_off),
@@ -350,12 +338,6 @@ ring_all_gather = Exercise(
             "Your left neighbour's x stands in every place but your own: every rank sent its own x"
             " again and again. From the second round on, send what came in the round before.",
             when=evidence.always(_keeps_sending_own),
-        ),
-        Mistake(
-            "The pieces go round to the left, but you put them where they would belong if they went"
-            " to the right. Send to (rank + 1) % n and receive from (rank − 1) % n. (On a ring to"
-            " the left, piece (rank + s) % n comes in round s.)",
-            gives=lambda c: _entries(c, lambda r, j, n: 2 * r - j),
         ),
         Mistake(
             "The pieces that should have come last are missing: it takes n − 1 rounds until your"
