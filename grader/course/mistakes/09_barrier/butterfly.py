@@ -1,6 +1,8 @@
+"""Flipping a bit of the rank (rank ^ step) pairs all ranks only if n is a power of two. A partner
+at (rank + step) % n exists for every n."""
 # exercise: barrier
 # diagnosis: exception
-# hint: only if n is a power of two
+
 import torch
 import torch.distributed as dist
 
