@@ -1,6 +1,6 @@
+"""Ranks that do not log return nothing, but every rank has to return the mean."""
 # exercise: unblock_branch
 # diagnosis: wrong_type
-# hint: Ranks that do not log return nothing
 import torch.distributed as dist
 
 

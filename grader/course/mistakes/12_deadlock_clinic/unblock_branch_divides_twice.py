@@ -1,6 +1,6 @@
+"""Divided twice. Divide once: either before the all_reduce, or after it."""
 # exercise: unblock_branch
 # diagnosis: wrong_value
-# hint: Divide once: either before
 # not: AVG
 import torch.distributed as dist
 

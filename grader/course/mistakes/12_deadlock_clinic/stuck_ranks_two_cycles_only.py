@@ -1,6 +1,6 @@
+"""You find only pairs that wait for each other. A cycle may have any number of ranks."""
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: any number of ranks
 # not: Only the ranks on cycles
 # Knows only of two that wait for each other.
 def stuck_ranks(waits_for):

@@ -1,6 +1,6 @@
+"""A rank that waits for itself is a cycle of one: it can never go on."""
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: a cycle of one
 def stuck_ranks(waits_for):
     stuck = []
     for rank, goal in waits_for.items():

@@ -1,6 +1,7 @@
+"""You return your own x. Nothing hangs any more, but the work has to be done all the same: return
+what came from the left."""
 # exercise: unblock_ring
 # diagnosis: wrong_value
-# hint: You return your own x
 # not: right neighbour
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
+"""Twice the maximum, and rank 0's x is missing. Does the broadcast work on a copy of x that no
+all-reduce has written into, and is that copy in your sum?"""
 # exercise: unblock_order
 # diagnosis: wrong_value
-# hint: Twice the maximum, and rank 0's x is missing
 # not: Twice rank 0's x
 import torch.distributed as dist
 

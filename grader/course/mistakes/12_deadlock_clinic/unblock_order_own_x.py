@@ -1,6 +1,6 @@
+"""Each rank adds its own x to the maximum. It should be rank 0's: broadcast a copy."""
 # exercise: unblock_order
 # diagnosis: wrong_value
-# hint: adds its own x
 # No second collective, no wrong order; and no x of rank 0.
 import torch.distributed as dist
 

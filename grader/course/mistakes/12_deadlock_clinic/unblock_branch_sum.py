@@ -1,6 +1,6 @@
+"""That is the sum of the losses: divide by the number of ranks."""
 # exercise: unblock_branch
 # diagnosis: wrong_value
-# hint: divide by the number of ranks
 import torch.distributed as dist
 
 

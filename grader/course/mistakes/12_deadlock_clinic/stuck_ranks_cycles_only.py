@@ -1,6 +1,7 @@
+"""Your list has only the ranks on cycles. A rank that waits for one of them can never go on
+either, though it is on no cycle itself."""
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: only the ranks on cycles
 # not: Only two that wait
 def stuck_ranks(waits_for):
     stuck = []

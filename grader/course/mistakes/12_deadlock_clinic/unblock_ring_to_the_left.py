@@ -1,6 +1,7 @@
+"""That is the right neighbour's x: it has travelled to the left. Send to rank + 1, and receive
+from rank − 1."""
 # exercise: unblock_ring
 # diagnosis: wrong_value
-# hint: it has travelled to the left
 # not: Everybody sends to rank + 1
 # Rank 0 receives first, which opens the circle; but the messages go the wrong way.
 import torch

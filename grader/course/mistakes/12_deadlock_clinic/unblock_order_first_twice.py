@@ -1,6 +1,7 @@
+"""Twice rank 0's x, and the maximum is missing. Does the all-reduce work on a copy of x that no
+broadcast has written into, and is that copy in your sum?"""
 # exercise: unblock_order
 # diagnosis: wrong_value
-# hint: the maximum is missing
 # not: works on what
 # The result of the all-reduce is thrown away.
 import torch.distributed as dist

@@ -1,6 +1,7 @@
+"""Only the rank that logs has the mean. All of them took part in the all-reduce, so all can return
+it."""
 # exercise: unblock_branch
 # diagnosis: wrong_value
-# hint: Only the rank that logs has the mean
 import torch.distributed as dist
 
 

@@ -1,6 +1,7 @@
+"""A rank that is alone is its own neighbour on both sides, and no rank can send to itself: with
+one rank, return a copy of x."""
 # exercise: unblock_ring
 # diagnosis: exception
-# hint: with one rank, return a copy
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
+"""A rank that is not a key is running, since nothing says that it waits. The ranks that wait for
+it can go on."""
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: A rank that is not a key is running
 def stuck_ranks(waits_for):
     stuck = set(waits_for)
     changed = True

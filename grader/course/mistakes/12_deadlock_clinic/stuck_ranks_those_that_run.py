@@ -1,6 +1,6 @@
+"""These are the ranks that can go on; return those that cannot."""
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: return those that cannot
 def stuck_ranks(waits_for):
     free = []
     for rank in sorted(waits_for):
