@@ -1,5 +1,8 @@
+"""What is behind the point is dropped, as // and int() do: return nbytes / seconds as it is."""
 # exercise: algorithm_bandwidth
 # diagnosis: wrong_value
-# hint: What is behind the point is dropped
+# not: // drops
+
+
 def algorithm_bandwidth(nbytes, seconds):
     return nbytes // seconds
