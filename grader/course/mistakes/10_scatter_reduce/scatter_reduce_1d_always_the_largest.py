@@ -4,10 +4,8 @@
 
 
 def scatter_reduce_1d(input, index, src, reduce, include_self):
-    combine = COMBINE["amax" if reduce == "amin" else reduce]
     out = input.clone()
-    count = [int(include_self)] * len(input)
-    for i, value in zip(index.tolist(), src):
-        out[i] = combine(out[i], value) if count[i] else value
-        count[i] += 1
-    return divided(out, count) if reduce == "mean" else out
+    for i in index.unique():
+        numbers = numbers_for(i, input, index, src, include_self)
+        out[i] = reduced(numbers, "amax" if reduce == "amin" else reduce)
+    return out

@@ -11,10 +11,11 @@ WAY = "added"
 def scatter_reduce_1d(input, index, src, reduce, include_self):
     out = input.clone()
     for i in range(len(input)):
+        came = src[index[i]]
         if WAY == "added":
-            out[i] += src[index[i]]
+            out[i] += came
         elif WAY == "combined" and include_self:
-            out[i] = COMBINE[reduce](out[i], src[index[i]])
+            out[i] = reduced(torch.stack([out[i], came]), "sum" if reduce == "mean" else reduce)
         else:
-            out[i] = src[index[i]]
+            out[i] = came
     return out

@@ -1,12 +1,17 @@
 """Only a mean of integers is rounded down; one of floating-point numbers is not."""
 # exercise: scatter_reduce_1d
 # diagnosis: wrong_value
+# or: PLACES = "those that index names"
+
+PLACES = "all"
 
 
 def scatter_reduce_1d(input, index, src, reduce, include_self):
+    if reduce == "mean":
+        out, count = sums(input, index, src, include_self)
+        found = (out // count).to(out.dtype)
+        return found if PLACES == "all" else input.index_put((index,), found[index])
     out = input.clone()
-    count = [int(include_self)] * len(input)
-    for i, value in zip(index.tolist(), src):
-        out[i] = COMBINE[reduce](out[i], value) if count[i] else value
-        count[i] += 1
-    return (out // torch.tensor(count).clamp(min=1)).to(out.dtype) if reduce == "mean" else out
+    for i in index.unique():
+        out[i] = reduced(numbers_for(i, input, index, src, include_self), reduce)
+    return out

@@ -5,8 +5,7 @@
 
 def scatter_reduce_1d(input, index, src, reduce, include_self):
     out = input.clone()
-    count = [int(include_self)] * len(input)
-    for i, value in zip(index.tolist(), src):
-        out[i] = COMBINE[reduce](out[i], value) if count[i] else value
-        count[i] += 1
+    for i in index.unique():
+        numbers = numbers_for(i, input, index, src, include_self)
+        out[i] = reduced(numbers, "sum" if reduce == "mean" else reduce)
     return out

@@ -1,6 +1,5 @@
 """These integers have more digits than a floating-point number can hold: total / count, mean() and
-float() go through one. Stay with integers, and divide with //.
-"""
+float() go through one. Stay with integers, and divide with //."""
 # exercise: scatter_reduce_1d
 # diagnosis: wrong_value
 # or: WAY = "divided in float32"
@@ -11,17 +10,16 @@ WAY = "divided in float64"
 
 
 def scatter_reduce_1d(input, index, src, reduce, include_self):
-    whole = not (input.is_floating_point() or input.is_complex())
-    wide = WAY == "all in float64" and whole
-    out = input.double() if wide else input.clone()
-    count = [int(include_self)] * len(input)
-    for i, value in zip(index.tolist(), src):
-        out[i] = COMBINE[reduce](out[i], value) if count[i] else value
-        count[i] += 1
-    if reduce != "mean":
-        return out.to(input.dtype)
-    if WAY == "divided by Python" and whole:
-        pairs = zip(out.tolist(), count)
-        return torch.tensor([int(x / max(n, 1) // 1) for x, n in pairs]).to(input.dtype)
-    mean = (out.double() if WAY == "divided in float64" else out) / torch.tensor(count).clamp(min=1)
-    return (mean.floor() if whole else mean).to(input.dtype)
+    if reduce == "mean" and not input.is_floating_point():
+        out, count = sums(input, index, src, include_self)
+        if WAY == "divided by Python":
+            pairs = zip(out.tolist(), count.tolist())
+            return torch.tensor([x / n // 1 for x, n in pairs]).to(out.dtype)
+        mean = (out if WAY == "divided in float32" else out.double()) / count
+        return mean.floor().to(out.dtype)
+    out = input.clone()
+    for i in index.unique():
+        numbers = numbers_for(i, input, index, src, include_self)
+        wide = WAY == "all in float64" and reduce == "sum" and not input.is_complex()
+        out[i] = reduced(numbers.double() if wide else numbers, reduce)
+    return out.double().to(out.dtype) if WAY == "all in float64" and not out.is_complex() else out

@@ -1,7 +1,6 @@
 """A mean of integers is rounded down, to minus infinity: -7/2 gives -4. Converting to integers
 cuts towards zero, and round() goes to the nearest: torch.div(total, count, rounding_mode='floor')
-or Python's // do what torch does.
-"""
+or Python's // do what torch does."""
 # exercise: scatter_reduce_1d
 # diagnosis: wrong_value
 # or: WAY = "in float64"
@@ -13,17 +12,13 @@ WAY = "in float32"
 
 
 def scatter_reduce_1d(input, index, src, reduce, include_self):
+    if reduce == "mean" and not input.is_floating_point():
+        out, count = sums(input, index, src, include_self)
+        if WAY == "exactly":
+            return torch.div(out, count, rounding_mode="trunc").to(out.dtype)
+        mean = (out.double() if WAY.endswith("float64") else out) / count
+        return (mean.round() if WAY.startswith("to the nearest") else mean).to(out.dtype)
     out = input.clone()
-    count = [int(include_self)] * len(input)
-    for i, value in zip(index.tolist(), src):
-        out[i] = COMBINE[reduce](out[i], value) if count[i] else value
-        count[i] += 1
-    if reduce != "mean":
-        return out
-    count = torch.tensor(count).clamp(min=1)
-    if out.is_floating_point():
-        return out / count
-    if WAY == "exactly":
-        return torch.div(out, count, rounding_mode="trunc").to(out.dtype)
-    mean = (out.double() if WAY.endswith("float64") else out) / count
-    return (mean.round() if WAY.startswith("to the nearest") else mean).to(out.dtype)
+    for i in index.unique():
+        out[i] = reduced(numbers_for(i, input, index, src, include_self), reduce)
+    return out

@@ -5,8 +5,7 @@
 
 def scatter_reduce_1d(input, index, src, reduce, include_self):
     out = input.clone()
-    count = [0] * len(input)
-    for i, value in zip(index.tolist(), src):
-        out[i] = COMBINE[reduce](out[i], value) if count[i] else value
-        count[i] += 1
-    return divided(out, count) if reduce == "mean" else out
+    for i in index.unique():
+        numbers = numbers_for(i, input, index, src, False)
+        out[i] = reduced(numbers, reduce)
+    return out

@@ -1,6 +1,5 @@
 """A place that index does not name keeps what input has there, whatever include_self says: nothing
-is reduced there.
-"""
+is reduced there."""
 # exercise: scatter_reduce_1d
 # diagnosis: wrong_value
 # Without input, every place starts with what changes nothing, also where nothing follows.
@@ -22,10 +21,11 @@ def identity(reduce, dtype):
 
 
 def scatter_reduce_1d(input, index, src, reduce, include_self):
-    out = input.clone() if include_self else torch.full_like(input, identity(reduce, input.dtype))
-    count = [int(include_self)] * len(input)
-    for i, value in zip(index.tolist(), src):
-        replaces = START == "zero, which is replaced" and not count[i]
-        out[i] = value if replaces else COMBINE[reduce](out[i], value)
-        count[i] += 1
-    return divided(out, count) if reduce == "mean" else out
+    start = input.clone() if include_self else torch.full_like(input, identity(reduce, input.dtype))
+    out = start.clone()
+    for i in index.unique():
+        numbers = numbers_for(i, input, index, src, include_self)
+        if reduce in ("amax", "amin") and START != "zero, which is replaced":
+            numbers = torch.cat([start[i : i + 1], numbers])
+        out[i] = reduced(numbers, reduce)
+    return out

@@ -1,5 +1,6 @@
-"""It is twice as large as it should be, as it would be beside the forward pass with its 2
-operations. Gradients appear only in the backward pass, which has 4."""
+"""It is twice as large as it should be. Is the computation that of the forward pass, with its 2
+operations? Gradients appear only in the backward pass, which has 4. Or are a multiplication and
+its addition one operation? They are two."""
 # exercise: dp_overlap_ratio
 # diagnosis: wrong_value
 # not: one phase
