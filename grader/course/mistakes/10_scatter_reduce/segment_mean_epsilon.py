@@ -1,4 +1,4 @@
-"""The means are a little too small: something small is added to every count to avoid 0/0. Raise
+"""The means are a little too close to 0: something small is added to every count to avoid 0/0. Raise
 only the counts that are 0, as counts.clamp(min=1) does.
 """
 # exercise: segment_mean

@@ -6,6 +6,7 @@
 # or: OPS = ("gather",)
 # or: OPS = ("all_to_all",)
 # or: OPS = ("all_gather", "reduce_scatter")
+# or: OPS = ("all_to_all", "scatter", "gather")
 
 OPS = PARTS
 

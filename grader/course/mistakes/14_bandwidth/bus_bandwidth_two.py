@@ -2,7 +2,6 @@
 all-gather: two phases of (n − 1)/n each."""
 # exercise: bus_bandwidth
 # diagnosis: wrong_value
-# Some people know the factor of nothing else.
 
 OPS = ("all_reduce",)
 
