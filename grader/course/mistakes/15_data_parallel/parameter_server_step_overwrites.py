@@ -1,8 +1,8 @@
+"""Only the last gradient that came in is left, divided by n: every recv overwrites what rank 0
+had. Receive into a tensor of its own, and add that to the gradient.
+"""
 # exercise: parameter_server_step
 # diagnosis: wrong_value
-# hint: write into the gradient itself
-import torch
-import torch.distributed as dist
 
 
 def parameter_server_step(grads):
@@ -10,13 +10,10 @@ def parameter_server_step(grads):
     for grad in grads:
         if rank:
             dist.send(grad, 0)
-            grad = torch.empty_like(grad)
             dist.recv(grad, 0)
         else:
             for src in range(1, n):
-                heard = torch.empty_like(grad)
-                dist.recv(heard, src)
-                grad = grad + heard
-            grad = grad / n
+                dist.recv(grad, src)
+            grad /= n
             for dst in range(1, n):
                 dist.send(grad, dst)

@@ -1,8 +1,8 @@
+"""A gradient that is None on all ranks stays None: zeros are something else to an optimizer with
+momentum or weight decay.
+"""
 # exercise: average_gradients
 # diagnosis: wrong_gradient
-# hint: stays None
-import torch
-import torch.distributed as dist
 
 
 def average_gradients(module):

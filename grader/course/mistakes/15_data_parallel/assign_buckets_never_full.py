@@ -1,6 +1,8 @@
+"""A bucket may be exactly full: begin a new one only where the cap would be passed."""
 # exercise: assign_buckets
 # diagnosis: wrong_shape
-# hint: exactly full
+
+
 def assign_buckets(sizes, cap_bytes):
     buckets, filled = [], 0
     for index in reversed(range(len(sizes))):

@@ -1,7 +1,8 @@
+"""A rank that has no gradient at all returns at once, and the others wait for it. It cannot know
+that they have some: it has to take part all the same, with zeros.
+"""
 # exercise: average_gradients
 # diagnosis: deadlock
-# hint: has to take part all the same
-import torch.distributed as dist
 
 
 def average_gradients(module):

@@ -1,9 +1,7 @@
+"""These are the sums of all gradients: the division by n is missing."""
 # exercise: parameter_server_step
 # diagnosis: wrong_value
-# hint: rank 0 has a gradient, too
-# not: division by n is missing
-import torch
-import torch.distributed as dist
+# not: n − 1
 
 
 def parameter_server_step(grads):
@@ -17,6 +15,5 @@ def parameter_server_step(grads):
             for src in range(1, n):
                 dist.recv(heard, src)
                 grad += heard
-            grad /= max(n - 1, 1)
             for dst in range(1, n):
                 dist.send(grad, dst)

@@ -1,7 +1,9 @@
+"""These are the sizes of the parameters. Buckets hold their indices, not their sizes."""
 # exercise: assign_buckets
 # diagnosis: wrong_value
-# hint: not their sizes
 # not: by hand
+
+
 def assign_buckets(sizes, cap_bytes):
     buckets, filled = [], 0
     for size in reversed(sizes):

@@ -1,8 +1,8 @@
+"""Ranks that had no gradient still have None. The mean belongs to every rank, or their weights
+will drift apart: give them p.grad = torch.zeros_like(p) first.
+"""
 # exercise: average_gradients
 # diagnosis: wrong_gradient
-# hint: drift apart
-import torch
-import torch.distributed as dist
 
 
 def average_gradients(module):
