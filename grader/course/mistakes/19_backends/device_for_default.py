@@ -1,6 +1,7 @@
+"""For an unknown backend raise ValueError: a device that is made up would only fail later, in a
+place that is harder to find."""
 # exercise: device_for
 # diagnosis: wrong_value
-# hint: made up would only fail
 # not: has to be
 import torch
 
