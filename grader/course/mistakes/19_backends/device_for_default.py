@@ -1,5 +1,6 @@
 """For an unknown backend raise ValueError: a device that is made up would only fail later, in a
-place that is harder to find."""
+place that is harder to find.
+"""
 # exercise: device_for
 # diagnosis: wrong_value
 # not: has to be

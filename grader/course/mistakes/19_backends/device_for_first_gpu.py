@@ -1,5 +1,6 @@
 """All ranks of a machine are on one GPU now, which NCCL refuses: each needs its own, with the
-number local_rank."""
+number local_rank.
+"""
 # exercise: device_for
 # diagnosis: wrong_value
 import torch

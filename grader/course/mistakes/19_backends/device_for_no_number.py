@@ -1,5 +1,6 @@
 """'cuda' without a number is the current device, which is cuda:0 on every rank that has not set
-another. Return torch.device('cuda', local_rank)."""
+another. Return torch.device('cuda', local_rank).
+"""
 # exercise: device_for
 # diagnosis: wrong_value
 import torch

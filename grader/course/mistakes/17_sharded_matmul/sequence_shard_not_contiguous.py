@@ -1,20 +1,17 @@
+"""A message needs a tensor whose numbers lie in one piece in memory, and those of a slice, a
+transpose and many gradients do not: call .contiguous() first.
+"""
 # exercise: sequence_shard
 # diagnosis: exception
-# hint: call .contiguous() first
-import torch
-import torch.distributed as dist
 
 
-class Split(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, dim):
-        ctx.dim, ctx.shape = dim, x.shape
-        return x.tensor_split(dist.get_world_size(), dim)[dist.get_rank()].clone()
-
+class Sent(Split):
     @staticmethod
     def backward(ctx, grad):
         rank, n = dist.get_rank(), dist.get_world_size()
-        whole = grad.new_empty(ctx.shape)
+        shape = list(grad.shape)
+        shape[ctx.dim] = ctx.length
+        whole = grad.new_empty(shape)
         parts = whole.tensor_split(n, ctx.dim)
         parts[rank].copy_(grad)
         sends = [dist.isend(grad, other) for other in range(n) if other != rank]
@@ -27,4 +24,4 @@ class Split(torch.autograd.Function):
 
 
 def sequence_shard(x, dim=1):
-    return Split.apply(x, dim)
+    return Sent.apply(x, dim)
