@@ -767,6 +767,14 @@ def whole_of(c: Case) -> Report:
     return report
 
 
+def _added_up(e: Evidence) -> bool:
+    """Return whether backward gives a wrong gradient for parts of one position, or raises."""
+    wrong = [one for one in e.failed if one.diagnosis is Diagnosis.WRONG_GRADIENT]
+    single = all(part.shape[one.case.along] <= 1 for one in wrong for part in one.case.x_shard)
+    kinds = {one.diagnosis for one in e.failed}
+    return kinds == {Diagnosis.WRONG_GRADIENT, Diagnosis.EXCEPTION} and single and _only_backward(e)
+
+
 sequence_unshard = Exercise(
     signature="sequence_unshard(x_shard: Tensor, full_length: int, dim: int = 1) -> Tensor",
     summary="the whole of which each rank has a part along dim; backward takes the part",
@@ -824,6 +832,12 @@ sequence_unshard = Exercise(
             " gathered; or write a torch.autograd.Function whose backward takes the rank's part of"
             " the gradient.",
             when=_without("x_shard"),
+        ),
+        Mistake(
+            "backward returns a gradient of another shape than that of x_shard: autograd has added"
+            " it up where the part is one position long, and refuses it elsewhere. Only the rank's"
+            " own part of the whole gradient belongs to x_shard.",
+            when=_added_up,
         ),
         Mistake(
             "Adding up in backward is wrong here: each rank has the whole gradient already.",

@@ -3,16 +3,17 @@ put them side by side; nothing is added up or averaged.
 """
 # exercise: sequence_shard
 # diagnosis: wrong_gradient
-# or: FACTOR = lambda: 1 / dist.get_world_size()
+# or: AVERAGED = True
 
 
-FACTOR = dist.get_world_size
+AVERAGED = False
 
 
 class Scaled(Split):
     @staticmethod
     def backward(ctx, grad):
-        return gather(grad, lengths(ctx.length), ctx.dim) * FACTOR(), None
+        whole, n = gather(grad, lengths(ctx.length), ctx.dim), dist.get_world_size()
+        return whole / n if AVERAGED else whole * n, None
 
 
 def sequence_shard(x, dim=1):
