@@ -454,8 +454,8 @@ scatter_all_gather_broadcast = Exercise(
     mistakes=(
         *evidence.BUFFER_RACES,
         Mistake(
-            "Every rank sends and none receives: a blocking send waits for its receive. Start"
-            " with request = dist.isend(...), then recv, then request.wait().",
+            "Every rank waits until its message is received, and none receives. Start with request"
+            " = dist.isend(...), then recv, and only then request.wait().",
             when=evidence.all_send,
         ),
     ),

@@ -1,12 +1,17 @@
-"""Both ranks of a pair send, and neither receives: a blocking send waits for its receive. Start
-with request = dist.isend(...), then recv, then request.wait()."""
+"""Both ranks of a pair wait until their message is received, and neither receives. Start with
+request = dist.isend(...), then recv, and only then request.wait()."""
 # exercise: recursive_doubling_all_reduce, halving_doubling_all_reduce
 # diagnosis: deadlock
 # or: FAR = True
+# or: STARTS = True
 
 FAR = False
+STARTS = False
 
 
 def exchange(out, into, other):
-    dist.send(out, other)
+    if STARTS:
+        dist.isend(out, other).wait()
+    else:
+        dist.send(out, other)
     dist.recv(into, other)
