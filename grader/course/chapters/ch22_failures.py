@@ -1,6 +1,6 @@
 """Chapter 22: records that differ, and a sum that outlives a rank."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,69 +61,16 @@ def _records(draw: Draw) -> Iterator[Case]:
         yield draw.case(name, records=[[calls[letter] for letter in rank] for rank in records])
 
 
-def _most_frequent(calls: Sequence[Any]) -> Any:
-    return max(calls, key=calls.count)
-
-
-def _divergence(
-    records: Sequence[_Record],
-    norm: Callable[[list[Any]], Any] = _most_frequent,
-    seen: Callable[[Any], Any] = lambda call: call,
-    to_the_end: bool = True,
-    ended_differs: bool = True,
-) -> tuple[int, list[int]] | None:
-    """Return the first divergence; arguments beyond the first are for mistakes.
-
-    Args:
-        records: as in the exercise.
-        norm: chooses among the calls at a position, in rank order.
-        seen: what is compared of a call.
-        to_the_end: whether to go on to the end of the longest list, not of the shortest.
-        ended_differs: whether the end of a list cannot be the norm.
-    """
-    until = (max if to_the_end else min)(map(len, records), default=0)
-    for position in range(until):
-        calls = [seen(one[position]) if position < len(one) else None for one in records]
-        usual = norm([call for call in calls if call is not None or not ended_differs])
-        differs = [rank for rank, call in enumerate(calls) if call != usual]
-        if differs:
-            return position, differs
+def _divergence(records: Sequence[_Record]) -> tuple[int, list[int]] | None:
+    """Return the first position at which a rank differs from the norm, and the ranks that do."""
+    for position in range(max(map(len, records), default=0)):
+        calls = [one[position] if position < len(one) else None for one in records]
+        made = [call for call in calls if call is not None]
+        norm = max(made, key=made.count)
+        differ = [rank for rank, call in enumerate(calls) if call != norm]
+        if differ:
+            return position, differ
     return None
-
-
-def _found(c: Case) -> tuple[int, list[int]] | None:
-    return _divergence(c.records)
-
-
-def _changed(
-    change: Callable[[Case, int, list[int]], Any],
-) -> Callable[[Case], list[Any]]:
-    """Return what a mistake gives that changes a right result, and leaves ``None`` as it is."""
-
-    def gives(c: Case) -> list[Any]:
-        found = _found(c)
-        return [None if found is None else change(c, *found)] * c.n
-
-    return gives
-
-
-def _ignoring_ended(c: Case) -> list[Any]:
-    """Return the first position at which calls differ, whatever lists have ended."""
-    for position in range(max(map(len, c.records), default=0)):
-        calls = {rank: r[position] for rank, r in enumerate(c.records) if position < len(r)}
-        usual = _most_frequent(list(calls.values()))
-        differs = [rank for rank, call in calls.items() if call != usual]
-        if differs:
-            return [(position, differs)] * c.n
-    return [None] * c.n
-
-
-def _last_of_ties(calls: list[Any]) -> Any:
-    return _most_frequent(calls[::-1])
-
-
-def _short_list(e: Evidence) -> bool:
-    return e.says("IndexError") and len({len(record) for record in e.case.records}) > 1
 
 
 first_divergence = Exercise(
@@ -133,7 +80,7 @@ first_divergence = Exercise(
     summary="the first position at which the records of ranks differ, and the ranks that do",
     inputs=_records,
     world_sizes=(1,),
-    expected=lambda c: [_found(c)] * c.n,
+    expected=lambda c: [_divergence(c.records)] * c.n,
     hints=(
         "Write the lists one below the other, one row for each rank, and read column by column. In"
         " which column does one rank differ, and how do you tell which one it is?",
@@ -155,80 +102,15 @@ first_divergence = Exercise(
     ),
     mistakes=(
         Mistake(
-            "You stop at the end of the shortest list, as zip does. A rank whose list has ended"
-            " differs from those that go on: look as far as the longest list goes.",
-            gives=lambda c: [_divergence(c.records, to_the_end=False)] * c.n,
-        ),
-        Mistake(
-            "You take rank 0's call for the norm. Rank 0 may be the one that is wrong: the norm is"
-            " the most frequent call.",
-            gives=(
-                lambda c: [_divergence(c.records, norm=lambda calls: calls[0])] * c.n,
-                lambda c: (
-                    [_divergence(c.records, lambda calls: calls[0], ended_differs=False)] * c.n
-                ),
-            ),
-        ),
-        Mistake(
-            "You compare the operations alone. Two ranks that call all_reduce on different numbers"
-            " of elements differ, too.",
-            gives=lambda c: [_divergence(c.records, seen=lambda call: call[0])] * c.n,
-        ),
-        Mistake(
-            "You compare the numbers of elements alone. Calls of different operations differ, too.",
-            gives=lambda c: [_divergence(c.records, seen=lambda call: call[1])] * c.n,
-        ),
-        Mistake(
-            "Where most lists have ended, you take the end for the norm. An end is not a call: the"
-            " ranks that have ended are those that differ.",
-            gives=lambda c: [_divergence(c.records, ended_differs=False)] * c.n,
-        ),
-        Mistake(
-            "You leave out the ranks whose lists have ended. They make no call where others make"
-            " one, so they always differ.",
-            gives=_ignoring_ended,
-        ),
-        Mistake(
-            "Of two calls that are equally frequent, you take the one of the highest rank for the"
-            " norm. It should be that of the lowest.",
-            gives=lambda c: [_divergence(c.records, norm=_last_of_ties)] * c.n,
-        ),
-        Mistake(
-            "These are the ranks that agree with the norm. Return the others.",
-            gives=_changed(
-                lambda c, position, ranks: (
-                    position,
-                    [rank for rank in range(len(c.records)) if rank not in ranks],
-                )
-            ),
-        ),
-        Mistake(
-            "The position is one too high: positions count from 0.",
-            gives=_changed(lambda c, position, ranks: (position + 1, ranks)),
-        ),
-        Mistake(
-            "You return only the first of the ranks that differ. There may be several at the same"
-            " position: return all of them.",
-            gives=_changed(lambda c, position, ranks: (position, ranks[:1])),
-        ),
-        Mistake(
-            "The position is right, but you return all ranks. Return only those that differ from"
-            " the norm.",
-            gives=_changed(lambda c, position, _: (position, list(range(len(c.records))))),
-        ),
-        Mistake(
             "The lists are not equally long: at some position one of them has ended, and there is"
             " nothing to look up.",
-            when=_short_list,
-        ),
-        Mistake(
-            "max of an empty sequence: there may be no records at all, and then all agree."
-            " max(..., default=0) helps.",
-            when=lambda e: not e.case.records and e.says("max()"),
+            when=lambda e: e.raised("IndexError") and len(set(map(len, e.case.records))) > 1,
         ),
         Mistake(
             "You return a position even where all ranks agree; return None there.",
-            when=lambda e: _found(e.case) is None and isinstance(e.actual[0], (tuple, list)),
+            when=lambda e: (
+                _divergence(e.case.records) is None and isinstance(e.actual[0], (tuple, list))
+            ),
         ),
     ),
     advice={
@@ -540,39 +422,10 @@ sum_of_survivors = Exercise(
             when=lambda e: _waits_without_end(e, "new_group"),
         ),
         Mistake(
-            "The time limit has run out, as it should, and nothing catches the exception. It tells"
-            " you that a rank is missing: catch the RuntimeError, and go on without that rank.",
-            when=lambda e: (
-                e.case.killed is not None
-                and e.diagnosis is Diagnosis.EXCEPTION
-                and any(map(e.says, ("wait timeout", "Timed out", "timed out")))
-            ),
-        ),
-        Mistake(
-            "The connection to the dead rank breaks, and nothing catches the exception: catch the"
-            " RuntimeError, and go on without that rank. Ranks that have no connection to it get"
-            " no exception, so they need a time limit as well.",
-            when=lambda e: (
-                e.case.killed is not None
-                and e.diagnosis is Diagnosis.EXCEPTION
-                and any(map(e.says, ("by peer", "Read error", "Write error", "Broken pipe")))
-            ),
-        ),
-        Mistake(
-            "store.get waits until the key is there, and the rank that should set it is dead. Wait"
-            " for the key first, with a time limit: store.wait([key], timedelta(seconds=seconds)).",
-            when=lambda e: (
-                _waits_without_end(e, "store")
-                and e.calls("get", "multi_get")
-                and not e.written(r"\.wait\(\s*\[[^\]]*\]\s*\)")
-            ),
-        ),
-        Mistake(
-            "store.wait without a time limit waits for the key of the dead rank forever: give it"
-            " timedelta(seconds=seconds) as a second argument.",
-            when=lambda e: (
-                _waits_without_end(e, "store") and e.written(r"\.wait\(\s*\[[^\]]*\]\s*\)")
-            ),
+            "store.get, and store.wait without a time limit, wait forever for a key that a dead"
+            " rank should set. Wait for each key with a limit first:"
+            " store.wait([key], timedelta(seconds=seconds)).",
+            when=lambda e: _waits_without_end(e, "store"),
         ),
         Mistake(
             "A rank that lives is left out. It may be up to `seconds` late: wait that long for"
@@ -629,8 +482,9 @@ sum_of_survivors = Exercise(
         " no time limit?",
         Diagnosis.TIMEOUT: "A survivor waits too long for a rank that is dead. Which call is it,"
         " and what is its time limit?",
-        Diagnosis.EXCEPTION: "What fails because a rank is dead raises a RuntimeError: catch it"
-        " around the call that needs the other rank.",
+        Diagnosis.EXCEPTION: "What needs a rank that is dead raises a RuntimeError when its time"
+        " limit has run out, or when the connection to that rank breaks: catch it around the call,"
+        " and go on without that rank.",
         Diagnosis.FORBIDDEN_CALL: "all_reduce and new_group are allowed, and the store is enough.",
         Diagnosis.WRONG_TYPE: "Return a pair: the sum as a tensor, and the ranks as a list.",
         Diagnosis.WRONG_VALUE: "Which ranks did each survivor sum, and which does it list?",
