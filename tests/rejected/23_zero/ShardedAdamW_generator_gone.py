@@ -1,17 +1,19 @@
 # exercise: ShardedAdamW
-# diagnosis: wrong_value
-# hint: added to the root
+# diagnosis: exception
+# hint: can be gone through only once
+# params is gone through twice, and it may be a generator.
 import torch
 import torch.distributed as dist
 
 
 class ShardedAdamW:
     def __init__(self, params, lr, betas, eps, weight_decay):
+        numel = sum(p.numel() for p in dict.fromkeys(params) if p.requires_grad)
         self.params = [p for p in dict.fromkeys(params) if p.requires_grad]
         self.lr, self.betas, self.eps = lr, betas, eps
         self.weight_decay = weight_decay
         n, rank = dist.get_world_size(), dist.get_rank()
-        self.size = -(-sum(p.numel() for p in self.params) // n)
+        self.size = -(-numel // n)
         self.shard = slice(rank * self.size, (rank + 1) * self.size)
         self.m, self.v = self.params[0].detach().new_zeros(2, self.size)
         self.steps = [0] * len(self.params)
@@ -63,7 +65,7 @@ class ShardedAdamW:
         w *= 1 - self.lr * self.weight_decay
         m += (1 - beta1) * (g - m)
         v += (1 - beta2) * (g * g - v)
-        root = (v / (1 - beta2**t) + self.eps).sqrt()
+        root = (v / (1 - beta2**t)).sqrt() + self.eps
         w -= self.lr * (m / (1 - beta1**t)) / root
 
     def zero_grad(self):
