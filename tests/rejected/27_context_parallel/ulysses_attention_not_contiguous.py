@@ -1,6 +1,6 @@
 # exercise: ulysses_attention
 # diagnosis: exception
-# hint: call .contiguous()
+# hint: in one piece in memory
 import torch, torch.distributed as dist, torch.nn.functional as F
 
 
