@@ -1,4 +1,6 @@
-"""dst's own x comes first, and the others follow: entry r belongs to rank r."""
+"""dst's own x comes first, and the others follow: entry r belongs to rank r, whatever the order of
+arrival.
+"""
 # exercise: gather
 # diagnosis: wrong_value
 import torch
