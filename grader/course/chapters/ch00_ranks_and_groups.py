@@ -20,17 +20,7 @@ who_am_i = Exercise(
         "This is the whole answer:\n"
         "    return torch.tensor([dist.get_rank(), dist.get_world_size()])",
     ),
-    mistakes=(
-        Mistake(
-            "The two numbers are the other way round: the rank comes first, then the world size.",
-            gives=lambda c: [torch.tensor([c.n, r]) for r in c.ranks],
-        ),
-        Mistake(
-            "The first number is 0 on every rank, so it is right on rank 0 only. dist.get_rank()"
-            " tells each rank its own.",
-            gives=lambda c: [torch.tensor([0, c.n]) for _ in c.ranks],
-        ),
-    ),
+    mistakes=(),
     advice={
         Diagnosis.WRONG_DTYPE: "torch.tensor of Python ints is int64; leave the dtype to it.",
         Diagnosis.WRONG_TYPE: "Return one tensor: torch.tensor([...]).",
@@ -54,26 +44,7 @@ neighbours = Exercise(
         "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    return (rank - 1) % n, (rank + 1) % n",
     ),
-    mistakes=(
-        Mistake(
-            "Left and right are swapped: left is rank − 1, right is rank + 1.",
-            gives=lambda c: [((r + 1) % c.n, (r - 1) % c.n) for r in c.ranks],
-        ),
-        Mistake(
-            "The ring is not closed: left of rank 0 is the last rank, and right of the last"
-            " rank is 0. Take both modulo the world size.",
-            gives=lambda c: [(r - 1, r + 1) for r in c.ranks],
-        ),
-        Mistake(
-            "The right side wraps, the left does not: left of rank 0 is the last rank.",
-            gives=lambda c: [(r - 1, (r + 1) % c.n) for r in c.ranks],
-        ),
-        Mistake(
-            "You stop at both ends, as on a line, but the ends of a ring meet: left of rank 0 is"
-            " the last rank, and right of the last rank is rank 0.",
-            gives=lambda c: [(max(r - 1, 0), min(r + 1, c.n - 1)) for r in c.ranks],
-        ),
-    ),
+    mistakes=(),
     advice={
         Diagnosis.WRONG_TYPE: "Return a pair of Python ints, such as (3, 1).",
         Diagnosis.WRONG_SHAPE: "Return exactly two numbers: the left neighbour, then the right"

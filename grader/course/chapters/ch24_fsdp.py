@@ -1057,40 +1057,6 @@ FullySharded = Exercise(
             when=_own_weights,
         ),
         Mistake(
-            "The gradients are added up over the ranks, but not divided by n.",
-            gives=lambda c: with_torch(c, total, total) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The gradients of the sharded parameters are sums over the ranks: a reduce-scatter adds"
-            " up. Divide by n.",
-            gives=lambda c: with_torch(c, total, mean) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The gradients of the small, replicated parameters are sums over the ranks. Divide"
-            " them by n, too.",
-            gives=lambda c: with_torch(c, mean, total) if c.n > 1 else None,
-        ),
-        Mistake(
-            "Each rank keeps its own gradients of the small parameters, and their copies drift"
-            " apart. finish_gradient_synchronization has to average them.",
-            gives=lambda c: with_torch(c, mean, alone) if c.n > 1 else None,
-        ),
-        Mistake(
-            "Each rank takes its shard from its own gradient. The shard has to be the mean of all"
-            " ranks' gradients: reduce-scatter them.",
-            gives=lambda c: with_torch(c, slices, mean) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The second step computes with the weights of the first: the optimizer has changed the"
-            " shards, and they have to be gathered anew in each forward.",
-            gives=lambda c: with_torch(c, stale=True),
-        ),
-        Mistake(
-            "The gradients of the second step still contain those of the first, though the"
-            " optimizer's zero_grad was called in between.",
-            gives=lambda c: with_torch(c, accumulates=True),
-        ),
-        Mistake(
             "full_state_dict has the names that the module itself gives its entries, without a"
             " prefix: take those of self.module.state_dict().",
             when=lambda e: _names(
