@@ -3,7 +3,7 @@
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.exercise import Exercise, Mistake
+from grader.course.exercise import Exercise
 from grader.course.limits import messages
 
 who_am_i = Exercise(

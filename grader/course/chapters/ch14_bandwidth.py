@@ -129,12 +129,6 @@ def over_all_calls(c: Case) -> float:
     return float(max(sum(row) / len(row) for row in c.seconds))
 
 
-def median(row: Sequence[float]) -> float:
-    """Return the middle value, or the mean of the two in the middle."""
-    ordered = sorted(row)
-    return (ordered[(len(row) - 1) // 2] + ordered[len(row) // 2]) / 2
-
-
 def time_in_rank(
     time_collective: Callable[..., Any],
     warmup: int,
@@ -328,11 +322,6 @@ def _to_an_eighth(e: Evidence) -> bool:
     )
 
 
-def _with_operations(c: Case, count: int) -> list[dict[str, Any]]:
-    """Return the right report with this number of operations during the timing."""
-    return alike(c, max(means(c)) + count * BARRIER / c.iterations)
-
-
 time_collective = Exercise(
     signature="time_collective(fn, warmup: int, iterations: int) -> float",
     summary="seconds per call: the slowest rank's mean, the same number everywhere",
@@ -383,59 +372,12 @@ time_collective = Exercise(
         Mistake(
             "The calls to warm up are in the time. They are there to be discarded: connections,"
             " caches and memory are set up in them.",
-            gives=lambda c: alike(c, max(sum(row) for row in c.seconds) / c.iterations),
-        ),
-        Mistake(
-            "The calls to warm up are in the time. They are there to be discarded: connections,"
-            " caches and memory are set up in them.",
             # a mean of six calls, for example, is not exact in float32
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE
                 and e.case.warmup > 0
                 and all(isclose(v, over_all_calls(e.case), rel_tol=1e-6) for v in _result(e))
             ),
-        ),
-        Mistake(
-            "Every rank returns its own time. Agree on one number, the slowest rank's: the"
-            " operation is over when the last rank is done.",
-            gives=lambda c: answers(c, means(c)),
-        ),
-        Mistake(
-            "That is the average over ranks. The operation is over when the last rank is done, so"
-            " the slowest one's time counts: MAX.",
-            gives=lambda c: alike(c, sum(means(c)) / c.n),
-        ),
-        Mistake(
-            "That is the sum over ranks: all_reduce adds unless you say op=dist.ReduceOp.MAX.",
-            gives=lambda c: alike(c, sum(means(c))),
-        ),
-        Mistake(
-            "That is the fastest rank's time. The operation is over when the last rank is done:"
-            " MAX.",
-            gives=lambda c: alike(c, min(means(c))),
-        ),
-        Mistake(
-            "That is the time of all calls together: divide by their number.",
-            gives=lambda c: alike(c, max(means(c)) * c.iterations),
-        ),
-        Mistake(
-            "That takes the slowest rank of each call, and then the mean. Take each rank's mean"
-            " first, and then the slowest of these.",
-            gives=lambda c: alike(
-                c, sum(max(call) for call in zip(*timed(c), strict=True)) / c.iterations
-            ),
-        ),
-        Mistake(
-            "That is the median of the calls; the mean is asked for.",
-            gives=lambda c: alike(c, max(median(row) for row in timed(c))),
-        ),
-        Mistake(
-            "That is the last call alone; the mean of all is asked for.",
-            gives=lambda c: alike(c, max(row[-1] for row in timed(c))),
-        ),
-        Mistake(
-            "That is the fastest of the calls; the mean is asked for.",
-            gives=lambda c: alike(c, max(min(row) for row in timed(c))),
         ),
         Mistake(
             "No time has passed between your two readings of the clock. Read time.perf_counter(),"
@@ -447,26 +389,6 @@ time_collective = Exercise(
             "A reading of the clock has more digits than float32 can hold, which torch.tensor makes"
             " of it: subtract first, and make a tensor of the difference.",
             when=_to_an_eighth,
-        ),
-        Mistake(
-            "These are milliseconds; seconds are asked for.",
-            gives=lambda c: alike(c, max(means(c)) * 1e3),
-        ),
-        Mistake(
-            "One operation of yours is in the time, beside fn. Read the clock right before the"
-            " first call that counts, and right after the last, with nothing else in between: the"
-            " barrier comes before the first reading.",
-            gives=lambda c: _with_operations(c, 1),
-        ),
-        Mistake(
-            "Two operations of yours are in the time, beside fn. Read the clock right before the"
-            " first call that counts, and right after the last.",
-            gives=lambda c: _with_operations(c, 2),
-        ),
-        Mistake(
-            "An operation of yours is in the time of every call, as a barrier in the loop would be:"
-            " line the ranks up once, and then call fn without a break.",
-            gives=lambda c: _with_operations(c, c.iterations),
         ),
     ),
     advice={

@@ -16,7 +16,7 @@ from torch.autograd import profiler, profiler_util
 
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, Draw, Kind, Pause
-from grader.course.exercise import Evidence, Exercise, Gives, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import LONGER, bounds, draw_seconds, mistimed, undecided
 from grader.rank.instrumentation import (
     Clock,
@@ -207,11 +207,6 @@ def median(row: Sequence[float]) -> float:
 def mean(row: Sequence[float]) -> float:
     """Return the sum divided by the number of calls."""
     return sum(row) / len(row)
-
-
-def total(c: Case) -> float:
-    """Return the sum of all timed calls."""
-    return sum(timed(c))
 
 
 def answer(c: Case, seconds: float) -> list[dict[str, Any]]:
@@ -427,15 +422,6 @@ def _looks(e: Evidence, seconds: float) -> bool:
     return _on_device(e) and _near(e.actual[0]["result"], 1e3 * seconds)
 
 
-def _somewhere(milliseconds: Callable[[Case], float]) -> tuple[Gives, ...]:
-    """Make ``gives`` of a wrong time everywhere, on the CPU alone, or on the device alone."""
-    return (
-        lambda c: answer(c, milliseconds(c)),
-        lambda c: None if _on_the_device(c) else answer(c, milliseconds(c)),
-        lambda c: answer(c, milliseconds(c)) if _on_the_device(c) else None,
-    )
-
-
 time_kernel = Exercise(
     signature="time_kernel(fn, *args, warmup: int, iterations: int) -> float",
     summary="milliseconds of one call: the median, by the clock of the device that works",
@@ -498,14 +484,6 @@ time_kernel = Exercise(
             ),
         ),
         Mistake(
-            "These are seconds; milliseconds are asked for.",
-            gives=_somewhere(lambda c: median(timed(c)) / 1e3),
-        ),
-        Mistake(
-            "These are microseconds; milliseconds are asked for.",
-            gives=_somewhere(lambda c: median(timed(c)) * 1e3)[:2],
-        ),
-        Mistake(
             "This works if the first argument is on the device, but here it is a number, and the "
             "tensor comes second. Ask all arguments, not only the first: any(...).",
             when=lambda e: e.case.where == "second" and _looks(e, LAUNCH),
@@ -519,44 +497,6 @@ time_kernel = Exercise(
             "The host's clock was read around a launch and a synchronisation, so the time includes"
             " both. Let a torch.cuda.Event take the time on the device.",
             when=lambda e: _looks(e, median(timed(e.case)) + NOTICE),
-        ),
-        Mistake(
-            "That is the mean. A single disturbed call spoils it; the median hardly notices.",
-            gives=_somewhere(lambda c: mean(timed(c))),
-        ),
-        Mistake(
-            "The calls to warm up are in the time. Leave them out.",
-            gives=_somewhere(lambda c: median(c.seconds)),
-        ),
-        Mistake(
-            "The calls to warm up are in the time. Leave them out.",
-            gives=_somewhere(lambda c: mean(c.seconds)),
-        ),
-        Mistake(
-            "That is the time of all calls together; the median of the single calls is asked for.",
-            gives=_somewhere(lambda c: total(c)),
-        ),
-        Mistake(
-            "That is the fastest call; the median is asked for.",
-            gives=_somewhere(lambda c: min(timed(c))),
-        ),
-        Mistake(
-            "That is the slowest call; the median is asked for.",
-            gives=_somewhere(lambda c: max(timed(c))),
-        ),
-        Mistake(
-            "With an even number of calls there are two in the middle, and the median is their "
-            "mean: statistics.median does that, torch.median takes the lower one.",
-            gives=_somewhere(lambda c: sorted(timed(c))[(c.iterations - 1) // 2]),
-        ),
-        Mistake(
-            "With an even number of calls there are two in the middle, and the median is their "
-            "mean: statistics.median does that.",
-            gives=_somewhere(lambda c: sorted(timed(c))[c.iterations // 2]),
-        ),
-        Mistake(
-            "The middle of the list is the median only if the times are in order: sort them first.",
-            gives=_somewhere(lambda c: timed(c)[c.iterations // 2]),
         ),
         Mistake(
             "An argument need not be a tensor: ask isinstance(arg, torch.Tensor) and arg.is_cuda.",

@@ -239,6 +239,15 @@ def _lists(e: Evidence) -> list[list[int]]:
     return [list(e.actual[rank][1]) for rank in _living(e.case)]
 
 
+def _returned(e: Evidence, summed: Sequence[int], listed: list[int]) -> bool:
+    """Return whether all survivors return the sum over some ranks, and a list of some."""
+    total = _total(e.case, summed)
+    return _lists(e) == [listed] * len(_living(e.case)) and all(
+        compare(total, e.actual[rank][0], e.case.n, total.abs() + 1) is None
+        for rank in _living(e.case)
+    )
+
+
 def _sums(one: JudgedCase) -> list[torch.Tensor]:
     """Return the different sums that survivors return, where rounding makes no difference.
 
@@ -443,20 +452,12 @@ sum_of_survivors = Exercise(
         Mistake(
             "You list every rank, even the dead one, whose x is not in the sum. List the ranks"
             " that were summed.",
-            gives=lambda c: (
-                None
-                if c.late or (c.killed and c.killed.step)
-                else _survivors_hold(c, (_total(c, _living(c)), list(c.ranks)))
-            ),
+            when=lambda e: _returned(e, _living(e.case), list(e.case.ranks)),
         ),
         Mistake(
             "The dead rank is in the sum but not in your list. It has to count in both, or in"
             " neither.",
-            gives=lambda c: (
-                None
-                if c.late or (c.killed and not c.killed.step)
-                else _survivors_hold(c, (_total(c, c.ranks), _living(c)))
-            ),
+            when=lambda e: _returned(e, e.case.ranks, _living(e.case)),
         ),
         Mistake(
             "You return how many survived. Return their ranks, as a list.",

@@ -470,13 +470,6 @@ def alone(gradients: list[torch.Tensor], rank: int) -> torch.Tensor:
     return gradients[rank]
 
 
-def slices(gradients: list[torch.Tensor], _: int) -> torch.Tensor:
-    """Return shard r from rank r's own gradient, as if nothing had been reduced."""
-    size = -(-gradients[0].numel() // len(gradients))
-    parts = [g.flatten()[r * size : (r + 1) * size] for r, g in enumerate(gradients)]
-    return torch.cat(parts).view_as(gradients[0])
-
-
 def _computes_in(module: nn.Module, dtype: torch.dtype) -> None:
     """Let every layer compute in a dtype, with its parameters and its floating inputs cast."""
     for layer in module.modules():
