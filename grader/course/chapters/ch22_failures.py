@@ -241,6 +241,8 @@ def _lists(e: Evidence) -> list[list[int]]:
 
 def _returned(e: Evidence, summed: Sequence[int], listed: list[int]) -> bool:
     """Return whether all survivors return the sum over some ranks, and a list of some."""
+    if e.diagnosis not in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE):
+        return False
     total = _total(e.case, summed)
     return _lists(e) == [listed] * len(_living(e.case)) and all(
         compare(total, e.actual[rank][0], e.case.n, total.abs() + 1) is None

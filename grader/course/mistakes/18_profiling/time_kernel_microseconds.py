@@ -2,7 +2,6 @@
 # exercise: time_kernel
 # diagnosis: wrong_value
 # or: WHERE = ("cpu",)
-# or: WHERE = ("cuda",)
 import statistics
 import time
 
