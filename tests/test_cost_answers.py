@@ -93,7 +93,7 @@ def _same(exercise, gives, others, seed):
     pairs = [(gives(case), others(case)) for case in exercise.cases(seed, 1)]
     return all(
         one == other
-        or (one and other and compare(one[0], other[0], relative=exercise.relative) is None)
+        or (one and other and compare(one[0], other[0], relative=exercise.values.relative) is None)
         for one, other in pairs
     )
 
@@ -101,11 +101,11 @@ def _same(exercise, gives, others, seed):
 def _told(exercise, gives, seed):
     judged = []
     for case in exercise.cases(seed, 1):
-        right = exercise.expected(case)
+        right = exercise.values.expected(case)
         given = gives(case)
         if given is None:
             given = right
-        fault = compare(right[0], given[0], relative=exercise.relative)
+        fault = compare(right[0], given[0], relative=exercise.values.relative)
         word = None if fault is None else fault.diagnosis
         judged.append(JudgedCase(case, word, given, None, Trace(((),))))
     evidence = Evidence(tuple(judged))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from grader.core.outline import outline, outline_live
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Kind
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, JudgedCase, Mistake
+from grader.course.help import Help
 from grader.course.hints import choose_hint
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
+from tests import declarations
 
 SIZES = (2, 3)
 _KIND = Kind(torch.float32, (3,))
@@ -21,7 +21,7 @@ _KIND = Kind(torch.float32, (3,))
 
 def declare(*mistakes, **more):
     """Everybody's x to the left; with one kind of input for each of two world sizes."""
-    return Exercise(
+    return declarations.declare(
         signature="from_the_right(x: Tensor) -> Tensor",
         summary="the right neighbour's x",
         inputs=lambda draw: [draw.case("one", x=draw.per_rank(_KIND))],
@@ -38,7 +38,7 @@ def judged(exercise, gives):
     found = []
     for n in SIZES:
         (case,) = exercise.cases(1, n)
-        actual, right = gives(case), exercise.expected(case)
+        actual, right = gives(case), exercise.values.expected(case)
         same = all(map(torch.equal, actual, right))
         word = None if same else Diagnosis.WRONG_VALUE
         found.append(JudgedCase(case, word, actual, None, Trace(((),) * n)))
@@ -133,8 +133,8 @@ def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
 
 
 def test_a_last_hint_without_code_is_not_the_whole_answer():
-    assert declare().tells_all
-    assert not replace(declare(), hints=("Who is right of you?", "Send to the left.")).tells_all
+    assert declare().help.tells_all
+    assert not Help(("Who is right of you?", "Send to the left.")).tells_all
 
 
 # What the words of an error prove. --------------------------------------------------

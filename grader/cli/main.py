@@ -596,21 +596,23 @@ def _progress(request: argparse.Namespace) -> int:
 
 
 def _hint(request: argparse.Namespace) -> int:
+    from grader.course.help import help_of
     from grader.course.index import course_index
 
     exercise = course_index()[request.exercise]
+    known = help_of(exercise.chapter)[exercise.name]
     command = f"python -m grader hint {exercise.name}"
-    kept_back = request.more == 1 and exercise.tells_all
-    shown = len(exercise.hints) - kept_back if request.more else 1
-    left = len(exercise.hints) - shown
+    kept_back = request.more == 1 and known.tells_all
+    shown = len(known.hints) - kept_back if request.more else 1
+    left = len(known.hints) - shown
     more = f"{left} more: {command} --more" if left else ""
-    if left == 1 and exercise.tells_all:
+    if left == 1 and known.tells_all:
         more = f"The next hint is the whole answer. To see it: {command} --more --more"
     from rich.console import Console
 
     from grader.report.text import hints_report
 
-    Console(highlight=False).print(hints_report(exercise.hints[:shown], more))
+    Console(highlight=False).print(hints_report(known.hints[:shown], more))
     return 0
 
 

@@ -46,7 +46,7 @@ def choose_hint(
         recognise: returns the hint of the mistake whose program does the same, if there is one.
     """
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
-        return exercise.hints[0]
+        return exercise.help.hints[0]
     if evidence is not None and evidence.failed:
         hint = misused(exercise, evidence) or recognise(evidence)
         if hint:
@@ -55,10 +55,10 @@ def choose_hint(
             hint = prove(exercise, evidence)
             if hint:
                 return hint
-    hint = exercise.advice.get(diagnosis, diagnosis.advice)
+    hint = exercise.help.advice.get(diagnosis, diagnosis.advice)
     if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
         hint = _smallest(evidence) if exercise.world_sizes != (1,) else ""
-    return hint or exercise.hints[0]
+    return hint or exercise.help.hints[0]
 
 
 def _smallest(evidence: Evidence) -> str:
@@ -115,7 +115,7 @@ def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
 
 def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
     """Return how many failures a mistake explains; 0 if it contradicts one or not the gravest."""
-    if evidence.diagnosis is Diagnosis.WRONG_TYPE and exercise.result is not None:
+    if evidence.diagnosis is Diagnosis.WRONG_TYPE and exercise.values.result is not None:
         return 0  # the student returned a result, and what is in place was not meant as one
     explained = 0
     # the gravest failure first: most mistakes are ruled out by it
@@ -135,7 +135,9 @@ def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
         if len(would) != one.case.n or not agree(exercise, one.case, would, one.actual):
             return 0
         if not one.passed:
-            explained += not agree(exercise, one.case, exercise.expected(one.case), one.actual)
+            explained += not agree(
+                exercise, one.case, exercise.values.expected(one.case), one.actual
+            )
     return explained
 
 
@@ -151,13 +153,15 @@ def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
 
 def agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
     """Return whether ranks hold what a mistake would give, up to rounding."""
-    terms = exercise.reduced(case) if exercise.reduced else 0
-    scales: list[Any] = list(exercise.magnitude(case)) if exercise.magnitude else [None] * case.n
+    terms = exercise.values.reduced(case) if exercise.values.reduced else 0
+    scales: list[Any] = (
+        list(exercise.values.magnitude(case)) if exercise.values.magnitude else [None] * case.n
+    )
     if all(isinstance(one, torch.Tensor) and one.shape == scales[0].shape for one in scales):
         # a mistake may have summed on a rank where nothing was to be summed
         scales = [torch.stack(scales).amax(0)] * case.n
     return all(
-        compare(want, got, terms, _slack(want, scale), relative=exercise.relative) is None
+        compare(want, got, terms, _slack(want, scale), relative=exercise.values.relative) is None
         for want, got, scale in zip(would, actual, scales, strict=True)
     )
 

@@ -164,7 +164,7 @@ class _MistakeRuns:
         outcome, values = self._judged(source, case)
         if not values.passed:
             return False
-        for limit in self._exercise.limits:
+        for limit in self._exercise.traffic.limits:
             if (limit.quantity, limit.relation) == (bound.quantity, bound.relation):
                 _, seen = assess_limit(limit, case.n, [(case, outcome)], ())
                 if seen is not None and seen.limit is not None:
