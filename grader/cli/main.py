@@ -218,6 +218,14 @@ def _parser() -> argparse.ArgumentParser:
         help="leave out the last hint on each exercise, which is the whole answer",
     )
 
+    new = commands.add_parser("new", help="begin an exercise of your own, in a checkout")
+    new.set_defaults(serve=_new)
+    new.add_argument("what", choices=["exercise"], help="what to begin")
+    new.add_argument("name", metavar="NAME", help="its name, such as tree_broadcast")
+    new.add_argument(
+        "--chapter", metavar="NN_TOPIC", required=True, help="its chapter, which may be new"
+    )
+
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     bench.set_defaults(serve=_bench)
     add_options(bench)
@@ -593,6 +601,18 @@ def _progress(request: argparse.Namespace) -> int:
 
         Console(highlight=False).print(progress_report(found))
     return 1 if found.trouble else 0
+
+
+def _new(request: argparse.Namespace) -> int:
+    from grader.cli.skeleton import write_exercise
+    from grader.course.index import course_index
+
+    written = write_exercise(Path.cwd(), request.chapter, request.name, course_index())
+    for path in written:
+        print(path.relative_to(Path.cwd()))
+    number = request.chapter.partition("_")[0]
+    print(f"Now: make notebooks ARGS={number} && make check ARGS={request.name}")
+    return 0
 
 
 def _hint(request: argparse.Namespace) -> int:
