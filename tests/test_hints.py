@@ -256,3 +256,53 @@ def test_a_file_of_a_stranger_is_outlined_where_it_is_parsed():
     there = parse(default_launcher(), text.encode(), "a.py", ["broadcast"])
     assert there.outlines == here.outlines
     assert [lost.text for lost in there.outlines["broadcast"][0].lost] == ["x = x + src"]
+
+
+READING = """\
+rank = 2
+n = 4
+CHUNK = 8
+
+def from_the_right(x):
+    y = x.clone()
+    {body}
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    "body, text",
+    [
+        (
+            "dist.recv(y, rank + 1)",
+            "`rank` is 2 in your notebook, and from_the_right takes it from there: it is 2 on every"
+            " rank. Inside from_the_right, call dist.get_rank().",
+        ),
+        (
+            "dist.recv(y, (dist.get_rank() + 1) % n)",
+            "it is 4 however many ranks there are. Inside from_the_right, call"
+            " dist.get_world_size().",
+        ),
+        ("rank, n = dist.get_rank(), CHUNK", ""),
+    ],
+)
+def test_a_rank_that_is_read_from_the_notebook_is_named_with_its_value(body, text):
+    def gives(case):
+        return [torch.zeros(3)] * case.n
+
+    parts = outline([READING.format(body=body)], ["from_the_right"])["from_the_right"]
+    found = hint(declare(), gives, parts)
+    assert text in found
+    assert ("in your notebook" in found) == bool(text)
+
+
+def test_a_live_function_reads_what_its_notebook_holds_now(monkeypatch):
+    from tests import test_hints
+
+    monkeypatch.setattr(test_hints, "rank", 3, raising=False)
+    (part,) = outline_live(test_hints._reads_rank)
+    assert part.globals == {"rank": 3}
+
+
+def _reads_rank(x):
+    return rank  # noqa: F821

@@ -26,6 +26,7 @@ def checkout(tmp_path):
         (tmp_path / folder).mkdir()
         for path in (ROOT / folder).glob("09_*"):
             shutil.copy(path, tmp_path / folder)
+    shutil.copytree(ROOT / "imgs", tmp_path / "imgs")
     (tmp_path / "tests").mkdir()
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path

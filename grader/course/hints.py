@@ -34,10 +34,10 @@ def choose_hint(
     """Return a hint for a diagnosis, which claims no more than is proved.
 
     The first of these that applies is given: what Python's own error messages prove in any
-    exercise, the one mistake whose program does what the answer does, the one known mistake that
-    explains all of the evidence, what else the failure
-    or the source proves, the exercise's advice for the diagnosis, the advice for the
-    diagnosis in general, and the exercise's first hint, which is a question.
+    exercise, a rank that is read from the notebook, the one mistake whose program does what the
+    answer does, the one known mistake that explains all of the evidence, what else the failure or
+    the source proves, the exercise's advice for the diagnosis, the advice for the diagnosis in
+    general, and the exercise's first hint, which is a question.
 
     Args:
         exercise: the exercise.
@@ -48,7 +48,9 @@ def choose_hint(
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
         return exercise.help.hints[0]
     if evidence is not None and evidence.failed:
-        hint = misused(exercise, evidence) or recognise(evidence)
+        hint = (
+            misused(exercise, evidence) or reads_global(exercise, evidence) or recognise(evidence)
+        )
         if hint:
             return hint
         for prove in (_known, miscalled, disagreed, to_itself, rebound):
@@ -228,6 +230,29 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
             f"{exercise.name} never returns anything: a function without return gives None."
             " End it with return and the result."
         )
+    return ""
+
+
+#: Names for what is another on each rank, and for the number of ranks.
+_EACH_RANKS = frozenset({"rank", "my_rank", "me", "left", "right", "peer", "partner"})
+_NUMBER_OF_RANKS = frozenset({"n", "size", "world_size", "world", "n_ranks", "num_ranks", "nprocs"})
+
+
+def reads_global(exercise: Exercise, evidence: Evidence) -> str:
+    """Return that a rank, or the number of ranks, is read from the notebook, or an empty string."""
+    if max(exercise.world_sizes) == 1:
+        return ""
+    for part in evidence.source:
+        for name, value in part.globals.items():
+            begin = f"`{name}` is {value} in your notebook, and {part.name} takes it from there:"
+            if name in _EACH_RANKS:
+                ask = "call dist.get_rank()" if "rank" in name else "find it out"
+                return f"{begin} it is {value} on every rank. Inside {part.name}, {ask}."
+            if name in _NUMBER_OF_RANKS:
+                return (
+                    f"{begin} it is {value} however many ranks there are. Inside {part.name}, call"
+                    " dist.get_world_size()."
+                )
     return ""
 
 
