@@ -7,12 +7,13 @@ so they run in one process, one after the other; it never runs a student's code.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from itertools import zip_longest
 
-from grader.core.program import Program
+from grader.core.program import Program, Unit
 from grader.core.verdict import Bound, Diagnosis, Failure, Wait
 from grader.course.cases import Case
 from grader.course.exercise import Evidence, Exercise, JudgedCase
@@ -23,7 +24,6 @@ from grader.launch.launchers import Launcher
 from grader.launch.simulation import EVENTS, SimulationProcess
 from grader.launch.world import Job, Outcome
 from grader.simulation.clusters import Flat
-from grader.submission.submission import Submission
 from grader.trace.trace import Trace
 
 __all__ = ["recognised"]
@@ -214,6 +214,7 @@ def _amounts(trace: Trace) -> tuple[int, int, int]:
     return traffic.messages, traffic.bytes, traffic.rounds
 
 
-@lru_cache(512)
+@cache
 def _program(exercise: str, source: str) -> Program:
-    return Submission.from_bytes(source.encode(), "mistake.py", {exercise: None}).program
+    code = marshal.dumps(compile(source, "mistake.py", "exec"))
+    return Program(units=[Unit("mistake.py", 1, [exercise], code)], label="mistake.py")
