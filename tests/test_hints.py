@@ -142,7 +142,8 @@ def test_a_last_hint_without_code_is_not_the_whole_answer():
 
 def raised(message, source="def from_the_right(x): pass"):
     exercise = declare()
-    failure = Failure(Diagnosis.EXCEPTION, f"rank 0, line 3: {message}")
+    kind, _, words = message.partition(": ")
+    failure = Failure(Diagnosis.EXCEPTION, f"rank 0, line 3: {message}", raised=(kind, words))
     (case,) = exercise.cases(1, 2)
     seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
     outlines = outline([source], ["from_the_right"])["from_the_right"]
@@ -162,7 +163,7 @@ def raised(message, source="def from_the_right(x): pass"):
         ),
         ("UnboundLocalError: local variable 'y' referenced before assignment", "y is used here"),
         (
-            "ValueError: rank 0 cannot talk to itself: the peer is the same as the rank that",
+            "PeerIsSelf: rank 0 cannot talk to itself: the peer is the same as the rank that",
             "itself",
         ),
         ("TypeError: from_the_right() takes 0 positional arguments but 1 was given", "keep these"),

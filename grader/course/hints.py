@@ -210,12 +210,13 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
     if found := _NO_ATTRIBUTE.search(text):
         owner = {"torch.distributed": dist, "torch": torch, "Tensor": torch.Tensor}.get(found[1])
         return _misspelt(found[2], dir(owner), f"{found[1]} has no ") if owner else ""
-    if "init_process_group is not for" in text or "default process group twice" in text:
+    if evidence.raised("GroupIsSetUp"):
         return (
-            "The process group is set up before your function is called: leave out"
-            " init_process_group, and call dist.get_rank() right away."
+            "The process group is set up before your function is called, and used again after it:"
+            " leave out init_process_group and destroy_process_group, and call dist.get_rank()"
+            " right away."
         )
-    if " with tag " in text and evidence.diagnosis is Diagnosis.DEADLOCK:
+    if evidence.failure is not None and any(wait.other_tag for wait in evidence.failure.waits):
         return (
             "A receive takes only a message that has its own tag: give both ends the same one, or"
             " leave it out."
@@ -269,7 +270,7 @@ def disagreed(exercise: Exercise, evidence: Evidence) -> str:
 
 def to_itself(exercise: Exercise, evidence: Evidence) -> str:
     """Return what a refused message to the rank itself proves, or an empty string."""
-    if not evidence.says("same as the rank"):
+    if not evidence.raised("PeerIsSelf"):
         return ""
     return (
         "A rank sends to itself, or receives from itself, and that is refused. What a rank has"
