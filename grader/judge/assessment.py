@@ -31,6 +31,7 @@ __all__ = [
     "assess",
     "assess_again",
     "assess_limit",
+    "held_by",
     "not_run",
     "ranks",
     "rounding",
@@ -72,7 +73,7 @@ def assess(
 def _assess(
     exercise: Exercise, case: Case, outcome: Outcome, repeated: bool
 ) -> tuple[CaseVerdict, JudgedCase]:
-    actual = _actual(exercise, case, outcome)
+    actual = held_by(exercise, case, outcome)
     expected = _expected(exercise, case, actual)
     failure = outcome.failure
     difference = None
@@ -121,7 +122,7 @@ def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:
     return replace(trace.traffic, seconds=trace.seconds) if compared else trace.traffic
 
 
-def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
+def held_by(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
     """Return what each rank holds: the returned value, or the argument for the result."""
     if exercise.values.result is None:
         return [result.value for result in outcome.results]
@@ -309,7 +310,7 @@ def assess_again(
     verdict, seen = assess(exercise, case, again, repeated=True)
     if not verdict.passed or not exercise.values.same_bits:
         return verdict, seen
-    first, second = (_actual(exercise, case, run) for run in (outcome, again))
+    first, second = (held_by(exercise, case, run) for run in (outcome, again))
     message = ""
     for rank in case.ranks:
         found = differing_bits(first[0], first[rank])
