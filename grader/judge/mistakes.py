@@ -102,7 +102,8 @@ def _telling(evidence: Evidence) -> Iterator[JudgedCase]:
     """Yield the cases in which a mistake has to agree, those that rule out most of them first."""
     here = evidence.here
     yield here
-    others = [one for one in evidence.judged if one is not here]
+    # simulated ranks cannot pause, where the judge weighs them
+    others = [one for one in evidence.judged if one is not here and not one.case.pauses]
     wrong = {one.case.n for one in evidence.failed}
     # what is right says most where something else is wrong
     passed = sorted(
