@@ -61,7 +61,7 @@ def recognised(
         if exercise.name in mistake.exercises and mistake.diagnosis is evidence.diagnosis
         for source, styles in zip(mistake.sources, mistake.styles, strict=True)
     ]
-    if not known:
+    if not known or evidence.case.pauses:
         return ""
     here, *others = _telling(evidence)
     with SimulationProcess(launcher) as process:
