@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from grader.core.outline import outline, outline_live
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Kind
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, JudgedCase, Mistake
+from grader.course.help import Help
 from grader.course.hints import choose_hint
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
+from tests import declarations
 
 SIZES = (2, 3)
 _KIND = Kind(torch.float32, (3,))
@@ -21,7 +21,7 @@ _KIND = Kind(torch.float32, (3,))
 
 def declare(*mistakes, **more):
     """Everybody's x to the left; with one kind of input for each of two world sizes."""
-    return Exercise(
+    return declarations.declare(
         signature="from_the_right(x: Tensor) -> Tensor",
         summary="the right neighbour's x",
         inputs=lambda draw: [draw.case("one", x=draw.per_rank(_KIND))],
@@ -38,7 +38,7 @@ def judged(exercise, gives):
     found = []
     for n in SIZES:
         (case,) = exercise.cases(1, n)
-        actual, right = gives(case), exercise.expected(case)
+        actual, right = gives(case), exercise.values.expected(case)
         same = all(map(torch.equal, actual, right))
         word = None if same else Diagnosis.WRONG_VALUE
         found.append(JudgedCase(case, word, actual, None, Trace(((),) * n)))
@@ -133,8 +133,8 @@ def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
 
 
 def test_a_last_hint_without_code_is_not_the_whole_answer():
-    assert declare().tells_all
-    assert not replace(declare(), hints=("Who is right of you?", "Send to the left.")).tells_all
+    assert declare().help.tells_all
+    assert not Help(("Who is right of you?", "Send to the left.")).tells_all
 
 
 # What the words of an error prove. --------------------------------------------------
@@ -142,7 +142,8 @@ def test_a_last_hint_without_code_is_not_the_whole_answer():
 
 def raised(message, source="def from_the_right(x): pass"):
     exercise = declare()
-    failure = Failure(Diagnosis.EXCEPTION, f"rank 0, line 3: {message}")
+    kind, _, words = message.partition(": ")
+    failure = Failure(Diagnosis.EXCEPTION, f"rank 0, line 3: {message}", raised=(kind, words))
     (case,) = exercise.cases(1, 2)
     seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
     outlines = outline([source], ["from_the_right"])["from_the_right"]
@@ -162,7 +163,7 @@ def raised(message, source="def from_the_right(x): pass"):
         ),
         ("UnboundLocalError: local variable 'y' referenced before assignment", "y is used here"),
         (
-            "ValueError: rank 0 cannot talk to itself: the peer is the same as the rank that",
+            "PeerIsSelf: rank 0 cannot talk to itself: the peer is the same as the rank that",
             "itself",
         ),
         ("TypeError: from_the_right() takes 0 positional arguments but 1 was given", "keep these"),
@@ -256,3 +257,53 @@ def test_a_file_of_a_stranger_is_outlined_where_it_is_parsed():
     there = parse(default_launcher(), text.encode(), "a.py", ["broadcast"])
     assert there.outlines == here.outlines
     assert [lost.text for lost in there.outlines["broadcast"][0].lost] == ["x = x + src"]
+
+
+READING = """\
+rank = 2
+n = 4
+CHUNK = 8
+
+def from_the_right(x):
+    y = x.clone()
+    {body}
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    "body, text",
+    [
+        (
+            "dist.recv(y, rank + 1)",
+            "`rank` is 2 in your notebook, and from_the_right takes it from there: it is 2 on every"
+            " rank. Inside from_the_right, call dist.get_rank().",
+        ),
+        (
+            "dist.recv(y, (dist.get_rank() + 1) % n)",
+            "it is 4 however many ranks there are. Inside from_the_right, call"
+            " dist.get_world_size().",
+        ),
+        ("rank, n = dist.get_rank(), CHUNK", ""),
+    ],
+)
+def test_a_rank_that_is_read_from_the_notebook_is_named_with_its_value(body, text):
+    def gives(case):
+        return [torch.zeros(3)] * case.n
+
+    parts = outline([READING.format(body=body)], ["from_the_right"])["from_the_right"]
+    found = hint(declare(), gives, parts)
+    assert text in found
+    assert ("in your notebook" in found) == bool(text)
+
+
+def test_a_live_function_reads_what_its_notebook_holds_now(monkeypatch):
+    from tests import test_hints
+
+    monkeypatch.setattr(test_hints, "rank", 3, raising=False)
+    (part,) = outline_live(test_hints._reads_rank)
+    assert part.globals == {"rank": 3}
+
+
+def _reads_rank(x):
+    return rank  # noqa: F821

@@ -39,7 +39,7 @@ def full_first(length, n):
 @pytest.mark.parametrize("cut", [tensor_split, padded, remainder_last, full_first])
 @pytest.mark.parametrize("n", range(1, 9))
 def test_the_limits_on_what_is_sent_hold_for_every_right_way_to_cut(n, cut):
-    most, least = RING.limits[1], RING.limits[2]
+    most, least = RING.traffic.limits[1], RING.traffic.limits[2]
     assert (most.relation, least.relation) == ("≤", "≥")
     for length in [*range(41), 1000]:
         sizes, c = cut(length, n), case(n, length)

@@ -42,7 +42,7 @@ def test_the_oracle_is_autograd_on_one_rank(name, n):
         y = x @ weight
         of_x, of_weight = torch.autograd.grad((y * c.cotangent.double()).sum(), (x, weight))
         cut = 1 if name == "column_parallel" else 0
-        for r, report in enumerate(exercise.expected(c)):
+        for r, report in enumerate(exercise.values.expected(c)):
             gradients = {
                 "x": of_x,
                 "x_shard": of_x.tensor_split(n, -1)[r],
@@ -56,13 +56,13 @@ def test_the_oracle_is_autograd_on_one_rank(name, n):
 @pytest.mark.parametrize("n", SIZES)
 def test_cutting_and_joining_are_each_others_gradients(n):
     for c in catalogue()["sequence_shard"].cases(3, n):
-        reports = catalogue()["sequence_shard"].expected(c)
+        reports = catalogue()["sequence_shard"].values.expected(c)
         assert torch.equal(torch.cat([r["result"] for r in reports], c.along), c.x)
         if c.cotangent is not None:
             joined = torch.cat(list(c.cotangent), c.along)
             assert all(torch.equal(r["gradient of x"], joined) for r in reports)
     for c in catalogue()["sequence_unshard"].cases(3, n):
-        reports = catalogue()["sequence_unshard"].expected(c)
+        reports = catalogue()["sequence_unshard"].values.expected(c)
         assert all(r["result"].shape[c.along] == c.full_length for r in reports)
         if c.cotangent is not None:
             parts = [r["gradient of x_shard"] for r in reports]

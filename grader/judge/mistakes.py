@@ -7,23 +7,24 @@ so they run in one process, one after the other; it never runs a student's code.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from itertools import zip_longest
+from typing import Any
 
-from grader.core.program import Program
+from grader.core.program import Program, Unit
 from grader.core.verdict import Bound, Diagnosis, Failure, Wait
 from grader.course.cases import Case
 from grader.course.exercise import Evidence, Exercise, JudgedCase
 from grader.course.hints import agree
 from grader.course.mistakes import MistakeProgram, mistakes_in
-from grader.judge.assessment import assess, assess_limit
+from grader.judge.assessment import assess, assess_limit, held_by
 from grader.launch.launchers import Launcher
 from grader.launch.simulation import EVENTS, SimulationProcess
 from grader.launch.world import Job, Outcome
 from grader.simulation.clusters import Flat
-from grader.submission.submission import Submission
 from grader.trace.trace import Trace
 
 __all__ = ["recognised"]
@@ -60,7 +61,7 @@ def recognised(
         if exercise.name in mistake.exercises and mistake.diagnosis is evidence.diagnosis
         for source, styles in zip(mistake.sources, mistake.styles, strict=True)
     ]
-    if not known:
+    if not known or evidence.case.pauses:
         return ""
     here, *others = _telling(evidence)
     with SimulationProcess(launcher) as process:
@@ -101,14 +102,16 @@ def _telling(evidence: Evidence) -> Iterator[JudgedCase]:
     """Yield the cases in which a mistake has to agree, those that rule out most of them first."""
     here = evidence.here
     yield here
-    others = [one for one in evidence.judged if one is not here]
+    # simulated ranks cannot pause, where the judge weighs them
+    others = [one for one in evidence.judged if one is not here and not one.case.pauses]
     wrong = {one.case.n for one in evidence.failed}
     # what is right says most where something else is wrong
     passed = sorted(
         (one for one in others if one.passed and one.limit is None),
         key=lambda one: (one.case.n not in wrong, one.case.n),
     )
-    failed = [one for one in others if not one.passed]
+    # on few ranks many mistakes look alike
+    failed = sorted((one for one in others if not one.passed), key=lambda one: -one.case.n)
     for pair in zip_longest(failed, passed):
         yield from (one for one in pair if one is not None)
 
@@ -127,7 +130,7 @@ class _MistakeRuns:
         self, process: SimulationProcess, exercise: Exercise, make_job: MakeJob, memory: int
     ) -> None:
         self._process = process
-        self._exercise = exercise
+        self._exercise = _with_memory(exercise)
         self._make_job = make_job
         self._memory = memory
 
@@ -135,44 +138,53 @@ class _MistakeRuns:
         """Return whether a program does in a case what the answer did."""
         if one.limit is not None:
             return self._misses(source, one.case, one.limit, one.diagnosis)
+        exercise, case = self._exercise, one.case
+        told = one.failure is not None or case.network or exercise.traffic.proof
+        outcome = self._run(source, case, recorded=bool(told))
         if one.failure is not None:
-            _, other = self._judged(source, one.case)
+            _, other = assess(exercise, case, outcome)
             return other.diagnosis is one.diagnosis and _fail_alike(one.failure, other.failure)
-        _, other = self._judged(source, one.case, recorded=one.case.network is not None)
-        if other.passed != one.passed or other.failure is not None:
+        if outcome.failure is not None and exercise.adapter is not None:
+            # an adapter may count what only a record holds
+            outcome = self._run(source, case, recorded=True)
+        # what disagrees in values is never assessed, which takes longer than to compare
+        actual = held_by(exercise, case, outcome)
+        if len(actual) != len(one.actual):
             return False
-        if one.passed:
-            return True
-        alike = len(other.actual) == len(one.actual) and one.diagnosis is other.diagnosis
-        return alike and agree(self._exercise, one.case, other.actual, one.actual)
+        alike = agree(exercise, case, actual, one.actual)
+        if not alike and not (one.passed and exercise.values.also):
+            return False
+        _, other = assess(exercise, case, outcome)
+        return other.failure is None and other.diagnosis is one.diagnosis
 
     def likeness(self, source: str, one: JudgedCase) -> int:
         """Return how like the answer's a program's messages are.
 
         It is 3 if they are the same, 2 if there are as many, 1 if both send some, or none; else 0.
         """
-        outcome, _ = self._judged(source, one.case)
+        trace = self._run(source, one.case, recorded=True).trace
         likeness = (
-            bool(outcome.trace.messages) == bool(one.trace.messages),
-            _amounts(outcome.trace) == _amounts(one.trace),
-            _messages(outcome.trace) == _messages(one.trace),
+            _sends(trace) == _sends(one.trace),
+            _amounts(trace) == _amounts(one.trace),
+            _calls(trace) == _calls(one.trace),
         )
         return sum(likeness)
 
     def _misses(self, source: str, case: Case, bound: Bound, diagnosis: Diagnosis | None) -> bool:
         """Return whether a program's values are right, and its traffic breaks the same limit."""
-        outcome, values = self._judged(source, case)
+        outcome = self._run(source, case, recorded=True)
+        _, values = assess(self._exercise, case, outcome)
         if not values.passed:
             return False
-        for limit in self._exercise.limits:
+        for limit in self._exercise.traffic.limits:
             if (limit.quantity, limit.relation) == (bound.quantity, bound.relation):
                 _, seen = assess_limit(limit, case.n, [(case, outcome)], ())
                 if seen is not None and seen.limit is not None:
                     return (seen.diagnosis, seen.limit.measured) == (diagnosis, bound.measured)
         return False
 
-    def _judged(self, source: str, case: Case, recorded: bool = True) -> tuple[Outcome, JudgedCase]:
-        """Run a program, and judge what its ranks hold; without a record nothing else is known."""
+    def _run(self, source: str, case: Case, recorded: bool) -> Outcome:
+        """Run a program on simulated ranks; without a record only what its ranks hold is known."""
         network = case.network or (0.0, 0.0)
         run = self._process.run(
             _program(self._exercise.name, source),
@@ -181,11 +193,32 @@ class _MistakeRuns:
             recorded=EVENTS if recorded else 0,
             memory=self._memory,
         )
-        trace = run.trace or Trace(((),) * case.n)
-        trace = replace(trace, virtual_seconds=run.seconds)
-        outcome = Outcome(run.results, run.failure, trace, (), 0.0)
-        _, seen = assess(self._exercise, case, outcome)
-        return outcome, seen
+        # on the virtual clock a collective is the messages it consists of, elsewhere one call
+        trace = run.trace if case.network else run.calls
+        trace = replace(trace or Trace(((),) * case.n), virtual_seconds=run.seconds)
+        return Outcome(run.results, run.failure, trace, (), 0.0)
+
+
+def _with_memory(exercise: Exercise) -> Exercise:
+    """Return an exercise that computes what is expected of a case once."""
+    values = exercise.values
+    remembered = replace(
+        values,
+        expected=_once(values.expected),
+        magnitude=values.magnitude and _once(values.magnitude),
+    )
+    return replace(exercise, values=remembered)
+
+
+def _once(function: Callable[[Case], Sequence[Any]]) -> Callable[[Case], Sequence[Any]]:
+    known: dict[int, tuple[Case, Sequence[Any]]] = {}
+
+    def remembered(case: Case) -> Sequence[Any]:
+        if id(case) not in known:
+            known[id(case)] = case, function(case)
+        return known[id(case)][1]
+
+    return remembered
 
 
 def _fail_alike(one: Failure, other: Failure | None) -> bool:
@@ -202,10 +235,16 @@ def _edges(waits: Sequence[Wait]) -> set[tuple[int, str, tuple[int, ...]]]:
     return {(wait.rank, wait.call, wait.peers) for wait in waits}
 
 
-def _messages(trace: Trace) -> list[tuple[int, int, int, int]]:
-    """Return each message, with its place in the memory that it was taken from."""
+def _sends(trace: Trace) -> bool:
+    return any(trace.operations)
+
+
+def _calls(trace: Trace) -> list[tuple[object, ...]]:
+    """Return all operations, of a message with its place in the memory that it was taken from."""
     return sorted(
-        (one.source, one.destination, one.count, one.taken_from) for one in trace.messages
+        (op.rank, op.kind, op.peer, op.count, op.offset if op.is_message else 0)
+        for operations in trace.operations
+        for op in operations
     )
 
 
@@ -214,6 +253,7 @@ def _amounts(trace: Trace) -> tuple[int, int, int]:
     return traffic.messages, traffic.bytes, traffic.rounds
 
 
-@lru_cache(512)
+@cache
 def _program(exercise: str, source: str) -> Program:
-    return Submission.from_bytes(source.encode(), "mistake.py", {exercise: None}).program
+    code = marshal.dumps(compile(source, "mistake.py", "exec"))
+    return Program(units=[Unit("mistake.py", 1, [exercise], code)], label="mistake.py")

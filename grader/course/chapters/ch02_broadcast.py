@@ -10,7 +10,7 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import messages, moved, point, rounds, total_bytes
 
 
@@ -50,24 +50,13 @@ broadcast = Exercise(
         draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
         for kind, src in draw.with_roots(kinds(draw.n))
     ),
-    result="x",
-    expected=lambda c: [c.x[c.src]] * c.n,
-    least=moved,
-    limits=(
-        messages("=", lambda c: c.n - 1),
-        total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
-    ),
-    hints=(
-        "Which rank has something to send, and how many messages are needed at least?",
-        "Every rank but src has to receive once: n − 1 messages, and no more. The plain way:"
-        " src sends to every other rank, and every other rank receives from src.",
-        "This is the whole answer:\n"
-        "    if dist.get_rank() == src:\n"
-        "        for dst in range(dist.get_world_size()):\n"
-        "            if dst != src:\n"
-        "                dist.send(x, dst)\n"
-        "    else:\n"
-        "        dist.recv(x, src)  # fills x in place",
+    values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: c.n - 1),
+            total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+        ),
+        least=moved,
     ),
     mistakes=(
         _SPEAKS_TOO_SOON,
@@ -80,14 +69,6 @@ broadcast = Exercise(
         ),
     ),
     demo=lambda n: demo(n, x=tags(n, 2), src=1 % n),
-    advice={
-        Diagnosis.WRONG_TYPE: "broadcast works in place and returns nothing.",
-        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
-        " rank that is waited for make that call at all?",
-        Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
-        " on each before you return.",
-    },
 )
 
 
@@ -98,32 +79,13 @@ tree_broadcast = Exercise(
         draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
         for kind, src in draw.with_roots(kinds(draw.n))
     ),
-    result="x",
-    expected=lambda c: [c.x[c.src]] * c.n,
-    least=moved,
-    limits=(
-        messages("=", lambda c: c.n - 1),
-        point(rounds("=", lambda c: tree_levels(c.n))),
-    ),
-    hints=(
-        "Suppose that the source is rank 0 and there are 8 ranks. Which ranks have x after one"
-        " round, after two, after three? Which rank does each of them send to next?",
-        "In every round, let each rank that has x send it to one that has not, as far as there is"
-        " one. Draw that for source 0 first. For another source, a rank's place in the drawing is"
-        " its distance from the source; make a rank of a place again before you send to it.",
-        "In the round with step 1, 2, 4, … the ranks 0 to step − 1 have x, and rank v sends to rank"
-        " v + step if there is one. For another source count the ranks from it:"
-        " v = (rank − src) % n, and v is rank (v + src) % n.",
-        "This is the whole answer:\n"
-        "    n = dist.get_world_size()\n"
-        "    v = (dist.get_rank() - src) % n\n"
-        "    step = 1\n"
-        "    while step < n:\n"
-        "        if v < step and v + step < n:\n"
-        "            dist.send(x, (v + step + src) % n)\n"
-        "        elif step <= v < 2 * step:\n"
-        "            dist.recv(x, (v - step + src) % n)\n"
-        "        step *= 2",
+    values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: c.n - 1),
+            point(rounds("=", lambda c: tree_levels(c.n))),
+        ),
+        least=moved,
     ),
     mistakes=(
         _SENT_TWICE,
@@ -136,19 +98,6 @@ tree_broadcast = Exercise(
         _SPEAKS_TOO_SOON,
     ),
     demo=lambda n: demo(n, x=tags(n, 1), src=0),
-    advice={
-        Diagnosis.WRONG_TYPE: "tree_broadcast works in place and returns nothing.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make"
-        " that call at all? A rank receives in one round, the first in which it has a partner that"
-        " has x, and only sends from then on.",
-        Diagnosis.TOO_MANY_ROUNDS: "In every round, each rank that has x sends to one that has not:"
-        " 1, 2, 4, 8 ranks have it. Which rank in yours has x and sends nothing?",
-        Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before you"
-        " return.",
-        Diagnosis.WRONG_VALUE: "Take four ranks and source 1, and write down who has x after each"
-        " round. Does a rank send before it has received?",
-    },
 )
 
 # The modules whose parameters are synchronised; these travel to the ranks.
@@ -255,20 +204,8 @@ sync_parameters = Exercise(
     summary="every parameter and buffer equals src's; dist.broadcast is allowed",
     inputs=_modules,
     adapter=_sync_in_rank,
-    expected=_synchronised,
-    least=moved,
-    allowed=frozenset({"broadcast"}),
-    hints=(
-        "module.parameters() and module.buffers() give every tensor of a module. In which order"
-        " does each rank have to go through them?",
-        "Broadcast each one from src, in the same order on every rank. dist.broadcast writes into a"
-        " parameter directly; any other way of writing, such as copy_, belongs under"
-        " torch.no_grad().",
-        "This is the whole answer:\n"
-        "    with torch.no_grad():\n"
-        "        for tensor in [*module.parameters(), *module.buffers()]:\n"
-        "            dist.broadcast(tensor, src)",
-    ),
+    values=Values(_synchronised),
+    traffic=TrafficRules(least=moved, allowed=frozenset({"broadcast"})),
     mistakes=(
         Mistake(
             "Parameters or buffers were replaced by new ones. An optimizer that holds the old ones"
@@ -276,12 +213,4 @@ sync_parameters = Exercise(
             when=lambda e: any(report["replaced"] for report in e.actual),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "sync_parameters works in place, on the module's own tensors, and"
-        " returns nothing.",
-        Diagnosis.ORDER_MISMATCH: "Every rank has to broadcast the same tensors in the same order,"
-        " and from the same src.",
-        Diagnosis.WRONG_VALUE: "Look at which tensor is named. Is it among those you go through,"
-        " and is it broadcast itself, or only a copy of it, such as .float() or .to() makes?",
-    },
 )

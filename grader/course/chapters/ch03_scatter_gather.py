@@ -7,7 +7,7 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, nbytes, tag_lists, tags
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import messages, moved, total_bytes
 
 
@@ -28,32 +28,19 @@ scatter = Exercise(
     signature="scatter(out: Tensor, chunks: list[Tensor] | None, src: int) -> None",
     summary="in place; out becomes chunks[rank] of src",
     inputs=_hand_out,
-    result="out",
-    expected=lambda c: c.chunks[c.src],
-    least=moved,
-    limits=(
-        messages("=", lambda c: c.n - 1),
-        total_bytes("=", lambda c: (c.n - 1) * nbytes(c.out[0])),
+    values=Values(lambda c: c.chunks[c.src], result="out"),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: c.n - 1),
+            total_bytes("=", lambda c: (c.n - 1) * nbytes(c.out[0])),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(
         n,
         out=PerRank(torch.zeros(1, dtype=torch.float64) for _ in range(n)),
         chunks=PerRank([tag_lists(n)[0], *[None] * (n - 1)]),
         src=0,
-    ),
-    hints=(
-        "Which chunk does src keep, and can it send to itself?",
-        "src sends chunks[dst] to every other rank and copies its own chunk into out. The others"
-        " receive into out; their chunks is None.",
-        "This is the whole answer:\n"
-        "    if dist.get_rank() == src:\n"
-        "        for dst in range(dist.get_world_size()):\n"
-        "            if dst == src:\n"
-        "                out.copy_(chunks[src])\n"
-        "            else:\n"
-        "                dist.send(chunks[dst], dst)\n"
-        "    else:\n"
-        "        dist.recv(out, src)",
     ),
     mistakes=(
         Mistake(
@@ -62,16 +49,6 @@ scatter = Exercise(
             when=_asks_another,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "scatter works in place, on out, and returns nothing.",
-        Diagnosis.INPUT_CHANGED: "src's chunks belong to the caller: read them, do not write.",
-        Diagnosis.TOO_MANY_BYTES: "Each rank needs one chunk: send chunks[dst] alone, not all of"
-        " them.",
-        Diagnosis.DEADLOCK: "Every send needs its receive: does each of the other ranks receive"
-        " from src, and does src leave itself out?",
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
-        " on each before you return.",
-    },
 )
 
 
@@ -96,28 +73,15 @@ gather = Exercise(
         draw.case(f"{kind} to rank {dst}", x=draw.per_rank(kind), dst=dst)
         for kind, dst in draw.with_roots(kinds(draw.n))
     ),
-    expected=_collected,
-    least=moved,
-    limits=(
-        messages("=", lambda c: c.n - 1),
-        total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+    values=Values(_collected),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: c.n - 1),
+            total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, x=tags(n, 1), dst=0),
-    hints=(
-        "It is a scatter with the arrows turned round. What does dst do with its own x?",
-        "dst makes a list with one place per rank, receives into all but one of them, and puts a"
-        " copy of its own x into that one. The others send and return None.",
-        "This is the whole answer:\n"
-        "    if dist.get_rank() != dst:\n"
-        "        dist.send(x, dst)\n"
-        "        return None\n"
-        "    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]\n"
-        "    parts[dst].copy_(x)\n"
-        "    for src, part in enumerate(parts):\n"
-        "        if src != dst:\n"
-        "            dist.recv(part, src)\n"
-        "    return parts",
-    ),
     mistakes=(
         Mistake(
             "The list is in the order of arrival. A receive from any rank returns the rank that the"
@@ -133,12 +97,4 @@ gather = Exercise(
             ),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "dst returns a list of n tensors, every other rank None.",
-        Diagnosis.ALIASED: "dst's own entry must be a copy: x.clone().",
-        Diagnosis.DEADLOCK: "Every send needs its receive: does dst receive from each of the other"
-        " ranks, and only from them?",
-        Diagnosis.UNWAITED_REQUEST: "irecv and isend return requests: wait for each of them before"
-        " you return.",
-    },
 )

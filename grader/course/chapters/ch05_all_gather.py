@@ -7,7 +7,7 @@ import torch
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Growth, Mistake
+from grader.course.exercise import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
 from grader.course.limits import messages, moved, neighbours_only, point, rounds, sent
 
 
@@ -155,29 +155,15 @@ all_gather = Exercise(
     signature="all_gather(x: Tensor) -> list[Tensor]",
     summary="the list of all x in rank order, on every rank",
     inputs=_inputs,
-    expected=lambda c: [list(c.x)] * c.n,
-    least=moved,
-    limits=(
-        messages("≤", lambda c: c.n * (c.n - 1)),
-        point(sent("≤", lambda c: (c.n - 1) * nbytes(c.x[0]))),
+    values=Values(lambda c: [list(c.x)] * c.n),
+    traffic=TrafficRules(
+        limits=(
+            messages("≤", lambda c: c.n * (c.n - 1)),
+            point(sent("≤", lambda c: (c.n - 1) * nbytes(c.x[0]))),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, x=tags(n, 1)),
-    hints=(
-        "You have written a gather to one rank. Now every rank wants such a list. Can n gathers go"
-        " on at the same time, without a rank through which everything passes?",
-        "The plainest way: each rank sends its x to every other one, and receives one x from each."
-        " All do the same, so start the sends with isend, and leave your own rank out.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
-        "    parts[rank].copy_(x)\n"
-        "    others = [r for r in range(n) if r != rank]\n"
-        "    requests = [dist.isend(x, r) for r in others]\n"
-        "    requests += [dist.irecv(parts[r], r) for r in others]\n"
-        "    for request in requests:\n"
-        "        request.wait()\n"
-        "    return parts",
-    ),
     mistakes=(
         IN_ORDER_OF_ARRIVAL,
         Mistake(
@@ -190,17 +176,6 @@ all_gather = Exercise(
         WITHOUT_OWN,
         *PARTNERS,
     ),
-    advice={
-        **ADVICE,
-        Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
-        " send. If all receive first, none sends: start the sends with isend, then receive, then"
-        " wait for the sends.",
-        Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
-        " of one piece are always enough. Does a rank get something twice?",
-        Diagnosis.TOO_MANY_BYTES: "A rank sends more than n − 1 pieces, as a root does when it"
-        " hands whole lists to the others. Without a root every rank can send the same amount: its"
-        " x to each of the others, or one piece a round on a ring.",
-    },
 )
 
 
@@ -208,36 +183,18 @@ ring_all_gather = Exercise(
     signature="ring_all_gather(x: Tensor) -> list[Tensor]",
     summary="the same around the ring: every rank passes on to the right what came from the left",
     inputs=_inputs,
-    expected=lambda c: [list(c.x)] * c.n,
-    least=moved,
-    limits=(
-        point(neighbours_only()),
-        messages("=", lambda c: c.n * (c.n - 1)),
-        point(rounds("=", lambda c: c.n - 1)),
-        sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+    values=Values(lambda c: [list(c.x)] * c.n),
+    traffic=TrafficRules(
+        limits=(
+            point(neighbours_only()),
+            messages("=", lambda c: c.n * (c.n - 1)),
+            point(rounds("=", lambda c: c.n - 1)),
+            sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+        ),
+        growth=Growth(_on_many_ranks, values=COMPARED),
+        least=moved,
     ),
-    growth=Growth(_on_many_ranks, values=COMPARED),
     demo=lambda n: demo(n, x=tags(n, 1)),
-    hints=(
-        "Every rank sends to the right and receives from the left, n − 1 times. In the first round"
-        " you send your own x. What do you send in the second?",
-        "For 4 ranks, write down which piece rank 0 sends, and which one comes, in rounds 1, 2 and"
-        " 3. How do the numbers change from round to round? A piece belongs in the entry of the"
-        " rank that it is from, and is passed on in the next round.",
-        "Pass on what has just come. In round s = 1 … n − 1 you send the piece of rank"
-        " (rank − s + 1) % n, and the piece of rank (rank − s) % n arrives, so receive it into that"
-        " entry. Start the send with isend, receive, then wait for the send.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
-        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
-        "    parts[rank].copy_(x)\n"
-        "    for s in range(1, n):\n"
-        "        request = dist.isend(parts[(rank - s + 1) % n], right)\n"
-        "        dist.recv(parts[(rank - s) % n], left)\n"
-        "        request.wait()\n"
-        "    return parts",
-    ),
     mistakes=(
         IN_ORDER_OF_ARRIVAL,
         ONE_TENSOR,
@@ -263,24 +220,4 @@ ring_all_gather = Exercise(
         WITHOUT_OWN,
         *PARTNERS,
     ),
-    advice={
-        **ADVICE,
-        Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other. You send to the"
-        " right, so what is meant for you comes from the left. And start the send with isend before"
-        " you receive.",
-        Diagnosis.NOT_NEIGHBOUR: "On the ring you send only to (rank + 1) % n, and the pieces of"
-        " ranks further away reach you through your left neighbour.",
-        Diagnosis.TOO_MANY_MESSAGES: "In each of the n − 1 rounds every rank sends one piece:"
-        " n(n − 1) messages.",
-        Diagnosis.TOO_FEW_MESSAGES: "In each of the n − 1 rounds every rank sends one piece, as one"
-        " message: n(n − 1) in all. Pass each piece on by itself, as soon as it has come.",
-        Diagnosis.TOO_MANY_ROUNDS: "In every round all ranks send at the same time. If some receive"
-        " before they send, or wait for the send before they receive, a round takes two: start with"
-        " isend, then receive, then wait. And if one piece goes all the way round before the next"
-        " one starts, most ranks are idle.",
-        Diagnosis.TOO_FEW_ROUNDS: "The ring goes one way, n − 1 rounds long, and every rank sends"
-        " one piece in each.",
-        Diagnosis.TOO_MANY_BYTES: "Pass on the piece that has just come, and only that: your right"
-        " neighbour already has the others.",
-    },
 )

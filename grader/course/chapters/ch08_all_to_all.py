@@ -11,7 +11,7 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tag_lists
 from grader.course.chapters import evidence
 from grader.course.chapters.ch05_all_gather import ALL_SEND
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import messages, moved, point, rounds, total_bytes
 
 
@@ -64,36 +64,17 @@ all_to_all = Exercise(
     signature="all_to_all(chunks: list[Tensor]) -> list[Tensor]",
     summary="entry j of the result is rank j's chunks[rank]",
     inputs=lambda draw: (draw.case(str(kind), chunks=draw.chunks(kind)) for kind in kinds(draw.n)),
-    expected=_transposed,
-    least=moved,
-    limits=(
-        # first, since what passes chunks on may do so in fewer messages and rounds
-        point(total_bytes("≤", lambda c: c.n * (c.n - 1) * nbytes(c.chunks[0][0]))),
-        messages("=", lambda c: c.n * (c.n - 1)),
-        point(rounds("=", lambda c: c.n - 1)),
+    values=Values(_transposed),
+    traffic=TrafficRules(
+        limits=(
+            # first, since what passes chunks on may do so in fewer messages and rounds
+            point(total_bytes("≤", lambda c: c.n * (c.n - 1) * nbytes(c.chunks[0][0]))),
+            messages("=", lambda c: c.n * (c.n - 1)),
+            point(rounds("=", lambda c: c.n - 1)),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, chunks=tag_lists(n)),
-    hints=(
-        "Each rank sends one chunk to every other rank, and receives one from every other rank."
-        " Which rank should rank 0 send to first, and which one should rank 1, so that none has to"
-        " queue?",
-        "All ranks send at once, in n − 1 steps. For 4 ranks write down whom each rank sends to in"
-        " steps 1, 2 and 3, so that in no step two send to the same one. Then whom does each rank"
-        " receive from? Your own chunk does not travel.",
-        "In step s = 1, …, n − 1 send to the rank s places to the right and receive from the rank"
-        " s places to the left. Send with isend: with two blocking calls all ranks would wait for"
-        " one another. Your own chunk is copied.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    result = [torch.empty_like(chunk) for chunk in chunks]\n"
-        "    result[rank].copy_(chunks[rank])\n"
-        "    for step in range(1, n):\n"
-        "        dst, src = (rank + step) % n, (rank - step) % n\n"
-        "        request = dist.isend(chunks[dst], dst)\n"
-        "        dist.recv(result[src], src)\n"
-        "        request.wait()\n"
-        "    return result",
-    ),
     mistakes=(
         Mistake(
             "Everything passes through one rank, which receives and sends one message at a time."
@@ -144,26 +125,6 @@ all_to_all = Exercise(
         ),
         ALL_SEND,
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a list of n tensors, entry j from rank j.",
-        Diagnosis.ALIASED: COPY,
-        Diagnosis.INPUT_CHANGED: "The chunks belong to the caller: receive into new tensors.",
-        Diagnosis.DEADLOCK: "If you send to the rank s places to the right, what you receive comes"
-        " from the rank s places to the left. And one of the two must not block: isend, then recv,"
-        " then wait().",
-        Diagnosis.TOO_MANY_BYTES: "Each chunk travels once, straight to the rank that needs it:"
-        " send rank dst its chunks[dst], and nothing else.",
-        Diagnosis.TOO_MANY_MESSAGES: "Every rank needs one message from each of the others, so"
-        " n(n − 1) in all. Send each chunk straight to the rank that needs it, not through another"
-        " one, and once.",
-        Diagnosis.TOO_FEW_MESSAGES: "Every rank needs one message from each of the others, so"
-        " n(n − 1) in all. With fewer, some rank has to pass on what is meant for others.",
-        Diagnosis.TOO_MANY_ROUNDS: "A rank takes one message at a time, so two ranks that send to"
-        " the same one have to queue. Let the peers rotate: in step s send to (rank + s) % n and"
-        " receive from (rank − s) % n.",
-        Diagnosis.UNWAITED_REQUEST: "isend and irecv return requests: wait for each before you"
-        " return.",
-    },
 )
 
 
@@ -238,33 +199,13 @@ all_to_all_uneven = Exercise(
     signature="all_to_all_uneven(rows: Tensor, counts: list[int]) -> Tensor",
     summary="the first counts[0] rows go to rank 0, the next to rank 1, …; returns what arrives",
     inputs=_uneven,
-    expected=_arrived,
-    least=moved,
-    limits=(
-        total_bytes("≥", _moved),
-        total_bytes("≤", lambda c: _moved(c) + c.n * (c.n - 1) * 8 * c.n),
-    ),
-    hints=(
-        "How many rows will rank 3 send you? Only rank 3 knows. What has to be sent before the"
-        " rows?",
-        "Two exchanges, one after the other. First each rank tells each other rank how many rows it"
-        " has for it. Then each makes room for what will come, and the rows travel as in"
-        " all_to_all. At the end the pieces are joined in rank order.",
-        "rows.split(counts) cuts what you send, and counts[dst] is the number that rank dst has to"
-        " be told. Room for k rows is rows.new_empty((k, *rows.shape[1:])), and torch.cat joins a"
-        " list of pieces.",
-        "This is the whole answer, with your own all_to_all for the counts:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    mine = rows.split(counts)\n"
-        "    arriving = all_to_all([torch.tensor([count]) for count in counts])\n"
-        "    parts = [rows.new_empty((int(k), *rows.shape[1:])) for k in arriving]\n"
-        "    parts[rank].copy_(mine[rank])\n"
-        "    for step in range(1, n):\n"
-        "        dst, src = (rank + step) % n, (rank - step) % n\n"
-        "        request = dist.isend(mine[dst], dst)\n"
-        "        dist.recv(parts[src], src)\n"
-        "        request.wait()\n"
-        "    return torch.cat(parts)",
+    values=Values(_arrived),
+    traffic=TrafficRules(
+        limits=(
+            total_bytes("≥", _moved),
+            total_bytes("≤", lambda c: _moved(c) + c.n * (c.n - 1) * 8 * c.n),
+        ),
+        least=moved,
     ),
     mistakes=(
         *evidence.BUFFER_RACES,
@@ -280,23 +221,4 @@ all_to_all_uneven = Exercise(
         ),
         ALL_SEND,
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return one tensor: torch.cat joins the rows that arrived.",
-        Diagnosis.WRONG_SHAPE: "Rank r ends with as many rows as all ranks together have for it,"
-        " and a row keeps its shape, even when there are no rows at all.",
-        Diagnosis.WRONG_DTYPE: "Rows keep their dtype, and rows.new_empty(...) has the same.",
-        Diagnosis.ALIASED: COPY,
-        Diagnosis.SIZE_MISMATCH: "Sender and receiver must agree on the number of rows, and only"
-        " the sender knows it. Does it tell this number first, in a small message, and is it this"
-        " number that the receiver makes room for?",
-        Diagnosis.DTYPE_MISMATCH: "Room for rows has the dtype of rows: rows.new_empty(...). A"
-        " plain torch.empty is float32.",
-        Diagnosis.DEADLOCK: "Every send needs its receive, even for 0 rows; and where each rank"
-        " both sends and receives, one of the two must not block.",
-        Diagnosis.TOO_MANY_BYTES: "Send rank dst its counts[dst] rows and no others, without"
-        " padding up to the largest count. Counts are small: at most n numbers of 8 bytes for each"
-        " pair of ranks.",
-        Diagnosis.UNWAITED_REQUEST: "isend and irecv return requests: wait for each before you"
-        " return.",
-    },
 )

@@ -7,7 +7,7 @@ from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, demo
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import messages, point, rounds
 from grader.trace.trace import Operation, Trace, heard_from
 
@@ -92,34 +92,15 @@ barrier = Exercise(
         draw.case("two barriers in a row", calls=2),
     ),
     adapter=_calls_in_rank,
-    expected=lambda c: [None] * c.n,
-    proof=_leaves_early,
-    limits=(
-        point(rounds("=", lambda c: c.calls * tree_levels(c.n))),
-        messages("=", lambda c: c.calls * c.n * tree_levels(c.n)),
+    values=Values(lambda c: [None] * c.n),
+    traffic=TrafficRules(
+        limits=(
+            point(rounds("=", lambda c: c.calls * tree_levels(c.n))),
+            messages("=", lambda c: c.calls * c.n * tree_levels(c.n)),
+        ),
+        proof=_leaves_early,
     ),
     demo=lambda n: demo(n, calls=1),
-    hints=(
-        "A rank may leave when it knows that all have come. Which ranks has it heard from after one"
-        " message from its left neighbour? And in the next round, which rank can tell it of two"
-        " more?",
-        "In every round all ranks do the same: each sends one message and receives one, and goes on"
-        " when that has come. For 8 ranks write down whom rank 0 has heard of after rounds 1, 2 and"
-        " 3, if every sender tells all that it knows. How far away may the sender be in each round?"
-        " And when is a rank done?",
-        "In the round with step 1, 2, 4, … every rank sends to (rank + step) % n and receives from"
-        " (rank − step) % n. It begins its next round when this one's message has come, and is done"
-        " when the step has reached n.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    token, heard = torch.zeros(1), torch.zeros(1)\n"
-        "    step = 1\n"
-        "    while step < n:\n"
-        "        request = dist.isend(token, (rank + step) % n)\n"
-        "        dist.recv(heard, (rank - step) % n)\n"
-        "        request.wait()\n"
-        "        step *= 2",
-    ),
     mistakes=(
         Mistake(
             "Nothing was sent. A rank cannot know by sleeping or by looking at a clock that the"
@@ -183,22 +164,4 @@ barrier = Exercise(
         ),
         *evidence.BUFFER_RACES,
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "A barrier returns nothing; it only makes the ranks wait.",
-        Diagnosis.DEADLOCK: "In every round each rank sends to rank + step and receives from rank −"
-        " step. If all send first, or wait for their send before they receive, all wait forever:"
-        " start the send with isend, receive, then wait for the send.",
-        Diagnosis.TOO_FEW_MESSAGES: "Draw which ranks each rank has heard from after every round."
-        " After the last round it must have heard from all, directly or through others.",
-        Diagnosis.TOO_MANY_ROUNDS: "In each round every rank sends one message and receives one, at"
-        " the same time, and the step doubles: ⌈log₂ n⌉ rounds are enough.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message from every rank in every round is enough: a rank"
-        " need not be told again what it has heard through others.",
-        Diagnosis.UNMATCHED_MESSAGE: "A message is sent that is never received: in the round in"
-        " which you send to rank + step you receive from rank − step.",
-        Diagnosis.SIZE_MISMATCH: "The token's value does not matter, its size does: use the same"
-        " size at both ends, as with torch.zeros(1).",
-        Diagnosis.DTYPE_MISMATCH: "The token's value does not matter, its dtype does: use the same"
-        " dtype at both ends, as with torch.zeros(1).",
-    },
 )

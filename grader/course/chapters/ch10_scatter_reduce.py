@@ -10,7 +10,7 @@ import torch
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, Values
 from grader.rank.instrumentation import differentiated, operations, refusing, steps
 from grader.rank.recorder import ForbiddenCall
 
@@ -175,37 +175,10 @@ scatter_reduce_1d = Exercise(
     inputs=reductions,
     world_sizes=(1,),
     adapter=_refusing,
-    expected=lambda c: [reduced(c)] * c.n,
-    reduced=lambda c: len(c.index) + 3,
-    magnitude=lambda c: [magnitude(c)] * c.n,
-    hints=(
-        "For each place of input: which numbers of src have it in index? Reduce these, together"
-        " with what input has there if include_self is true.",
-        "Go through index and src side by side, and combine every number into a copy of input at"
-        " the place that index names. With include_self=False the first number for a place"
-        " replaces what is there, and only the next ones are combined with it.",
-        "Begin with count = [int(include_self)] * len(input). The key line is out[i] ="
-        " combine(out[i], value) if count[i] else value, and then count[i] grows by one. For a"
-        " mean, add, and divide by the counts at the end; integers with rounding_mode='floor'. A"
-        " place with count 0 keeps what it has.",
-        "This is the whole answer:\n"
-        "    combine = {\n"
-        "        'sum': torch.add,\n"
-        "        'mean': torch.add,\n"
-        "        'prod': torch.mul,\n"
-        "        'amax': torch.maximum,\n"
-        "        'amin': torch.minimum,\n"
-        "    }[reduce]\n"
-        "    out = input.clone()\n"
-        "    count = [int(include_self)] * len(input)\n"
-        "    for i, value in zip(index.tolist(), src):\n"
-        "        out[i] = combine(out[i], value) if count[i] else value\n"
-        "        count[i] += 1\n"
-        "    if reduce == 'mean':\n"
-        "        count = torch.tensor(count).clamp(min=1)\n"
-        "        rounding = None if out.is_floating_point() else 'floor'\n"
-        "        out = torch.div(out, count, rounding_mode=rounding).to(input.dtype)\n"
-        "    return out",
+    values=Values(
+        lambda c: [reduced(c)] * c.n,
+        reduced=lambda c: len(c.index) + 3,
+        magnitude=lambda c: [magnitude(c)] * c.n,
     ),
     mistakes=(
         Mistake(
@@ -223,20 +196,6 @@ scatter_reduce_1d = Exercise(
             when=lambda e: len(e.case.index) == 0 and e.diagnosis is not Diagnosis.ALIASED,
         ),
     ),
-    advice={
-        Diagnosis.INPUT_CHANGED: "The arguments belong to the caller and stay as they are: write"
-        " into a copy, such as input.clone(), and return that.",
-        Diagnosis.ALIASED: "Return a copy, also where there is nothing to reduce: input.clone().",
-        Diagnosis.WRONG_DTYPE: "The result has the dtype of input, as input.clone() and"
-        " torch.zeros_like(input) have.",
-        Diagnosis.WRONG_SHAPE: "The result has as many places as input, however long index is.",
-        Diagnosis.WRONG_VALUE: "Take the place that is named in the message: write down the"
-        " numbers of src whose index it is, and reduce them by hand.",
-        Diagnosis.WRONG_TYPE: "Make a new tensor, and return it.",
-        Diagnosis.FORBIDDEN_CALL: "What scatter_reduce, index_reduce, index_add and scatter_add do"
-        " is the exercise. Write it with the rest of torch: a loop, masks such as src[index == i],"
-        " sorting.",
-    },
 )
 
 
@@ -329,21 +288,7 @@ segment_mean = Exercise(
     inputs=segments,
     world_sizes=(1,),
     adapter=_segment_in_rank,
-    expected=means,
-    reduced=lambda c: len(c.values) + 3,
-    magnitude=segment_sizes,
-    hints=(
-        "A mean is a sum divided by a count, and both are indexed sums. One adds up the rows; what"
-        " does the other add up?",
-        "Start the sums with zeros of shape (num_segments, columns), in the dtype of values, and"
-        " add the rows with index_add. Count with torch.bincount(segment_ids,"
-        " minlength=num_segments). What does an empty segment divide by?",
-        "This is the whole answer:\n"
-        "    sums = values.new_zeros(num_segments, values.shape[1])\n"
-        "    sums = sums.index_add(0, segment_ids, values)\n"
-        "    counts = torch.bincount(segment_ids, minlength=num_segments)\n"
-        "    return sums / counts.clamp(min=1)[:, None]",
-    ),
+    values=Values(means, reduced=lambda c: len(c.values) + 3, magnitude=segment_sizes),
     mistakes=(
         Mistake(
             "There may be no rows at all: then the result is zeros of shape (num_segments,"
@@ -351,19 +296,6 @@ segment_mean = Exercise(
             when=lambda e: len(e.case.values) == 0,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_GRADIENT: "The gradient of a row should be the upstream gradient of its"
-        " segment, divided by the segment's count. Does every use of values in your function let"
-        " the gradient through?",
-        Diagnosis.INPUT_CHANGED: "The arguments belong to the caller and stay as they are: work on"
-        " a copy.",
-        Diagnosis.WRONG_DTYPE: "The means have the dtype of values: make the sums with"
-        " values.new_zeros(...), and keep the counts no wider than they are.",
-        Diagnosis.WRONG_SHAPE: "The result has a row for each of num_segments segments, and the"
-        " columns of values.",
-        Diagnosis.WRONG_VALUE: "Take the row that is named in the message: which rows have it in"
-        " segment_ids, and what is their mean?",
-    },
 )
 
 
@@ -459,38 +391,11 @@ combine_experts = Exercise(
     inputs=combinations,
     world_sizes=(1,),
     adapter=_combine_in_rank,
-    expected=combined,
-    reduced=lambda c: max(c.rows.shape) + 3,
-    magnitude=combination_sizes,
-    hints=(
-        "There are two steps: weigh every row, then add it to the row of its token. Which"
-        " operations of torch do each of them on all rows at once?",
-        "weight has one number per row, so weight[:, None] * rows weighs the rows. index_add adds"
-        " each of them to the row that an index names, duplicates included.",
-        "This is the whole answer:\n"
-        "    out = rows.new_zeros(num_tokens, rows.shape[1])\n"
-        "    return out.index_add(0, token_index, weight[:, None] * rows)",
-    ),
+    values=Values(combined, reduced=lambda c: max(c.rows.shape) + 3, magnitude=combination_sizes),
     mistakes=(
         Mistake(
             "There may be no rows at all: then the result is zeros of shape (num_tokens, columns).",
             when=lambda e: len(e.case.rows) == 0,
         ),
     ),
-    advice={
-        Diagnosis.INPUT_CHANGED: "The arguments belong to the caller and stay as they are: work on"
-        " a copy.",
-        Diagnosis.WRONG_GRADIENT: "rows and weight both need their gradient: use torch operations"
-        " on the tensors that you were given, without .data, .detach(), .tolist() or"
-        " torch.no_grad().",
-        Diagnosis.WRONG_SHAPE: "The result has a row for each of num_tokens tokens, and the"
-        " columns of rows.",
-        Diagnosis.WRONG_DTYPE: "The result has the dtype of rows: start with"
-        " rows.new_zeros(num_tokens, columns).",
-        Diagnosis.FORBIDDEN_CALL: "On a GPU every turn of a loop launches kernels of its own, and a"
-        " batch has many thousand rows and tokens. Let torch go over them all at once:"
-        " weight[:, None] * rows weighs the rows, and index_add adds each to the row of its token.",
-        Diagnosis.WRONG_VALUE: "Take the token that is named in the message: which rows have it"
-        " in token_index, and what is the sum of weight times row?",
-    },
 )

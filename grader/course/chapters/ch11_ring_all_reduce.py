@@ -19,7 +19,7 @@ from grader.course.cases import (
     tags,
 )
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Growth, Mistake
+from grader.course.exercise import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
 from grader.course.limits import (
     combined,
     messages,
@@ -62,27 +62,8 @@ ring_schedule = Exercise(
     signature="ring_schedule(rank: int, world_size: int) -> list[tuple[int, int]]",
     summary="the 2(n − 1) pairs (chunk to send, chunk to receive) of the ring all-reduce",
     inputs=_questions,
-    expected=lambda c: _schedules(c, schedule),
-    limits=(messages("=", lambda c: 0),),
-    hints=(
-        "Look at one column of the table of four ranks. How does the chunk that the rank sends"
-        " change from one step to the next? And which chunk has it received just before?",
-        "Two loops over s = 1 … n − 1. The first adds (rank − s, rank − s − 1), the second"
-        " (rank − s + 1, rank − s), everything modulo world_size.",
-        "This is the whole answer:\n"
-        "    n = world_size\n"
-        "    first = [((rank - s) % n, (rank - s - 1) % n) for s in range(1, n)]\n"
-        "    second = [((rank - s + 1) % n, (rank - s) % n) for s in range(1, n)]\n"
-        "    return first + second",
-    ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a list of pairs of Python ints, such as [(2, 1), (1, 0)].",
-        Diagnosis.WRONG_SHAPE: "On a ring of n there are 2(n − 1) steps, n − 1 in each phase, and"
-        " each has one pair (chunk to send, chunk to receive). On a ring of one there are none.",
-        Diagnosis.WRONG_VALUE: "Check one rule first: what a rank receives in one step, it sends in"
-        " the next, through both phases.",
-        Diagnosis.TOO_MANY_MESSAGES: "Send nothing: the schedule follows from the arguments.",
-    },
+    values=Values(lambda c: _schedules(c, schedule)),
+    traffic=TrafficRules(limits=(messages("=", lambda c: 0),)),
 )
 
 
@@ -146,63 +127,30 @@ ring_all_reduce = Exercise(
     signature="ring_all_reduce(x: Tensor, op) -> None",
     summary="in place, around the ring in chunks: SUM, AVG, MIN, MAX or PRODUCT, any length",
     inputs=_tensors,
-    result="x",
+    values=Values(
+        lambda c: [reduced(c.op, c.x)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+        same_bits=True,
+    ),
     # on two ranks left and right are one, and many mistakes look alike
     world_sizes=(1, 3, 2, 4, 5, 8),
-    expected=lambda c: [reduced(c.op, c.x)] * c.n,
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    same_bits=True,
-    limits=(
-        point(neighbours_only()),
-        # every chunk is sent 2(n − 1) times in all, so however x is cut, the rank that
-        # sends most sends at least the mean
-        point(sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-length(c) // c.n))),
-        point(sent_elements("≥", lambda c: 2 * (c.n - 1) * length(c) // c.n)),
-        point(rounds("≤", lambda c: 2 * (c.n - 1))),
-        point(rounds("≥", lambda c: 2 * (c.n - 1) if length(c) >= c.n else 0)),
+    traffic=TrafficRules(
+        limits=(
+            point(neighbours_only()),
+            # every chunk is sent 2(n − 1) times in all, so however x is cut, the rank that
+            # sends most sends at least the mean
+            point(sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-length(c) // c.n))),
+            point(sent_elements("≥", lambda c: 2 * (c.n - 1) * length(c) // c.n)),
+            point(rounds("≤", lambda c: 2 * (c.n - 1))),
+            point(rounds("≥", lambda c: 2 * (c.n - 1) if length(c) >= c.n else 0)),
+        ),
+        growth=Growth(_on_many_ranks),
+        least=combined,
     ),
-    growth=Growth(_on_many_ranks),
     points=3,
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
-    hints=(
-        "ring_schedule says which chunk to send and which to receive in each of the 2(n − 1)"
-        " steps. What do you do with a chunk that comes in one of the first n − 1 steps, and what"
-        " with one that comes later?",
-        "Cut x into n chunks that are views of it, and do what ring_schedule says: in the first"
-        " n − 1 steps combine what comes with your chunk, in the others let it replace yours.",
-        "chunks = x.view(-1).tensor_split(n). In each step: request = dist.isend(chunks[send],"
-        " right); dist.recv(buffer, left), with a buffer like chunks[receive]; request.wait();"
-        " then combine the buffer into chunks[receive] or copy it there. For AVG divide at the"
-        " very end.",
-        "for step, (out, into) in enumerate(ring_schedule(rank, n)): … and combine while"
-        " step < n - 1: torch.minimum(c, buffer, out=c) for MIN, torch.maximum for MAX,"
-        " c.mul_(buffer) for PRODUCT, c.add_(buffer) for SUM and AVG; afterwards c.copy_(buffer)."
-        " Here c is chunks[into].",
-        "This is the whole answer, with your own ring_schedule:\n"
-        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
-        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
-        "    chunks = x.view(-1).tensor_split(n)\n"
-        "    for step, (out, into) in enumerate(ring_schedule(rank, n)):\n"
-        "        c = chunks[into]\n"
-        "        buffer = torch.empty_like(c)\n"
-        "        request = dist.isend(chunks[out], right)\n"
-        "        dist.recv(buffer, left)\n"
-        "        request.wait()\n"
-        "        if step >= n - 1:\n"
-        "            c.copy_(buffer)\n"
-        "        elif op == R.MIN:\n"
-        "            torch.minimum(c, buffer, out=c)\n"
-        "        elif op == R.MAX:\n"
-        "            torch.maximum(c, buffer, out=c)\n"
-        "        elif op == R.PRODUCT:\n"
-        "            c.mul_(buffer)\n"
-        "        else:\n"
-        "            c.add_(buffer)\n"
-        "    if op == R.AVG:\n"
-        "        x /= n",
-    ),
     mistakes=(
         Mistake(
             "Ranks swap with partners, and one has none: rank ^ step works only if the number of"
@@ -271,32 +219,4 @@ ring_all_reduce = Exercise(
             ),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "ring_all_reduce works in place, on x, and returns nothing.",
-        Diagnosis.WRONG_VALUE: "Take three ranks and six numbers, print your chunks after every"
-        " step, and compare them with the three ranks by hand in the chapter.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the neighbour that a rank waits for"
-        " ever make that call? In both phases send to (rank + 1) % n with isend, and receive from"
-        " (rank - 1) % n.",
-        Diagnosis.SIZE_MISMATCH: "Both ends of a step must mean the same chunk: what you send is"
-        " what your right neighbour receives. Is its buffer like chunks[receive]?",
-        Diagnosis.TOO_MANY_BYTES: "Each rank sends 2(n − 1) messages of one chunk, 1/n of x."
-        " Are whole tensors sent on this many ranks, or is there a step too many?",
-        Diagnosis.TOO_FEW_BYTES: "Every rank has to send 2(n − 1) chunks of about len/n elements.",
-        Diagnosis.TOO_MANY_ROUNDS: "In every step all ranks send and receive at the same time."
-        " If some ranks send while others receive, links are idle: start the send with isend, then"
-        " recv, then wait.",
-        Diagnosis.TOO_FEW_ROUNDS: "The ring takes n − 1 steps to sum the chunks and n − 1 to hand"
-        " them out.",
-        Diagnosis.NOT_NEIGHBOUR: "A message goes to a rank that is not next to the sender. Let a"
-        " chunk travel from neighbour to neighbour, and combine it on its way.",
-        Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of additions. Let each chunk be"
-        " summed once, by the chain of ranks that it passes through, and let the others copy the"
-        " finished sum.",
-        Diagnosis.BUFFER_RACE: "A chunk that isend is sending may not be written to before its"
-        " wait(), and a buffer that irecv is filling may not be read: wait for both requests at"
-        " the end of every step.",
-        Diagnosis.UNWAITED_REQUEST: "A step has a send and a receive: wait for both before the next"
-        " one begins.",
-    },
 )

@@ -18,7 +18,7 @@ from grader.course.cases import (
     tags,
 )
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import combined, messages, moved
 
 
@@ -61,25 +61,9 @@ unblock_ring = Exercise(
     signature="unblock_ring(x: Tensor) -> Tensor",
     summary="the left neighbour's x, without a ring of sends that wait",
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
-    expected=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
-    least=moved,
-    limits=(messages("=", lambda c: c.n if c.n > 1 else 0),),
+    values=Values(lambda c: [c.x[(r - 1) % c.n] for r in c.ranks]),
+    traffic=TrafficRules(limits=(messages("=", lambda c: c.n if c.n > 1 else 0),), least=moved),
     demo=lambda n: demo(n, x=tags(n, 1)),
-    hints=(
-        "In the wait-for graph every rank points to its right neighbour. Which single arrow would"
-        " you have to remove to leave no cycle?",
-        "Either one rank at least receives first and sends afterwards, or every rank starts its"
-        " send with isend, receives, and then waits for the send.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    if n == 1:\n"
-        "        return x.clone()\n"
-        "    y = torch.empty_like(x)\n"
-        "    request = dist.isend(x, (rank + 1) % n)\n"
-        "    dist.recv(y, (rank - 1) % n)\n"
-        "    request.wait()\n"
-        "    return y",
-    ),
     mistakes=(
         Mistake(
             "Neighbours swap in pairs. On a ring what you send goes to the right, and what you get"
@@ -123,17 +107,6 @@ unblock_ring = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.BUFFER_RACE and e.races("recv", "send"),
         ),
     ),
-    advice={
-        Diagnosis.DEADLOCK: _ONE_BY_ONE,
-        Diagnosis.UNWAITED_REQUEST: "isend and irecv only start: keep the request that each of them"
-        " returns, and call wait() on it before you return.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message from each rank to its right neighbour is enough,"
-        " and none when a rank is alone.",
-        Diagnosis.INPUT_CHANGED: "x must stay as it is: receive into a tensor of your own, such as"
-        " torch.empty_like(x).",
-        Diagnosis.ALIASED: "Return a copy, x.clone(), also when a rank is alone.",
-        Diagnosis.FORBIDDEN_CALL: "Mend the ring itself: send, recv, isend and irecv are enough.",
-    },
 )
 
 
@@ -147,20 +120,11 @@ unblock_order = Exercise(
     signature="unblock_order(x: Tensor) -> Tensor",
     summary="MAX over ranks of x plus rank 0's x; the same collectives in the same order",
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
-    expected=lambda c: [reduced(OPS["MAX"], c.x) + c.x[0]] * c.n,
-    # the largest may be rank 0's own x, and then no bytes need to reach it
-    least=lambda c, expected: combined(c, [c.x[0], *expected[1:]]),
-    allowed=frozenset({"all_reduce", "broadcast"}),
-    hints=(
-        "Write down the two calls that rank 0 makes, and beside them those of rank 1. Which of"
-        " rank 1's calls does the first of rank 0 meet?",
-        "Take the two calls out of the branches: every rank calls all_reduce and then broadcast,"
-        " each on a copy of its own.",
-        "This is the whole answer:\n"
-        "    biggest, first = x.clone(), x.clone()\n"
-        "    dist.all_reduce(biggest, op=dist.ReduceOp.MAX)\n"
-        "    dist.broadcast(first, src=0)\n"
-        "    return biggest + first",
+    values=Values(lambda c: [reduced(OPS["MAX"], c.x) + c.x[0]] * c.n),
+    traffic=TrafficRules(
+        # the largest may be rank 0's own x, and then no bytes need to reach it
+        least=lambda c, expected: combined(c, [c.x[0], *expected[1:]]),
+        allowed=frozenset({"all_reduce", "broadcast"}),
     ),
     mistakes=(
         Mistake(
@@ -173,16 +137,6 @@ unblock_order = Exercise(
             when=_waits_for_a_collective,
         ),
     ),
-    advice={
-        Diagnosis.ORDER_MISMATCH: "The message names two ranks and the call that each makes in the"
-        " same place. All ranks have to make the same calls in the same order, on any number of"
-        " ranks.",
-        Diagnosis.INPUT_CHANGED: "all_reduce and broadcast write into the tensor that they are"
-        " given: give each of them a copy, x.clone().",
-        Diagnosis.DEADLOCK: _ONE_BY_ONE,
-        Diagnosis.FORBIDDEN_CALL: "One all_reduce and one broadcast are all you need.",
-        Diagnosis.ALIASED: "Return a new tensor: biggest + first makes one.",
-    },
 )
 
 
@@ -199,19 +153,12 @@ unblock_branch = Exercise(
     signature="unblock_branch(loss: Tensor, log: bool) -> Tensor",
     summary="the mean loss on every rank, whichever of them logs",
     inputs=_losses,
-    expected=lambda c: [reduced(OPS["AVG"], c.loss)] * c.n,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [magnitude(OPS["AVG"], c.loss)] * c.n,
-    allowed=frozenset({"all_reduce"}),
-    hints=(
-        "How many ranks enter the branch, and how many does an all-reduce need?",
-        "Take the all-reduce out of the branch, so that every rank calls it. Only the print may"
-        " depend on log.",
-        "This is the whole answer, but for the print:\n"
-        "    mean = loss.clone()\n"
-        "    dist.all_reduce(mean)\n"
-        "    return mean / dist.get_world_size()",
+    values=Values(
+        lambda c: [reduced(OPS["AVG"], c.loss)] * c.n,
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(OPS["AVG"], c.loss)] * c.n,
     ),
+    traffic=TrafficRules(allowed=frozenset({"all_reduce"})),
     mistakes=(
         Mistake(
             "The all-reduce waits for ranks that never call it. Every rank has to, whether it logs"
@@ -226,16 +173,6 @@ unblock_branch = Exercise(
             ),
         ),
     ),
-    advice={
-        Diagnosis.ORDER_MISMATCH: "The message names two ranks whose calls differ. Every rank has"
-        " to make the same call, with the same operation, whether it logs or not.",
-        Diagnosis.INPUT_CHANGED: "all_reduce writes into the tensor that it is given, and the"
-        " caller still needs its loss: give it a copy, loss.clone().",
-        Diagnosis.WRONG_TYPE: "Return a tensor on every rank, with the shape and dtype of loss.",
-        Diagnosis.ALIASED: "Return a new tensor, not loss itself: mean / n makes one.",
-        Diagnosis.DEADLOCK: _ONE_BY_ONE,
-        Diagnosis.FORBIDDEN_CALL: "One all_reduce, called by every rank, is all you need.",
-    },
 )
 
 
@@ -325,26 +262,7 @@ stuck_ranks = Exercise(
     summary="ranks that can never go on, sorted",
     inputs=_graphs,
     world_sizes=(1,),
-    expected=lambda c: [_stuck(c.waits_for)] * c.n,
-    hints=(
-        "Put your finger on a rank and follow the arrows. What are the ways in which that can end?",
-        "It ends at a rank that runs (None, or no key), and then every rank on the way can go on"
-        " in the end; or it comes to a rank where you have been before, and then no rank on the"
-        " way ever can.",
-        "Begin at a rank with an empty set. While the rank where you are is in waits_for and not"
-        " in the set, put it in, and go on to waits_for[rank]; None is not a key, so the walk ends"
-        " there too. What tells you afterwards whether the rank where you began is stuck?",
-        "This is the whole answer:\n"
-        "    stuck = []\n"
-        "    for rank in waits_for:\n"
-        "        seen, at = set(), rank\n"
-        "        while at in waits_for and at not in seen:\n"
-        "            seen.add(at)\n"
-        "            at = waits_for[at]\n"
-        "        if at in seen:\n"
-        "            stuck.append(rank)\n"
-        "    return sorted(stuck)",
-    ),
+    values=Values(lambda c: [_stuck(c.waits_for)] * c.n),
     mistakes=(
         _unsorted(lambda c: _stuck(c.waits_for)),
         Mistake(
@@ -364,14 +282,6 @@ stuck_ranks = Exercise(
         ),
         *_KEYS,
     ),
-    advice={
-        Diagnosis.TIMEOUT: "Take the case that is named, and go through the loop of that line by"
-        " hand. What changes each time round, and what should end it?",
-        Diagnosis.WRONG_TYPE: "Return a list of ranks: sorted(...) makes one, from a set too.",
-        Diagnosis.INPUT_CHANGED: "waits_for belongs to the caller: change a copy, dict(waits_for).",
-        Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. The stuck ranks are exactly"
-        " those whose arrows lead into a cycle.",
-    },
 )
 
 
@@ -458,32 +368,7 @@ stuck_ranks_any_all = Exercise(
     summary="ranks that can never go on, where waits are for any or all, and some have returned",
     inputs=_any_all,
     world_sizes=(1,),
-    expected=lambda c: [_stuck_any_all(c.waits_for, c.gone)] * c.n,
-    hints=(
-        "When a rank has several arrows, there is no single path to follow. Turn the question"
-        " round: which ranks can certainly go on? And which others can go on because of them?",
-        "Keep a set of ranks that can go on. At first it holds those that run: neither waiting nor"
-        " gone. Then look again and again for a rank whose wait the set satisfies, any of its ranks"
-        " or all of them, and put it in. When a whole pass finds none, the ranks that still wait"
-        " are stuck. A rank that is gone is never put in.",
-        "Or keep the others: let stuck begin with all ranks that wait and are not gone, and take"
-        " out each whose wait is over. The key line is live = [p not in stuck and p not in gone for"
-        " p in peers]; any(live) or all(live) frees the rank. One that is freed may free others:"
-        " when may you stop looking?",
-        "This is the whole answer:\n"
-        "    waiting = {r: w for r, w in waits_for.items() if w is not None and r not in gone}\n"
-        "    stuck = set(waiting)\n"
-        "    changed = True\n"
-        "    while changed:\n"
-        "        changed = False\n"
-        "        for r in list(stuck):\n"
-        "            how, peers = waiting[r]\n"
-        "            live = [p not in stuck and p not in gone for p in peers]\n"
-        "            if any(live) if how == 'any' else all(live):\n"
-        "                stuck.remove(r)\n"
-        "                changed = True\n"
-        "    return sorted(stuck)",
-    ),
+    values=Values(lambda c: [_stuck_any_all(c.waits_for, c.gone)] * c.n),
     mistakes=(
         _unsorted(lambda c: _stuck_any_all(c.waits_for, c.gone)),
         Mistake(
@@ -495,13 +380,4 @@ stuck_ranks_any_all = Exercise(
         ),
         *_KEYS,
     ),
-    advice={
-        Diagnosis.TIMEOUT: "Stop when a whole pass over the ranks changes nothing.",
-        Diagnosis.WRONG_TYPE: "Return a list of ranks: sorted(...) makes one, from a set too.",
-        Diagnosis.INPUT_CHANGED: "waits_for and gone belong to the caller: change copies.",
-        Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. Work the case out by hand:"
-        " begin with the ranks that run, and add every rank whose wait they satisfy.",
-        Diagnosis.WRONG_VALUE: "Work the case out by hand: begin with the ranks that run, and add"
-        " every rank whose wait they satisfy.",
-    },
 )

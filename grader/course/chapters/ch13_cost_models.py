@@ -10,7 +10,7 @@ import torch
 from grader.core.verdict import Diagnosis
 from grader.course import costs
 from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, Values
 
 # Formulas and fits. ---------------------------------------------------------------
 
@@ -77,23 +77,8 @@ ring_all_reduce_seconds = Exercise(
     summary="seconds of a ring all-reduce in the alpha-beta model",
     inputs=lambda draw: _worlds(draw, _WORLDS),
     world_sizes=(1,),
-    expected=lambda c: [costs.ring_all_reduce_seconds(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Look at one step only: every rank sends one message, all at the same time. How many bytes"
-        " are in it, and what does that cost?",
-        "There are two phases, and each has n − 1 steps. In every step a chunk of nbytes / n bytes"
-        " travels.",
-        "So one step costs alpha + nbytes / n * beta seconds. How many of them come one after the"
-        " other?",
-        "This is the whole answer:\n    return 2 * (n - 1) * (alpha + nbytes / n * beta)",
-    ),
+    values=Values(lambda c: [costs.ring_all_reduce_seconds(*c.arguments(0))], relative=_FORMULA),
     mistakes=(_DIVIDED_BY_ZERO,),
-    advice=_SECONDS_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take 2 ranks: each sends half of the tensor, and then the other"
-        " half. That is 2 messages of nbytes / 2 bytes.",
-    },
 )
 
 
@@ -113,17 +98,7 @@ tree_all_reduce_seconds = Exercise(
     summary="seconds of a reduce and a broadcast on a binomial tree, in the alpha-beta model",
     inputs=lambda draw: _worlds(draw, (*_WORLDS, _POWER)),
     world_sizes=(1,),
-    expected=lambda c: [costs.tree_all_reduce_seconds(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "In a binomial broadcast, how many ranks have the tensor after one round, after two, after"
-        " three? And what does one round cost?",
-        "The number of ranks that have it doubles in each round, so n ranks take log₂ n rounds,"
-        " rounded up. The reduce takes as many. Every message is the whole tensor.",
-        "In Python, (n - 1).bit_length() is ⌈log₂ n⌉, in whole numbers. What does a round cost, and"
-        " how many are there up and down together?",
-        "This is the whole answer:\n    return 2 * (n - 1).bit_length() * (alpha + nbytes * beta)",
-    ),
+    values=Values(lambda c: [costs.tree_all_reduce_seconds(*c.arguments(0))], relative=_FORMULA),
     mistakes=(
         _DIVIDED_BY_ZERO,
         Mistake(
@@ -132,13 +107,6 @@ tree_all_reduce_seconds = Exercise(
             when=_ends_on_powers_of_two_only,
         ),
     ),
-    advice=_SECONDS_ADVICE
-    | {
-        Diagnosis.TIMEOUT: "Take the n of the message, and go through the loop of that line by"
-        " hand. What changes each time round, and what should end it?",
-        Diagnosis.WRONG_VALUE: "Take 3 ranks: two rounds up and two rounds down, each with one"
-        " whole tensor.",
-    },
 )
 
 
@@ -176,26 +144,8 @@ crossover_bytes = Exercise(
     summary="the size from which the ring is no slower than the tree; 0 if always, inf if never",
     inputs=_crossings,
     world_sizes=(1,),
-    expected=lambda c: [costs.crossover_bytes(*c.arguments(0))],
-    magnitude=_one_byte,
-    relative=_FORMULA,
-    hints=(
-        "Plot both costs over the size: two straight lines. Which of them starts lower, which is"
-        " steeper, and what does that depend on?",
-        "Set the two formulas equal and solve for the size. Before you divide, ask: does the ring"
-        " have no more latency than the tree? Then it is no slower at any size. Do bytes cost"
-        " nothing? Then the ring can never make up for its latency.",
-        "With levels = (n - 1).bit_length(), both formulas halved, and S the size: the ring costs"
-        " (n - 1) * alpha + (n - 1) / n * S * beta, the tree levels * alpha + levels * S * beta."
-        " Bring the terms with S to one side and those with alpha to the other; then divide.",
-        "This is the whole answer:\n"
-        "    levels = (n - 1).bit_length()\n"
-        "    latency = (n - 1 - levels) * alpha  # what the ring has more, halved\n"
-        "    if latency <= 0:\n"
-        "        return 0.0\n"
-        "    if beta == 0:\n"
-        "        return math.inf\n"
-        "    return latency / ((levels - (n - 1) / n) * beta)",
+    values=Values(
+        lambda c: [costs.crossover_bytes(*c.arguments(0))], magnitude=_one_byte, relative=_FORMULA
     ),
     mistakes=(
         Mistake(
@@ -222,15 +172,6 @@ crossover_bytes = Exercise(
             when=lambda e: e.case.columns["alpha"] == 0,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return one number: the size in bytes, 0 if the ring is never slower,"
-        " math.inf if it always is.",
-        Diagnosis.TIMEOUT: "A search can take very many steps, and never ends if there is no such"
-        " size. Set the two formulas equal, and solve for the size.",
-        Diagnosis.WRONG_VALUE: "Put your result into your two functions: at this size both must"
-        " give the same number of seconds.",
-        Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
-    },
 )
 
 
@@ -296,30 +237,8 @@ fit_alpha_beta = Exercise(
     summary="the alpha and beta, neither negative, with the least squares of alpha + beta·S − t",
     inputs=_times,
     world_sizes=(1,),
-    expected=lambda c: [costs.fit_alpha_beta(*c.arguments(0))],
-    magnitude=_fit_scale,
-    relative=_FIT,
-    hints=(
-        "Begin with the best line, whatever its signs. When is it the answer, and what is wrong"
-        " with it when it is not?",
-        "If the best line has a negative alpha, then the best allowed line passes through zero:"
-        " alpha = 0, and only beta is left to fit. If it has a negative beta, then beta = 0, and"
-        " only alpha is left to fit.",
-        "With x and y the means of sizes and seconds, the best line has beta = sum((s - x) *"
-        " (t - y)) / sum((s - x) ** 2), each sum over the pairs, and alpha = y - beta * x. With"
-        " alpha held at zero, the best beta is sum(s * t) / sum(s * s); with beta held at zero,"
-        " the best alpha is y.",
-        "This is the whole answer:\n"
-        "    x, y = sum(sizes) / len(sizes), sum(seconds) / len(seconds)\n"
-        "    products = sum((s - x) * (t - y) for s, t in zip(sizes, seconds))\n"
-        "    beta = products / sum((s - x) ** 2 for s in sizes)\n"
-        "    alpha = y - beta * x\n"
-        "    if alpha < 0:\n"
-        "        beta = sum(s * t for s, t in zip(sizes, seconds)) / sum(s * s for s in sizes)\n"
-        "        return 0.0, beta\n"
-        "    if beta < 0:\n"
-        "        return y, 0.0\n"
-        "    return alpha, beta",
+    values=Values(
+        lambda c: [costs.fit_alpha_beta(*c.arguments(0))], magnitude=_fit_scale, relative=_FIT
     ),
     mistakes=(
         Mistake(
@@ -340,15 +259,4 @@ fit_alpha_beta = Exercise(
             when=lambda e: e.raised("ZeroDivisionError"),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a tuple of two numbers, (alpha, beta), as Python floats; of"
-        " an array or tensor, tuple(x.tolist()).",
-        Diagnosis.WRONG_SHAPE: "Return two numbers: (alpha, beta).",
-        Diagnosis.INPUT_CHANGED: "sizes and seconds belong to the caller: sort a copy, if at all."
-        " A fit does not need them sorted.",
-        Diagnosis.WRONG_VALUE: "Add up the squares of alpha + beta·S − t, once for your pair and"
-        " once for the expected one: of all pairs without a negative number, the expected pair"
-        " gives the smallest sum.",
-        Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
-    },
 )

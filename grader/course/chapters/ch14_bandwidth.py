@@ -15,7 +15,7 @@ import torch.distributed as dist
 from grader.core.verdict import Diagnosis, Failure
 from grader.course import costs
 from grader.course.cases import Case, Draw, Kind, Pause, PerRank
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import LONGER, draw_seconds, mistimed, undecided
 from grader.rank.instrumentation import Clock, shown_to, tell_seconds
 from grader.trace.trace import Operation, Trace, heard_from
@@ -220,18 +220,9 @@ algorithm_bandwidth = Exercise(
         draw.case(f"{nbytes} bytes in {seconds:g} s", nbytes=nbytes, seconds=seconds)
         for nbytes, seconds in _RUNS
     ),
-    expected=lambda c: [costs.algorithm_bandwidth(c.nbytes, c.seconds)] * c.n,
-    relative=_FORMULA,
-    hints=(
-        "How many bytes in one second, if it takes `seconds` for `nbytes`?",
-        "Bytes per second: one number divided by the other. Which of them comes first, and does /"
-        " or // divide without dropping anything?",
-        "This is the whole answer:\n    return nbytes / seconds",
+    values=Values(
+        lambda c: [costs.algorithm_bandwidth(c.nbytes, c.seconds)] * c.n, relative=_FORMULA
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a number, as nbytes / seconds is one; of a tensor, .item()"
-        " makes one."
-    },
 )
 
 #: World sizes at which no two of the formulas that people use agree.
@@ -254,25 +245,7 @@ bus_bandwidth = Exercise(
     summary="bytes a second of the busiest link, with the factors of nccl-tests",
     world_sizes=(1,),
     inputs=_operations,
-    expected=lambda c: [costs.bus_bandwidth(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "How many bytes must the busiest link carry at least, compared with nbytes? The bus"
-        " bandwidth is the algorithm bandwidth times that ratio.",
-        "A reduce-scatter, an all-gather, an all-to-all, a scatter and a gather move n − 1 of n"
-        " parts over the busiest link; an all-reduce is the first two, one after the other; what a"
-        " broadcast, a reduce or a plain message moves is the whole tensor.",
-        "So there are three kinds: one phase of parts moves (n − 1)/n of nbytes. Which operation"
-        " does that twice, and which three move all of nbytes over one link? nbytes is always the"
-        " whole tensor, all n parts of it together.",
-        "This is the whole answer:\n"
-        "    if op in ('broadcast', 'reduce', 'send_recv'):\n"
-        "        factor = 1.0\n"
-        "    else:\n"
-        "        phases = 2 if op == 'all_reduce' else 1\n"
-        "        factor = phases * (world_size - 1) / world_size\n"
-        "    return nbytes / seconds * factor",
-    ),
+    values=Values(lambda c: [costs.bus_bandwidth(*c.arguments(0))], relative=_FORMULA),
     mistakes=(
         Mistake(
             "All nine names must be known: all_reduce, all_gather, reduce_scatter, all_to_all,"
@@ -293,10 +266,6 @@ bus_bandwidth = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE and e.actual[0] is None,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return one number for each of the nine names, and for a world of one"
-        " rank too, where most factors are 0.",
-    },
 )
 
 # Taking the time. -----------------------------------------------------------------
@@ -327,32 +296,9 @@ time_collective = Exercise(
     summary="seconds per call: the slowest rank's mean, the same number everywhere",
     inputs=schedules,
     adapter=time_in_rank,
-    expected=lambda c: alike(c, max(means(c))),
-    relative=_FORMULA,
-    proof=not_timed,
+    values=Values(lambda c: alike(c, max(means(c))), relative=_FORMULA),
+    traffic=TrafficRules(proof=not_timed, allowed=frozenset({"barrier", "all_reduce"})),
     patient=_with_more_time,
-    allowed=frozenset({"barrier", "all_reduce"}),
-    hints=(
-        "Four steps: call fn to warm up, line the ranks up, measure, agree on one number. Which"
-        " two of them need the other ranks?",
-        "The barrier comes after the calls to warm up and before the clock is read. One clock"
-        " around all calls, divided by their number, is this rank's mean; the slowest rank's is"
-        " an all_reduce with MAX.",
-        "To agree on one number, make a tensor of this rank's mean, torch.tensor(mean,"
-        " dtype=torch.float64), all-reduce it with op=dist.ReduceOp.MAX, and return its .item()."
-        " Between which two lines of yours does the time pass that mean is made of?",
-        "This is the whole answer:\n"
-        "    for _ in range(warmup):\n"
-        "        fn()\n"
-        "    dist.barrier()\n"
-        "    started = time.perf_counter()\n"
-        "    for _ in range(iterations):\n"
-        "        fn()\n"
-        "    mean = (time.perf_counter() - started) / iterations\n"
-        "    slowest = torch.tensor(mean, dtype=torch.float64)\n"
-        "    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)\n"
-        "    return slowest.item()",
-    ),
     mistakes=(
         Mistake(
             "fn is called iterations times only: the calls to warm up are missing, warmup of them,"
@@ -391,18 +337,4 @@ time_collective = Exercise(
             when=_to_an_eighth,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a number: .item() makes one of a tensor of one element.",
-        Diagnosis.WRONG_VALUE: "Go through it in order: the clock is read after the barrier and"
-        " right after the last call; the difference is divided by iterations; the largest over"
-        " ranks is returned.",
-        Diagnosis.TOO_FEW_MESSAGES: "Line the ranks up with dist.barrier(), after the calls to warm"
-        " up and before the clock is read, or a rank that comes early times its own waiting.",
-        Diagnosis.ORDER_MISMATCH: "All ranks have to make the same calls in the same order,"
-        " whatever their number: barrier, calls of fn, all_reduce.",
-        Diagnosis.DEADLOCK: "A barrier or an all_reduce ends when every rank has called it, and fn"
-        " needs all ranks, too. Does every rank make the same calls, and the same number of them?",
-        Diagnosis.FORBIDDEN_CALL: "barrier lines the ranks up, and all_reduce with MAX finds the"
-        " slowest: these two are enough.",
-    },
 )

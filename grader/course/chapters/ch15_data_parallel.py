@@ -13,7 +13,7 @@ from torch import nn
 from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import (
     calls,
     combined,
@@ -176,36 +176,20 @@ parameter_server_step = Exercise(
     signature="parameter_server_step(grads: list[Tensor]) -> None",
     summary="in place; every gradient becomes its mean over ranks, through rank 0",
     inputs=gradient_lists,
-    result="grads",
-    expected=lambda c: [means(c)] * c.n,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: (
-        [[mean([t.abs() for t in column]) for column in zip(*c.grads, strict=True)]] * c.n
+    values=Values(
+        lambda c: [means(c)] * c.n,
+        result="grads",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: (
+            [[mean([t.abs() for t in column]) for column in zip(*c.grads, strict=True)]] * c.n
+        ),
     ),
-    least=combined,
-    limits=(
-        messages("≤", lambda c: 2 * (c.n - 1) * len(c.grads[0])),
-        through(0),
-    ),
-    hints=(
-        "There are two halves: all gradients go to rank 0, and then the means go back to all ranks."
-        " What does rank 0 do in each half, and what do the others do?",
-        "For each gradient, rank 0 receives from every other rank, adds up, divides by n and sends"
-        " the mean back. The other ranks send their gradient and receive the mean into it.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    for grad in grads:\n"
-        "        if rank == 0:\n"
-        "            heard = torch.empty_like(grad)\n"
-        "            for src in range(1, n):\n"
-        "                dist.recv(heard, src)\n"
-        "                grad += heard\n"
-        "            grad /= n\n"
-        "            for dst in range(1, n):\n"
-        "                dist.send(grad, dst)\n"
-        "        else:\n"
-        "            dist.send(grad, 0)\n"
-        "            dist.recv(grad, 0)",
+    traffic=TrafficRules(
+        limits=(
+            messages("≤", lambda c: 2 * (c.n - 1) * len(c.grads[0])),
+            through(0),
+        ),
+        least=combined,
     ),
     mistakes=(
         Mistake(
@@ -218,17 +202,6 @@ parameter_server_step = Exercise(
             ),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "It works in place and returns nothing.",
-        Diagnosis.FORBIDDEN_CALL: "send and recv are all it takes: everything goes through rank 0.",
-        Diagnosis.WRONG_PEER: "In this exercise rank 0 is the server: every rank talks to rank 0"
-        " and to no other.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message to the server and one back are enough for each"
-        " gradient and rank.",
-        Diagnosis.DEADLOCK: "The server must receive from each rank before that rank can go on to"
-        " its next call. Go through the lines above: which call is each of them waiting for, and"
-        " does the other rank make it?",
-    },
 )
 
 
@@ -319,31 +292,14 @@ average_gradients = Exercise(
     summary="every p.grad becomes its mean over ranks; all_reduce is allowed",
     inputs=with_gradients,
     adapter=average_in_rank,
-    expected=lambda c: named(c, averaged),
-    reduced=lambda c: c.n,
-    magnitude=lambda c: named(
-        c, lambda held: mean([g.abs() for g in known(held)]) if known(held) else None
+    values=Values(
+        lambda c: named(c, averaged),
+        reduced=lambda c: c.n,
+        magnitude=lambda c: named(
+            c, lambda held: mean([g.abs() for g in known(held)]) if known(held) else None
+        ),
     ),
-    least=combined,
-    allowed=frozenset({"all_reduce"}),
-    hints=(
-        "A collective is called by all ranks or by none. A rank that has no gradient for a"
-        " parameter cannot know whether another rank has one. How can they agree?",
-        "First tell each other which gradients there are: all-reduce a tensor with a 1 for each"
-        " p.grad that is there, and a 0 for each that is None. Where the sum is 0, do nothing;"
-        " elsewhere every rank all-reduces, with zeros in place of None, and divides by n.",
-        "This is the whole answer:\n"
-        "    parameters = list(module.parameters())\n"
-        "    there = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)\n"
-        "    dist.all_reduce(there)\n"
-        "    for p, count in zip(parameters, there.tolist()):\n"
-        "        if count == 0:\n"
-        "            continue  # None everywhere\n"
-        "        if p.grad is None:\n"
-        "            p.grad = torch.zeros_like(p)\n"
-        "        dist.all_reduce(p.grad)\n"
-        "        p.grad /= dist.get_world_size()",
-    ),
+    traffic=TrafficRules(least=combined, allowed=frozenset({"all_reduce"})),
     mistakes=(
         # what comes first has every gradient
         Mistake(
@@ -359,11 +315,6 @@ average_gradients = Exercise(
             ),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "all_reduce is all it takes.",
-        Diagnosis.WRONG_TYPE: "It works in place and returns nothing; p.grad stays None only where"
-        " it is None on all ranks.",
-    },
 )
 
 
@@ -404,23 +355,7 @@ assign_buckets = Exercise(
     inputs=lambda draw: (
         draw.case(name, sizes=sizes, cap_bytes=cap) for name, sizes, cap in PARAMETERS
     ),
-    expected=lambda c: [buckets(c.sizes, c.cap_bytes)] * c.n,
-    hints=(
-        "Backward finishes with the gradients of the last layers first. In which order do you go"
-        " through the parameters, then?",
-        "Keep track of the bucket that is being filled and of its bytes. If the next parameter"
-        " would make it larger than cap_bytes, begin a new bucket with that parameter. Does that"
-        " also do the right thing with a parameter that is larger than the cap by itself?",
-        "This is the whole answer:\n"
-        "    buckets, filled = [], 0\n"
-        "    for index in reversed(range(len(sizes))):\n"
-        "        if not buckets or filled + sizes[index] > cap_bytes:\n"
-        "            buckets.append([])\n"
-        "            filled = 0\n"
-        "        buckets[-1].append(index)\n"
-        "        filled += sizes[index]\n"
-        "    return buckets",
-    ),
+    values=Values(lambda c: [buckets(c.sizes, c.cap_bytes)] * c.n),
     mistakes=(
         Mistake(
             "There is an empty bucket. One that is larger than the cap stands alone, but it does"
@@ -428,14 +363,6 @@ assign_buckets = Exercise(
             when=lambda e: bool(e.actual) and isinstance(e.actual[0], list) and [] in e.actual[0],
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "A list of buckets, each of them a list of indices: integers.",
-        Diagnosis.WRONG_VALUE: "Which index should stand at the place that the message names? Go"
-        " through the sizes by hand, the last one first.",
-        Diagnosis.WRONG_SHAPE: "Go through the sizes by hand, the last one first: does the next"
-        " parameter still fit into the bucket that is being filled? In the end every parameter is"
-        " in exactly one bucket.",
-    },
 )
 
 
@@ -670,79 +597,21 @@ BucketedDDP = Exercise(
     summary="gradients are averaged bucket by bucket, while backward still runs",
     inputs=training,
     adapter=train_in_rank,
-    expected=lambda c: reports(c, mean),
-    reduced=lambda c: ROUNDINGS,
-    magnitude=lambda c: list(sizes(c)),
-    least=lambda c, expected: moved(c, [report["weights"] for report in expected]),
-    allowed=frozenset({"all_reduce", "broadcast"}),
-    limits=(
-        point(calls({"all_reduce"}, "=", reductions)),
-        point(largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c)))),
-        point(overlaps("all_reduce", READY, must_overlap)),
+    values=Values(
+        lambda c: reports(c, mean), reduced=lambda c: ROUNDINGS, magnitude=lambda c: list(sizes(c))
+    ),
+    traffic=TrafficRules(
+        limits=(
+            point(calls({"all_reduce"}, "=", reductions)),
+            point(largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c)))),
+            point(overlaps("all_reduce", READY, must_overlap)),
+        ),
+        least=lambda c, expected: moved(c, [report["weights"] for report in expected]),
+        allowed=frozenset({"all_reduce", "broadcast"}),
     ),
     # with experts, buckets are complete in a different order on each rank
     point=lambda one: one.case.architecture == "experts" and one.diagnosis in _OUT_OF_ORDER,
     points=3.0,
-    hints=(
-        "Four things happen: at construction all ranks get rank 0's weights; during backward a hook"
-        " is called for each gradient that is ready; the gradient that completes a bucket starts"
-        " that bucket's all-reduce; and the last call waits for all of them. Which of the four is"
-        " missing?",
-        "A hook registered with register_post_accumulate_grad_hook is called when p.grad is there."
-        " Count down the gradients that each bucket still waits for; at 0 flatten them into one"
-        " tensor and start dist.all_reduce(flat, async_op=True). finish_gradient_synchronization"
-        " waits, divides by n and copies the parts back. What starts a bucket whose parameters are"
-        " not all used?",
-        "The order in which buckets start must be the same on all ranks: start bucket k only when"
-        " bucket k − 1 has been started, and in finish_gradient_synchronization start all that are"
-        " left, with zeros for gradients that are None. At its end reset the counts for the next"
-        " step.",
-        "This is the whole answer:\n"
-        "    class BucketedDDP(nn.Module):\n"
-        "        def __init__(self, module, bucket_bytes):\n"
-        "            super().__init__()\n"
-        "            self.module = module\n"
-        "            for p in module.parameters():\n"
-        "                dist.broadcast(p.data, 0)\n"
-        "            trained = [p for p in module.parameters() if p.requires_grad]\n"
-        "            sizes = [p.numel() * p.element_size() for p in trained]\n"
-        "            indices = assign_buckets(sizes, bucket_bytes)\n"
-        "            self.buckets = [[trained[i] for i in bucket] for bucket in indices]\n"
-        "            for k, bucket in enumerate(self.buckets):\n"
-        "                for p in bucket:\n"
-        "                    p.register_post_accumulate_grad_hook(lambda _, k=k: self._ready(k))\n"
-        "            self._begin()\n"
-        "\n"
-        "        def _begin(self):\n"
-        "            self.missing = [len(bucket) for bucket in self.buckets]\n"
-        "            self.in_flight = []\n"
-        "\n"
-        "        def _ready(self, k):\n"
-        "            self.missing[k] -= 1\n"
-        "            while (next := len(self.in_flight)) < len(self.buckets):\n"
-        "                if self.missing[next] > 0:\n"
-        "                    break\n"
-        "                self._start()\n"
-        "\n"
-        "        def _start(self):\n"
-        "            bucket = self.buckets[len(self.in_flight)]\n"
-        "            grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in bucket]\n"
-        "            flat = torch.cat([grad.flatten() for grad in grads])\n"
-        "            self.in_flight.append((flat, dist.all_reduce(flat, async_op=True)))\n"
-        "\n"
-        "        def forward(self, *args, **kwargs):\n"
-        "            return self.module(*args, **kwargs)\n"
-        "\n"
-        "        def finish_gradient_synchronization(self):\n"
-        "            while len(self.in_flight) < len(self.buckets):\n"
-        "                self._start()\n"
-        "            for bucket, (flat, request) in zip(self.buckets, self.in_flight):\n"
-        "                request.wait()\n"
-        "                flat /= dist.get_world_size()\n"
-        "                for p, mean in zip(bucket, flat.split([p.numel() for p in bucket])):\n"
-        "                    p.grad = mean.view_as(p)\n"
-        "            self._begin()",
-    ),
     mistakes=(
         # what comes before has trained parameters only, and then such as all are used
         Mistake(
@@ -812,14 +681,4 @@ BucketedDDP = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.NO_OVERLAP,
         ),
     ),
-    advice={
-        **NOT_THOSE_BUCKETS,
-        Diagnosis.NO_OVERLAP: "While backward computes the next gradients, an all-reduce should be"
-        " under way: start it in the hook with async_op=True, and wait for it only in"
-        " finish_gradient_synchronization.",
-        Diagnosis.FORBIDDEN_CALL: "all_reduce and broadcast are all it takes. torch's own"
-        " DistributedDataParallel is what you are writing.",
-        Diagnosis.UNWAITED_REQUEST: "Keep every request that all_reduce returns, and wait for all"
-        " of them in finish_gradient_synchronization.",
-    },
 )

@@ -11,7 +11,7 @@ import torch
 from grader.core.verdict import Diagnosis
 from grader.course import sizes
 from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, Values
 
 # What the evidence of a failure proves. ------------------------------------------------
 
@@ -116,13 +116,7 @@ transformer_block_params = Exercise(
     summary="parameters of a transformer block, matrices only",
     world_sizes=(1,),
     inputs=_blocks,
-    expected=lambda c: [sizes.transformer_block_params(c.hidden, c.glu)],
-    hints=(
-        "Which matrices does a block have, and what are the two sides of each? Add up their areas.",
-        "Attention: queries, keys, values and output, h² each. MLP: from h up to 4h, and down"
-        " again, 4h² each. With GLU two matrices go up, or one that is twice as wide.",
-        "This is the whole answer:\n    return (16 if glu else 12) * hidden**2",
-    ),
+    values=Values(lambda c: [sizes.transformer_block_params(c.hidden, c.glu)]),
     mistakes=(
         _through_a_float(sizes.transformer_block_params),
         Mistake(
@@ -131,12 +125,6 @@ transformer_block_params = Exercise(
             when=lambda e: _not_called(e) and list(e.source[0].parameters) == list(e.case.columns),
         ),
     ),
-    advice=_COUNT_ADVICE
-    | {
-        Diagnosis.TIMEOUT: "Multiply the two sides of a matrix; there is no need to make it.",
-        Diagnosis.WRONG_VALUE: "Take hidden = 1: every matrix counts 1, 3, 4 or 8. Which matrices"
-        " are there, with GLU and without?",
-    },
 )
 
 
@@ -176,17 +164,7 @@ model_params = Exercise(
     world_sizes=(1,),
     inputs=_models,
     adapter=_without_none,
-    expected=lambda c: [sizes.model_params(*called(c))],
-    hints=(
-        "There are `layers` blocks, and a few tables whose rows have `hidden` numbers each. Which"
-        " tables, and how many rows?",
-        "The embedding has vocab rows; the head as many again, unless it is tied; learned positions"
-        " have max_positions rows.",
-        "This is the whole answer, with the function that you wrote before:\n"
-        "    rows = vocab if tied_head else 2 * vocab\n"
-        "    blocks = layers * transformer_block_params(hidden, glu)\n"
-        "    return blocks + (rows + max_positions) * hidden",
-    ),
+    values=Values(lambda c: [sizes.model_params(*called(c))]),
     mistakes=(
         _through_a_float(sizes.model_params),
         Mistake(
@@ -194,11 +172,6 @@ model_params = Exercise(
             when=lambda e: e.raised("ZeroDivisionError"),
         ),
     ),
-    advice=_COUNT_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take hidden = 1 and layers = 1: blocks 12 or 16, embedding vocab,"
-        " head vocab unless tied, positions max_positions.",
-    },
 )
 
 
@@ -219,21 +192,8 @@ training_state_bytes = Exercise(
     summary="bytes of weights, gradients and Adam's state in mixed precision",
     world_sizes=(1,),
     inputs=_states,
-    expected=lambda c: [sizes.training_state_bytes(c.params)],
-    hints=(
-        "Five numbers are kept for each parameter. Which, and how many bytes has each?",
-        "Forward and backward work in bfloat16, 2 bytes a number; the optimizer works in float32,"
-        " 4 bytes a number, and keeps a copy of the weight of its own. Which of the five numbers"
-        " belong to which?",
-        "This is the whole answer:\n    return (2 + 2 + 4 + 4 + 4) * params",
-    ),
+    values=Values(lambda c: [sizes.training_state_bytes(c.params)]),
     mistakes=(_through_a_float(sizes.training_state_bytes),),
-    advice=_COUNT_ADVICE
-    | {
-        Diagnosis.TIMEOUT: "Multiply: a loop over billions of parameters takes far too long.",
-        Diagnosis.WRONG_VALUE: "Take one parameter: which five numbers are kept for it, and how"
-        " many bytes has each?",
-    },
 )
 
 
@@ -254,13 +214,7 @@ step_flops = Exercise(
     summary="operations of a training step, forward and backward",
     world_sizes=(1,),
     inputs=_steps,
-    expected=lambda c: [sizes.step_flops(c.tokens, c.params)],
-    hints=(
-        "A token meets every parameter once on the way forward. What is computed there?",
-        "Forward it is multiplied, and the product is added. Backward there are two gradients to"
-        " compute, of the input and of the weight, and each costs as much as forward.",
-        "This is the whole answer:\n    return 6 * tokens * params",
-    ),
+    values=Values(lambda c: [sizes.step_flops(c.tokens, c.params)]),
     mistakes=(
         _through_a_float(sizes.step_flops),
         Mistake(
@@ -268,10 +222,6 @@ step_flops = Exercise(
             when=lambda e: e.raised("ZeroDivisionError"),
         ),
     ),
-    advice=_COUNT_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "One token, one parameter: 2 operations forward, 4 backward.",
-    },
 )
 
 # Ratios. --------------------------------------------------------------------------
@@ -312,24 +262,8 @@ dp_overlap_ratio = Exercise(
         ("2 replicas, a token", {"tokens": 1, "dp": 2}),
         ("alone", {"tokens": 4000, "dp": 1}),
     ),
-    expected=lambda c: [sizes.dp_overlap_ratio(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Invent a number of parameters. How many bytes does a rank send in the all-reduce of their"
-        " gradients, and how many operations does its backward pass take? Which two times follow?",
-        "A ring sends 2(DP − 1)/DP times the gradients, params · bytes_per_element bytes; the"
-        " backward pass takes 4 · tokens · params operations. params stands above and below.",
-        "This is the whole answer, for one parameter:\n"
-        "    communication = bytes_per_element * 2 * (dp - 1) / dp / peak_bandwidth\n"
-        "    computation = 4 * tokens / peak_flops\n"
-        "    return communication / computation",
-    ),
+    values=Values(lambda c: [sizes.dp_overlap_ratio(*c.arguments(0))], relative=_FORMULA),
     mistakes=(_PARAMETERS, _ALONE),
-    advice=_RATIO_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take dp = 2, one byte an element, F = B = 1: each rank sends every"
-        " gradient once, 1 byte, and computes 4 · tokens meanwhile.",
-    },
 )
 
 
@@ -345,24 +279,8 @@ zero3_overlap_ratio = Exercise(
         ("2 replicas, a token", {"seq": 1, "micro_batch": 1, "dp": 2}),
         ("alone", {"seq": 4000, "micro_batch": 3, "dp": 1}),
     ),
-    expected=lambda c: [sizes.zero3_overlap_ratio(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Take one block with a made-up number of parameters. How many bytes must reach a rank"
-        " before it can compute the block, and how long does the computation take?",
-        "An all-gather brings (DP − 1)/DP of the block's weights; forward, the block takes 2"
-        " operations for each token and parameter, and there are seq · micro_batch tokens.",
-        "This is the whole answer, for one parameter:\n"
-        "    communication = bytes_per_element * (dp - 1) / dp / peak_bandwidth\n"
-        "    computation = 2 * seq * micro_batch / peak_flops\n"
-        "    return communication / computation",
-    ),
+    values=Values(lambda c: [sizes.zero3_overlap_ratio(*c.arguments(0))], relative=_FORMULA),
     mistakes=(_PARAMETERS, _ALONE),
-    advice=_RATIO_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take dp = 2, one byte an element, F = B = 1: half of the weights"
-        " come, 1/2 byte each, and 2 · seq · micro_batch operations are computed meanwhile.",
-    },
 )
 
 
@@ -378,24 +296,8 @@ tp_overlap_ratio = Exercise(
         ("2 devices", {"hidden": 1000, "tp": 2}),
         ("alone", {"hidden": 4096, "tp": 1}),
     ),
-    expected=lambda c: [sizes.tp_overlap_ratio(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Take one h × h matrix, shared by TP devices, and a made-up number of tokens. How many"
-        " bytes reach a device, and how many operations does it do?",
-        "(TP − 1)/TP of tokens · h activations come; 2 · tokens · h²/TP operations are done, since"
-        " each device has 1/TP of the matrix. Tokens, one TP and one h cancel.",
-        "This is the whole answer, for one token:\n"
-        "    communication = bytes_per_element * hidden * (tp - 1) / tp / peak_bandwidth\n"
-        "    computation = 2 * hidden**2 / tp / peak_flops\n"
-        "    return communication / computation",
-    ),
+    values=Values(lambda c: [sizes.tp_overlap_ratio(*c.arguments(0))], relative=_FORMULA),
     mistakes=(_TOKENS, _ALONE),
-    advice=_RATIO_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take tp = 2, hidden = 1, one byte an element, F = B = 1: half of an"
-        " activation comes, and 2 · 1/2 operations are done.",
-    },
 )
 
 
@@ -410,22 +312,6 @@ pp_overlap_ratio = Exercise(
         ("one layer", {"hidden": 1000, "layers_in_next_stage": 1}),
         ("40 layers", {"hidden": 12_288, "layers_in_next_stage": 40}),
     ),
-    expected=lambda c: [sizes.pp_overlap_ratio(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Take one token. How many numbers go from one stage to the next, and how many operations"
-        " does the next stage do with them?",
-        "h numbers go. The next stage has layers_in_next_stage blocks of 16h² parameters, and"
-        " forward each parameter takes 2 operations. One h cancels.",
-        "This is the whole answer, for one token:\n"
-        "    communication = bytes_per_element * hidden / peak_bandwidth\n"
-        "    computation = 2 * layers_in_next_stage * 16 * hidden**2 / peak_flops\n"
-        "    return communication / computation",
-    ),
+    values=Values(lambda c: [sizes.pp_overlap_ratio(*c.arguments(0))], relative=_FORMULA),
     mistakes=(_TOKENS,),
-    advice=_RATIO_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take hidden = 1, one layer, one byte an element, F = B = 1: one"
-        " byte goes, and 2 · 16 operations are done.",
-    },
 )

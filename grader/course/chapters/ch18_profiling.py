@@ -16,7 +16,7 @@ from torch.autograd import profiler, profiler_util
 
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, Draw, Kind, Pause
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import LONGER, bounds, draw_seconds, mistimed, undecided
 from grader.rank.instrumentation import (
     Clock,
@@ -430,38 +430,9 @@ time_kernel = Exercise(
     on_cpu=True,
     inputs=kernels,
     adapter=time_in_rank,
-    expected=lambda c: answer(c, median(timed(c))),
-    relative=1e-9,
-    proof=not_timed,
+    values=Values(lambda c: answer(c, median(timed(c))), relative=1e-9),
+    traffic=TrafficRules(proof=not_timed),
     patient=_with_more_time,
-    hints=(
-        "Which calls are timed, and which are not? What do you have to keep of the timed ones to "
-        "find their median?",
-        "Call fn(*args) warmup times without a clock. Then time each of the iterations calls "
-        "separately: a median needs every single time.",
-        "If any argument is a tensor with is_cuda, record one torch.cuda.Event before each call "
-        "and one after it, and call torch.cuda.synchronize() before you ask for elapsed_time, "
-        "which is in milliseconds. Otherwise read time.perf_counter() before and after each call.",
-        "This is the whole answer:\n"
-        "    for _ in range(warmup):\n"
-        "        fn(*args)\n"
-        "    if any(isinstance(arg, torch.Tensor) and arg.is_cuda for arg in args):\n"
-        "        pairs = []\n"
-        "        for _ in range(iterations):\n"
-        "            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\n"
-        "            begin.record()\n"
-        "            fn(*args)\n"
-        "            end.record()\n"
-        "            pairs.append((begin, end))\n"
-        "        torch.cuda.synchronize()\n"
-        "        return statistics.median(begin.elapsed_time(end) for begin, end in pairs)\n"
-        "    times = []\n"
-        "    for _ in range(iterations):\n"
-        "        started = time.perf_counter()\n"
-        "        fn(*args)\n"
-        "        times.append(1e3 * (time.perf_counter() - started))\n"
-        "    return statistics.median(times)",
-    ),
     mistakes=(
         Mistake(
             "fn is called iterations times: the calls to warm up are missing. Call it warmup times"
@@ -538,12 +509,6 @@ time_kernel = Exercise(
             ),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_VALUE: "Time each call separately: begin, fn(*args), end, with nothing "
-        "else in between. Then take statistics.median of these times.",
-        Diagnosis.WRONG_TYPE: "Return one float, in milliseconds; .item() turns a tensor of one "
-        "element into one.",
-    },
 )
 
 # Reading a profile. ---------------------------------------------------------------
@@ -555,17 +520,7 @@ hottest_ops = Exercise(
     world_sizes=(1,),
     inputs=profiles,
     adapter=rank_in_profile,
-    expected=hottest,
-    hints=(
-        "profile.key_averages() has one row for each operator, with all its calls added up. Which "
-        "column of its table do you need?",
-        "Sort the rows by the operators' own time, the largest first, and keep the names of the "
-        "first k. Which attributes are these, of those that vars(row) shows?",
-        "This is the whole answer:\n"
-        "    rows = profile.key_averages()\n"
-        "    rows = sorted(rows, key=lambda row: row.self_cpu_time_total, reverse=True)\n"
-        "    return [row.key for row in rows[:k]]",
-    ),
+    values=Values(hottest),
     mistakes=(
         Mistake(
             "There may be fewer than k operators, or none at all: a slice such as rows[:k] copes "
@@ -573,12 +528,6 @@ hottest_ops = Exercise(
             when=lambda e: e.raised("IndexError"),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a list of str: the .key of each row.",
-        Diagnosis.WRONG_SHAPE: "Return k names, or as many as there are: rows[:k].",
-        Diagnosis.WRONG_VALUE: "The names of the k rows of key_averages() with the largest"
-        " self_cpu_time_total, the largest first.",
-    },
 )
 
 # Code of one's own. ---------------------------------------------------------------
@@ -596,32 +545,7 @@ VECTOR_ADD_CPP = Exercise(
     on_cpu=True,
     inputs=additions,
     adapter=add_in_rank,
-    expected=expected,
-    hints=(
-        "Check first, then compute: what has to be equal in a and b before one index may run "
-        "through both? If it were not, what memory would the loop read?",
-        "TORCH_CHECK(condition, message) raises if the condition does not hold. Compare a.sizes() "
-        "with b.sizes(), and each scalar_type() with torch::kFloat32. Then call a = "
-        "a.contiguous(), and the same for b.",
-        "This is the whole answer:\n"
-        '    VECTOR_ADD_CPP = r"""\n'
-        "    #include <torch/extension.h>\n"
-        "\n"
-        "    torch::Tensor vector_add(torch::Tensor a, torch::Tensor b) {\n"
-        '      TORCH_CHECK(a.sizes() == b.sizes(), "shapes differ");\n'
-        '      TORCH_CHECK(a.scalar_type() == torch::kFloat32, "float32 is needed");\n'
-        '      TORCH_CHECK(b.scalar_type() == torch::kFloat32, "float32 is needed");\n'
-        "      a = a.contiguous();\n"
-        "      b = b.contiguous();\n"
-        "      torch::Tensor sum = torch::empty_like(a);\n"
-        "      const float* x = a.data_ptr<float>();\n"
-        "      const float* y = b.data_ptr<float>();\n"
-        "      float* z = sum.data_ptr<float>();\n"
-        "      for (int64_t i = 0; i < a.numel(); ++i) z[i] = x[i] + y[i];\n"
-        "      return sum;\n"
-        "    }\n"
-        '    """',
-    ),
+    values=Values(expected),
     mistakes=(
         Mistake(
             "Equal numbers of elements are not enough: compare the shapes, a.sizes() == b.sizes().",
@@ -644,21 +568,4 @@ VECTOR_ADD_CPP = Exercise(
             when=lambda e: e.case.view in ("transposed", "strided"),
         ),
     ),
-    advice={
-        Diagnosis.SYNTAX_ERROR: "The compiler's first error is shown, with its line in your text; "
-        "the others often follow from it. Python calls torch::Tensor "
-        "vector_add(torch::Tensor a, torch::Tensor b): is it there, under "
-        "this name?",
-        Diagnosis.WRONG_TYPE: "VECTOR_ADD_CPP is a str; its vector_add returns a torch::Tensor.",
-        Diagnosis.EXCEPTION: "These two tensors fit and must be added. Any shape is allowed, even"
-        " one without elements, and so are any strides.",
-        Diagnosis.CRASHED: "A crash in C++ is often an index or a pointer beyond the memory that "
-        "is there: compare the shapes before the loop, and let it end at "
-        "numel().",
-        Diagnosis.INPUT_CHANGED: "Write into a tensor of your own: torch::empty_like(a).",
-        Diagnosis.ALIASED: "Write into a tensor of your own: torch::empty_like(a).",
-        Diagnosis.TIMEOUT: "Does the loop end? int64_t i = 0; i < a.numel(); ++i",
-        Diagnosis.FORBIDDEN_CALL: "at::add, and + between tensors, would do it for you. Take "
-        "data_ptr<float>() of each tensor, and add float by float in a loop of your own.",
-    },
 )

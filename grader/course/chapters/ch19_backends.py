@@ -9,7 +9,7 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw
-from grader.course.exercise import Exercise, Mistake
+from grader.course.exercise import Exercise, Mistake, Values
 
 # Which backend. -------------------------------------------------------------------
 
@@ -53,18 +53,7 @@ pick_backend = Exercise(
     world_sizes=(1,),
     inputs=_device_types,
     adapter=_asked,
-    expected=lambda c: _answered(c, _BACKENDS.get(c.device_type)),
-    hints=(
-        "Which backend was made for GPU tensors, and which for CPU tensors? And for a device type"
-        " that is neither, is a wrong answer better than none?",
-        "There are two device types that you know: return the name of the backend of each, in small"
-        " letters. For everything else raise ValueError with a message that names the device type.",
-        "This is the whole answer:\n"
-        "    known = {'cuda': 'nccl', 'cpu': 'gloo'}\n"
-        "    if device_type not in known:\n"
-        "        raise ValueError(f'no backend for {device_type!r}')\n"
-        "    return known[device_type]",
-    ),
+    values=Values(lambda c: _answered(c, _BACKENDS.get(c.device_type))),
     mistakes=(
         Mistake(
             "Raising is right, but it has to be a ValueError, and no other exception, such as the"
@@ -76,10 +65,6 @@ pick_backend = Exercise(
             when=lambda e: not e.case.refused and e.raised("ValueError"),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return the name of the backend, a string such as 'gloo'; for a "
-        "device type without a backend raise ValueError.",
-    },
 )
 
 # Which device. --------------------------------------------------------------------
@@ -108,19 +93,7 @@ device_for = Exercise(
     world_sizes=(1,),
     inputs=_places,
     adapter=_asked,
-    expected=lambda c: _answered(c, _place(c)),
-    hints=(
-        "Two of the three backends carry CPU tensors. The third wants a GPU of its own for each"
-        " rank: which number tells the ranks of one machine apart?",
-        "Two cases return a torch.device: the backend of GPUs with a number, the two of the CPU"
-        " without one. For every other backend raise ValueError.",
-        "This is the whole answer:\n"
-        "    if backend == 'nccl':\n"
-        "        return torch.device('cuda', local_rank)\n"
-        "    if backend in ('gloo', 'mpi'):\n"
-        "        return torch.device('cpu')\n"
-        "    raise ValueError(f'unknown backend {backend!r}')",
-    ),
+    values=Values(lambda c: _answered(c, _place(c))),
     mistakes=(
         Mistake(
             "torch.device('cuda', 1) can be named on any machine: do not ask whether the GPU is"
@@ -140,9 +113,4 @@ device_for = Exercise(
             when=lambda e: e.case.refused and e.diagnosis is Diagnosis.EXCEPTION,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a torch.device, such as torch.device('cuda', 1): a name or a"
-        " number alone is not one.",
-        Diagnosis.WRONG_VALUE: "cuda:local_rank for 'nccl', cpu for 'gloo' and 'mpi'.",
-    },
 )

@@ -30,7 +30,7 @@ from grader.course.cases import (
     tags,
 )
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Growth, Mistake
+from grader.course.exercise import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
 from grader.course.limits import (
     along_chain,
     combined,
@@ -126,69 +126,27 @@ recursive_doubling_all_reduce = Exercise(
     signature="recursive_doubling_all_reduce(x: Tensor, op) -> None",
     summary="in place, in log₂ n rounds: SUM, AVG, MIN, MAX or PRODUCT, any number of ranks",
     inputs=_tensors,
-    result="x",
+    values=Values(
+        lambda c: [reduced(c.op, c.x)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+        same_bits=True,
+    ),
     # a power of two shows the rounds, and three ranks what folding is for
     world_sizes=(1, 4, 2, 3, 5, 8),
-    expected=lambda c: [reduced(c.op, c.x)] * c.n,
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    same_bits=True,
-    limits=(
-        point(rounds("≤", _doubling_rounds)),
-        point(rounds("≥", lambda c: floor_log(c.n) if is_power(c.n) and length(c) else 0)),
-        # a rank sends one message a round, so this adds nothing where ranks must fold
-        sent("≤", lambda c: _doubling_rounds(c) * nbytes(c.x[0])),
-        sent("≥", lambda c: floor_log(c.n) * nbytes(c.x[0]) if is_power(c.n) else 0),
+    traffic=TrafficRules(
+        limits=(
+            point(rounds("≤", _doubling_rounds)),
+            point(rounds("≥", lambda c: floor_log(c.n) if is_power(c.n) and length(c) else 0)),
+            # a rank sends one message a round, so this adds nothing where ranks must fold
+            sent("≤", lambda c: _doubling_rounds(c) * nbytes(c.x[0])),
+            sent("≥", lambda c: floor_log(c.n) * nbytes(c.x[0]) if is_power(c.n) else 0),
+        ),
+        growth=Growth(_on_many_ranks),
+        least=combined,
     ),
-    growth=Growth(_on_many_ranks),
     demo=lambda n: demo(n, x=tags(n, 1), op=OPS["SUM"]),
-    hints=(
-        "Take four ranks. After one exchange each pair has the same sum of two. Which rank has"
-        " what you still need, and what can you give it in return?",
-        "In the steps 1, 2, 4, … below n, exchange the whole of x with rank ^ step, and combine"
-        " what comes into x. That is all, if n is a power of two.",
-        "If it is not, let power be the largest power of two below n. First each rank from power"
-        " on sends its x to rank − power, which combines it. Then the ranks below power exchange."
-        " At the end they send the result to those that stood aside. AVG divides once, before"
-        " that.",
-        "power = 1 << (n.bit_length() - 1). An exchange: request = dist.isend(x, rank ^ step);"
-        " dist.recv(buffer, rank ^ step); request.wait(); and only then combine the buffer into x,"
-        " since x is still being sent before.",
-        "This is the whole answer:\n"
-        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
-        "    power = 1 << (n.bit_length() - 1)\n"
-        "    came = torch.empty_like(x)\n"
-        "\n"
-        "    def combine():\n"
-        "        if op == R.MIN:\n"
-        "            torch.minimum(x, came, out=x)\n"
-        "        elif op == R.MAX:\n"
-        "            torch.maximum(x, came, out=x)\n"
-        "        elif op == R.PRODUCT:\n"
-        "            x.mul_(came)\n"
-        "        else:\n"
-        "            x.add_(came)\n"
-        "\n"
-        "    if rank >= power:\n"
-        "        dist.send(x, rank - power)\n"
-        "        dist.recv(x, rank - power)\n"
-        "        return\n"
-        "    if rank + power < n:\n"
-        "        dist.recv(came, rank + power)\n"
-        "        combine()\n"
-        "    step = 1\n"
-        "    while step < power:\n"
-        "        request = dist.isend(x, rank ^ step)\n"
-        "        dist.recv(came, rank ^ step)\n"
-        "        request.wait()\n"
-        "        combine()\n"
-        "        step *= 2\n"
-        "    if op == R.AVG:\n"
-        "        x /= n\n"
-        "    if rank + power < n:\n"
-        "        dist.send(x, rank + power)",
-    ),
     mistakes=(
         *evidence.BUFFER_RACES,
         evidence.AVERAGE_ALONE,
@@ -198,18 +156,6 @@ recursive_doubling_all_reduce = Exercise(
             when=_from_one_side,
         ),
     ),
-    advice={
-        **_SHARED_ADVICE,
-        Diagnosis.WRONG_TYPE: "recursive_doubling_all_reduce works in place, on x, and returns"
-        " nothing.",
-        Diagnosis.WRONG_VALUE: "Take four ranks with one number each, and write down what every"
-        " rank holds after each exchange. After step 1 it is the sum of two, after step 2 of four.",
-        Diagnosis.TOO_MANY_ROUNDS: "Each exchange doubles the number of ranks that are in x: 1, 2,"
-        " 4, 8. So log₂ n rounds are enough; where n is not a power of two, one more to fold, and"
-        " one to tell.",
-        Diagnosis.TOO_FEW_BYTES: "Each rank sends the whole of x in each of log₂ n rounds.",
-        Diagnosis.TOO_MANY_BYTES: "Each rank sends x once in a round, to one partner.",
-    },
 )
 
 
@@ -226,76 +172,28 @@ halving_doubling_all_reduce = Exercise(
     signature="halving_doubling_all_reduce(x: Tensor, op) -> None",
     summary="in place: a reduce-scatter by halving, an all-gather by doubling; any n, any length",
     inputs=_tensors,
-    result="x",
+    values=Values(
+        lambda c: [reduced(c.op, c.x)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+        same_bits=True,
+    ),
     world_sizes=(1, 4, 2, 3, 5, 8),
-    expected=lambda c: [reduced(c.op, c.x)] * c.n,
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    same_bits=True,
-    limits=(
-        point(rounds("≤", lambda c: 2 * floor_log(c.n) + (0 if is_power(c.n) else 2))),
-        point(
-            rounds("≥", lambda c: 2 * floor_log(c.n) if is_power(c.n) and length(c) >= c.n else 0)
+    traffic=TrafficRules(
+        limits=(
+            point(rounds("≤", lambda c: 2 * floor_log(c.n) + (0 if is_power(c.n) else 2))),
+            point(
+                rounds(
+                    "≥", lambda c: 2 * floor_log(c.n) if is_power(c.n) and length(c) >= c.n else 0
+                )
+            ),
+            point(sent_elements("≤", _most_elements)),
         ),
-        point(sent_elements("≤", _most_elements)),
+        growth=Growth(_on_many_ranks),
+        least=combined,
     ),
-    growth=Growth(_on_many_ranks),
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
-    hints=(
-        "Two ranks exchange, and each needs the sum of only one half of x from now on. Which half"
-        " does it have to send, then? And how much is left to send in the next step?",
-        "First phase: with rank ^ step, send one half of what is still yours, receive the other"
-        " half and combine it; go on with the half that you kept. Second phase: the same exchanges"
-        " backwards, with the same halves, where what comes replaces what is there.",
-        "mine = x.view(-1), and in each step low, high = mine.tensor_split(2). The two ranks of a"
-        " pair must keep different halves: a rank keeps high if rank & step, else low. Remember"
-        " (step, kept, given) of each step for the way back. AVG divides mine at the turn.",
-        "The buffer is as long as the half that you keep, which may be one shorter than the one"
-        " that you give. On the way back, send kept and receive into given. For a number of ranks"
-        " that is not a power of two, fold as in recursive doubling.",
-        "This is the whole answer:\n"
-        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
-        "    power = 1 << (n.bit_length() - 1)\n"
-        "\n"
-        "    def combine(kept, came):\n"
-        "        if op == R.MIN:\n"
-        "            torch.minimum(kept, came, out=kept)\n"
-        "        elif op == R.MAX:\n"
-        "            torch.maximum(kept, came, out=kept)\n"
-        "        elif op == R.PRODUCT:\n"
-        "            kept.mul_(came)\n"
-        "        else:\n"
-        "            kept.add_(came)\n"
-        "\n"
-        "    if rank >= power:\n"
-        "        dist.send(x, rank - power)\n"
-        "        dist.recv(x, rank - power)\n"
-        "        return\n"
-        "    if rank + power < n:\n"
-        "        came = torch.empty_like(x)\n"
-        "        dist.recv(came, rank + power)\n"
-        "        combine(x, came)\n"
-        "    mine, done, step = x.view(-1), [], 1\n"
-        "    while step < power:\n"
-        "        low, high = mine.tensor_split(2)\n"
-        "        kept, given = (high, low) if rank & step else (low, high)\n"
-        "        came = torch.empty_like(kept)\n"
-        "        request = dist.isend(given, rank ^ step)\n"
-        "        dist.recv(came, rank ^ step)\n"
-        "        request.wait()\n"
-        "        combine(kept, came)\n"
-        "        done.append((step, kept, given))\n"
-        "        mine, step = kept, 2 * step\n"
-        "    if op == R.AVG:\n"
-        "        mine /= n\n"
-        "    for step, kept, given in reversed(done):\n"
-        "        request = dist.isend(kept, rank ^ step)\n"
-        "        dist.recv(given, rank ^ step)\n"
-        "        request.wait()\n"
-        "    if rank + power < n:\n"
-        "        dist.send(x, rank + power)",
-    ),
     mistakes=(
         *evidence.BUFFER_RACES,
         evidence.AVERAGE_ALONE,
@@ -306,23 +204,6 @@ halving_doubling_all_reduce = Exercise(
             when=_short_ones_alone,
         ),
     ),
-    advice={
-        **_SHARED_ADVICE,
-        Diagnosis.WRONG_TYPE: "halving_doubling_all_reduce works in place, on x, and returns"
-        " nothing.",
-        Diagnosis.WRONG_VALUE: "Take four ranks and four numbers, and write down which numbers each"
-        " rank is responsible for after each exchange: all four, two of them, one. The two ranks of"
-        " a pair keep different halves.",
-        Diagnosis.SIZE_MISMATCH: "Both ends of an exchange must mean the same half: what you send"
-        " is what your partner keeps.",
-        Diagnosis.TOO_MANY_ROUNDS: "log₂ n exchanges to reduce and as many to gather; where n is"
-        " not a power of two, one more round to fold, and one to tell.",
-        Diagnosis.TOO_FEW_ROUNDS: "log₂ n exchanges to reduce and as many to gather, each with a"
-        " part of x.",
-        Diagnosis.TOO_MANY_BYTES: "Half of x, then a quarter, then an eighth: less than x in the"
-        " first phase, and as much in the second. Where n is not a power of two, some ranks hand"
-        " over all of x once, to fold or to tell.",
-    },
 )
 
 
@@ -353,57 +234,18 @@ pipelined_broadcast = Exercise(
     signature="pipelined_broadcast(x: Tensor, src: int, pieces: int) -> None",
     summary="in place, along the chain src, src + 1, … in pieces: n − 2 + pieces rounds",
     inputs=_streams,
-    result="x",
+    values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
     # on two ranks nothing is passed on
     world_sizes=(1, 4, 2, 3, 5, 8),
-    expected=lambda c: [c.x[c.src]] * c.n,
-    least=moved,
-    limits=(
-        along_chain(),
-        messages("=", lambda c: (c.n - 1) * _pieces(c)),
-        point(rounds("=", lambda c: c.n - 2 + _pieces(c) if c.n > 1 else 0)),
+    traffic=TrafficRules(
+        limits=(
+            along_chain(),
+            messages("=", lambda c: (c.n - 1) * _pieces(c)),
+            point(rounds("=", lambda c: c.n - 2 + _pieces(c) if c.n > 1 else 0)),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, x=tags(n, 4), src=1 % n, pieces=4),
-    hints=(
-        "A rank in the middle of the chain has received the first piece. What can it do with it"
-        " while the second one is on its way?",
-        "Each rank goes through the pieces in order: receive the piece from the rank before, unless"
-        " you are src, and start to send it to the rank after, unless you are the last. Do not wait"
-        " for that send before you receive the next piece.",
-        "k = max(1, min(pieces, x.numel())), and the pieces are x.view(-1).tensor_split(k). The"
-        " place in the chain is (rank − src) % n: 0 does not receive, n − 1 does not send. isend"
-        " starts a send; keep the requests in a list, and wait for all of them at the end.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    place = (rank - src) % n\n"
-        "    k = max(1, min(pieces, x.numel()))\n"
-        "    requests = []\n"
-        "    for piece in x.view(-1).tensor_split(k):\n"
-        "        if place > 0:\n"
-        "            dist.recv(piece, (rank - 1) % n)\n"
-        "        if place < n - 1:\n"
-        "            requests.append(dist.isend(piece, (rank + 1) % n))\n"
-        "    for request in requests:\n"
-        "        request.wait()",
-    ),
-    advice={
-        Diagnosis.NOT_NEIGHBOUR: "A message goes to a rank that is not the next in the chain. src"
-        " sends to src + 1 alone, that rank to src + 2, and so on, modulo n.",
-        Diagnosis.WRONG_TYPE: "pipelined_broadcast works in place and returns nothing.",
-        Diagnosis.WRONG_VALUE: "Take three ranks and three pieces, and follow each piece along the"
-        " chain: src, src + 1, src + 2, modulo 3.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make that"
-        " call at all? Every rank but src receives each piece, and every rank but the last sends"
-        " each piece.",
-        Diagnosis.TOO_MANY_MESSAGES: "Each of the n − 1 links of the chain carries k messages.",
-        Diagnosis.TOO_FEW_MESSAGES: "Each of the n − 1 links of the chain carries k messages, one"
-        " for each piece.",
-        Diagnosis.TOO_MANY_ROUNDS: "The first piece takes n − 1 rounds to reach the last rank, and"
-        " the others should follow it closely, one round apart: n − 2 + k rounds in all.",
-        Diagnosis.SIZE_MISMATCH: "All ranks have to cut x into the same pieces.",
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
-        " on each before you return.",
-    },
 )
 
 
@@ -419,38 +261,16 @@ scatter_all_gather_broadcast = Exercise(
     signature="scatter_all_gather_broadcast(x: Tensor, src: int) -> None",
     summary="in place: src scatters x, then all gather it; no rank sends x twice",
     inputs=_roots,
-    result="x",
+    values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
     world_sizes=(1, 4, 2, 3, 5, 8),
-    expected=lambda c: [c.x[c.src]] * c.n,
-    least=moved,
-    limits=(
-        point(sent_elements("≤", lambda c: 2 * (c.n - 1) * share(c))),
-        point(largest_message("≤", lambda c: -(-c.n // 2) * share(c))),
+    traffic=TrafficRules(
+        limits=(
+            point(sent_elements("≤", lambda c: 2 * (c.n - 1) * share(c))),
+            point(largest_message("≤", lambda c: -(-c.n // 2) * share(c))),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, x=tags(n, n), src=1 % n),
-    hints=(
-        "src alone cannot feed everyone quickly. If each rank had another n-th of x, who could help"
-        " to send it around?",
-        "Cut x into n shares. First a scatter: each rank gets one share. Then an all-gather, for"
-        " example around a ring: each rank passes on the share that has just come, n − 1 times.",
-        "shares = x.view(-1).tensor_split(n) are views, so what is received into them is in place."
-        " Count ranks from src: v = (rank − src) % n. The rank at place v gets share v, and in step"
-        " s = 0 … n − 2 of the ring it sends share (v − s) % n to the right and receives share"
-        " (v − s − 1) % n.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    v = (rank - src) % n\n"
-        "    shares = x.view(-1).tensor_split(n)\n"
-        "    if rank == src:\n"
-        "        for place in range(1, n):\n"
-        "            dist.send(shares[place], (src + place) % n)\n"
-        "    else:\n"
-        "        dist.recv(shares[v], src)\n"
-        "    for s in range(n - 1):\n"
-        "        request = dist.isend(shares[(v - s) % n], (rank + 1) % n)\n"
-        "        dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)\n"
-        "        request.wait()",
-    ),
     mistakes=(
         *evidence.BUFFER_RACES,
         Mistake(
@@ -459,25 +279,6 @@ scatter_all_gather_broadcast = Exercise(
             when=evidence.all_send,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "scatter_all_gather_broadcast works in place and returns nothing.",
-        Diagnosis.WRONG_VALUE: "Take three ranks, six numbers and src 1, and write down which share"
-        " each rank has after the scatter, and which comes in each step of the all-gather. Is a"
-        " share numbered by the rank that gets it, or by its place after src? Both work, if it is"
-        " the same in both phases.",
-        Diagnosis.SIZE_MISMATCH: "Both ends of a message must mean the same share, and not all"
-        " shares are of one size. Do both count shares in the same way, by rank or by the place"
-        " after src? And is your buffer as long as the share that comes?",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make that"
-        " call at all? In the scatter only src, or a rank that has received, sends; in the"
-        " all-gather all ranks send to one side and receive from the other.",
-        Diagnosis.TOO_MANY_BYTES: "src sends n − 1 shares in the scatter, and every rank n − 1 in"
-        " the all-gather: 2(n − 1) shares of at most ⌈len/n⌉ elements.",
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before the next"
-        " step begins.",
-        Diagnosis.UNMATCHED_MESSAGE: "A share is sent that is never received: the number of steps"
-        " differs between ranks.",
-    },
 )
 
 
@@ -549,23 +350,7 @@ best_pieces = Exercise(
     summary="the number of pieces that makes a pipelined broadcast fastest",
     inputs=_chains,
     world_sizes=(1,),
-    expected=lambda c: [best(*c.arguments(0))],
-    hints=(
-        "Write the seconds as a function of k, and multiply the two brackets out. Which term grows"
-        " with k, which one shrinks, and where does their sum stop falling?",
-        "Of (n − 2 + k)(α + Sβ/k), only kα and (n − 2)Sβ/k depend on k. Their sum is least where"
-        " both are equal. That k is hardly ever a whole number: the best whole one is one of its"
-        " two neighbours, so compare the seconds of both.",
-        "root = math.sqrt((n - 2) * nbytes * beta / alpha), and the candidates are math.floor(root)"
-        " and math.floor(root) + 1. Keep both from 1 to nbytes, since a piece has at least one byte"
-        " and there is at least one piece.",
-        "This is the whole answer:\n"
-        "    if n <= 2:\n"
-        "        return 1\n"
-        "    root = math.floor(math.sqrt((n - 2) * nbytes * beta / alpha))\n"
-        "    candidates = [max(1, min(k, nbytes)) for k in (root, root + 1)]\n"
-        "    return min(candidates, key=lambda k: (n - 2 + k) * (alpha + nbytes * beta / k))",
-    ),
+    values=Values(lambda c: [best(*c.arguments(0))]),
     mistakes=(
         Mistake(
             "There is at least one piece, even where nothing has to be cut: the result is never"
@@ -583,16 +368,6 @@ best_pieces = Exercise(
             when=lambda e: e.raised("ZeroDivisionError"),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a whole number, as a Python int: int(...) makes one of a"
-        " float.",
-        Diagnosis.TIMEOUT: "Trying every number up to nbytes takes too long: for a gigabyte"
-        " that is 10⁹. Work out on paper where the cost stops falling, and try its neighbours.",
-        Diagnosis.WRONG_VALUE: "Put your number and the expected one into"
-        " (n − 2 + k)(α + nbytes·β/k). Which is less, and by which of the two terms?",
-        Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: what is asked for follows from the"
-        " arguments.",
-    },
 )
 
 
@@ -712,23 +487,9 @@ double_trees = Exercise(
     inputs=_forests,
     world_sizes=(1,),
     adapter=_report_in_rank,
-    expected=_right,
+    values=Values(_right),
     # what is no tree, or ends in an exception, says nothing of who passes on
     point=lambda one: one.case.look == "roles" and one.diagnosis is Diagnosis.WRONG_VALUE,
-    hints=(
-        "In a binary tree of n ranks, how many have children? If those are the first half of the"
-        " ranks in one tree, which ranks are left to have children in the other?",
-        "Any binary tree in which only half of the ranks have children will do for the first."
-        " For the second, give the ranks other numbers, so that the halves change places: what does"
-        " counting from the other end do?",
-        "In a heap, the parent of rank r is (r − 1) // 2, and only ranks below n // 2 have"
-        " children. Turn it round for the second tree: what is said of rank r there is said of rank"
-        " n − 1 − r here.",
-        "This is the whole answer:\n"
-        "    one = [None] + [(r - 1) // 2 for r in range(1, n)]\n"
-        "    two = [None if p is None else n - 1 - p for p in reversed(one)]\n"
-        "    return one, two",
-    ),
     mistakes=(
         Mistake(
             "Both are trees, but some ranks have children in both. A binary tree needs only n // 2"
@@ -760,11 +521,4 @@ double_trees = Exercise(
             when=lambda e: _told(e, "the result"),
         ),
     ),
-    advice={
-        Diagnosis.TIMEOUT: "Take the n of the message, and go through the loop of that line by"
-        " hand. What changes in each turn, and what is to end it?",
-        Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: the trees follow from n.",
-        Diagnosis.EXCEPTION: "n may be any number from 1 on. Take the n of the message and go"
-        " through your function by hand.",
-    },
 )

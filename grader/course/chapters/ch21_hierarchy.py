@@ -12,7 +12,7 @@ import torch.distributed as dist
 from grader.core.verdict import Diagnosis
 from grader.course.cases import OPS, Case, Draw, Kind, magnitude, reduced
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import across, carried, combined, point, sent_elements
 from grader.trace.trace import Operation
 
@@ -128,32 +128,8 @@ node_groups = Exercise(
         draw.case(f"nodes of {d} rank{'s' * (d > 1)}", ranks_per_node=d) for d in divisors(draw.n)
     ),
     adapter=groups_in_rank,
-    expected=_pairs,
-    allowed=frozenset({"new_group"}),
-    hints=(
-        "Write down both groups of every rank for 6 ranks, 3 on a node. Which lists occur, and in"
-        " which of them is rank 4?",
-        "new_group is a collective: all ranks make all groups, in the same order, and each keeps"
-        " the two that it is in. The groups of nodes are blocks of ranks_per_node ranks, the others"
-        " are range(place, n, ranks_per_node).",
-        "Two loops. The first is over the first rank of each node: for first in range(0, n,"
-        " ranks_per_node); it makes range(first, first + ranks_per_node). The second is over the"
-        " places in a node. In both: group = dist.new_group(members), and keep it if rank is in"
-        " members.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    for first in range(0, n, ranks_per_node):\n"
-        "        members = range(first, first + ranks_per_node)\n"
-        "        group = dist.new_group(list(members))\n"
-        "        if rank in members:\n"
-        "            node = group\n"
-        "    for place in range(ranks_per_node):\n"
-        "        members = range(place, n, ranks_per_node)\n"
-        "        group = dist.new_group(list(members))\n"
-        "        if rank in members:\n"
-        "            across = group\n"
-        "    return node, across",
-    ),
+    values=Values(_pairs),
+    traffic=TrafficRules(allowed=frozenset({"new_group"})),
     mistakes=(
         Mistake(
             "Lists of ranks are not groups yet. dist.new_group(ranks) makes a group of them.",
@@ -172,18 +148,6 @@ node_groups = Exercise(
             when=_all_make_groups,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return two process groups, as dist.new_group makes them: first that"
-        " of the node, then that of the same place on all nodes.",
-        Diagnosis.WRONG_SHAPE: "Return two groups: that of the node, and that of the same place on"
-        " all nodes.",
-        Diagnosis.WRONG_VALUE: "Write down both lists for each of 6 ranks, with 3 on a node, and"
-        " compare them with what your loops make.",
-        Diagnosis.ORDER_MISMATCH: _ALL_GROUPS,
-        Diagnosis.DEADLOCK: "A new group is there when all its members have called new_group. Do"
-        " all ranks reach that line, in the same order?",
-        Diagnosis.FORBIDDEN_CALL: "new_group is the only collective that you need.",
-    },
 )
 
 
@@ -272,50 +236,29 @@ hierarchical_all_reduce = Exercise(
     signature="hierarchical_all_reduce(x: Tensor, op, ranks_per_node: int) -> None",
     summary="in place: reduce-scatter in the node, all-reduce across, all-gather in the node",
     inputs=_tensors,
-    result="x",
-    world_sizes=_SIZES,
-    expected=lambda c: [reduced(c.op, c.x)] * c.n,
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    allowed=frozenset({"new_group", "reduce_scatter", "all_reduce", "all_gather"}),
-    # the second limit is for those who send many small messages: a flat ring sends twice the whole
-    # of x over the border of a node; the plainest all-reduce of a share, through one rank, sends
-    # the share to every other node
-    limits=(
-        point(across(carried("≤", share), "between nodes", between_nodes)),
-        point(
-            across(
-                sent_elements("≤", lambda c: max(2, nodes(c) - 1) * share(c)),
-                "between nodes",
-                between_nodes,
-            )
-        ),
+    values=Values(
+        lambda c: [reduced(c.op, c.x)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     ),
-    hints=(
-        "Suppose that x can be cut into one share for each rank of a node. After a reduce-scatter"
-        " inside the node, what does each rank hold? Which ranks hold the same share, and of what?",
-        "Three calls: reduce_scatter in the node, all_reduce in the group of the same place on all"
-        " nodes, all_gather in the node. Say group=… in each. Where ranks_per_node does not divide"
-        " the length, work on a longer tensor, and cut the end off.",
-        "size = -(-x.numel() // ranks_per_node), and padded = x.new_zeros(size * ranks_per_node)"
-        " begins with the elements of x. reduce_scatter puts this rank's piece of it into mine,"
-        " all_reduce works on mine, and all_gather fills the pieces of padded. For AVG take SUM in"
-        " both reductions, and divide mine by n.",
-        "This is the whole answer, with your own node_groups:\n"
-        "    node, across = node_groups(ranks_per_node)\n"
-        "    average = op == dist.ReduceOp.AVG\n"
-        "    combine = dist.ReduceOp.SUM if average else op\n"
-        "    size = -(-x.numel() // ranks_per_node)\n"
-        "    padded = x.new_zeros(size * ranks_per_node)\n"
-        "    padded[: x.numel()] = x.flatten()\n"
-        "    mine = x.new_empty(size)\n"
-        "    dist.reduce_scatter_tensor(mine, padded, op=combine, group=node)\n"
-        "    dist.all_reduce(mine, op=combine, group=across)\n"
-        "    if average:\n"
-        "        mine /= dist.get_world_size()\n"
-        "    dist.all_gather_into_tensor(padded, mine, group=node)\n"
-        "    x.copy_(padded[: x.numel()].view_as(x))",
+    world_sizes=_SIZES,
+    traffic=TrafficRules(
+        # the second limit is for those who send many small messages: a flat ring sends twice the whole
+        # of x over the border of a node; the plainest all-reduce of a share, through one rank, sends
+        # the share to every other node
+        limits=(
+            point(across(carried("≤", share), "between nodes", between_nodes)),
+            point(
+                across(
+                    sent_elements("≤", lambda c: max(2, nodes(c) - 1) * share(c)),
+                    "between nodes",
+                    between_nodes,
+                )
+            ),
+        ),
+        least=combined,
+        allowed=frozenset({"new_group", "reduce_scatter", "all_reduce", "all_gather"}),
     ),
     mistakes=(
         evidence.AVERAGE_ALONE,
@@ -357,21 +300,4 @@ hierarchical_all_reduce = Exercise(
             when=_too_much(_flat_ring),
         ),
     ),
-    advice={
-        Diagnosis.EXCEPTION: "Start with the last line that is quoted. If it is a collective that"
-        " complains about shapes: gloo's reduce_scatter_tensor takes flat tensors, and its"
-        " all_gather pieces of one size.",
-        Diagnosis.WRONG_TYPE: "It works in place: put the result into x itself, with x.copy_(...),"
-        " and return nothing.",
-        Diagnosis.WRONG_VALUE: "Follow one element: through its share in the node, across, and"
-        " back. What is cut off at the end must be exactly what was added.",
-        Diagnosis.TOO_MANY_BYTES: "Between nodes each rank may take its share of x, which is"
-        " 1/ranks_per_node of it, rounded up. What else crosses?",
-        Diagnosis.FORBIDDEN_CALL: "new_group, reduce_scatter, all_reduce and all_gather are all"
-        " that you need.",
-        Diagnosis.ORDER_MISMATCH: "All members of a group make the same calls on it, in the same"
-        " order.",
-        Diagnosis.DEADLOCK: "All members of a group make the same calls on it, even those whose"
-        " share is empty.",
-    },
 )

@@ -10,7 +10,7 @@ from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
 from grader.core.wire import AT_RETURN
 from grader.course.cases import OPS, Case, Delay, Draw, Kill, Kind, magnitude, reduced
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import Limit, point
 from grader.trace.trace import Measured, Trace
 
@@ -80,26 +80,7 @@ first_divergence = Exercise(
     summary="the first position at which the records of ranks differ, and the ranks that do",
     inputs=_records,
     world_sizes=(1,),
-    expected=lambda c: [_divergence(c.records)] * c.n,
-    hints=(
-        "Write the lists one below the other, one row for each rank, and read column by column. In"
-        " which column does one rank differ, and how do you tell which one it is?",
-        "At each position up to the end of the longest list, collect the call of every rank, and"
-        " None for a list that has ended. The norm is the most frequent call that is not None;"
-        " every rank that has something else differs from it.",
-        "max(made, key=made.count) is the most frequent element of the list made, and the first of"
-        " those that are equally frequent: that of the lowest rank, if made is in rank order."
-        " Return at the first position at which any rank differs.",
-        "This is the whole answer:\n"
-        "    for position in range(max(map(len, records), default=0)):\n"
-        "        calls = [one[position] if position < len(one) else None for one in records]\n"
-        "        made = [call for call in calls if call is not None]\n"
-        "        norm = max(made, key=made.count)\n"
-        "        differ = [rank for rank, call in enumerate(calls) if call != norm]\n"
-        "        if differ:\n"
-        "            return position, differ\n"
-        "    return None",
-    ),
+    values=Values(lambda c: [_divergence(c.records)] * c.n),
     mistakes=(
         Mistake(
             "The lists are not equally long: at some position one of them has ended, and there is"
@@ -113,15 +94,6 @@ first_divergence = Exercise(
             ),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a pair, the position and a list of ranks, or None if all"
-        " agree.",
-        Diagnosis.WRONG_SHAPE: "Ranks are missing from your list, or too many are in it. Go through"
-        " the records of the case by hand: which call is the most frequent there?",
-        Diagnosis.WRONG_VALUE: "Go through the records of the case by hand: at which position does"
-        " a rank first differ from the norm?",
-        Diagnosis.INPUT_CHANGED: "records belongs to the caller: take nothing out of its lists.",
-    },
 )
 
 
@@ -346,55 +318,32 @@ sum_of_survivors = Exercise(
     summary="the sum over the ranks that survive, and their ranks, though one may be killed",
     inputs=_survival,
     world_sizes=(3, 4, 5, 8),
-    expected=lambda c: _of(c, _living(c)),
-    also=_may_count,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [[magnitude(OPS["SUM"], c.x), None]] * c.n,
-    agree=True,
+    values=Values(
+        lambda c: _of(c, _living(c)),
+        also=_may_count,
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [[magnitude(OPS["SUM"], c.x), None]] * c.n,
+        agree=True,
+    ),
     point=_do_not_agree,
-    allowed=frozenset({"all_reduce", "new_group"}),
-    store=True,
-    limits=(
-        point(
-            Limit(
-                "multiples of `seconds` until the last survivor returns",
-                _nanoseconds,
-                "≤",
-                lambda c: _MANY,
-                Diagnosis.TIMEOUT,
-                Diagnosis.TIMEOUT,
-                unit=lambda c: round(c.seconds * 1e9),
-            )
+    traffic=TrafficRules(
+        limits=(
+            point(
+                Limit(
+                    "multiples of `seconds` until the last survivor returns",
+                    _nanoseconds,
+                    "≤",
+                    lambda c: _MANY,
+                    Diagnosis.TIMEOUT,
+                    Diagnosis.TIMEOUT,
+                    unit=lambda c: round(c.seconds * 1e9),
+                )
+            ),
         ),
+        allowed=frozenset({"all_reduce", "new_group"}),
+        store=True,
     ),
     patient=_with_more_time,
-    hints=(
-        "A rank that is dead sends nothing, and a rank that is slow sends nothing yet. What tells"
-        " you which it is, and where could a rank leave its x so that the others find it even"
-        " after it has died?",
-        "Every rank puts its x into the store under a key of its own, and then waits for the key"
-        " of each rank, at most `seconds`: store.wait([key], timedelta(seconds=seconds)) raises a"
-        " RuntimeError when the time is up. The ranks whose keys came are the survivors.",
-        "Two ranks may have found different survivors, so let the first to propose a list decide:"
-        ' store.compare_set("survivors", "", mine) puts mine there if nothing is there yet, and'
-        " returns what is there. Sum the x of the ranks in that list, all of which are in the"
-        " store. json.dumps(x.tolist()) turns a tensor into text.",
-        "This is the whole answer:\n"
-        "    import json\n"
-        "    from datetime import timedelta\n"
-        "    store = dist.distributed_c10d._get_default_store()\n"
-        '    store.set(f"x of {dist.get_rank()}", json.dumps(x.tolist()))\n'
-        "    alive = []\n"
-        "    for rank in range(dist.get_world_size()):\n"
-        "        try:\n"
-        '            store.wait([f"x of {rank}"], timedelta(seconds=seconds))\n'
-        "            alive.append(rank)\n"
-        "        except RuntimeError:\n"
-        "            pass\n"
-        '    alive = json.loads(store.compare_set("survivors", "", json.dumps(alive)))\n'
-        '    terms = [json.loads(store.get(f"x of {rank}")) for rank in alive]\n'
-        "    return torch.tensor(terms, dtype=x.dtype).sum(0), alive",
-    ),
     mistakes=(
         Mistake(
             "The survivors do not agree: they list different ranks. One of them may have heard from"
@@ -478,24 +427,4 @@ sum_of_survivors = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.TIMEOUT and e.failure is None,
         ),
     ),
-    advice={
-        Diagnosis.INPUT_CHANGED: "all_reduce writes into its tensor, and may do so even when it"
-        " fails: work on a copy, x.clone(), so that you still have your x.",
-        Diagnosis.DEADLOCK: "Which of the ranks that the message names is dead, and which wait has"
-        " no time limit?",
-        Diagnosis.TIMEOUT: "A survivor waits too long for a rank that is dead. Which call is it,"
-        " and what is its time limit?",
-        Diagnosis.EXCEPTION: "What needs a rank that is dead raises a RuntimeError when its time"
-        " limit has run out, or when the connection to that rank breaks: catch it around the call,"
-        " and go on without that rank.",
-        Diagnosis.FORBIDDEN_CALL: "all_reduce and new_group are allowed, and the store is enough.",
-        Diagnosis.WRONG_TYPE: "Return a pair: the sum as a tensor, and the ranks as a list.",
-        Diagnosis.WRONG_VALUE: "Which ranks did each survivor sum, and which does it list?",
-        Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of the additions: sum in the"
-        " order of the list on every rank.",
-        Diagnosis.WRONG_DTYPE: "The sum has the dtype of x. torch.tensor(...) guesses one from the"
-        " numbers, even where there are none: give it dtype=x.dtype. And a division makes floats"
-        " of integers: return the sum, not an average.",
-        Diagnosis.UNWAITED_REQUEST: "Wait for every operation that you start between living ranks.",
-    },
 )

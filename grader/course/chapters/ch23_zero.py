@@ -13,7 +13,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, Large, Pause, PerRank
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import PROCESS, grown, held, holding, point, sent_elements
 from grader.rank.instrumentation import HeldStorages, return_freed_memory, without_compiler
 
@@ -459,31 +459,21 @@ ShardedAdamW = Exercise(
     summary="AdamW, of which every rank keeps the state of one shard",
     inputs=inputs,
     adapter=optimise,
-    expected=with_torch,
-    # 168 roundings of float32 are 1e-5
-    reduced=lambda c: 167,
-    magnitude=sizes,
-    allowed=frozenset({"reduce_scatter", "all_gather", "broadcast"}),
-    limits=(
-        point(held("bytes held by one rank between calls", "≤", most_held)),
-        point(grown("≤", most_grown)),
-        point(sent_elements("≤", lambda c: most_sent(c) * len(c.gradients[0]))),
+    values=Values(
+        with_torch,
+        # 168 roundings of float32 are 1e-5
+        reduced=lambda c: 167,
+        magnitude=sizes,
+    ),
+    traffic=TrafficRules(
+        limits=(
+            point(held("bytes held by one rank between calls", "≤", most_held)),
+            point(grown("≤", most_grown)),
+            point(sent_elements("≤", lambda c: most_sent(c) * len(c.gradients[0]))),
+        ),
+        allowed=frozenset({"reduce_scatter", "all_gather", "broadcast"}),
     ),
     points=3.0,
-    hints=(
-        "Lay all trainable parameters end to end, and cut the row into n shards. Which rank needs"
-        " the momentum of which elements, and which mean gradients? What does it know after its"
-        " update that the others do not?",
-        "A step has three parts: a reduce-scatter leaves each rank with the gradients of its"
-        " shard, summed; the rank updates that shard, with momentum and variance for these"
-        " elements alone; an all-gather brings all shards to all ranks. What do you do with the"
-        " rest where n does not divide P?",
-        "Pad the row to n·⌈P/n⌉ elements. A shard may hold the end of one parameter and the"
-        " beginning of the next: for each parameter work out where it begins and ends in your"
-        " shard, and update that slice with a step count of its own. A parameter is skipped only if"
-        " no rank has a gradient: first all-gather a flag for each.",
-        _LAST_HINT,
-    ),
     mistakes=(
         Mistake(
             "It works where n divides the number of elements, and only there. Pad the row of all"
@@ -545,12 +535,4 @@ ShardedAdamW = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and _called(e, "reduce_scatter"),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "reduce_scatter, all_gather and broadcast are allowed. An"
-        " all_reduce is a reduce-scatter and an all-gather: here the update comes between the two.",
-        Diagnosis.MEMORY_LIMIT: "Between calls a rank keeps the momentum and the variance of its"
-        " own shard, and no other long tensor: the message names what is held.",
-        Diagnosis.WRONG_TYPE: "Parameters keep their shape and dtype: write into them, with"
-        " p.copy_(...) under torch.no_grad().",
-    },
 )

@@ -15,7 +15,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, Large, Pause, PerRank
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import PROCESS, Limit, grown, held, holding, moved, point
 from grader.rank.instrumentation import (
     HeldStorages,
@@ -989,36 +989,20 @@ FullySharded = Exercise(
     summary="ZeRO-3: parameters in shards, which are gathered for one layer at a time",
     inputs=training,
     adapter=train_in_rank,
-    expected=with_torch,
-    reduced=roundings,
-    magnitude=sizes,
-    least=lambda c, expected: moved(c, [_first_weights(report) for report in expected]),
-    allowed=frozenset({"all_gather", "reduce_scatter", "all_reduce", "broadcast"}),
-    limits=(
-        point(held("bytes held by one rank between calls", "≤", most_held)),
-        point(grown("≤", most_grown)),
-        point(two_layers),
-        point(own_dtype),
-        gathers,
-        reductions,
+    values=Values(with_torch, reduced=roundings, magnitude=sizes),
+    traffic=TrafficRules(
+        limits=(
+            point(held("bytes held by one rank between calls", "≤", most_held)),
+            point(grown("≤", most_grown)),
+            point(two_layers),
+            point(own_dtype),
+            gathers,
+            reductions,
+        ),
+        least=lambda c, expected: moved(c, [_first_weights(report) for report in expected]),
+        allowed=frozenset({"all_gather", "reduce_scatter", "all_reduce", "broadcast"}),
     ),
     points=3.0,
-    hints=(
-        "Follow one layer through a step. When does a rank need its whole weights, when not? What"
-        " does it need of the gradient of these weights? Begin without compute_dtype, on one"
-        " nn.Linear.",
-        "Replace each large parameter of a layer by an nn.Parameter with this rank's shard, and the"
-        " layer's forward by one that gathers the weights, computes, and puts the shards back. What"
-        " autograd saves for backward keeps the weights in memory, also as a view like weight.t():"
-        " look at what saved_tensors_hooks can do about it, or at untyped_storage().resize_(0).",
-        "A gather whose backward is a reduce-scatter is an autograd.Function: its input is the"
-        " shard, so autograd itself puts the mean into shard.grad, in the shard's dtype. In"
-        " saved_tensors_hooks, pack a tensor that has the storage of a gathered weight as (shard,"
-        " size, stride, offset); unpack gathers again, keeps the weight until its gradient is there"
-        " and returns its as_strided. The small parameters are left for"
-        " finish_gradient_synchronization.",
-        _LAST_HINT,
-    ),
     mistakes=(
         Mistake(
             "FullySharded is an nn.Module: class FullySharded(nn.Module), with super().__init__()"
@@ -1159,13 +1143,4 @@ FullySharded = Exercise(
             when=lambda e: _bytes_of(e, "all_reduce"),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "all_gather and reduce_scatter, all_reduce for the replicated"
-        " parameters, and broadcast are allowed. torch's own fully_shard is what you are writing.",
-        Diagnosis.MEMORY_LIMIT: "The message names what is held. Between calls a rank keeps its"
-        " shards, the small parameters and gradients; whole weights only while their layer"
-        " computes.",
-        Diagnosis.WRONG_SHAPE: "In full_state_dict every weight is whole and has the shape that it"
-        " had in the module: gather the shards, cut the padding off, and view.",
-    },
 )

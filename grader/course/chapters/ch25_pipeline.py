@@ -17,7 +17,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import held, holding, point, virtual_seconds
 from grader.rank.instrumentation import HeldStorages
 
@@ -127,19 +127,9 @@ gpipe_order = Exercise(
     summary="the passes of a stage in GPipe's order",
     inputs=_pipelines,
     world_sizes=(1,),
-    expected=lambda c: [gpipe(c.micro_batches)],
-    also=lambda c: [[gpipe(c.micro_batches, down=True)]],
-    hints=(
-        "In GPipe's order, what has a stage done when it begins its first backward pass? Does that"
-        " depend on the stage?",
-        "Every stage has the same order, in two halves: one for each kind of pass. When the second"
-        " half begins, every micro-batch has been through the stage once.",
-        "This is the whole answer:\n"
-        '    forward = [("forward", i) for i in range(micro_batches)]\n'
-        '    backward = [("backward", i) for i in range(micro_batches)]\n'
-        "    return forward + backward",
+    values=Values(
+        lambda c: [gpipe(c.micro_batches)], also=lambda c: [[gpipe(c.micro_batches, down=True)]]
     ),
-    advice={**_SENDS_NOTHING, Diagnosis.WRONG_TYPE: _ENTRIES},
 )
 
 
@@ -190,26 +180,8 @@ one_f_one_b_order = Exercise(
     inputs=_looks,
     world_sizes=(1,),
     adapter=_looked_at,
-    expected=_right_look,
+    values=Values(_right_look),
     point=lambda one: one.case.look == "flight" and one.diagnosis is Diagnosis.WRONG_VALUE,
-    hints=(
-        "When does the first gradient arrive at a stage? Until then, how many forward passes can it"
-        " make, and after it, when is the next one due?",
-        "The last stage can turn round at once: forward 0, backward 0, forward 1, … The stage"
-        " before it makes one more forward pass first, and the one before that two. From then on"
-        " every stage makes one forward and one backward pass in turn, and at the end the backward"
-        " passes that are left.",
-        "Stage s of S warms up with S − s − 1 forward passes, or with all of them if there are"
-        " fewer micro-batches. Forward pass i is then followed by backward pass i − (S − s − 1).",
-        "This is the whole answer:\n"
-        "    warm_up = min(stages - stage - 1, micro_batches)\n"
-        '    order = [("forward", i) for i in range(warm_up)]\n'
-        "    for i in range(warm_up, micro_batches):\n"
-        '        order += [("forward", i), ("backward", i - warm_up)]\n'
-        '    order += [("backward", i) for i in range(micro_batches - warm_up, micro_batches)]\n'
-        "    return order",
-    ),
-    advice={**_SENDS_NOTHING, Diagnosis.WRONG_TYPE: _ENTRIES},
 )
 
 
@@ -235,23 +207,13 @@ pipeline_bubble = Exercise(
     summary="the idle share of a stage's time, with forward and backward passes alike",
     inputs=_bubbles,
     world_sizes=(1,),
-    expected=lambda c: [bubble(c.stages, c.micro_batches)],
-    relative=1e-12,
-    hints=(
-        "How long does the first stage work in a step, in units of a forward and a backward pass?"
-        " And how long does the last stage wait before its first forward pass?",
-        "The last stage begins after stages − 1 forward passes, and the first one ends stages − 1"
-        " backward passes after the last. So the step takes micro_batches + stages − 1 units, of"
-        " which a stage works micro_batches.",
-        "This is the whole answer:\n    return (stages - 1) / (micro_batches + stages - 1)",
-    ),
+    values=Values(lambda c: [bubble(c.stages, c.micro_batches)], relative=1e-12),
     mistakes=(
         Mistake(
             "stages may be 1: then stages − 1 is 0, and nothing can be divided by it.",
             when=lambda e: e.raised("ZeroDivisionError") and e.case.stages == 1,
         ),
     ),
-    advice=_SENDS_NOTHING,
 )
 
 
@@ -677,34 +639,25 @@ run_pipeline = Exercise(
     summary="forward and backward passes of a stage in a given order, between its neighbours",
     inputs=inputs,
     adapter=train_once,
-    expected=whole,
-    # 1678 roundings of float32 are 1e-4 of the largest element
-    reduced=lambda c: 1677,
-    magnitude=sizes,
-    relative=1e-4,
-    limits=(
-        point(
-            replace(
-                held("bytes of activations beyond those of the order", "=", lambda c: 0),
-                applies=lambda c: c.network is None,
-            )
-        ),
-        virtual_seconds("=", lambda c: schedule_seconds(c.order, *c.seconds)),
+    values=Values(
+        whole,
+        # 1678 roundings of float32 are 1e-4 of the largest element
+        reduced=lambda c: 1677,
+        magnitude=sizes,
+        relative=1e-4,
+    ),
+    traffic=TrafficRules(
+        limits=(
+            point(
+                replace(
+                    held("bytes of activations beyond those of the order", "=", lambda c: 0),
+                    applies=lambda c: c.network is None,
+                )
+            ),
+            virtual_seconds("=", lambda c: schedule_seconds(c.order, *c.seconds)),
+        )
     ),
     points=2.0,
-    hints=(
-        "For one forward pass and one backward pass: what does the stage need from which neighbour,"
-        " what does it compute, and what does it pass on to whom? What are the first and the last"
-        " stage spared?",
-        "Forward: receive x from the stage before (the first one takes inputs[i]), compute"
-        " y = stage(x), send y on (the last one computes the loss). Backward: receive the gradient"
-        " of y from the next stage, call y.backward(gradient), and send x.grad back. Between the"
-        " two, keep x and y of each micro-batch, and no longer.",
-        "A received x needs requires_grad_() before the stage sees it, or x.grad is None. Send with"
-        " isend, because two neighbours may send to each other at the same time, and wait for a"
-        " send when you know that it has arrived. The loss of a micro-batch counts 1/m.",
-        _LAST_HINT,
-    ),
     mistakes=(
         Mistake(
             "The loss is returned on the last stage alone, as a float; the others return None.",
@@ -792,15 +745,6 @@ run_pipeline = Exercise(
             ),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "Only point-to-point calls are needed: a stage talks to the one"
-        " before it and the one after it.",
-        Diagnosis.WRONG_GRADIENT: "Begin with one micro-batch on two ranks. The last stage's"
-        " gradients depend on x and the loss alone; those of the stage before also on what you send"
-        " back, which is the gradient of the loss with respect to x.",
-        Diagnosis.SIZE_MISMATCH: "What travels between stages has the given shape, in both"
-        " directions: a gradient is as large as its tensor.",
-    },
 )
 
 

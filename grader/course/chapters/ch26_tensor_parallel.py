@@ -19,7 +19,7 @@ from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import (
     after,
     before,
@@ -287,63 +287,24 @@ parallel_mlp = Exercise(
     summary="a GELU between two products whose weights are shared out, by columns and by rows",
     inputs=mlps,
     adapter=mlp_in_rank,
-    remark=unseen,
-    expected=mlp_report,
-    least=least_of_mlp,
-    reduced=mlp_terms,
-    magnitude=mlp_magnitude,
-    allowed=frozenset({"all_reduce"}),
-    limits=(
-        # on one rank there is nothing to say of calls that add up nothing
-        replace(
-            point(before(calls({"all_reduce"}, "≤", lambda c: c.n), BETWEEN, "in forward")),
-            applies=lambda c: c.n > 1,
+    traffic=TrafficRules(
+        limits=(
+            # on one rank there is nothing to say of calls that add up nothing
+            replace(
+                point(before(calls({"all_reduce"}, "≤", lambda c: c.n), BETWEEN, "in forward")),
+                applies=lambda c: c.n > 1,
+            ),
+            replace(
+                point(after(calls({"all_reduce"}, "≤", lambda c: c.n), BETWEEN, "in backward")),
+                applies=lambda c: c.n > 1 and _backward(c),
+            ),
+            point(sent_elements("≤", _most_sent_by_mlp)),
         ),
-        replace(
-            point(after(calls({"all_reduce"}, "≤", lambda c: c.n), BETWEEN, "in backward")),
-            applies=lambda c: c.n > 1 and _backward(c),
-        ),
-        point(sent_elements("≤", _most_sent_by_mlp)),
+        least=least_of_mlp,
+        remark=unseen,
+        allowed=frozenset({"all_reduce"}),
     ),
-    hints=(
-        "Follow x through the layer on two ranks. Which numbers does a rank have after its columns,"
-        " after the GELU, and after its rows? Which of them are whole, which are a part, and which"
-        " are one term of a sum? Then follow the gradient back.",
-        "Two functions stand at the ends, and mirror each other. f, before the columns: forward"
-        " passes x on, backward all-reduces the gradient, since x went into the columns of all"
-        " ranks. g, after the rows: forward all-reduces, backward passes the gradient on. Between"
-        " them nothing is sent.",
-        "Write f and g as torch.autograd.Functions. Forward of f returns x.view_as(x); backward of"
-        " f and forward of g reduce a copy, total = x.clone(), with dist.all_reduce(total). Then"
-        " the layer is g(F.gelu(f(x) @ w_in_shard) @ w_out_shard).",
-        "This is the whole answer:\n"
-        "    def added_up(x):\n"
-        "        total = x.clone(memory_format=torch.contiguous_format)\n"
-        "        dist.all_reduce(total)\n"
-        "        return total\n"
-        "\n"
-        "    class Enter(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, x):\n"
-        "            return x.view_as(x)\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            return added_up(grad)\n"
-        "\n"
-        "    class Leave(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, part):\n"
-        "            return added_up(part)\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            return grad\n"
-        "\n"
-        "    def parallel_mlp(x, w_in_shard, w_out_shard):\n"
-        "        hidden = torch.nn.functional.gelu(Enter.apply(x) @ w_in_shard)\n"
-        "        return Leave.apply(hidden @ w_out_shard)",
-    ),
+    values=Values(mlp_report, reduced=mlp_terms, magnitude=mlp_magnitude),
     mistakes=(
         Mistake(
             "There is more than one all-reduce in forward. After the columns nothing has to be"
@@ -372,22 +333,6 @@ parallel_mlp = Exercise(
         ),
         *_LEFT_OUT,
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "One all_reduce in forward and one in backward are all you need,"
-        " and all_reduce is all that is allowed.",
-        Diagnosis.WRONG_SHAPE: "The result has the dimensions of x, but for the last: that is as"
-        " wide as w_out_shard.",
-        Diagnosis.WRONG_TYPE: "The result is returned. all_reduce works in place, and returns"
-        " nothing.",
-        Diagnosis.WRONG_GRADIENT: "Follow the gradient back: the same on all ranks to the sum, then"
-        " through this rank's own shards, and added up over ranks where it arrives at x.",
-        Diagnosis.WRONG_VALUE: "Take two ranks and an inner width of two, so that each rank has one"
-        " column and one row.",
-        Diagnosis.INPUT_CHANGED: "x and the shards stay as they are: reduce a copy.",
-        Diagnosis.WRONG_DTYPE: "The result has the dtype of x. Where does another one come from?",
-        Diagnosis.DEADLOCK: _DEADLOCK,
-        Diagnosis.TIMEOUT: _TIMEOUT,
-    },
 )
 
 
@@ -552,58 +497,17 @@ vocab_parallel_cross_entropy = Exercise(
     summary="the mean cross-entropy of logits whose vocabulary is shared out",
     inputs=losses,
     adapter=loss_in_rank,
-    remark=unseen,
-    expected=loss_report,
-    least=least_of_loss,
-    reduced=loss_terms,
-    magnitude=loss_magnitude,
-    allowed=frozenset({"all_reduce"}),
-    limits=(
-        point(carried("≤", _rows)),
-        # three numbers a row are needed; a fourth is granted, and one for the vocabulary's size
-        sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-(4 * _rows(c) + 1) // c.n)),
+    traffic=TrafficRules(
+        limits=(
+            point(carried("≤", _rows)),
+            # three numbers a row are needed; a fourth is granted, and one for the vocabulary's size
+            sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-(4 * _rows(c) + 1) // c.n)),
+        ),
+        least=least_of_loss,
+        remark=unseen,
+        allowed=frozenset({"all_reduce"}),
     ),
-    hints=(
-        "The loss of a row is log(Σ exp(l − m)) + m − l[target], for any m; with the largest logit"
-        " as m nothing overflows. Which of these three, the largest, the sum and the target's"
-        " logit, can each rank find for its own columns, and how do those of all ranks become one?",
-        "Three all-reduces of one number a row: MAX of the largest logit, which is −inf where a"
-        " rank has no columns; SUM of the exponentials; SUM of the target's logit, which is 0 on"
-        " all ranks but the one that has it. A rank knows which columns it has once an all-reduce"
-        " has added up the widths: tensor_split says the rest.",
-        "Backward needs no messages: the gradient of logits_shard is (softmax − one-hot) / rows,"
-        " times the gradient that comes in, and softmax is exp(l − m) / sum, which every rank can"
-        " work out for its own columns. Keep it in a torch.autograd.Function. For the target:"
-        " place = targets − start, mine = (place >= 0) & (place < width).",
-        "This is the whole answer:\n"
-        "    class Loss(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, logits, targets):\n"
-        "            rows, width = logits.shape\n"
-        "            total = torch.tensor(width)\n"
-        "            dist.all_reduce(total)\n"
-        "            columns = torch.arange(int(total)).tensor_split(dist.get_world_size())\n"
-        "            mine = columns[dist.get_rank()]\n"
-        "            lowest = logits.new_full((rows, 1), -torch.inf)\n"
-        "            top = torch.cat([logits, lowest], 1).amax(1)\n"
-        "            dist.all_reduce(top, dist.ReduceOp.MAX)\n"
-        "            exponentials = (logits - top[:, None]).exp()\n"
-        "            sums = exponentials.sum(1)\n"
-        "            dist.all_reduce(sums)\n"
-        "            hot = (targets[:, None] == mine).to(logits.dtype)\n"
-        "            hit = (logits * hot).sum(1)\n"
-        "            dist.all_reduce(hit)\n"
-        "            ctx.save_for_backward(exponentials / sums[:, None] - hot)\n"
-        "            return (sums.log() + top - hit).mean()\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            (slope,) = ctx.saved_tensors\n"
-        "            return grad * slope / len(slope), None\n"
-        "\n"
-        "    def vocab_parallel_cross_entropy(logits_shard, targets):\n"
-        "        return Loss.apply(logits_shard, targets)",
-    ),
+    values=Values(loss_report, reduced=loss_terms, magnitude=loss_magnitude),
     mistakes=(
         Mistake(
             "Large logits overflow: exp(1000) is infinite, and the exponentials of very negative"
@@ -643,20 +547,6 @@ vocab_parallel_cross_entropy = Exercise(
         ),
         *_LEFT_OUT,
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "all_reduce is all that is allowed. Gathered logits would be as"
-        " large as the tensor that no rank should have to hold; three numbers a row are enough.",
-        Diagnosis.WRONG_SHAPE: "The result is one number, the mean over all rows.",
-        Diagnosis.WRONG_TYPE: "The loss is returned, as a tensor without dimensions.",
-        Diagnosis.WRONG_GRADIENT: "The gradient of logits_shard is (softmax − one-hot) / rows, for"
-        " the rank's own columns, times the gradient that comes in.",
-        Diagnosis.WRONG_VALUE: "Take one row and two ranks with one column each, and compare the"
-        " largest logit, the sum and the target's logit with what they should be.",
-        Diagnosis.INPUT_CHANGED: "logits_shard and targets stay as they are: make new tensors.",
-        Diagnosis.WRONG_DTYPE: "The loss has the dtype of the logits.",
-        Diagnosis.DEADLOCK: _DEADLOCK,
-        Diagnosis.TIMEOUT: _TIMEOUT,
-    },
 )
 
 
@@ -762,39 +652,14 @@ gather_matmul = Exercise(
     summary="the products of all ranks' pieces, each multiplied while the next one travels",
     inputs=gathers,
     adapter=gather_in_rank,
-    expected=gathered,
-    least=least_of_gathered,
-    reduced=lambda c: c.x_shard[0].shape[1],
-    magnitude=_gathered_sizes,
-    limits=(
-        neighbours_only(),
-        sent_elements("≤", lambda c: (c.n - 1) * c.x_shard[0].numel()),
-        point(virtual_seconds("≤", overlapped_seconds)),
-    ),
-    hints=(
-        "A ring all-gather takes n − 1 steps. After each of them a rank has one more piece. What"
-        " can it do with the piece that is here, while the next one travels?",
-        "In each step: pass the piece that you have to the right, and receive the next one from the"
-        " left, without waiting (isend, irecv); multiply the piece that you have; then wait for"
-        " both. After s steps a rank has the piece of rank (r − s) mod n.",
-        "Begin with piece = x_shard, and a list of n products. For s from 0 to n − 1: if s < n − 1,"
-        " post isend(piece) to the right and irecv into a new tensor from the left; then"
-        " products[(rank − s) % n] = multiply(piece); then wait for both requests, and go on with"
-        " what came. torch.cat(products) is the result.",
-        "This is the whole answer:\n"
-        "    def gather_matmul(x_shard, multiply):\n"
-        "        rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "        products, piece = [None] * n, x_shard\n"
-        "        for step in range(n):\n"
-        "            moving, came = [], torch.empty_like(piece)\n"
-        "            if step < n - 1:\n"
-        "                moving.append(dist.isend(piece, (rank + 1) % n))\n"
-        "                moving.append(dist.irecv(came, (rank - 1) % n))\n"
-        "            products[(rank - step) % n] = multiply(piece)\n"
-        "            for request in moving:\n"
-        "                request.wait()\n"
-        "            piece = came\n"
-        "        return torch.cat(products)",
+    values=Values(gathered, reduced=lambda c: c.x_shard[0].shape[1], magnitude=_gathered_sizes),
+    traffic=TrafficRules(
+        limits=(
+            neighbours_only(),
+            sent_elements("≤", lambda c: (c.n - 1) * c.x_shard[0].numel()),
+            point(virtual_seconds("≤", overlapped_seconds)),
+        ),
+        least=least_of_gathered,
     ),
     mistakes=(
         Mistake(
@@ -803,23 +668,4 @@ gather_matmul = Exercise(
             when=evidence.all_send,
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "Only messages between neighbours are allowed: a built-in"
-        " collective hands over everything at its end, and nothing can be multiplied before.",
-        Diagnosis.NOT_NEIGHBOUR: "Pass pieces around the ring: send to (rank + 1) % n, and receive"
-        " from (rank − 1) % n.",
-        Diagnosis.TOO_MANY_SECONDS: "Some of the time is hidden, but not all that could be. Is the"
-        " next piece on its way before you begin to multiply, in every step, the first one too?",
-        Diagnosis.TOO_MANY_BYTES: "A rank sends n − 1 pieces: its own, and those that it passes"
-        " on.",
-        Diagnosis.WRONG_SHAPE: "The result has the rows of all ranks, one below another, and the"
-        " columns of multiply(piece).",
-        Diagnosis.WRONG_TYPE: "The products are returned as one tensor: torch.cat(products).",
-        Diagnosis.WRONG_VALUE: "Take two ranks with one row each. Which rank's row comes first, and"
-        " is it so on both?",
-        Diagnosis.BUFFER_RACE: "The piece is still being sent while it is overwritten. Receive into"
-        " a new tensor, or into the other one of two, and wait for both requests before you go on.",
-        Diagnosis.INPUT_CHANGED: "x_shard stays as it is: receive into a tensor of your own.",
-        Diagnosis.UNWAITED_REQUEST: "Wait for the send as well as for the receive, in every step.",
-    },
 )

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import (
     combined,
     held,
@@ -203,29 +203,16 @@ ring_attention = Exercise(
     summary="attention of own queries over all tokens; keys and values travel round the ring",
     inputs=lambda draw: _inputs(draw, lambda heads, n: heads),
     adapter=watched,
-    expected=attend,
-    reduced=lambda c: _ROUNDINGS,
-    magnitude=_sizes,
-    least=_told,
-    limits=(
-        point(held("bytes held of other ranks' k and v", "≤", lambda c: 2 * block(c))),
-        neighbours_only(),
-        sent("=", lambda c: (c.n - 1) * block(c)),
+    values=Values(attend, reduced=lambda c: _ROUNDINGS, magnitude=_sizes),
+    traffic=TrafficRules(
+        limits=(
+            point(held("bytes held of other ranks' k and v", "≤", lambda c: 2 * block(c))),
+            neighbours_only(),
+            sent("=", lambda c: (c.n - 1) * block(c)),
+        ),
+        least=_told,
     ),
     points=2.0,
-    hints=(
-        "Your queries stay where they are, and the blocks of keys and values go round the ring, as"
-        " x does in ring_all_gather. What do you have to keep of a block once you have passed it"
-        " on?",
-        "Of each row keep three things: the largest score so far, the sum of exp(score − largest),"
-        " and the sum of exp(score − largest) · v. When the largest score grows by δ, both sums"
-        " shrink by the factor exp(−δ).",
-        "In step s = 0 … n − 1 you hold the block of rank (rank − s) % n. Post isend of it to the"
-        " right and irecv of the next one into a new tensor, add the block that you hold to your"
-        " sums, then wait, n − 1 times in all. With causal=True begin with your own block, masked"
-        " above the diagonal; skip blocks of later ranks, and take those of earlier ones whole.",
-        _LAST_RING,
-    ),
     mistakes=(
         Mistake(
             "All blocks are gathered first, and attention is computed at the end: the more ranks,"
@@ -246,30 +233,6 @@ ring_attention = Exercise(
         ),
         *evidence.BUFFER_RACES,
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return one tensor, shaped like q.",
-        Diagnosis.WRONG_SHAPE: "The result has the shape of q: heads × own tokens × dim.",
-        Diagnosis.WRONG_DTYPE: "The result has the dtype of q. torch.zeros makes float32;"
-        " q.new_zeros(...) has the dtype of q.",
-        Diagnosis.INPUT_CHANGED: "q, k and v belong to the caller. Receive into tensors of your"
-        " own, and do not work in place on what you were given.",
-        Diagnosis.NOT_NEIGHBOUR: "Send to (rank + 1) % n only, and pass on what has come from"
-        " (rank − 1) % n.",
-        Diagnosis.TOO_MANY_BYTES: "Each rank passes on n − 1 blocks: its own first, then all that"
-        " come but the last. Queries and results do not travel.",
-        Diagnosis.TOO_FEW_BYTES: "Each rank passes on n − 1 blocks, its own first. (With"
-        " causal=True a block need not go on to ranks that do not see it; but some rank still"
-        " passes on n − 1.)",
-        Diagnosis.MEMORY_LIMIT: "Of what comes from other ranks, hold the block that you are"
-        " working on and the one that is coming, and nothing else.",
-        Diagnosis.DEADLOCK: "Every rank sends to the right and receives from the left in each of"
-        " n − 1 steps, on all ranks alike: a block that your queries do not see has to travel on"
-        " all the same.",
-        Diagnosis.FORBIDDEN_CALL: "Only messages are allowed here: isend, irecv, send and recv. A"
-        " gather would bring all blocks at once, and they need not be there at once.",
-        Diagnosis.UNWAITED_REQUEST: "isend and irecv return requests: wait for each before you"
-        " go on to the next step.",
-    },
 )
 
 
@@ -302,40 +265,17 @@ ulysses_attention = Exercise(
     signature="ulysses_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor",
     summary="the same with all-to-alls: each rank takes all tokens of some heads",
     inputs=lambda draw: _inputs(draw, lambda heads, n: heads * n),
-    expected=attend,
-    reduced=lambda c: _ROUNDINGS,
-    magnitude=_sizes,
-    least=_told,
-    allowed=frozenset({"all_to_all"}),
-    limits=(
-        point(
-            sent_elements("≤", lambda c: 4 * (c.n - 1) * c.q[0].numel() // c.n),
+    values=Values(attend, reduced=lambda c: _ROUNDINGS, magnitude=_sizes),
+    traffic=TrafficRules(
+        limits=(
+            point(
+                sent_elements("≤", lambda c: 4 * (c.n - 1) * c.q[0].numel() // c.n),
+            ),
         ),
-    ),
-    hints=(
-        "Heads do not see each other. If a rank has all tokens of some heads, it can compute their"
-        " attention alone. Which rank has which heads, and which collective brings their tokens?",
-        "Four all-to-alls: one for q, one for k, one for v, and one back for the result. Before"
-        " each, what goes to rank j has to be piece j of the tensor. In which order are the"
-        " dimensions of what arrives?",
-        "all_to_all_single of x sends rank j the heads j·heads/n to (j + 1)·heads/n, and what"
-        " arrives is n × heads/n × tokens × dim. Transpose the first two and reshape to heads/n ×"
-        " n·tokens × dim. Attend, with a mask of n·tokens × n·tokens. Then go the same way back:"
-        " view as heads/n × n × tokens × dim, transpose, make it contiguous, all_to_all_single.",
-        _LAST_ULYSSES,
+        least=_told,
+        allowed=frozenset({"all_to_all"}),
     ),
     mistakes=evidence.NOT_IN_ONE_PIECE[:1],
-    advice={
-        Diagnosis.WRONG_TYPE: "Return one tensor, shaped like q.",
-        Diagnosis.WRONG_SHAPE: "The result has the shape of q: all heads × own tokens × dim.",
-        Diagnosis.WRONG_DTYPE: "The result has the dtype of q.",
-        Diagnosis.INPUT_CHANGED: "q, k and v belong to the caller. Receive into tensors of your"
-        " own.",
-        Diagnosis.FORBIDDEN_CALL: "all_to_all and all_to_all_single are allowed. A gather brings"
-        " every rank all heads, of which it needs one n-th.",
-        Diagnosis.SIZE_MISMATCH: "Every rank sends every other one the same number of elements:"
-        " heads/n heads of its tokens, or its tokens of heads/n heads.",
-    },
 )
 
 
@@ -417,18 +357,7 @@ zigzag_split = Exercise(
     inputs=_plans,
     world_sizes=(1,),
     adapter=_report_in_rank,
-    expected=_expected,
-    hints=(
-        "Token i sees i + 1 keys, so the first chunk of the sequence has the least work and the"
-        " last has the most. If you cut the sequence into 2n chunks, which two of them should one"
-        " rank take?",
-        "Pair the ends: the first chunk and the last, the second and the last but one, and so on."
-        " Which chunk goes with chunk r of 2n?",
-        "This is the whole answer:\n"
-        "    size = tokens // (2 * n)\n"
-        "    chunk = [list(range(i * size, (i + 1) * size)) for i in range(2 * n)]\n"
-        "    return [chunk[r] + chunk[2 * n - 1 - r] for r in range(n)]",
-    ),
+    values=Values(_expected),
     mistakes=(
         Mistake(
             "Return a list of lists, one for each rank, with tokens / n of the numbers 0 … tokens"
@@ -442,9 +371,4 @@ zigzag_split = Exercise(
             when=lambda e: _wrong_fact(e, "tokens that no rank takes"),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: the split follows from the numbers.",
-        Diagnosis.WRONG_VALUE: "Add up i + 1 over the tokens of each rank: these are its pairs of"
-        " query and key. Which rank has too many, and which of its tokens cost most?",
-    },
 )

@@ -12,7 +12,7 @@ from torch import nn
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import bytes_of_all, combined, point
 from grader.rank.instrumentation import differentiated
 
@@ -109,33 +109,7 @@ route = Exercise(
     inputs=routed_inputs,
     world_sizes=(1,),
     adapter=routed_in_rank,
-    expected=routed,
-    reduced=lambda c: 100,
-    magnitude=lambda c: _sizes(routed(c)),
-    hints=(
-        "Without the capacity it is logits.topk(k, dim=1) and a softmax over what it finds. Then"
-        " ask of each choice: how many earlier ones want the same expert?",
-        "Flatten the experts row by row: that is the order, token by token and then by choice. In"
-        " the one-hot matrix of this list a running sum down each column counts how many have"
-        " wanted an expert so far. A choice fits if it is at most the capacity-th.",
-        "This is the whole answer:\n"
-        "    def route(logits, k, capacity):\n"
-        "        chosen, experts = logits.topk(k, dim=1)\n"
-        "        wanted = torch.nn.functional.one_hot(experts.flatten(), logits.shape[1])\n"
-        "        place = wanted.cumsum(0).gather(1, experts.reshape(-1, 1)).view_as(experts)\n"
-        "        full = place > capacity\n"
-        "        return experts.masked_fill(full, -1), chosen.softmax(1).masked_fill(full, 0)",
-    ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return two tensors, experts and weights, both tokens × k.",
-        Diagnosis.WRONG_SHAPE: "Both tensors are tokens × k, even where there are no tokens.",
-        Diagnosis.WRONG_DTYPE: "Experts are int64, as topk gives them; weights have the dtype of"
-        " the logits.",
-        Diagnosis.INPUT_CHANGED: "The logits belong to the caller: masked_fill and where make new"
-        " tensors.",
-        Diagnosis.WRONG_GRADIENT: "The gradient goes through the softmax over the k chosen logits;"
-        " what is dropped has weight 0 and passes nothing on.",
-    },
+    values=Values(routed, reduced=lambda c: 100, magnitude=lambda c: _sizes(routed(c))),
 )
 
 
@@ -446,30 +420,21 @@ expert_parallel = Exercise(
     summary="each token goes to the rank of its expert and comes back, with gradients",
     inputs=inputs,
     adapter=through_experts,
-    expected=outcome,
-    least=least,
-    # sums over the tokens of an expert, and over its inner dimensions
-    reduced=lambda c: 1000,
-    magnitude=lambda c: _sizes(outcome(c)),
-    allowed=frozenset({"all_to_all"}),
-    limits=(
-        point(bytes_of_all("≤", lambda c: _rows(c) + _counts(c))),
-        point(bytes_of_all("≥", _rows)),
+    values=Values(
+        outcome,
+        # sums over the tokens of an expert, and over its inner dimensions
+        reduced=lambda c: 1000,
+        magnitude=lambda c: _sizes(outcome(c)),
+    ),
+    traffic=TrafficRules(
+        limits=(
+            point(bytes_of_all("≤", lambda c: _rows(c) + _counts(c))),
+            point(bytes_of_all("≥", _rows)),
+        ),
+        least=least,
+        allowed=frozenset({"all_to_all"}),
     ),
     points=2.0,
-    hints=(
-        "Three steps, as in chapter 08: sort the tokens by expert and send them, let the experts"
-        " work, send the results back and undo the sorting. What must a rank know before it can"
-        " receive? And what does autograd know about a message?",
-        "Counts by expert first: expert.bincount(minlength=n * len(experts)) has len(experts)"
-        " numbers for each rank, and all_to_all_single swaps them. Then the rows. What arrives is"
-        " sorted by source rank, and by expert only among the rows of one source: work out which"
-        " row is for which expert. Wrap the all-to-all of rows in a torch.autograd.Function.",
-        "The backward of an all-to-all is an all-to-all with the two lists of counts exchanged; the"
-        " way back from the experts has the same exchanged counts. Rows with −1 are left out before"
-        " sorting, and stay zero in the result: torch.zeros_like(x).index_copy(0, order, back).",
-        _LAST_HINT,
-    ),
     mistakes=(
         *evidence.BUFFER_RACES,
         Mistake(
@@ -485,29 +450,4 @@ expert_parallel = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only(e, _arrives_nothing),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "all_to_all_single is all you need, for the counts and for the"
-        " rows, in backward too.",
-        Diagnosis.WRONG_TYPE: "Return one tensor, a row for each own token.",
-        Diagnosis.WRONG_SHAPE: "The result has the shape of x: a row for each own token, dropped"
-        " ones included.",
-        Diagnosis.WRONG_DTYPE: "Rows keep their dtype: make room with x.new_empty(...) and"
-        " torch.zeros_like(x).",
-        Diagnosis.WRONG_VALUE: "Take two ranks with an expert each and two tokens, and follow every"
-        " row there and back: does it meet its own expert, and does it come back to its place?",
-        Diagnosis.WRONG_GRADIENT: "A gradient goes the way of its row, backwards: from the result"
-        " to the expert's rank, through the expert, and to the rank of the token.",
-        Diagnosis.INPUT_CHANGED: "x and expert belong to the caller: make new tensors.",
-        Diagnosis.SIZE_MISMATCH: "What a rank receives is for the senders to say: exchange the"
-        " counts first. On the way back, and in backward, the two lists change places.",
-        Diagnosis.DEADLOCK: "Every rank makes the same calls in the same order, even with no rows,"
-        " and in backward too. Which call does some rank leave out?",
-        Diagnosis.TOO_MANY_BYTES: "A row that changes rank travels once there and once back, and"
-        " its gradients do the same. Rows that stay, dropped rows and padding do not travel.",
-        Diagnosis.TOO_FEW_BYTES: "Every row that changes rank travels there and back, and so does"
-        " its gradient.",
-        Diagnosis.TIMEOUT: "Does the loop at that line ever end? Or does it call the functional"
-        " collectives of torch? Those load torch's compiler first, which takes longer than a call"
-        " may take: use dist.all_to_all_single in a torch.autograd.Function.",
-    },
 )

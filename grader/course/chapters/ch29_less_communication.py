@@ -14,7 +14,7 @@ from grader.core.compare import tolerance
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import LUCK, Limit, combined, point, sent
 from grader.trace.trace import Measured, Trace
 
@@ -124,55 +124,15 @@ quantized_all_reduce = Exercise(
     signature="quantized_all_reduce(x: Tensor) -> None",
     summary="in place, the sum of float32 tensors, of which int8 is sent",
     inputs=tensors,
-    result="x",
-    expected=lambda c: [total(c)] * c.n,
-    reduced=lambda c: c.n,
-    magnitude=slack,
-    same_bits=True,
-    least=told,
-    limits=(point(sent("≤", lambda c: 2 * (c.n - 1) * (-(-length(c) // c.n) + 8))),),
-    hints=(
-        "A float32 is four bytes, and an int8 one. Which number turns the largest │x│ of a chunk"
-        " into 127? And who else has to know that number?",
-        "Cut x into n chunks; rank i is the owner of chunk i, and adds it up. Quantize each of the"
-        " other chunks, and send it to its owner with its scale. The owner turns what comes into"
-        " floats, adds up, quantizes the sum, and sends that to all. Which numbers does the owner"
-        " itself keep?",
-        "scale = max│chunk│ / 127, and q = round(chunk / scale) as int8. A scale of 0 needs care,"
-        " and so does a chunk without elements. Four bytes of float32 become four int8 by"
-        " scale.view(torch.int8), so that both fit into one message. Everyone, the owner too, ends"
-        " with q · scale of the owner's sum.",
-        "This is the whole answer:\n"
-        "    n, rank = dist.get_world_size(), dist.get_rank()\n"
-        "\n"
-        "    def packed(chunk):\n"
-        "        top = chunk.abs().max() if len(chunk) else torch.tensor(0.0)\n"
-        "        scale = (top / 127).reshape(1)\n"
-        "        q = (chunk / scale if scale else chunk).round().to(torch.int8)\n"
-        "        return torch.cat([q, scale.view(torch.int8)])\n"
-        "\n"
-        "    def unpacked(message):\n"
-        "        return message[:-4].float() * message[-4:].clone().view(torch.float32)\n"
-        "\n"
-        "    chunks = list(x.view(-1).tensor_split(n))\n"
-        "    peers = [(rank + step) % n for step in range(1, n)]\n"
-        "    sends = [dist.isend(packed(chunks[peer]), peer) for peer in peers]\n"
-        "    mine = chunks[rank].clone()\n"
-        "    for peer in reversed(peers):\n"
-        "        message = torch.empty(len(mine) + 4, dtype=torch.int8)\n"
-        "        dist.recv(message, peer)\n"
-        "        mine += unpacked(message)\n"
-        "    done = packed(mine)\n"
-        "    sends += [dist.isend(done, peer) for peer in peers]\n"
-        "    for request in sends[: n - 1]:\n"
-        "        request.wait()\n"
-        "    chunks[rank].copy_(unpacked(done))\n"
-        "    for peer in reversed(peers):\n"
-        "        message = torch.empty(len(chunks[peer]) + 4, dtype=torch.int8)\n"
-        "        dist.recv(message, peer)\n"
-        "        chunks[peer].copy_(unpacked(message))\n"
-        "    for request in sends[n - 1 :]:\n"
-        "        request.wait()",
+    values=Values(
+        lambda c: [total(c)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=slack,
+        same_bits=True,
+    ),
+    traffic=TrafficRules(
+        limits=(point(sent("≤", lambda c: 2 * (c.n - 1) * (-(-length(c) // c.n) + 8))),), least=told
     ),
     mistakes=(
         Mistake(
@@ -208,26 +168,6 @@ quantized_all_reduce = Exercise(
         ),
         *evidence.BUFFER_RACES,
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "quantized_all_reduce works in place, on x, and returns nothing.",
-        Diagnosis.WRONG_VALUE: "An element may be off by 2n · max│x│ / 127, and this one is further"
-        " off. Is each int8 multiplied by the scale that it was divided by, before anything is"
-        " added?",
-        Diagnosis.FORBIDDEN_CALL: "Use send and receive only: no built-in collective can add up"
-        " int8 numbers of different scales.",
-        Diagnosis.TOO_MANY_BYTES: "Each rank may send 2(n − 1) messages of ⌈len/n⌉ bytes, and 8"
-        " more in each for a scale. What else is in your messages?",
-        Diagnosis.SIZE_MISMATCH: "The chunks are not all of one size. Both ends of a message must"
-        " mean the same chunk; a scale in it takes four bytes more.",
-        Diagnosis.NONDETERMINISTIC: "All ranks have to end with the same bits, and with the same"
-        " ones when the call is repeated: what one rank sends to all, all turn into floats in the"
-        " same way.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the other rank ever make the call"
-        " that this one waits for? If a scale has a message of its own, both ends must expect it.",
-        Diagnosis.BUFFER_RACE: "A chunk that is being sent may not be written to before its wait(),"
-        " and every irecv needs a buffer of its own.",
-        Diagnosis.UNWAITED_REQUEST: "Wait for every request, those of sends as well.",
-    },
 )
 
 
@@ -324,27 +264,7 @@ TopKFeedback = Exercise(
     world_sizes=(1,),
     inputs=gradients,
     adapter=compress_all,
-    expected=feedback,
-    reduced=lambda c: 2 * len(c.grads),
-    magnitude=sizes_of_terms,
-    hints=(
-        "Only k numbers can be sent. What happens to the others if you forget them? And what"
-        " would it take for them to be sent later?",
-        "Keep a tensor of what was left, zeros at first. Add each gradient to it, take the k"
-        " elements that are largest in magnitude, and set these to zero in what is left.",
-        "This is the whole answer:\n"
-        "    class TopKFeedback:\n"
-        "        def __init__(self, k):\n"
-        "            self.k, self.left = k, None\n"
-        "\n"
-        "        def compress(self, grad):\n"
-        "            flat = grad.flatten()\n"
-        "            self.left = flat.clone() if self.left is None else self.left + flat\n"
-        "            indices = self.left.abs().topk(self.k).indices\n"
-        "            values = self.left[indices]\n"
-        "            self.left[indices] = 0\n"
-        "            return indices, values",
-    ),
+    values=Values(feedback, reduced=lambda c: 2 * len(c.grads), magnitude=sizes_of_terms),
     mistakes=(
         Mistake(
             "Something is kept in the class, and so by all of its objects together, those of other"
@@ -353,18 +273,6 @@ TopKFeedback = Exercise(
             when=lambda e: e.written(_IN_THE_CLASS),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "compress returns a pair of tensors: indices into grad.flatten(), and"
-        " the values there.",
-        Diagnosis.WRONG_SHAPE: "Both tensors have k elements and one dimension, whatever the shape"
-        " of the gradient.",
-        Diagnosis.WRONG_DTYPE: "First the indices, as topk gives them (int64), and then the values,"
-        " in the dtype of the gradient.",
-        Diagnosis.WRONG_VALUE: "Write down grad + left for each step of a gradient of four numbers,"
-        " and cross out what is sent.",
-        Diagnosis.INPUT_CHANGED: "The gradient belongs to the caller: make a tensor of your own"
-        " for what is left, and change that one.",
-    },
 )
 
 
@@ -585,53 +493,10 @@ DiLoCo = Exercise(
     summary="an outer step with Nesterov momentum on the mean change of many inner steps",
     inputs=rounds_of_steps,
     adapter=train_in_rank,
-    expected=diloco,
-    reduced=lambda c: 167,
-    magnitude=sizes_of_weights,
-    least=told_by_others,
-    allowed=frozenset({"all_reduce", "broadcast"}),
-    limits=(QUIET_IN_BETWEEN,),
-    hints=(
-        "After some inner steps each rank has walked somewhere else. Which weights did they all"
-        " have in common last, and how far has each of them come since?",
-        "Keep a copy of the last common weights. Every inner_steps calls, average over the ranks"
-        " how far each has come, copy − weights; that is the gradient of an SGD with Nesterov"
-        " momentum on the copy. Then the copy's new values go into the parameters.",
-        "In the constructor broadcast every parameter from rank 0, and clone it. In an outer step,"
-        " for each parameter: gradient = (common − p) averaged; velocity = momentum · velocity +"
-        " gradient; common −= outer_lr · (gradient + momentum · velocity); p.copy_(common).",
-        "This is the whole answer:\n"
-        "    class DiLoCo:\n"
-        "        def __init__(self, module, inner_steps, outer_lr, momentum):\n"
-        "            self.parameters = list(module.parameters())\n"
-        "            for p in self.parameters:\n"
-        "                dist.broadcast(p.detach(), 0)\n"
-        "            self.common = [p.detach().clone() for p in self.parameters]\n"
-        "            self.velocity = [torch.zeros_like(t) for t in self.common]\n"
-        "            self.inner_steps, self.count = inner_steps, 0\n"
-        "            self.outer_lr, self.momentum = outer_lr, momentum\n"
-        "\n"
-        "        @torch.no_grad()\n"
-        "        def after_inner_step(self):\n"
-        "            self.count += 1\n"
-        "            if self.count % self.inner_steps:\n"
-        "                return False\n"
-        "            for p, common, velocity in zip(self.parameters, self.common, self.velocity):\n"
-        "                gradient = common - p\n"
-        "                dist.all_reduce(gradient)\n"
-        "                gradient /= dist.get_world_size()\n"
-        "                velocity.mul_(self.momentum).add_(gradient)\n"
-        "                common -= self.outer_lr * (gradient + self.momentum * velocity)\n"
-        "                p.copy_(common)\n"
-        "            return True",
+    values=Values(diloco, reduced=lambda c: 167, magnitude=sizes_of_weights),
+    traffic=TrafficRules(
+        limits=(QUIET_IN_BETWEEN,),
+        least=told_by_others,
+        allowed=frozenset({"all_reduce", "broadcast"}),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "after_inner_step returns a bool each time: True if it synchronised,"
-        " False if not.",
-        Diagnosis.FORBIDDEN_CALL: "all_reduce and broadcast are all it takes.",
-        Diagnosis.TOO_MANY_MESSAGES: "Ranks communicate after every inner step. Between outer steps"
-        " each works alone: that is what DiLoCo saves. Return False before anything is sent.",
-        Diagnosis.WRONG_VALUE: "Take one weight, two ranks and inner_steps = 1, and write down the"
-        " common weight, the mean change and the velocity for two outer steps.",
-    },
 )

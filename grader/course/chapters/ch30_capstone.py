@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import (
     Limit,
     across,
@@ -127,27 +127,8 @@ build_mesh = Exercise(
         draw.case(_words(one), dp=one[0], tp=one[1], pp=one[2]) for one in layouts(draw.n)
     ),
     adapter=mesh_in_rank,
-    expected=right_mesh,
-    allowed=frozenset({"new_group"}),
-    hints=(
-        "Write down p, d and t of all ranks for 2 × 2 × 2. Which ranks have the same p and d as"
-        " rank 5? Those with the same p and t? And with the same d and t?",
-        "A group holds the ranks that differ in one coordinate only. new_group is a collective of"
-        " the whole world: every rank makes all groups, in the same order, and keeps the three that"
-        " it is in.",
-        "torch.arange(dp * tp * pp).view(pp, dp, tp) is the mesh: entry [p, d, t] is the rank. Its"
-        " rows along the last dimension are the tp groups. For another dimension move that one to"
-        " the end first, and take the rows of mesh.movedim(axis, -1).flatten(0, 1).",
-        "This is the whole answer:\n"
-        "    ranks = torch.arange(dp * tp * pp).view(pp, dp, tp)\n"
-        "    mesh = {}\n"
-        '    for axis, name in enumerate(("pp", "dp", "tp")):\n'
-        "        for row in ranks.movedim(axis, -1).flatten(0, 1).tolist():\n"
-        "            group = dist.new_group(row)\n"
-        "            if dist.get_rank() in row:\n"
-        "                mesh[name] = group\n"
-        "    return mesh",
-    ),
+    values=Values(right_mesh),
+    traffic=TrafficRules(allowed=frozenset({"new_group"})),
     mistakes=(
         Mistake(
             "Only groups of one rank are wrong. Along a dimension of size 1 a rank's group has this"
@@ -165,18 +146,6 @@ build_mesh = Exercise(
             when=lambda e: _reported(e, f"int {dist.GroupMember.NON_GROUP_MEMBER}"),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: 'Return a dictionary of three process groups, with the keys "dp",'
-        ' "tp" and "pp".',
-        Diagnosis.WRONG_VALUE: "Write down p, d and t of all ranks for 2 × 2 × 2, and compare the"
-        " groups of one of them with what your loops make.",
-        Diagnosis.ORDER_MISMATCH: "new_group is a collective of the whole world: every rank makes"
-        " the same groups in the same order, those that it is not in as well. Or it makes only its"
-        " own, with use_local_synchronization=True.",
-        Diagnosis.DEADLOCK: "A new group is there when all its members have called new_group. Do"
-        " all ranks reach that line, in the same order?",
-        Diagnosis.FORBIDDEN_CALL: "new_group is the only collective that you need.",
-    },
 )
 
 
@@ -526,76 +495,25 @@ train = Exercise(
     world_sizes=(1, 2, 8),
     inputs=trainings,
     adapter=train_in_rank,
-    expected=trained,
-    relative=1e-4,
-    magnitude=lambda c: [[1.0] * len(c.batches)] * c.n,
-    allowed=frozenset(
-        {
-            "new_group",
-            "all_reduce",
-            "broadcast",
-            "all_gather",
-            "all_gather_into_tensor",
-            "reduce_scatter",
-            "reduce_scatter_tensor",
-            "all_to_all",
-            "all_to_all_single",
-        }
+    values=Values(trained, magnitude=lambda c: [[1.0] * len(c.batches)] * c.n, relative=1e-4),
+    traffic=TrafficRules(
+        limits=LIMITS,
+        allowed=frozenset(
+            {
+                "new_group",
+                "all_reduce",
+                "broadcast",
+                "all_gather",
+                "all_gather_into_tensor",
+                "reduce_scatter",
+                "reduce_scatter_tensor",
+                "all_to_all",
+                "all_to_all_single",
+            }
+        ),
     ),
-    limits=LIMITS,
     # each dimension has to work by itself
     point=lambda one: bool(one.case.n == 2),
-    hints=(
-        "Begin with one dimension at a time: let it pass check(train, world_sizes=[1]), then have"
-        " a look at the three layouts of two ranks. Which of your pieces has to do something where"
-        " only dp is 2? Only tp? Only pp?",
-        "A rank's place is its rank in its three groups: d, t and p. p says which layers it has, t"
-        " which columns, rows and heads of them, and d which rows of the batch. Embed belongs to"
-        " the first stage, Head to the last.",
-        "For each batch: cut it into dp parts, and one's own into micro-batches; clear the"
-        " gradients; the pipeline over the pp group; average the gradients over the dp group; p -="
-        " learning_rate · p.grad. Inside the blocks enter and leave do what has to be done along"
-        " tp. In the end the ranks of the last stage know the loss of their part: sum over pp (the"
-        " others have 0), mean over dp. Two traps: a rank's number in a group is not that in the"
-        " world (group_src, group_dst), and a part of a weight is a view of the whole until you"
-        " clone() it.",
-        "This is the whole answer, with your pieces:\n"
-        "    mesh = build_mesh(dp, tp, pp)\n"
-        '    d, t, p = (dist.get_rank(mesh[name]) for name in ("dp", "tp", "pp"))\n'
-        '    per_stage = model_config["layers"] // pp\n'
-        "    layers = []\n"
-        "    if p == 0:\n"
-        '        layers.append(Embed(initial_weight(model_config, "embedding")))\n'
-        "    for i in range(p * per_stage, (p + 1) * per_stage):\n"
-        "        shards = {}\n"
-        "        for name in BLOCK:\n"
-        '            whole = initial_weight(model_config, f"{i}.{name}")\n'
-        '            dim = 0 if name in ("out", "down") else 1\n'
-        "            shards[name] = whole.chunk(tp, dim)[t].clone()\n"
-        '        borders = [lambda x: enter(x, mesh["tp"]), lambda y: leave(y, mesh["tp"])]\n'
-        '        layers.append(Block(shards, model_config["heads"] // tp, *borders))\n'
-        "    if p == pp - 1:\n"
-        '        layers.append(Head(initial_weight(model_config, "head")))\n'
-        "    stage = nn.Sequential(*layers)\n"
-        '    m, losses = model_config["micro_batches"], []\n'
-        "    for inputs, targets in batches:\n"
-        "        inputs, targets = (x.chunk(dp)[d].chunk(m) for x in (inputs, targets))\n"
-        "        for weight in stage.parameters():\n"
-        "            weight.grad = None\n"
-        "        loss = pipeline_in_group(\n"
-        "            stage, one_f_one_b(p, pp, m), inputs if p == 0 else None,\n"
-        "            targets if p == pp - 1 else None, loss_of,\n"
-        '            (*inputs[0].shape, model_config["width"]), mesh["pp"])\n'
-        '        average_in_group(stage, mesh["dp"])\n'
-        "        with torch.no_grad():\n"
-        "            for weight in stage.parameters():\n"
-        '                weight -= model_config["learning_rate"] * weight.grad\n'
-        "        total = torch.tensor(loss or 0.0)\n"
-        '        dist.all_reduce(total, group=mesh["pp"])\n'
-        '        dist.all_reduce(total, group=mesh["dp"])\n'
-        "        losses.append(total.item() / dp)\n"
-        "    return losses",
-    ),
     mistakes=(
         Mistake(
             "The loss has not been passed on: ranks of other stages return None. Let those that do"
@@ -686,20 +604,4 @@ train = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.MEMORY_LIMIT and e.here.limit is not None,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Every rank returns a list with one float for each batch: the mean"
-        " loss over all of its rows, before the step.",
-        Diagnosis.WRONG_SHAPE: "Every rank returns one loss for each batch: the mean over all of"
-        " its rows.",
-        Diagnosis.WRONG_VALUE: "Which layouts are wrong, and is the first loss right there? The"
-        " first one shows the forward pass, the second the gradients.",
-        Diagnosis.DEADLOCK: "Which group is waited in, and do all its ranks make that call, and in"
-        " the same order? A stage that does not know the loss still has to take part in passing it"
-        " on.",
-        Diagnosis.SIZE_MISMATCH: "Who is the other end? In a group a rank has another number than"
-        " in the world: group_src and group_dst take the one in the group.",
-        Diagnosis.FORBIDDEN_CALL: "Allowed are point-to-point calls, new_group, all_reduce,"
-        " broadcast, all_gather, reduce_scatter and all_to_all.",
-        Diagnosis.MEMORY_LIMIT: "Hold only your own layers, and only your part of each.",
-    },
 )

@@ -109,7 +109,7 @@ def uses_xor(e: Evidence) -> bool:
 
 def no_rank(e: Evidence) -> bool:
     """Return whether a message was for a rank that does not exist."""
-    return e.says("there is no rank")
+    return e.raised("NoSuchRank")
 
 
 def used_none(e: Evidence) -> bool:
@@ -119,13 +119,13 @@ def used_none(e: Evidence) -> bool:
 
 def to_itself(e: Evidence) -> bool:
     """Return whether a rank tried to send to itself, or to receive from itself."""
-    return e.says("same as the rank")
+    return e.raised("PeerIsSelf")
 
 
 def ever_to_itself(e: Evidence) -> bool:
     """Return whether a rank tried that in any failed case, whichever of them leads the verdict."""
-    messages = (one.failure.message for one in e.failed if one.failure is not None)
-    return any("same as the rank" in message for message in messages)
+    raised = (one.failure.raised for one in e.failed if one.failure is not None)
+    return any(kind == "PeerIsSelf" for kind, _ in raised)
 
 
 def rebinds(e: Evidence, name: str) -> bool:

@@ -66,10 +66,12 @@ class MistakeProgram:
 def mistakes_in(chapter: str) -> tuple[MistakeProgram, ...]:
     """Return the mistakes of a chapter's exercises, such as ``11_ring_all_reduce``.
 
+    There are none for exercises of no chapter, such as a test's.
+
     Raises:
         DeclarationError: a file is no mistake.
     """
-    paths = sorted((FOLDER / chapter).glob("*.py"))
+    paths = sorted((FOLDER / chapter).glob("*.py")) if chapter else []
     return tuple(read_mistake(path) for path in paths if path.name != _COMMON)
 
 
