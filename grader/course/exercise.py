@@ -40,7 +40,6 @@ __all__ = [
     "STANDARD_SIZES",
     "Evidence",
     "Exercise",
-    "Gives",
     "Growth",
     "JudgedCase",
     "Mistake",
@@ -182,34 +181,22 @@ class Evidence:
         return any(re.search(pattern, part.text) for part in self.source)
 
 
-#: What each rank would hold, like the oracle; ``None`` if the case cannot tell.
-Gives = Callable[[Case], Sequence[Any] | None]
-
-
 @dataclass(frozen=True)
 class Mistake:
-    """A frequent mistake, and the hint that fits it.
+    """A mistake that is seen by a condition, and the hint that fits it.
 
-    A hint is given only if the mistake is proved.  ``gives`` must agree with every case
-    whose values came back, failed or passed, except where it says ``None``; ``when`` sees
-    the gravest failure and all other evidence.  A mistake with both conditions is preferred,
-    and then one that explains more failures.  If two with different hints fit equally well
-    by their values, neither is used; if by ``when``, the one that is listed first, so
-    a special case comes before the general one.
+    Most mistakes are programs (:mod:`grader.course.mistakes`), which are asked first.  A condition
+    is for a whole family of programs that the evidence shows: any index past the end, say.  The
+    first that holds counts, so a special case comes before the general one.
 
     Attributes:
         hint: the text.
-        gives: what each rank would hold if this mistake were made, like the oracle.
-            Where the mistake does no harm it gives the right result; ``None`` is for
-            cases of which it predicts nothing.  Several are alternatives: one of them has to
-            agree with all cases.
-        when: other evidence of the mistake, in the traffic, the failure or the source.  It
-            must hold for this mistake alone, and not for any wrong answer.
+        when: whether the evidence proves it, by fields and not by the text of a message.  It must
+            hold for this mistake alone, and not for any wrong answer.
     """
 
     hint: str
-    gives: Gives | tuple[Gives, ...] | None = None
-    when: Callable[[Evidence], bool] | None = None
+    when: Callable[[Evidence], bool]
 
 
 @dataclass(frozen=True)

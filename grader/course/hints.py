@@ -20,9 +20,9 @@ import torch.distributed as dist
 from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise, Gives, Mistake
+from grader.course.exercise import Evidence, Exercise
 
-__all__ = ["agree", "choose_hint", "predicted"]
+__all__ = ["agree", "choose_hint"]
 
 
 def choose_hint(
@@ -35,7 +35,8 @@ def choose_hint(
 
     The first of these that applies is given: what Python's own error messages prove in any
     exercise, a rank that is read from the notebook, the one mistake whose program does what the
-    answer does, the one known mistake that explains all of the evidence, what else the failure or
+    answer does, the first condition of the exercise
+    that holds, what else the failure or
     the source proves, the exercise's advice for the diagnosis, the advice for the diagnosis in
     general, and the exercise's first hint, which is a question.
 
@@ -76,35 +77,11 @@ def _smallest(evidence: Evidence) -> str:
 
 
 def _known(exercise: Exercise, evidence: Evidence) -> str:
-    """Return the hint of the mistake that explains the evidence, or "" for none or several."""
-    fits: list[tuple[tuple[int, int], Mistake]] = []
+    """Return the hint of the first condition that holds, or an empty string."""
     for mistake in exercise.mistakes:
-        # what ranks hold after a race is not what their program computes
-        if evidence.diagnosis is Diagnosis.BUFFER_RACE and mistake.when is None:
-            continue
-        weight = _weight(exercise, mistake, evidence)
-        if weight is not None:
-            fits.append((weight, mistake))
-    if not fits:
-        return ""
-    most = max(weight for weight, _ in fits)
-    best = [mistake for weight, mistake in fits if weight == most]
-    # conditions are listed from particular to general; predicted values have no such order
-    hints = {mistake.hint for mistake in best if mistake.when is None}
-    return best[0].hint if len(hints) < 2 else ""
-
-
-def _weight(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> tuple[int, int] | None:
-    """Return the conditions of a mistake that fits and the failures it explains, or ``None``."""
-    explained = 0
-    if mistake.gives is not None:
-        alternatives = mistake.gives if isinstance(mistake.gives, tuple) else (mistake.gives,)
-        explained = max(_explained(exercise, gives, evidence) for gives in alternatives)
-        if not explained:
-            return None
-    if mistake.when is not None and not _holds(mistake.when, evidence):
-        return None
-    return (mistake.gives is not None) + (mistake.when is not None), explained
+        if _holds(mistake.when, evidence):
+            return mistake.hint
+    return ""
 
 
 def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
@@ -113,44 +90,6 @@ def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
     with contextlib.suppress(*absent):
         return bool(when(evidence))
     return False
-
-
-def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
-    """Return how many failures a mistake explains; 0 if it contradicts one or not the gravest."""
-    if evidence.diagnosis is Diagnosis.WRONG_TYPE and exercise.values.result is not None:
-        return 0  # the student returned a result, and what is in place was not meant as one
-    explained = 0
-    # the gravest failure first: most mistakes are ruled out by it
-    others = (one for one in evidence.judged if one is not evidence.here)
-    for one in (evidence.here, *others):
-        if one.limit is not None or one.failure is not None or len(one.actual) != one.case.n:
-            if one is evidence.here:
-                return 0
-            continue
-        if one.passed and one.case.n == 1 < max(exercise.world_sizes):
-            continue  # on one rank, most mistakes do no harm
-        would = predicted(gives, one.case)
-        if would is None:
-            if one is evidence.here:
-                return 0
-            continue
-        if len(would) != one.case.n or not agree(exercise, one.case, would, one.actual):
-            return 0
-        if not one.passed:
-            explained += not agree(
-                exercise, one.case, exercise.values.expected(one.case), one.actual
-            )
-    return explained
-
-
-def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
-    """Return what a mistake gives in a case, or ``None`` if that is unknown or no result.
-
-    It gives no result where it would divide by zero, for example, or receive from no rank.
-    """
-    with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError, RuntimeError):
-        return gives(case)
-    return None
 
 
 def agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
