@@ -159,10 +159,6 @@ class Evidence:
         """What passed."""
         return [one for one in self.judged if one.passed]
 
-    def says(self, words: str) -> bool:
-        """Return whether the world failed with a message that contains these words."""
-        return self.failure is not None and words in self.failure.message
-
     def calls(self, *names: str) -> bool:
         """Return whether the source calls one of these: ``send`` stands for ``dist.send``, too."""
         return any(

@@ -155,6 +155,11 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
             " leave out init_process_group and destroy_process_group, and call dist.get_rank()"
             " right away."
         )
+    if evidence.raised("NotContiguous"):
+        return (
+            "A message needs a tensor whose numbers lie in one piece in memory, and those of a"
+            " slice, a transpose and many gradients do not: call .contiguous() first."
+        )
     if evidence.failure is not None and any(wait.other_tag for wait in evidence.failure.waits):
         return (
             "A receive takes only a message that has its own tag: give both ends the same one, or"

@@ -42,6 +42,7 @@ __all__ = [
     "GroupIsSetUp",
     "LARGEST_TAG",
     "NoSuchRank",
+    "NotContiguous",
     "ONE_BY_ONE",
     "OTHER_NAME",
     "PeerIsSelf",
@@ -71,6 +72,10 @@ __all__ = [
 
 class NoSuchRank(ValueError):
     """A call names a rank that its group does not have."""
+
+
+class NotContiguous(ValueError):
+    """The numbers of a tensor that is sent do not lie in one piece in memory."""
 
 
 class PeerIsSelf(ValueError):

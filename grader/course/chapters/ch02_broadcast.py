@@ -39,9 +39,6 @@ _SENT_TWICE = Mistake(
     when=_twice,
 )
 
-_ENOUGH_MESSAGES = (
-    "n − 1 messages are enough: each of the other ranks receives exactly once, and src never."
-)
 
 broadcast = Exercise(
     signature="broadcast(x: Tensor, src: int) -> None",

@@ -15,8 +15,6 @@ def _inputs(draw: Draw) -> Iterator[Case]:
         yield draw.case(f"{name} of {kind}", x=draw.per_rank(kind, name), op=OPS[name])
 
 
-_RETURNS = "all_reduce works in place: put the result into x itself, with x.copy_(...), and return"
-
 all_reduce_rooted = Exercise(
     signature="all_reduce_rooted(x: Tensor, op: dist.ReduceOp) -> None",
     summary="in place; reduce to one rank, then broadcast from it",

@@ -37,9 +37,6 @@ def _in_order_of_arrival(expected: Callable[[Case], Sequence[Any]]) -> Callable[
     return seen
 
 
-COPY = "The result shares memory with the input. What stays on its rank is copied: .clone()."
-
-
 def _transposed(c: Case) -> list[list[torch.Tensor]]:
     return [[c.chunks[j][r] for j in c.ranks] for r in c.ranks]
 

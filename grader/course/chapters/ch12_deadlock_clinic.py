@@ -51,12 +51,6 @@ def _waits_for_a_collective(e: Evidence) -> bool:
     return any(wait.call not in ("send", "recv") for wait in e.failure.waits)
 
 
-#: Advice for a deadlock of any shape.
-_ONE_BY_ONE = (
-    "Take the ranks of the message one by one: which call of which other rank would let this one"
-    " go on, and does it ever come to that call?"
-)
-
 unblock_ring = Exercise(
     signature="unblock_ring(x: Tensor) -> Tensor",
     summary="the left neighbour's x, without a ring of sends that wait",

@@ -54,17 +54,6 @@ def _worlds(draw: Draw, worlds: Sequence[tuple[str, int, float, float, float]]) 
         yield draw.case(name, n=n, nbytes=size, alpha=alpha * y, beta=beta * z)
 
 
-_NOTHING_IS_SENT = (
-    "Nothing is sent here, and nothing is measured: what is asked for follows from the arguments."
-)
-
-_SECONDS_ADVICE = {
-    Diagnosis.WRONG_TYPE: "Return one number, the seconds, as a Python float; .item() makes one"
-    " of a tensor.",
-    Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
-}
-
-
 _DIVIDED_BY_ZERO = Mistake(
     "n may be 1, and alpha, beta and nbytes may be 0. n is the only thing that the formula may"
     " divide by.",

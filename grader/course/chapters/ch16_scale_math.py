@@ -78,18 +78,6 @@ _ALONE = Mistake(
 #: Relative error for numbers of a formula, which may be evaluated in any order.
 _FORMULA = 1e-9
 
-_COUNT_ADVICE = {
-    Diagnosis.WRONG_TYPE: "A count is a whole number, an int. In Python / makes a float even of two"
-    " whole numbers, and so does 1e9: stay with *, + and //.",
-    Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: the number follows from the arguments.",
-}
-
-_RATIO_ADVICE = {
-    Diagnosis.WRONG_TYPE: "Return one number: the seconds of the communication divided by the"
-    " seconds of the computation.",
-    Diagnosis.FORBIDDEN_CALL: "Nothing is sent or measured: the ratio follows from the arguments.",
-}
-
 
 def _near(draw: Draw, *numbers: int) -> list[int]:
     """Draw whole numbers near these, so that no table of answers passes; 0 and 1 stay as they are.

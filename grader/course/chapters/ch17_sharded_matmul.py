@@ -46,10 +46,6 @@ _DEADLOCK = (
     " rank leave out?"
 )
 
-_DTYPE = (
-    "The result has the dtype of what came in. Where does another one come from: a buffer made"
-    " without it, or a conversion?"
-)
 
 _TIMEOUT = (
     "Does the loop at that line ever end? Or does it call the functional collectives of torch?"

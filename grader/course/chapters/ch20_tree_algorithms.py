@@ -86,21 +86,6 @@ def _on_many_ranks(draw: Draw) -> Case:
     return draw.case("SUM of one number a rank", x=x, op=OPS["SUM"])
 
 
-_SHARED_ADVICE = {
-    Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make that"
-    " call at all? Both ranks of a pair have to exchange with each other, in the same step.",
-    Diagnosis.NONDETERMINISTIC: "Rounding depends on how the sum is put together. If both ranks of"
-    " a pair add the same two tensors, they get the same bits; if each rank adds up all parts,"
-    " beginning with its own, they do not.",
-    Diagnosis.BUFFER_RACE: "While isend is sending a tensor, nothing may be written to it: receive"
-    " into a buffer, wait for the send, and combine only then.",
-    Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before the next step"
-    " begins.",
-    Diagnosis.UNMATCHED_MESSAGE: "A message is sent that its partner never receives. Both ranks of"
-    " a pair have to make the same decision about each step.",
-}
-
-
 # Recursive doubling. ----------------------------------------------------------------
 
 

@@ -114,12 +114,6 @@ def _all_make_groups(e: Evidence) -> bool:
     return len(waits) == e.case.n and all(wait.call == "new_group" for wait in waits)
 
 
-_ALL_GROUPS = (
-    "new_group is a collective of the whole world: every rank makes the same groups in the same"
-    " order, including those that it is not in. Or it makes only its own, with"
-    " use_local_synchronization=True."
-)
-
 node_groups = Exercise(
     signature="node_groups(ranks_per_node: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]",
     summary="the group of one's node, and that of one's place on all nodes",
@@ -244,9 +238,9 @@ hierarchical_all_reduce = Exercise(
     ),
     world_sizes=_SIZES,
     traffic=TrafficRules(
-        # the second limit is for those who send many small messages: a flat ring sends twice the whole
-        # of x over the border of a node; the plainest all-reduce of a share, through one rank, sends
-        # the share to every other node
+        # the second limit is for those who send many small messages: a flat ring sends twice the
+        # whole of x over the border of a node; the plainest all-reduce of a share, through one
+        # rank, sends the share to every other node
         limits=(
             point(across(carried("≤", share), "between nodes", between_nodes)),
             point(

@@ -1074,31 +1074,6 @@ FullySharded = Exercise(
             when=_computed_elsewhere,
         ),
         Mistake(
-            "Weights and inputs of a layer have different dtypes. With compute_dtype, cast whatever"
-            " is floating: the gathered weights, the small parameters, and the layer's inputs.",
-            when=lambda e: (
-                bool(e.case.compute)
-                and e.diagnosis is Diagnosis.EXCEPTION
-                and "dtype" in (e.failure.message if e.failure else "")
-                and _only(e, lambda c: bool(c.compute))
-            ),
-        ),
-        Mistake(
-            "Autograd has noticed that a tensor it saved was changed in place. If that is a weight"
-            " whose memory you fill again for backward, write into its .data: autograd does not"
-            " watch that.",
-            when=lambda e: e.says("modified by an inplace operation"),
-        ),
-        Mistake(
-            "An integer input was cast. Only floating inputs are: x.is_floating_point() tells.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.EXCEPTION
-                and bool(e.case.compute)
-                and e.case.architecture == "an embedding, and buffers"
-                and (e.says("indices") or e.says("index"))
-            ),
-        ),
-        Mistake(
             "It works where n divides the number of weights, and only there. Pad the flattened"
             " parameter with zeros before it is cut, and cut the padding off after a gather.",
             when=_fails_unless_n_divides,

@@ -113,15 +113,6 @@ def _pipelines(draw: Draw) -> Iterator[Case]:
         )
 
 
-_ENTRIES = (
-    'An entry is a pair of a word and a number, ("forward", i) or ("backward", i), with i from'
-    " 0 on."
-)
-
-_SENDS_NOTHING = {
-    Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: what is asked for follows from the arguments.",
-}
-
 gpipe_order = Exercise(
     signature="gpipe_order(stage: int, stages: int, micro_batches: int) -> list[tuple[str, int]]",
     summary="the passes of a stage in GPipe's order",

@@ -167,37 +167,6 @@ def _blocks_held(e: Evidence) -> float:
     return float(largest.limit.measured / block(largest.case)) if largest.limit else 0.0
 
 
-_LAST_RING = (
-    "This is the whole answer:\n"
-    "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-    "    tokens, left, right = q.shape[1], (rank - 1) % n, (rank + 1) % n\n"
-    "    block = torch.stack([k, v])\n"
-    "    m = q.new_full((*q.shape[:2], 1), -math.inf)\n"
-    "    total, out = torch.zeros_like(m), torch.zeros_like(q)\n"
-    "    for s in range(n):\n"
-    "        requests = []\n"
-    "        if s < n - 1:\n"
-    "            came = torch.empty_like(block)\n"
-    "            requests = [dist.isend(block, right), dist.irecv(came, left)]\n"
-    "        owner = (rank - s) % n\n"
-    "        if not causal or owner <= rank:\n"
-    "            scores = q @ block[0].mT / math.sqrt(q.shape[2])\n"
-    "            if causal and owner == rank:\n"
-    "                later = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)\n"
-    "                scores = scores.masked_fill(later, -math.inf)\n"
-    "            new = torch.maximum(m, scores.amax(-1, keepdim=True))\n"
-    "            weights = (scores - new).exp()\n"
-    "            shrink = (m - new).exp()\n"
-    "            total = shrink * total + weights.sum(-1, keepdim=True)\n"
-    "            out = shrink * out + weights @ block[1]\n"
-    "            m = new\n"
-    "        for request in requests:\n"
-    "            request.wait()\n"
-    "        if s < n - 1:\n"
-    "            block = came\n"
-    "    return out / total"
-)
-
 ring_attention = Exercise(
     signature="ring_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor",
     summary="attention of own queries over all tokens; keys and values travel round the ring",
@@ -239,28 +208,6 @@ ring_attention = Exercise(
 # Ulysses. ---------------------------------------------------------------------------
 
 
-_LAST_ULYSSES = (
-    "This is the whole answer:\n"
-    "    n = dist.get_world_size()\n"
-    "    heads, tokens, dim = q.shape\n"
-    "    whole = []\n"
-    "    for x in (q, k, v):\n"
-    "        came = torch.empty_like(x)\n"
-    "        dist.all_to_all_single(came, x)\n"
-    "        came = came.view(n, heads // n, tokens, dim)\n"
-    "        whole.append(came.transpose(0, 1).reshape(heads // n, n * tokens, dim))\n"
-    "    q, k, v = whole\n"
-    "    scores = q @ k.mT / math.sqrt(dim)\n"
-    "    if causal:\n"
-    "        later = torch.ones(n * tokens, n * tokens, dtype=torch.bool).triu(1)\n"
-    "        scores = scores.masked_fill(later, -math.inf)\n"
-    "    out = scores.softmax(-1) @ v\n"
-    "    out = out.view(heads // n, n, tokens, dim).transpose(0, 1).contiguous()\n"
-    "    back = torch.empty_like(out)\n"
-    "    dist.all_to_all_single(back, out)\n"
-    "    return back.view(heads, tokens, dim)"
-)
-
 ulysses_attention = Exercise(
     signature="ulysses_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor",
     summary="the same with all-to-alls: each rank takes all tokens of some heads",
@@ -275,7 +222,6 @@ ulysses_attention = Exercise(
         least=_told,
         allowed=frozenset({"all_to_all"}),
     ),
-    mistakes=evidence.NOT_IN_ONE_PIECE[:1],
 )
 
 

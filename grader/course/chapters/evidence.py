@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from grader.core.verdict import Diagnosis
@@ -12,16 +11,11 @@ from grader.course.exercise import Evidence, Mistake
 __all__ = [
     "AVERAGE_ALONE",
     "BUFFER_RACES",
-    "NOT_IN_ONE_PIECE",
     "all_send",
     "always",
     "common_end",
-    "ever_to_itself",
     "sends_first",
-    "no_rank",
     "on_powers_of_two_only",
-    "rebinds",
-    "to_itself",
     "uses_xor",
 ]
 
@@ -41,22 +35,6 @@ BUFFER_RACES = (
         "A tensor was written to while isend was still sending it: do not write to it before"
         " wait(), or work in another tensor.",
         when=lambda e: e.races("send"),
-    ),
-)
-
-#: Tensors whose numbers do not lie in one piece, where they are sent and where they are viewed.
-NOT_IN_ONE_PIECE = (
-    Mistake(
-        "A message needs a tensor whose numbers lie in one piece in memory, and those of a slice, a"
-        " transpose and many gradients do not: call .contiguous() first.",
-        when=lambda e: any(
-            map(e.says, ("contiguous tensor", "must be contiguous", ".contiguous()"))
-        ),
-    ),
-    Mistake(
-        "view needs numbers that lie in one piece, and those of a slice, a transpose and many"
-        " gradients do not: reshape and flatten make a copy where they have to.",
-        when=lambda e: e.says("view size is not compatible"),
     ),
 )
 
@@ -105,32 +83,6 @@ def on_powers_of_two_only(e: Evidence) -> bool:
 def uses_xor(e: Evidence) -> bool:
     """Return whether the source uses an exclusive or."""
     return e.written(r"\^|\bxor\b|bitwise_xor")
-
-
-def no_rank(e: Evidence) -> bool:
-    """Return whether a message was for a rank that does not exist."""
-    return e.raised("NoSuchRank")
-
-
-def used_none(e: Evidence) -> bool:
-    """Return whether something was done with ``None``, or it was given for a tensor."""
-    return e.says("NoneType") or e.says("takes a tensor, not None")
-
-
-def to_itself(e: Evidence) -> bool:
-    """Return whether a rank tried to send to itself, or to receive from itself."""
-    return e.raised("PeerIsSelf")
-
-
-def ever_to_itself(e: Evidence) -> bool:
-    """Return whether a rank tried that in any failed case, whichever of them leads the verdict."""
-    raised = (one.failure.raised for one in e.failed if one.failure is not None)
-    return any(kind == "PeerIsSelf" for kind, _ in raised)
-
-
-def rebinds(e: Evidence, name: str) -> bool:
-    """Return whether the source binds a name to another tensor, as in ``x = x + y``."""
-    return e.written(rf"(?m)^\s*{re.escape(name)}\s*=[^=]")
 
 
 def sends_first(e: Evidence, but: int) -> bool:
