@@ -160,13 +160,15 @@ class _MistakeRuns:
     def likeness(self, source: str, one: JudgedCase) -> int:
         """Return how like the answer's a program's messages are.
 
-        It is 3 if they are the same, 2 if there are as many, 1 if both send some, or none; else 0.
+        A point each: both send some, or none; as many; the same; and the same as far as both have
+        come, since a run that fails ends at a different moment each time.
         """
         trace = self._run(source, one.case, recorded=True).trace
         likeness = (
             _sends(trace) == _sends(one.trace),
             _amounts(trace) == _amounts(one.trace),
             _calls(trace) == _calls(one.trace),
+            _begin_alike(trace, one.trace),
         )
         return sum(likeness)
 
@@ -233,6 +235,15 @@ def _fail_alike(one: Failure, other: Failure | None) -> bool:
 
 def _edges(waits: Sequence[Wait]) -> set[tuple[int, str, tuple[int, ...]]]:
     return {(wait.rank, wait.call, wait.peers) for wait in waits}
+
+
+def _begin_alike(one: Trace, other: Trace) -> bool:
+    """Return whether each rank calls the same in two runs until one of them ends."""
+    return all(
+        (mine.kind, mine.peer, mine.count) == (theirs.kind, theirs.peer, theirs.count)
+        for pair in zip(one.operations, other.operations, strict=True)
+        for mine, theirs in zip(*pair, strict=False)
+    )
 
 
 def _sends(trace: Trace) -> bool:
