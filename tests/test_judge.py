@@ -765,5 +765,5 @@ def test_time_counts_from_when_the_last_rank_enters():
     matcher = MessageMatcher(3)
     entered = [0, 0, round(3e9)]
     matcher.call_spans = [CallSpan(one, round(3.1e9), "returned") for one in entered]
-    (limit,) = survivors.limits
+    (limit,) = survivors.traffic.limits
     assert limit.judge(case, matcher.trace()).measured == 1

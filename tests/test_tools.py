@@ -262,12 +262,12 @@ def test_links_between_chapters_lead_somewhere():
 
 ACCEPTED = course.answers(ROOT / "tests" / "accepted", accepted=True)
 REJECTED = course.answers(ROOT / "tests" / "rejected", accepted=False)
-MISTAKES = course.mistakes()
+KNOWN = course.mistakes()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "answer", [*ACCEPTED, *REJECTED, *MISTAKES], ids=lambda answer: answer.path.stem
+    "answer", [*ACCEPTED, *REJECTED, *KNOWN], ids=lambda answer: answer.path.stem
 )
 def test_an_answer_gets_the_verdict_it_deserves(answer):
     verdict = course.judge_answer(answer, catalogue(), seed=1)
@@ -281,7 +281,7 @@ def test_every_rejected_answer_says_which_hint_it_must_get():
 def test_there_are_enough_answers():
     for name in catalogue():
         assert sum(answer.exercise == name for answer in ACCEPTED) >= 3, name
-        rejected = [answer for answer in (*REJECTED, *MISTAKES) if answer.exercise == name]
+        rejected = [answer for answer in (*REJECTED, *KNOWN) if answer.exercise == name]
         assert len(rejected) >= 5, name
         assert len({answer.diagnosis for answer in rejected}) >= 3, name
 

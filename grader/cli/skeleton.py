@@ -70,11 +70,11 @@ This is the whole answer:
     rank, n = dist.get_rank(), dist.get_world_size()
     if n == 1:
         return x.clone()
-    y = torch.empty_like(x)
-    request = dist.isend(x, (rank + 1) % n)
-    dist.recv(y, (rank - 1) % n)
-    request.wait()
-    return y
+    came, right = torch.empty_like(x), (rank + 1) % n
+    sending = dist.isend(x, right)
+    dist.recv(came, (rank - 1) % n)
+    sending.wait()
+    return came
 
 ## deadlock
 
@@ -108,11 +108,11 @@ def {name}(x: torch.Tensor) -> torch.Tensor:
     rank, n = dist.get_rank(), dist.get_world_size()
     if n == 1:
         return x.clone()
-    y = torch.empty_like(x)
-    request = dist.isend(x, (rank + 1) % n)
-    dist.recv(y, (rank - 1) % n)
-    request.wait()
-    return y
+    came, right = torch.empty_like(x), (rank + 1) % n
+    sending = dist.isend(x, right)
+    dist.recv(came, (rank - 1) % n)
+    sending.wait()
+    return came
     ### END SOLUTION
 
 

@@ -5,7 +5,6 @@ from itertools import cycle
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
 from grader.course.exercise import Exercise, Mistake, TrafficRules, Values
@@ -19,11 +18,6 @@ _SEND_FIRST = Mistake(
         e.failure and e.failure.cycle and all(wait.call == "send" for wait in e.failure.waits)
     ),
 )
-
-_WAIT = {
-    Diagnosis.UNWAITED_REQUEST: "isend and irecv return a request; call its wait() before you"
-    " return.",
-}
 
 
 def _pong(c: Case) -> list[torch.Tensor]:

@@ -41,19 +41,6 @@ def _call(
     return {"result": answer(*arguments)}
 
 
-_DEADLOCK = (
-    "Every rank makes the same calls in the same order, in backward as well. Which one does some"
-    " rank leave out?"
-)
-
-
-_TIMEOUT = (
-    "Does the loop at that line ever end? Or does it call the functional collectives of torch?"
-    " Those load torch's compiler first, which takes longer than a call may take: use"
-    " dist.all_reduce and dist.all_gather in a torch.autograd.Function."
-)
-
-
 # What an answer shows. --------------------------------------------------------------
 
 Test = Callable[[Evidence], bool]

@@ -584,44 +584,6 @@ def _loss(e: Evidence, rank: int) -> Any:
     return e.actual[rank]["the loss"]
 
 
-_LAST_HINT = (
-    "This is the whole answer:\n"
-    "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-    "    dtype = next(stage.parameters()).dtype\n"
-    "    kept, sends, total, last_gradient = {}, {}, 0.0, None\n"
-    "    for what, i in order:\n"
-    '        if what == "forward":\n'
-    "            if rank == 0:\n"
-    "                x = inputs[i]\n"
-    "            else:\n"
-    "                x = torch.empty(shape, dtype=dtype)\n"
-    "                dist.recv(x, rank - 1)\n"
-    "                x.requires_grad_()\n"
-    "            y = stage(x)\n"
-    "            if rank == n - 1:\n"
-    "                y = loss_fn(y, targets[i]) / len(targets)\n"
-    "                total += y.item()\n"
-    "            else:\n"
-    "                sends[i] = dist.isend(y.detach(), rank + 1)\n"
-    "            kept[i] = x, y\n"
-    "        else:\n"
-    "            x, y = kept.pop(i)\n"
-    "            if rank == n - 1:\n"
-    "                y.backward()\n"
-    "            else:\n"
-    "                gradient = torch.empty(shape, dtype=dtype)\n"
-    "                dist.recv(gradient, rank + 1)\n"
-    "                sends.pop(i).wait()\n"
-    "                y.backward(gradient)\n"
-    "            if rank > 0:\n"
-    "                if last_gradient is not None:\n"
-    "                    last_gradient.wait()\n"
-    "                last_gradient = dist.isend(x.grad, rank - 1)\n"
-    "    if last_gradient is not None:\n"
-    "        last_gradient.wait()\n"
-    "    return total if rank == n - 1 else None"
-)
-
 run_pipeline = Exercise(
     signature=(
         "run_pipeline(stage: nn.Module, order: list[tuple[str, int]], inputs: list[Tensor] | None,"

@@ -135,17 +135,6 @@ _LEFT_OUT_BACKWARD = Mistake(
 
 _LEFT_OUT = (_LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD)
 
-_DEADLOCK = (
-    "Every rank makes the same calls in the same order, in backward as well. Which one does some"
-    " rank leave out?"
-)
-
-_TIMEOUT = (
-    "Does the loop at that line ever end? Or does it call the functional collectives of torch?"
-    " Those load torch's compiler first, which takes longer than a call may take: use"
-    " dist.all_reduce in a torch.autograd.Function."
-)
-
 
 # An MLP. ----------------------------------------------------------------------------
 

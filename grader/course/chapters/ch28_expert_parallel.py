@@ -381,40 +381,6 @@ def _only(e: Evidence, concerned: Callable[[JudgedCase], bool]) -> bool:
     return bool(others) and all(map(concerned, e.failed))
 
 
-_LAST_HINT = (
-    "This is the whole answer:\n"
-    "    class AllToAll(torch.autograd.Function):\n"
-    "        @staticmethod\n"
-    "        def forward(ctx, rows, sends, receives):\n"
-    "            ctx.counts = sends, receives\n"
-    "            out = rows.new_empty(sum(receives), *rows.shape[1:])\n"
-    "            dist.all_to_all_single(out, rows.contiguous(), receives, sends)\n"
-    "            return out\n"
-    "\n"
-    "        @staticmethod\n"
-    "        def backward(ctx, grad):\n"
-    "            sends, receives = ctx.counts\n"
-    "            return AllToAll.apply(grad, receives, sends), None, None\n"
-    "\n"
-    "    def expert_parallel(x, expert, experts):\n"
-    "        n = dist.get_world_size()\n"
-    "        kept = (expert >= 0).nonzero().flatten()\n"
-    "        order = kept[expert[kept].argsort(stable=True)]\n"
-    "        counts = expert[kept].bincount(minlength=n * len(experts))\n"
-    "        arriving = torch.empty_like(counts)\n"
-    "        dist.all_to_all_single(arriving, counts)\n"
-    "        sends = counts.view(n, -1).sum(1).tolist()\n"
-    "        receives = arriving.view(n, -1).sum(1).tolist()\n"
-    "        arrived = AllToAll.apply(x[order], sends, receives)\n"
-    "        local = torch.arange(len(experts)).repeat(n).repeat_interleave(arriving)\n"
-    "        worked = torch.zeros_like(arrived)\n"
-    "        for e, network in enumerate(experts):\n"
-    "            at = (local == e).nonzero().flatten()\n"
-    "            worked = worked.index_copy(0, at, network(arrived[at]))\n"
-    "        back = AllToAll.apply(worked, receives, sends)\n"
-    "        return torch.zeros_like(x).index_copy(0, order, back)"
-)
-
 expert_parallel = Exercise(
     signature="expert_parallel(x: Tensor, expert: Tensor, experts: list[nn.Module]) -> Tensor",
     summary="each token goes to the rank of its expert and comes back, with gradients",
