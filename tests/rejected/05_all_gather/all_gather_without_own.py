@@ -1,0 +1,19 @@
+# exercise: all_gather
+# diagnosis: wrong_shape
+# hint: Your own x is missing
+import torch
+import torch.distributed as dist
+
+
+def all_gather(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    sends = [dist.isend(x, r) for r in range(n) if r != rank]
+    parts = []
+    for r in range(n):
+        if r != rank:
+            part = torch.empty_like(x)
+            dist.recv(part, r)
+            parts.append(part)
+    for send in sends:
+        send.wait()
+    return parts

@@ -1,0 +1,16 @@
+# exercise: ring_all_gather
+# diagnosis: wrong_value
+# hint: come last are missing
+import torch
+import torch.distributed as dist
+
+
+def ring_all_gather(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    parts = [torch.zeros_like(x) for _ in range(n)]
+    parts[rank].copy_(x)
+    for s in range(1, n - 1):
+        request = dist.isend(parts[(rank - s + 1) % n], (rank + 1) % n)
+        dist.recv(parts[(rank - s) % n], (rank - 1) % n)
+        request.wait()
+    return parts
