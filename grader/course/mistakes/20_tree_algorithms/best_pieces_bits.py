@@ -9,5 +9,8 @@ EVERYWHERE = True
 def best_pieces(n, nbytes, alpha, beta):
     if n <= 2:
         return 1
-    root = math.sqrt((n - 2) * 8 * nbytes * beta / alpha)
-    return nearest(root, n, nbytes, alpha, (8 if EVERYWHERE else 1) * beta)
+    bits = 8 * nbytes
+    low = math.floor(math.sqrt((n - 2) * bits * beta / alpha))
+    candidates = [max(1, min(k, nbytes)) for k in (low, low + 1)]
+    size = bits if EVERYWHERE else nbytes
+    return min(candidates, key=lambda k: (n - 2 + k) * (alpha + size * beta / k))

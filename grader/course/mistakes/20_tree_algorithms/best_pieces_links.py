@@ -13,5 +13,7 @@ RIGHT = False
 def best_pieces(n, nbytes, alpha, beta):
     if n <= 2:
         return 1
-    root = math.sqrt((n - MINUS) * nbytes * beta / alpha)
-    return nearest(root, n if RIGHT else n + 2 - MINUS, nbytes, alpha, beta)
+    low = math.floor(math.sqrt((n - MINUS) * nbytes * beta / alpha))
+    candidates = [max(1, min(k, nbytes)) for k in (low, low + 1)]
+    rounds = n - 2 if RIGHT else n - MINUS
+    return min(candidates, key=lambda k: (rounds + k) * (alpha + nbytes * beta / k))

@@ -15,5 +15,7 @@ def best_pieces(n, nbytes, alpha, beta):
         return 1
     square = (n - 2) * nbytes * beta / alpha
     if NEIGHBOURS:
-        return nearest(square, n, nbytes, alpha, beta)
+        low = math.floor(square)
+        candidates = [max(1, min(k, nbytes)) for k in (low, low + 1)]
+        return min(candidates, key=lambda k: (n - 2 + k) * (alpha + nbytes * beta / k))
     return max(1, min(ROUND(square), nbytes))

@@ -8,4 +8,4 @@ def best_pieces(n, nbytes, alpha, beta):
         return 1
     root = math.floor(math.sqrt((n - 2) * nbytes * beta / alpha))
     candidates = [max(1, k) for k in (root, root + 1)]
-    return min(candidates, key=lambda k: seconds(n, nbytes, alpha, beta, k))
+    return min(candidates, key=lambda k: (n - 2 + k) * (alpha + nbytes * beta / k))

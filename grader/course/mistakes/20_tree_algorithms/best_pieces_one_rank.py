@@ -10,4 +10,6 @@ SQRT = True
 def best_pieces(n, nbytes, alpha, beta):
     square = (n - 2) * nbytes * beta / alpha
     root = math.sqrt(square) if SQRT else square**0.5
-    return nearest(root, n, nbytes, alpha, beta)
+    low = math.floor(root)
+    candidates = [max(1, min(k, nbytes)) for k in (low, low + 1)]
+    return min(candidates, key=lambda k: (n - 2 + k) * (alpha + nbytes * beta / k))

@@ -11,5 +11,7 @@ def best_pieces(n, nbytes, alpha, beta):
         return 1
     root = math.sqrt((n - 2) * nbytes * alpha / beta)
     if NEIGHBOURS:
-        return nearest(root, n, nbytes, alpha, beta)
+        low = math.floor(root)
+        candidates = [max(1, min(k, nbytes)) for k in (low, low + 1)]
+        return min(candidates, key=lambda k: (n - 2 + k) * (alpha + nbytes * beta / k))
     return max(1, min(round(root), nbytes))

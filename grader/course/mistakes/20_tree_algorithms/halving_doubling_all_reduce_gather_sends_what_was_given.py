@@ -7,6 +7,29 @@ On the way back a rank sends what it kept, and receives into what it gave away."
 FAR = False
 
 
-def gather(op, other_at, done):
+def halving_doubling_all_reduce(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    power = 1 << (n.bit_length() - 1)
+    if rank >= power:
+        dist.send(x, rank - power)
+        dist.recv(x, rank - power)
+        return
+    if rank + power < n:
+        came = torch.empty_like(x)
+        dist.recv(came, rank + power)
+        combine(op, x, came)
+    mine, done = x.view(-1), []
+    steps = [1 << k for k in range(power.bit_length() - 1)]
+    for step in steps[::-1] if FAR else steps:
+        low, high = mine.tensor_split(2)
+        kept, given = (high, low) if rank & step else (low, high)
+        came = torch.empty_like(kept)
+        exchange(given, came, rank ^ step)
+        combine(op, kept, came)
+        done.append((step, kept, given))
+        mine = kept
+    divide(op, mine, n)
     for step, kept, given in reversed(done):
-        exchange(given, kept, other_at(step))
+        exchange(given, kept, rank ^ step)
+    if rank + power < n:
+        dist.send(x, rank + power)

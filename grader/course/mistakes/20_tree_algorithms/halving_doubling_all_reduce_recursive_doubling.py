@@ -6,4 +6,5 @@ send a half, then a quarter, then an eighth."""
 
 
 def halving_doubling_all_reduce(x, op):
-    among_a_power(x, op, doubling)
+    """The same as recursive doubling."""
+    recursive_doubling_all_reduce(x, op)

@@ -6,6 +6,21 @@ send a half, then a quarter, then an eighth."""
 
 
 def halving_doubling_all_reduce(x, op):
-    power = largest_power(dist.get_world_size())
-    whole = power < dist.get_world_size()
-    among_a_power(x, op, doubling if whole else halving_and_doubling)
+    rank, n = dist.get_rank(), dist.get_world_size()
+    power = 1 << (n.bit_length() - 1)
+    if power < n:
+        recursive_doubling_all_reduce(x, op)
+        return
+    mine, done = x.view(-1), []
+    steps = [1 << k for k in range(power.bit_length() - 1)]
+    for step in steps:
+        low, high = mine.tensor_split(2)
+        kept, given = (high, low) if rank & step else (low, high)
+        came = torch.empty_like(kept)
+        exchange(given, came, rank ^ step)
+        combine(op, kept, came)
+        done.append((step, kept, given))
+        mine = kept
+    divide(op, mine, n)
+    for step, kept, given in reversed(done):
+        exchange(kept, given, rank ^ step)

@@ -4,13 +4,12 @@ on, modulo n."""
 # diagnosis: not_neighbour
 # earns: 0.5
 
+
 def pipelined_broadcast(x, src, pieces):
     rank, n = dist.get_rank(), dist.get_world_size()
-    if rank == src:
-        for other in range(n):
-            for part in pieces_of(x, pieces):
-                if other != src:
-                    dist.send(part, other)
-    else:
-        for part in pieces_of(x, pieces):
+    for part in x.view(-1).tensor_split(max(1, min(pieces, x.numel()))):
+        if rank == src:
+            for step in range(1, n):
+                dist.send(part, (src + step) % n)
+        else:
             dist.recv(part, src)

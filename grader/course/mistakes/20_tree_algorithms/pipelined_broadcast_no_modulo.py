@@ -8,12 +8,11 @@ LEFT = True
 
 def pipelined_broadcast(x, src, pieces):
     rank, n = dist.get_rank(), dist.get_world_size()
-    place = place_of(rank, src, n)
-    left = (rank - 1) % n if LEFT else rank - 1
+    place = (rank - src) % n
     requests = []
-    for piece in pieces_of(x, pieces):
+    for piece in x.view(-1).tensor_split(max(1, min(pieces, x.numel()))):
         if place > 0:
-            dist.recv(piece, left)
+            dist.recv(piece, (rank - 1) % n if LEFT else rank - 1)
         if place < n - 1:
             requests.append(dist.isend(piece, rank + 1))
     for request in requests:

@@ -9,9 +9,10 @@ BLOCKS = False
 
 def pipelined_broadcast(x, src, pieces):
     rank, n = dist.get_rank(), dist.get_world_size()
+    place = (rank - src) % n
     requests = []
-    for piece in pieces_of(x, pieces):
-        if rank != src:
+    for piece in x.view(-1).tensor_split(max(1, min(pieces, x.numel()))):
+        if place > 0:
             dist.recv(piece, (rank - 1) % n)
         if BLOCKS and n > 1:
             dist.send(piece, (rank + 1) % n)

@@ -11,7 +11,8 @@ FAR = False
 def recursive_doubling_all_reduce(x, op):
     rank, n = dist.get_rank(), dist.get_world_size()
     came = torch.empty_like(x)
-    for step in steps_of(1 << (n - 1).bit_length()):
+    steps = [1 << k for k in range((n - 1).bit_length())]
+    for step in steps[::-1] if FAR else steps:
         if rank ^ step < n:
             exchange(x, came, rank ^ step)
             combine(op, x, came)

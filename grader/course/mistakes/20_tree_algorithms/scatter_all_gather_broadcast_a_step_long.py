@@ -5,8 +5,15 @@
 
 
 def scatter_all_gather_broadcast(x, src):
-    n = dist.get_world_size()
-    shares = shares_of(x, n)
-    scatter(shares, src)
-    if n > 1:
-        all_gather(shares, src, n)
+    rank, n = dist.get_rank(), dist.get_world_size()
+    v = (rank - src) % n
+    shares = x.view(-1).tensor_split(n)
+    if rank == src:
+        for place in range(1, n):
+            dist.send(shares[place], (src + place) % n)
+    else:
+        dist.recv(shares[v], src)
+    for s in range(n if n > 1 else 0):
+        request = dist.isend(shares[(v - s) % n], (rank + 1) % n)
+        dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)
+        request.wait()

@@ -11,7 +11,20 @@ CUT = "tensor_split"
 
 
 def scatter_all_gather_broadcast(x, src):
-    n = dist.get_world_size()
-    shares = shares_of(x, n)
-    scatter(shares, src)
-    all_gather(shares, src, n - 2)
+    rank, n = dist.get_rank(), dist.get_world_size()
+    first = src if BY == "place" else 0
+    v = (rank - first) % n
+    shares = x.view(-1).tensor_split(n)
+    if CUT == "even":
+        edges = [i * x.numel() // n for i in range(n + 1)]
+        shares = [x.view(-1)[edges[i] : edges[i + 1]] for i in range(n)]
+    if rank == src:
+        for other in range(n):
+            if other != src:
+                dist.send(shares[(other - first) % n], other)
+    else:
+        dist.recv(shares[v], src)
+    for s in range(n - 2):
+        request = dist.isend(shares[(v - s) % n], (rank + 1) % n)
+        dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)
+        request.wait()

@@ -4,6 +4,17 @@ leave some over. x.view(-1).tensor_split(n) leaves none."""
 # diagnosis: wrong_value
 
 
-def shares_of(x, n):
+def scatter_all_gather_broadcast(x, src):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    v = (rank - src) % n
     size = x.numel() // n
-    return x.view(-1)[: n * size].tensor_split(n)
+    shares = x.view(-1)[: n * size].tensor_split(n)
+    if rank == src:
+        for place in range(1, n):
+            dist.send(shares[place], (src + place) % n)
+    else:
+        dist.recv(shares[v], src)
+    for s in range(n - 1):
+        request = dist.isend(shares[(v - s) % n], (rank + 1) % n)
+        dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)
+        request.wait()

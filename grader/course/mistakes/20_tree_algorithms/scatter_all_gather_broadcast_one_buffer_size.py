@@ -7,10 +7,18 @@ to be as long as the share that comes, or be that share itself."""
 BY = "place"
 
 
-def all_gather(shares, src, steps):
+def scatter_all_gather_broadcast(x, src):
     rank, n = dist.get_rank(), dist.get_world_size()
-    v = number_of(rank, src, n)
-    for s in range(steps):
+    first = src if BY == "place" else 0
+    v = (rank - first) % n
+    shares = x.view(-1).tensor_split(n)
+    if rank == src:
+        for other in range(n):
+            if other != src:
+                dist.send(shares[(other - first) % n], other)
+    else:
+        dist.recv(shares[v], src)
+    for s in range(n - 1):
         request = dist.isend(shares[(v - s) % n], (rank + 1) % n)
         came = torch.empty_like(shares[v])
         dist.recv(came, (rank - 1) % n)

@@ -7,10 +7,14 @@ shares of those that it will serve: half of x at most."""
 
 def scatter_all_gather_broadcast(x, src):
     rank, n = dist.get_rank(), dist.get_world_size()
+    v = (rank - src) % n
+    shares = x.view(-1).tensor_split(n)
     if rank == src:
-        for other in range(n):
-            if other != src:
-                dist.send(x, other)
+        for place in range(1, n):
+            dist.send(x, (src + place) % n)
     else:
         dist.recv(x, src)
-    all_gather(shares_of(x, n), src, n - 1)
+    for s in range(n - 1):
+        request = dist.isend(shares[(v - s) % n], (rank + 1) % n)
+        dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)
+        request.wait()

@@ -7,10 +7,16 @@ dist.isend(...), then recv, and only then request.wait()."""
 STARTS = False
 
 
-def all_gather(shares, src, steps):
+def scatter_all_gather_broadcast(x, src):
     rank, n = dist.get_rank(), dist.get_world_size()
-    v = number_of(rank, src, n)
-    for s in range(steps):
+    v = (rank - src) % n
+    shares = x.view(-1).tensor_split(n)
+    if rank == src:
+        for place in range(1, n):
+            dist.send(shares[place], (src + place) % n)
+    else:
+        dist.recv(shares[v], src)
+    for s in range(n - 1):
         if STARTS:
             dist.isend(shares[(v - s) % n], (rank + 1) % n).wait()
         else:

@@ -7,7 +7,7 @@ on to each other."""
 
 def scatter_all_gather_broadcast(x, src):
     rank, n = dist.get_rank(), dist.get_world_size()
-    for share in shares_of(x, n):
+    for share in x.view(-1).tensor_split(n):
         if rank == src:
             for other in range(n):
                 if other != src:

@@ -6,11 +6,17 @@
 BY = "place"
 
 
-def scatter(shares, src):
+def scatter_all_gather_broadcast(x, src):
     rank, n = dist.get_rank(), dist.get_world_size()
-    if rank != src:
-        dist.recv(shares[number_of(rank, src, n)], src)
-        return
-    for place in range(n):
-        other = (src + place) % n if BY == "place" else place
-        dist.send(shares[place], other)
+    first = src if BY == "place" else 0
+    v = (rank - first) % n
+    shares = x.view(-1).tensor_split(n)
+    if rank == src:
+        for other in range(n):
+            dist.send(shares[(other - first) % n], other)
+    else:
+        dist.recv(shares[v], src)
+    for s in range(n - 1):
+        request = dist.isend(shares[(v - s) % n], (rank + 1) % n)
+        dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)
+        request.wait()

@@ -4,9 +4,10 @@ shares of those that it will serve: half of x at most."""
 # diagnosis: too_many_bytes
 # earns: 0.5
 
+
 def scatter_all_gather_broadcast(x, src):
     rank, n = dist.get_rank(), dist.get_world_size()
-    v = place_of(rank, src, n)
+    v = (rank - src) % n
     step = 1
     while step < n:
         if v < step and v + step < n:
