@@ -9,6 +9,6 @@ LISTS = False
 
 def reduce_in_node(mine, padded, op, node):
     if LISTS:
-        dist.reduce_scatter(mine, list(padded.split(max(1, len(mine)))), op=summed(op))
+        dist.reduce_scatter(mine, list(padded.chunk(dist.get_world_size(node))), op=summed(op))
     else:
         dist.reduce_scatter_tensor(mine, padded, op=summed(op))

@@ -9,6 +9,6 @@ LISTS = False
 
 def gather_in_node(padded, mine, node):
     if LISTS:
-        dist.all_gather(list(padded.split(max(1, len(mine)))), mine)
+        dist.all_gather(list(padded.chunk(dist.get_world_size(node))), mine)
     else:
         dist.all_gather_into_tensor(padded, mine)
