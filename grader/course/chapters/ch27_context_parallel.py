@@ -208,6 +208,15 @@ ring_attention = Exercise(
 # Ulysses. ---------------------------------------------------------------------------
 
 
+def _all_tokens_of_some_heads(e: Evidence) -> bool:
+    """Return whether all ranks hold what each of them computes, before it is given back."""
+    n = e.case.n
+    return n > 1 and all(
+        isinstance(x, torch.Tensor) and x.shape == (q.shape[0] // n, n * q.shape[1], q.shape[2])
+        for x, q in zip(e.actual, e.case.q, strict=True)
+    )
+
+
 ulysses_attention = Exercise(
     signature="ulysses_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor",
     summary="the same with all-to-alls: each rank takes all tokens of some heads",
@@ -221,6 +230,13 @@ ulysses_attention = Exercise(
         ),
         least=_told,
         allowed=frozenset({"all_to_all"}),
+    ),
+    mistakes=(
+        Mistake(
+            "The last step is missing: these are all tokens of some heads. They have to become own"
+            " tokens of all heads again, by a fourth all-to-all.",
+            when=_all_tokens_of_some_heads,
+        ),
     ),
 )
 
