@@ -1,6 +1,6 @@
 # exercise: ulysses_attention
 # diagnosis: exception
-# hint: in one piece in memory
+# hint: -
 import torch, torch.distributed as dist, torch.nn.functional as F
 
 

@@ -1,7 +1,6 @@
-"""Autograd has noticed that a tensor it saved was changed in place. If that is a weight whose
-memory you fill again for backward, write into its .data: autograd does not watch that."""
 # exercise: FullySharded
 # diagnosis: exception
+# hint: -
 import torch
 import torch.distributed as dist
 from torch import nn
