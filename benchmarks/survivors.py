@@ -53,7 +53,7 @@ def killed_once(
     job = Job(
         exercise.name,
         tuple(case.arguments(rank) for rank in case.ranks),
-        allowed=exercise.allowed,
+        allowed=exercise.traffic.allowed,
         killed=kill,
         late=late,
     )

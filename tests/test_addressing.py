@@ -9,11 +9,11 @@ import torch.distributed as dist
 import grader
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Kind
-from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
 from tests.conftest import play
+from tests.declarations import declare
 
 
 def one():
@@ -130,7 +130,7 @@ def test_a_wrong_value_says_that_a_call_did_nothing():
         group = dist.new_group([0])
         dist.all_reduce(x, group=group)
 
-    exercise = Exercise(
+    exercise = declare(
         signature="total(x: Tensor) -> None",
         summary="the sum",
         inputs=lambda draw: [draw.case("a", x=draw.per_rank(Kind(torch.float32, (3,))))],

@@ -22,7 +22,7 @@ from tests.test_worlds import FATES
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"
-WRONG = ROOT / "tests" / "rejected" / "02_broadcast" / "broadcast_root_zero.py"
+WRONG = ROOT / "grader" / "course" / "mistakes" / "02_broadcast" / "broadcast_root_zero.py"
 
 
 def grader(*arguments, cwd=ROOT, **environment):

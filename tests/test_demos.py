@@ -36,7 +36,7 @@ def test_a_solution_is_replayed_from_its_tags(name, n):
         name,
         tuple(case.arguments(rank) for rank in case.ranks),
         adapter=exercise.packed_adapter(),
-        allowed=exercise.allowed,
+        allowed=exercise.traffic.allowed,
         watched=WATCHED,
     )
     with ProcessWorld(default_launcher(), n, submission.program) as world:

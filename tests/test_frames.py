@@ -217,10 +217,10 @@ class Ranks:
 
     def _right(self, case, rank):
         exercise, arguments = self._exercise, list(case.arguments(rank))
-        expected = list(exercise.expected(case))[rank]
-        if exercise.result is None:
+        expected = list(exercise.values.expected(case))[rank]
+        if exercise.values.result is None:
             return Returned(pack(expected), pack(tuple(arguments)), [], 11)
-        arguments[list(case.columns).index(exercise.result)] = expected
+        arguments[list(case.columns).index(exercise.values.result)] = expected
         return Returned(pack(None), pack(tuple(arguments)), [], 11)
 
 

@@ -15,10 +15,10 @@ from benchmarks.hangs.declare import Pair, Program, both
 from benchmarks.hangs.measure import Verdict, judge, score
 from benchmarks.hangs.plain import LEVELS, Outcome, hear
 from grader.core.verdict import Diagnosis
-from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
+from tests.declarations import declare
 from tests.test_waits_in_torch import since_213
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,11 +88,11 @@ def test_a_right_program_passes(name):
 
 def checked(program: Program, gives: Sequence[object]) -> str:
     """Return the word of a verdict on a program, as on an answer that should do as its twin."""
-    exercise = Exercise(
-        f"{program.name}() -> object",
-        "as the benchmark says",
-        lambda draw: [draw.case("the only one")],
-        lambda case: list(gives),
+    exercise = declare(
+        signature=f"{program.name}() -> object",
+        summary="as the benchmark says",
+        inputs=lambda draw: [draw.case("the only one")],
+        expected=lambda case: list(gives),
         hints=("none",),
         world_sizes=(program.ranks,),
         allowed=None,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from grader.core.outline import outline, outline_live
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Kind
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
-from grader.course.hints import choose_hint
+from grader.course.exercise import Evidence, JudgedCase, Mistake
+from grader.course.help import Help
+from grader.course.hints import agree, choose_hint
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
+from tests import declarations
 
 SIZES = (2, 3)
 _KIND = Kind(torch.float32, (3,))
@@ -21,7 +21,7 @@ _KIND = Kind(torch.float32, (3,))
 
 def declare(*mistakes, **more):
     """Everybody's x to the left; with one kind of input for each of two world sizes."""
-    return Exercise(
+    return declarations.declare(
         signature="from_the_right(x: Tensor) -> Tensor",
         summary="the right neighbour's x",
         inputs=lambda draw: [draw.case("one", x=draw.per_rank(_KIND))],
@@ -38,7 +38,7 @@ def judged(exercise, gives):
     found = []
     for n in SIZES:
         (case,) = exercise.cases(1, n)
-        actual, right = gives(case), exercise.expected(case)
+        actual, right = gives(case), exercise.values.expected(case)
         same = all(map(torch.equal, actual, right))
         word = None if same else Diagnosis.WRONG_VALUE
         found.append(JudgedCase(case, word, actual, None, Trace(((),) * n)))
@@ -62,48 +62,13 @@ def first(c):
     return [c.x[0]] * c.n
 
 
-def test_a_mistake_that_explains_every_case_is_named():
-    assert hint(declare(Mistake("left", left), Mistake("own", own)), own) == "own"
-
-
-def test_a_case_that_passes_acquits_a_mistake():
-    def wrong_on_three_only(c):
-        return own(c) if c.n == 3 else [c.x[1], c.x[0]]
-
-    exercise = declare(Mistake("own", own))
-    assert hint(exercise, wrong_on_three_only) != "own"
-    # for two ranks left is right, so that mistake is not acquitted
-    assert hint(declare(Mistake("left", left)), left) == "left"
-
-
-def test_a_later_failure_that_does_not_fit_acquits_a_mistake():
-    def own_and_then_the_first(c):
-        return own(c) if c.n == 2 else first(c)
-
-    told = hint(declare(Mistake("own", own), Mistake("first", first)), own_and_then_the_first)
-    assert "Take 2 ranks" in told
-
-
-def test_of_two_mistakes_that_fit_alike_neither_is_named():
-    told = hint(declare(Mistake("own", own), Mistake("kept", lambda c: list(c.x))), own)
-    assert told not in ("own", "kept")
-    assert hint(declare(Mistake("own", own), Mistake("own", own)), own) == "own"
-
-
-def test_the_mistake_with_more_conditions_fits_better():
-    silent = Mistake("nothing was sent", own, when=lambda e: e.trace.traffic.messages == 0)
-    assert hint(declare(Mistake("own", own), silent), own) == "nothing was sent"
-
-
-def test_one_of_several_ways_has_to_fit_everywhere():
-    both = Mistake("own or first", (own, first))
-    assert hint(declare(both), first) == "own or first"
-    assert hint(declare(both), lambda c: own(c) if c.n == 2 else first(c)) != "own or first"
-
-
-def test_where_a_mistake_cannot_tell_it_is_not_contradicted():
-    some = Mistake("own", lambda c: own(c) if c.n == 2 else None)
-    assert hint(declare(some), lambda c: own(c) if c.n == 2 else first(c)) == "own"
+def test_of_conditions_that_hold_the_first_counts():
+    wrong = Mistake("wrong", lambda e: e.diagnosis is Diagnosis.WRONG_VALUE)
+    silent = Mistake("silent", lambda e: e.trace.traffic.messages == 0)
+    loud = Mistake("loud", lambda e: e.trace.traffic.messages > 0)
+    assert hint(declare(loud, silent, wrong), own) == "silent"
+    assert hint(declare(wrong, silent), own) == "wrong"
+    assert "Take 2 ranks" in hint(declare(loud), own)
 
 
 def with_first(number, factor=1.0):
@@ -120,10 +85,11 @@ def with_first(number, factor=1.0):
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_what_is_not_finite_in_a_mistake_is_no_measure_of_the_rest(number):
-    sizes = {"reduced": lambda c: 10, "magnitude": lambda c: [x.abs() for x in c.x]}
-    exercise = declare(Mistake("divides by zero", gives=with_first(number)), **sizes)
-    assert hint(exercise, with_first(number, 1 + 1e-7)) == "divides by zero"
-    assert hint(exercise, with_first(number, 1.5)) != "divides by zero"
+    exercise = declare(reduced=lambda c: 10, magnitude=lambda c: [x.abs() for x in c.x])
+    (case,) = exercise.cases(1, 2)
+    would = with_first(number)(case)
+    assert agree(exercise, case, would, with_first(number, 1 + 1e-7)(case))
+    assert not agree(exercise, case, would, with_first(number, 1.5)(case))
 
 
 def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
@@ -133,8 +99,8 @@ def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
 
 
 def test_a_last_hint_without_code_is_not_the_whole_answer():
-    assert declare().tells_all
-    assert not replace(declare(), hints=("Who is right of you?", "Send to the left.")).tells_all
+    assert declare().help.tells_all
+    assert not Help(("Who is right of you?", "Send to the left.")).tells_all
 
 
 # What the words of an error prove. --------------------------------------------------
@@ -142,7 +108,8 @@ def test_a_last_hint_without_code_is_not_the_whole_answer():
 
 def raised(message, source="def from_the_right(x): pass"):
     exercise = declare()
-    failure = Failure(Diagnosis.EXCEPTION, f"rank 0, line 3: {message}")
+    kind, _, words = message.partition(": ")
+    failure = Failure(Diagnosis.EXCEPTION, f"rank 0, line 3: {message}", raised=(kind, words))
     (case,) = exercise.cases(1, 2)
     seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
     outlines = outline([source], ["from_the_right"])["from_the_right"]
@@ -162,7 +129,7 @@ def raised(message, source="def from_the_right(x): pass"):
         ),
         ("UnboundLocalError: local variable 'y' referenced before assignment", "y is used here"),
         (
-            "ValueError: rank 0 cannot talk to itself: the peer is the same as the rank that",
+            "PeerIsSelf: rank 0 cannot talk to itself: the peer is the same as the rank that",
             "itself",
         ),
         ("TypeError: from_the_right() takes 0 positional arguments but 1 was given", "keep these"),
@@ -256,3 +223,53 @@ def test_a_file_of_a_stranger_is_outlined_where_it_is_parsed():
     there = parse(default_launcher(), text.encode(), "a.py", ["broadcast"])
     assert there.outlines == here.outlines
     assert [lost.text for lost in there.outlines["broadcast"][0].lost] == ["x = x + src"]
+
+
+READING = """\
+rank = 2
+n = 4
+CHUNK = 8
+
+def from_the_right(x):
+    y = x.clone()
+    {body}
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    "body, text",
+    [
+        (
+            "dist.recv(y, rank + 1)",
+            "`rank` is 2 in your notebook, and from_the_right takes it from there: it is 2 on every"
+            " rank. Inside from_the_right, call dist.get_rank().",
+        ),
+        (
+            "dist.recv(y, (dist.get_rank() + 1) % n)",
+            "it is 4 however many ranks there are. Inside from_the_right, call"
+            " dist.get_world_size().",
+        ),
+        ("rank, n = dist.get_rank(), CHUNK", ""),
+    ],
+)
+def test_a_rank_that_is_read_from_the_notebook_is_named_with_its_value(body, text):
+    def gives(case):
+        return [torch.zeros(3)] * case.n
+
+    parts = outline([READING.format(body=body)], ["from_the_right"])["from_the_right"]
+    found = hint(declare(), gives, parts)
+    assert text in found
+    assert ("in your notebook" in found) == bool(text)
+
+
+def test_a_live_function_reads_what_its_notebook_holds_now(monkeypatch):
+    from tests import test_hints
+
+    monkeypatch.setattr(test_hints, "rank", 3, raising=False)
+    (part,) = outline_live(test_hints._reads_rank)
+    assert part.globals == {"rank": 3}
+
+
+def _reads_rank(x):
+    return rank  # noqa: F821

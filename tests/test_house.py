@@ -47,6 +47,8 @@ ROOMS = (
 
 def modules():
     for path in sorted((ROOT / "grader").rglob("*.py")):
+        if re.match(r"\d\d_", path.parent.name):
+            continue  # a mistake, which is data
         yield path, ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
@@ -112,7 +114,7 @@ def test_a_name_of_a_class_is_used_once():
 def test_there_are_not_too_many_modules():
     """A chapter's module comes with its chapter, and makes no other harder to find."""
     chapter = re.compile(r"grader\.course\.chapters\.ch\d\d_")
-    assert len([name for _, name in modules() if not chapter.match(name)]) <= 126
+    assert len([name for _, name in modules() if not chapter.match(name)]) <= 130
 
 
 def test_few_modules_stand_loose():

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def code(name: str) -> str:
     """The code of the last hint, under the stub's header where the hint leaves it out."""
-    _, _, block = EXERCISES[name].hints[-1].partition(":\n")
+    _, _, block = EXERCISES[name].help.hints[-1].partition(":\n")
     block = textwrap.dedent(block) + "\n"
     begins = (f"def {name}(", f"class {name}", f"{name} = ")
     if any(f"\n{begin}" in f"\n{block}" for begin in begins):
@@ -48,11 +48,11 @@ def pasted(chapter: str) -> Submission:
 @pytest.mark.parametrize("name", EXERCISES)
 def test_a_ladder_ends_with_the_whole_answer_and_says_so(name):
     exercise = EXERCISES[name]
-    assert len(exercise.hints) >= 3
-    assert "?" in exercise.hints[0]
-    assert exercise.tells_all
-    assert exercise.hints[-1].startswith("This is the whole answer")
-    for hint in exercise.hints[:-1]:
+    assert len(exercise.help.hints) >= 3
+    assert "?" in exercise.help.hints[0]
+    assert exercise.help.tells_all
+    assert exercise.help.hints[-1].startswith("This is the whole answer")
+    for hint in exercise.help.hints[:-1]:
         assert "\n" not in hint, "a rung before the last gives the plan in words"
 
 

@@ -18,12 +18,12 @@ from grader.core.errors import DeclarationError, RequestError
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Status
 from grader.course.cases import Kind
-from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings, is_code
 from grader.launch import cpp_build
 from grader.launch.launchers import default_launcher
 from grader.launch.sandbox import compiling_command, missing, new_sandbox
 from grader.submission.submission import Submission
+from tests import declarations
 
 KIND = Kind(torch.float32, (3,))
 
@@ -43,7 +43,7 @@ def declare(**changes):
         "world_sizes": (1, 2),
         "hints": ("first",),
     }
-    return Exercise(**{**fields, **changes})
+    return declarations.declare(**{**fields, **changes})
 
 
 def judge(text, exercise=None, launcher=None):

@@ -37,7 +37,7 @@ from tests.kernels import start_kernel
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"
-WRONG = ROOT / "tests" / "rejected" / "02_broadcast" / "broadcast_root_zero.py"
+WRONG = ROOT / "grader" / "course" / "mistakes" / "02_broadcast" / "broadcast_root_zero.py"
 ALL = len(catalogue())
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 

@@ -63,14 +63,16 @@ def test_the_bundle_is_the_course_without_solutions(tmp_path):
     assert words == {"not_attempted"}
 
 
-#: Prints the hints of a course: those of the index, and those of the declarations.
+#: Prints the hints of a course: as ``hint`` reads them, and those of the declarations.
 _HINTS = """
 import json
 from grader.course.chapters import discover
+from grader.course.help import help_of
 from grader.course.index import course_index
+told = {one.name: help_of(one.chapter)[one.name] for one in course_index().values()}
+declared = {one.name: one.help for one in discover().values()}
 print(json.dumps([
-    {name: [one.hints, one.tells_all] for name, one in exercises.items()}
-    for exercises in (course_index(), discover())
+    {name: [one.hints, one.tells_all] for name, one in known.items()} for known in (told, declared)
 ]))
 """
 
@@ -90,14 +92,14 @@ def test_whole_answers_can_be_left_out(tmp_path, capsys):
     assert index.keys() == course.keys()
     for name, (hints, tells_all) in index.items():
         assert not tells_all
-        assert hints[:-1] == list(course[name].hints[:-1])
+        assert hints[:-1] == list(course[name].help.hints[:-1])
         assert hints[-1] == (
             "The last hint, which is the whole answer, is not in this edition of the course."
         )
 
 
 def test_a_whole_answer_that_is_told_elsewhere_is_a_leak(course, tmp_path):
-    answer = discover()["tree_broadcast"].hints[-1]
+    answer = discover()["tree_broadcast"].help.hints[-1]
     with (course / "docs" / "teaching.md").open("a") as page:
         page.write(f"\nFor example:\n\n{answer}\n")
     with pytest.raises(Leak, match=r"docs/teaching\.md has the whole answer to tree_broadcast"):

@@ -11,12 +11,12 @@ import torch.distributed as dist
 
 import grader
 from grader.core.verdict import Status
-from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.report.text import exercise_report, plain
 from grader.submission.submission import Submission
 from tests.conftest import line_in
+from tests.declarations import declare
 
 #: Ranks in processes, and simulated ones.
 WAYS = pytest.mark.parametrize("ranks", [grader.run, grader.simulate])
@@ -306,11 +306,11 @@ def test_names_that_torch_gives_up_are_no_matter_of_the_program(capsys, ranks):
 
 
 def judged(function, expected):
-    exercise = Exercise(
-        "answer() -> object",
-        "a toy",
-        lambda draw: [draw.case("a")],
-        lambda case: expected,
+    exercise = declare(
+        signature="answer() -> object",
+        summary="a toy",
+        inputs=lambda draw: [draw.case("a")],
+        expected=lambda case: expected,
         hints=("none",),
         world_sizes=(2,),
         allowed=None,

@@ -257,7 +257,7 @@ def test_what_fails_on_many_ranks_only():
 
 
 def test_what_fails_on_real_ranks_is_not_simulated():
-    wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_no_division.py"
+    wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_rooted_no_answer.py"
     verdict = judged(wrong)
     simulated = [case for case in verdict.cases if case.simulated]
     assert len(simulated) == 4
@@ -266,7 +266,7 @@ def test_what_fails_on_real_ranks_is_not_simulated():
 
 @pytest.mark.slow
 def test_as_many_cases_whether_it_is_right_or_not():
-    wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_no_division.py"
+    wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_rooted_no_answer.py"
     assert len(judged(wrong).cases) == len(judged(ACCEPTED).cases)
 
 

@@ -8,7 +8,6 @@ import torch.distributed as dist
 from grader import run
 from grader.core.verdict import ArrivalOrders, Diagnosis
 from grader.course.cases import Kind
-from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
@@ -16,6 +15,7 @@ from grader.launch.world import Job
 from grader.submission.submission import Submission, live_program
 from grader.trace.wildcard_schedules import Exploration, WildcardPolicy
 from tests.conftest import line_in
+from tests.declarations import declare
 
 
 def explored(function, n, most=100):
@@ -115,7 +115,7 @@ def test_what_was_sent_because_of_a_receive_cannot_come_before_it():
 
 
 def judged(answer, sizes=(4,), **more):
-    exercise = Exercise(
+    exercise = declare(
         signature="f(x: Tensor) -> Tensor",
         summary="the sum of all x on rank 0, and x elsewhere",
         inputs=lambda draw: [

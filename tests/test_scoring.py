@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 import torch.distributed as dist
@@ -19,6 +17,7 @@ from grader.launch.launchers import default_launcher
 from grader.launch.world import Outcome, RankResult
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
+from tests import declarations
 from tests.test_judge import TOY, declare, judge
 
 KIND = Kind(torch.float32, (3,))
@@ -199,7 +198,7 @@ def _hangs_at_3(x, k, slow):
 
 @pytest.mark.parametrize("slow", [True, False])
 def test_an_answer_that_hangs_at_any_size_earns_less_than_one_that_is_slow(slow):
-    exercise = dataclasses.replace(SHIFT, world_sizes=(2, 3))
+    exercise = declarations.changed(SHIFT, world_sizes=(2, 3))
     verdict = judge(lambda x, k: _hangs_at_3(x, k, slow), exercise)
     assert verdict.score == 0.25
     assert verdict.message.endswith("An answer that hangs earns at most a quarter of its points.")
@@ -209,14 +208,14 @@ def test_an_answer_that_hangs_at_any_size_earns_less_than_one_that_is_slow(slow)
 
 
 def test_an_answer_that_always_hangs_earns_nothing_and_is_told_no_price():
-    exercise = dataclasses.replace(SHIFT, world_sizes=(3,))
+    exercise = declarations.changed(SHIFT, world_sizes=(3,))
     verdict = judge(lambda x, k: _hangs_at_3(x, k, False), exercise)
     assert verdict.score == 0
     assert "\n" not in verdict.message
 
 
 def test_missing_what_is_not_the_point_costs_its_case_alone():
-    exercise = dataclasses.replace(
+    exercise = declarations.changed(
         SHIFT, limits=(messages("=", lambda c: c.n if c.k else 0), rounds("≤", lambda c: 1))
     )
     verdict = judge(lambda x, k: _shifted(x, k, rounds=2), exercise)
@@ -225,7 +224,7 @@ def test_missing_what_is_not_the_point_costs_its_case_alone():
 
 
 def test_the_point_may_be_a_case_and_what_became_of_it():
-    exercise = dataclasses.replace(
+    exercise = declarations.changed(
         SHIFT, limits=(), point=lambda one: one.case.k == 1 and one.diagnosis == "wrong_value"
     )
     verdict = judge(lambda x, k: _shifted(x, k, wrong=(1,)), exercise)
@@ -241,7 +240,7 @@ def test_an_exercise_that_each_rank_works_out_alone_asks_on_one_rank_too():
 
 
 def test_a_run_that_passes_may_get_a_remark():
-    exercise = dataclasses.replace(
+    exercise = declarations.changed(
         SHIFT, remark=lambda c, trace: f"{trace.traffic.messages} messages" if c.k else ""
     )
     verdict = judge(_shifted_well, exercise)

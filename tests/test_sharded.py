@@ -8,11 +8,7 @@ import torch.distributed as dist
 from torch.autograd.graph import saved_tensors_hooks
 
 from grader.api import catalogue
-from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, JudgedCase
-from grader.rank.recorder import refusal
-from grader.trace.trace import Trace
 from tests.conftest import play
 
 PRODUCTS = ("column_parallel", "row_parallel")
@@ -42,7 +38,7 @@ def test_the_oracle_is_autograd_on_one_rank(name, n):
         y = x @ weight
         of_x, of_weight = torch.autograd.grad((y * c.cotangent.double()).sum(), (x, weight))
         cut = 1 if name == "column_parallel" else 0
-        for r, report in enumerate(exercise.expected(c)):
+        for r, report in enumerate(exercise.values.expected(c)):
             gradients = {
                 "x": of_x,
                 "x_shard": of_x.tensor_split(n, -1)[r],
@@ -56,13 +52,13 @@ def test_the_oracle_is_autograd_on_one_rank(name, n):
 @pytest.mark.parametrize("n", SIZES)
 def test_cutting_and_joining_are_each_others_gradients(n):
     for c in catalogue()["sequence_shard"].cases(3, n):
-        reports = catalogue()["sequence_shard"].expected(c)
+        reports = catalogue()["sequence_shard"].values.expected(c)
         assert torch.equal(torch.cat([r["result"] for r in reports], c.along), c.x)
         if c.cotangent is not None:
             joined = torch.cat(list(c.cotangent), c.along)
             assert all(torch.equal(r["gradient of x"], joined) for r in reports)
     for c in catalogue()["sequence_unshard"].cases(3, n):
-        reports = catalogue()["sequence_unshard"].expected(c)
+        reports = catalogue()["sequence_unshard"].values.expected(c)
         assert all(r["result"].shape[c.along] == c.full_length for r in reports)
         if c.cotangent is not None:
             parts = [r["gradient of x_shard"] for r in reports]
@@ -86,27 +82,6 @@ def test_awkward_inputs_come_up(name):
         assert {c.along for c in cases} == {0, 1, 2}
         assert any(c.dim == [] for c in cases)  # by default
         assert any(c.cotangent is None for c in cases)
-
-
-@pytest.mark.parametrize("kind, found", [("reduce", True), ("all_reduce", False)])
-def test_an_all_reduce_is_not_taken_for_a_reduce(kind, found):
-    """Of what is refused in a backward, only the first comes from the library's."""
-    failure = Failure(Diagnosis.FORBIDDEN_CALL, refusal(kind, frozenset({"all_gather"})))
-    for name in SPLITS:
-        exercise = catalogue()[name]
-        case = exercise.cases(3, 2)[0]
-        seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
-        evidence = Evidence((seen,))
-        explains = [m for m in exercise.mistakes if m.when is not None and _holds(m, evidence)]
-        assert len(explains) == 1
-        assert ("torch.distributed.nn.functional" in explains[0].hint) == found
-
-
-def _holds(mistake, evidence):
-    try:
-        return mistake.when(evidence)
-    except LookupError:  # there is no result to look at
-        return False
 
 
 # Bytes. ---------------------------------------------------------------------------

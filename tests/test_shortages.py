@@ -12,13 +12,13 @@ import torch
 import grader
 from grader.core.verdict import Status
 from grader.course.cases import Kind
-from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch import backends as registry
 from grader.launch.launchers import ChannelEnds, default_launcher, readable
 from grader.submission.submission import Submission
+from tests.declarations import declare
 
-TWICE = Exercise(
+TWICE = declare(
     signature="twice(x: Tensor) -> Tensor",
     summary="x doubled",
     inputs=lambda draw: [draw.case("a", x=draw.per_rank(Kind(torch.float32, (3,))))],

@@ -54,7 +54,7 @@ def jobs(name, n, most=3):
     exercise = catalogue()[name]
     for case in exercise.cases(7, n)[:most]:
         arguments = tuple(case.arguments(rank) for rank in case.ranks)
-        yield Job(name, arguments, exercise.packed_adapter(), exercise.allowed, seconds=60)
+        yield Job(name, arguments, exercise.packed_adapter(), exercise.traffic.allowed, seconds=60)
 
 
 def both(program, job):

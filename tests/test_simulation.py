@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.core.errors import RequestError
 from grader.simulation.clusters import Flat
@@ -263,6 +264,37 @@ def test_modes_of_torch_stay_with_their_rank():
     assert world.ranks[0].value == (False, torch.float64)
     assert world.ranks[1].value == (True, torch.float32)
     assert (torch.is_grad_enabled(), torch.get_default_dtype()) == (True, torch.float32)
+
+
+class Counts(TorchDispatchMode):
+    """Counts the additions that are made in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.additions = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        self.additions += function is torch.ops.aten.add.Tensor
+        return function(*arguments, **(named or {}))
+
+
+def test_dispatch_modes_stay_with_their_rank_and_see_its_backward():
+    def counted(world, rank):
+        peer, x = 1 - rank, torch.ones(1, requires_grad=True)
+        with Counts() as counts:
+            request = world.post_send(torch.zeros(1), peer, rank)
+            world.post_receive(torch.zeros(1), peer, peer).wait()
+            request.wait()
+            y = x
+            for _ in range(1 + rank):
+                y = y + 1
+            # in backward the gradient's two parts are added up
+            world.in_own_thread(lambda: torch.autograd.backward(y * x, torch.ones(1)))
+        return counts.additions
+
+    world = simulate(counted, 2)
+    assert [rank.value for rank in world.ranks] == [2, 3]
+    assert torch._C._len_torch_dispatch_stack() == 0
 
 
 def test_the_others_go_on_when_a_rank_raises():

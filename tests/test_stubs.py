@@ -12,12 +12,12 @@ import grader
 from grader.core.program import is_stub
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Kind
-from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
+from tests.declarations import declare
 
-TWICE = Exercise(
+TWICE = declare(
     signature="twice(x: Tensor) -> Tensor",
     summary="x doubled",
     inputs=lambda draw: [

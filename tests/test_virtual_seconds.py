@@ -10,12 +10,12 @@ import torch.distributed as dist
 
 from grader.core.verdict import Bound, Diagnosis, Status
 from grader.course.cases import Kind
-from grader.course.exercise import Exercise
 from grader.course.limits import messages, point, virtual_seconds
 from grader.judge.judge import Judge, Settings, score
 from grader.launch.launchers import default_launcher
 from grader.report.summary import finding, key_traffic
 from grader.submission.submission import Submission
+from tests import declarations
 
 KIND = Kind(torch.float32, (4,))
 
@@ -42,7 +42,7 @@ def given(answer, x, seconds):
 
 
 def declare(relation, seconds):
-    return Exercise(
+    return declarations.declare(
         signature="trade(x: Tensor, double) -> Tensor",
         summary="the other rank's x, and one's own doubled, added up",
         inputs=cases,

@@ -2,7 +2,8 @@
 
 Every solution earns full marks and every stub is ``not_attempted``; every
 accepted answer passes, and every rejected one is rejected with the diagnosis
-and the hint that its header names, and earns no more than it says.  With
+and the hint that its header names, and earns no more than it says.  So is every
+known mistake, whose docstring is the hint.  With
 ``--repeat`` the whole is done again and again, and a verdict that differs is an error.
 """
 
@@ -13,7 +14,7 @@ import re
 import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -24,13 +25,14 @@ from grader.core.verdict import Diagnosis, ExerciseVerdict
 from grader.course.chapters import discover
 from grader.course.exercise import Exercise
 from grader.course.index import Catalogue
+from grader.course.mistakes import FOLDER, mistakes_in, read_mistake
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
 
-_HEADER = re.compile(r"^# (exercise|on|diagnosis|hint|says|not|earns): (.+)$")
+_HEADER = re.compile(r"^# (exercise|or|on|diagnosis|hint|says|not|earns): (.+)$")
 
 
 class AnswerError(Exception):
@@ -54,6 +56,8 @@ class Answer:
             is judged to the end.
         on: the chapter whose solved source comes before it, where it is only what differs from
             that: a later definition counts.
+        text: what is judged of a known mistake, which may have several forms; the hint that it must
+            get is then the whole hint.
     """
 
     path: Path
@@ -64,6 +68,7 @@ class Answer:
     earns: float | None = None
     banned: tuple[str, ...] = ()
     on: str = ""
+    text: str = ""
 
     @classmethod
     def read(cls, path: Path, accepted: bool) -> Answer:
@@ -73,7 +78,9 @@ class Answer:
             AnswerError: the header lacks something, or says too much.
         """
         found: dict[str, str] = {}
-        for line in path.read_text(encoding="utf-8").splitlines():
+        text = path.read_text(encoding="utf-8")
+        # a known mistake begins with its hint
+        for line in re.sub(r'\A"""(?s:.*?)"""\n', "", text).splitlines():
             if not line.startswith("#"):
                 break
             match = _HEADER.match(line)
@@ -105,7 +112,7 @@ class Answer:
     @property
     def source(self) -> str:
         """What is judged: its file, after the chapter that it stands on."""
-        own = self.path.read_text(encoding="utf-8")
+        own = self.text or self.path.read_text(encoding="utf-8")
         return f"{solved(self.on)}\n\n{own}" if self.on else own
 
     def complaint(self, verdict: ExerciseVerdict, specific: Collection[str] = ()) -> str:
@@ -131,7 +138,7 @@ class Answer:
         if self.hint == "-":
             if verdict.hint in specific:
                 return f"should get no specific hint, but gets: {verdict.hint}"
-        elif self.hint not in verdict.hint:
+        elif self.hint not in verdict.hint or (self.text and self.hint != verdict.hint):
             return f"hint should say {self.hint!r}, but says: {verdict.hint}"
         for words in self.banned:
             told = next((t for t in (*texts, verdict.hint) if words in t), None)
@@ -148,6 +155,26 @@ def solved(chapter: str) -> str:
 def answers(folder: Path, accepted: bool) -> list[Answer]:
     """The answers below a folder."""
     return [Answer.read(path, accepted) for path in sorted(folder.glob("*/*.py"))]
+
+
+def mistakes(folder: Path = FOLDER) -> list[Answer]:
+    """The known mistakes, in every form of each, for every exercise that it is made in."""
+    found = []
+    for path in sorted(folder.glob("[0-9]*/[!_]*.py")):
+        mistake, header = read_mistake(path), Answer.read(path, accepted=False)
+        found += [
+            replace(header, exercise=exercise, hint=mistake.hint, text=text)
+            for exercise in mistake.exercises
+            for text in mistake.sources
+        ]
+    return found
+
+
+def specific(exercise: Exercise) -> list[str]:
+    """The hints of an exercise that name a mistake."""
+    known = [mistake.hint for mistake in exercise.mistakes]
+    programs = mistakes_in(exercise.chapter)
+    return known + [one.hint for one in programs if exercise.name in one.exercises]
 
 
 def judge_answer(answer: Answer, catalogue: Catalogue[Exercise], seed: int) -> ExerciseVerdict:
@@ -173,8 +200,7 @@ class Claim:
         """Why it does not hold; empty if it does."""
         if self.answer is not None:
             verdict = judge_answer(self.answer, catalogue, seed)
-            specific = [mistake.hint for mistake in catalogue[self.exercise].mistakes]
-            return self.answer.complaint(verdict, specific), verdict
+            return self.answer.complaint(verdict, specific(catalogue[self.exercise])), verdict
         judge = Judge(default_launcher(), Settings(seed))
         submission = Submission.from_file(self.path, catalogue)
         verdict = judge.judge(catalogue[self.exercise], submission)
@@ -196,6 +222,8 @@ def claims(catalogue: Catalogue[Exercise], root: Path) -> Iterator[Claim]:
         what = "accepted" if accepted else "rejected"
         for answer in answers(root / "tests" / what, accepted):
             yield Claim(what, answer.path, answer.exercise, answer)
+    for answer in mistakes():
+        yield Claim("mistake", answer.path, answer.exercise, answer)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -70,8 +70,6 @@ def index_text(chapter: Chapter, exercises: Catalogue[Exercise]) -> str:
                 exercise.summary,
                 exercise.points,
                 exercise.world_sizes,
-                exercise.hints,
-                exercise.tells_all,
                 cell,
                 stub,
             )

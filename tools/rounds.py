@@ -42,7 +42,7 @@ def right_run(exercise: Exercise, size: int) -> FrameSequence:
         exercise.name,
         tuple(case.arguments(rank) for rank in case.ranks),
         adapter=exercise.packed_adapter(),
-        allowed=exercise.allowed,
+        allowed=exercise.traffic.allowed,
         watched=WATCHED,
     )
     with ProcessWorld(default_launcher(), size, program) as world:

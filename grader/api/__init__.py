@@ -21,6 +21,7 @@ from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
 from grader.course.cases import Kill
 from grader.course.chapters import discover
 from grader.course.exercise import Exercise
+from grader.course.help import help_of
 from grader.course.index import Catalogue, course_index
 from grader.judge.judge import Judge, Settings
 from grader.judge.progress import CourseProgress, note, origin_of, overview, working_folder
@@ -340,11 +341,11 @@ def hint(name: str | Callable[..., Any]) -> Hints:
         UnknownExercise: no exercise has this name.
     """
     exercise = course_index()[name if isinstance(name, str) else name.__name__]
-    given = min(_hints_given.get(exercise.name, 0) + 1, len(exercise.hints))
+    known = help_of(exercise.chapter)[exercise.name]
+    of = len(known.hints)
+    given = min(_hints_given.get(exercise.name, 0) + 1, of)
     _hints_given[exercise.name] = given
-    of = len(exercise.hints)
-    warns = exercise.tells_all and given == of - 1
-    hints = Hints(exercise.name, exercise.hints[:given], of, warns)
+    hints = Hints(exercise.name, known.hints[:given], of, known.tells_all and given == of - 1)
     if not shows_results():
         print(hints)
     return hints

@@ -135,7 +135,7 @@ def _filmed(
         assert exercise.demo is not None
         case = exercise.demo(size)
         columns = tuple(case.arguments(rank) for rank in case.ranks)
-        allowed, adapter = exercise.allowed, exercise.packed_adapter()
+        allowed, adapter = exercise.traffic.allowed, exercise.packed_adapter()
         names = list(case.columns)
         roots = case.roots()
     else:

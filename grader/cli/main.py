@@ -218,6 +218,14 @@ def _parser() -> argparse.ArgumentParser:
         help="leave out the last hint on each exercise, which is the whole answer",
     )
 
+    new = commands.add_parser("new", help="begin an exercise of your own, in a checkout")
+    new.set_defaults(serve=_new)
+    new.add_argument("what", choices=["exercise"], help="what to begin")
+    new.add_argument("name", metavar="NAME", help="its name, such as tree_broadcast")
+    new.add_argument(
+        "--chapter", metavar="NN_TOPIC", required=True, help="its chapter, which may be new"
+    )
+
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     bench.set_defaults(serve=_bench)
     add_options(bench)
@@ -595,22 +603,36 @@ def _progress(request: argparse.Namespace) -> int:
     return 1 if found.trouble else 0
 
 
+def _new(request: argparse.Namespace) -> int:
+    from grader.cli.skeleton import write_exercise
+    from grader.course.index import course_index
+
+    written = write_exercise(Path.cwd(), request.chapter, request.name, course_index())
+    for path in written:
+        print(path.relative_to(Path.cwd()))
+    number = request.chapter.partition("_")[0]
+    print(f"Now: make notebooks ARGS={number} && make check ARGS={request.name}")
+    return 0
+
+
 def _hint(request: argparse.Namespace) -> int:
+    from grader.course.help import help_of
     from grader.course.index import course_index
 
     exercise = course_index()[request.exercise]
+    known = help_of(exercise.chapter)[exercise.name]
     command = f"python -m grader hint {exercise.name}"
-    kept_back = request.more == 1 and exercise.tells_all
-    shown = len(exercise.hints) - kept_back if request.more else 1
-    left = len(exercise.hints) - shown
+    kept_back = request.more == 1 and known.tells_all
+    shown = len(known.hints) - kept_back if request.more else 1
+    left = len(known.hints) - shown
     more = f"{left} more: {command} --more" if left else ""
-    if left == 1 and exercise.tells_all:
+    if left == 1 and known.tells_all:
         more = f"The next hint is the whole answer. To see it: {command} --more --more"
     from rich.console import Console
 
     from grader.report.text import hints_report
 
-    Console(highlight=False).print(hints_report(exercise.hints[:shown], more))
+    Console(highlight=False).print(hints_report(known.hints[:shown], more))
     return 0
 
 

@@ -13,14 +13,11 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from itertools import accumulate
 from pathlib import Path
-
-import msgspec
 
 from grader.core.errors import GraderError, RequestError
 from grader.course.exercise import Exercise
-from grader.course.index import ENTRIES, Catalogue, IndexEntry
+from grader.course.index import Catalogue
 from grader.judge.judge import is_code
 from grader.submission.submission import Submission
 
@@ -55,6 +52,9 @@ _TELLING = 25
 #: What students read in place of a hint that is left out.
 _LEFT_OUT = "The last hint, which is the whole answer, is not in this edition of the course."
 
+#: A hint in the file of a chapter: its heading, and the text below it.
+_HINT = re.compile(r"^(## Hint \d+)\n((?:(?!##? ).*\n?)*)", re.M)
+
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
@@ -69,7 +69,8 @@ def release(course: Path, to: Path, catalogue: Catalogue[Exercise], answers: boo
         course: a checkout of the course, with its solutions.
         to: a folder that does not exist yet, or is empty.
         catalogue: the exercises of the course.
-        answers: whether hints that are the whole answer stay in it.
+        answers: whether hints that are the whole answer stay in it, and the mistakes, which are
+            answers with one fault.
 
     Returns:
         The number of files.
@@ -89,7 +90,8 @@ def release(course: Path, to: Path, catalogue: Catalogue[Exercise], answers: boo
         bundle = Path(scratch) / "bundle"
         _copy(course, bundle)
         told = {} if answers else _answers(catalogue)
-        _leave_out(bundle / "grader" / "course", set(told.values()))
+        if told:
+            _leave_out_answers(bundle / "grader" / "course")
         leaks = [
             *_links_and_outputs(bundle),
             *_written_stubs(bundle, catalogue),
@@ -117,64 +119,42 @@ def _copy(course: Path, bundle: Path) -> None:
 
 
 def _answers(catalogue: Catalogue[Exercise]) -> dict[str, str]:
-    """Return the hints that are whole answers, by exercise."""
-    return {name: one.hints[-1] for name, one in catalogue.items() if one.tells_all}
+    """Return the code of hints that are whole answers, by exercise."""
+    told = {name: one.help.hints[-1] for name, one in catalogue.items() if one.help.tells_all}
+    return {name: hint.partition("\n")[2] for name, hint in told.items()}
 
 
-def _leave_out(package: Path, hints: set[str]) -> None:
-    """Replace hints by :data:`_LEFT_OUT`: in the declarations, and in the index made of them."""
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        begins = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
-        spans = [
-            (
-                begins[node.lineno - 1] + node.col_offset,
-                begins[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0),
-            )
-            for node in _strings(source)
-            if node.value in hints
-        ]
-        for start, end in sorted(spans, reverse=True):
-            source = source[:start] + f'"{_LEFT_OUT}"'.encode() + source[end:]
-        path.write_bytes(source)
-    for path in sorted(package.glob("entries/*.json")):
-        entries = [
-            msgspec.structs.replace(entry, hints=(*entry.hints[:-1], _LEFT_OUT), tells_all=False)
-            if entry.hints[-1] in hints
-            else entry
-            for entry in _entries(path)
-        ]
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(entries), indent=1))
+def _leave_out_answers(package: Path) -> None:
+    """Replace hints with code by :data:`_LEFT_OUT`, and take away the mistakes, nearly answers."""
+    for path in package.glob("help/*.md"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(_HINT.sub(_without_code, text), encoding="utf-8")
+    for folder in package.glob("mistakes/*/"):
+        shutil.rmtree(folder)
 
 
-def _strings(source: bytes) -> Iterator[ast.Constant]:
-    """Yield the strings in Python's source, where neighbours in a row are one."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node
+def _without_code(hint: re.Match[str]) -> str:
+    return f"{hint[1]}\n\n{_LEFT_OUT}\n\n" if "\n    " in hint[2] else hint[0]
 
 
-def _entries(path: Path) -> list[IndexEntry]:
-    return msgspec.json.decode(path.read_bytes(), type=list[IndexEntry])
-
-
-def _answers_in_bundle(bundle: Path, hints: dict[str, str]) -> Iterator[str]:
+def _answers_in_bundle(bundle: Path, answers: dict[str, str]) -> Iterator[str]:
     """Yield files that still have the code of a hint that is left out."""
-    codes = {name: _squeezed(hint.partition("\n")[2]) for name, hint in hints.items()}
+    codes = {name: _squeezed(code) for name, code in answers.items()}
     codes = {name: code for name, code in codes.items() if len(code) > _TELLING}
     for path in sorted(bundle.rglob("*")) if codes else ():
-        if path.suffix == ".py":
-            texts = [str(node.value) for node in _strings(path.read_bytes())]
-        elif path.parent.name == ENTRIES.name and path.suffix == ".json":
-            texts = [hint for entry in _entries(path) for hint in entry.hints]
-        elif path.suffix in (".md", ".ipynb"):
-            texts = [_readable(path)]
-        else:
+        if path.suffix not in (".py", ".md", ".ipynb"):
             continue
-        text = _squeezed("\n".join(texts))
+        # the grader's own code computes, in places, what an answer does
+        text = _squeezed(_strings(path) if path.suffix == ".py" else _readable(path))
         for name, code in codes.items():
             if code in text:
                 yield f"{path.relative_to(bundle)} has the whole answer to {name}"
+
+
+def _strings(path: Path) -> str:
+    """Return the strings in Python's source, where neighbours in a row are one."""
+    nodes = ast.walk(ast.parse(path.read_bytes()))
+    return "\n".join(str(node.value) for node in nodes if isinstance(node, ast.Constant))
 
 
 def _links_and_outputs(bundle: Path) -> Iterator[str]:

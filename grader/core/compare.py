@@ -198,7 +198,7 @@ def _compare_mapping(
         return Difference(Diagnosis.WRONG_TYPE, f"{wanted} is {describe(actual)}")
     # what is there comes first: a report that ends early ends after what is wrong
     for key in [key for key in expected if key in actual]:
-        part = scale[key] if isinstance(scale, Mapping) else None
+        part = scale.get(key) if isinstance(scale, Mapping) else None
         name = "" if key == RESULT else str(key)
         found = _compare(
             expected[key], actual[key], slack, part, f"{path}.{name}" if path else name

@@ -250,7 +250,8 @@ class Grouped(msgspec.Struct, array_like=True, tag="group", frozen=True):
 class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
     """The rank itself found a rule broken: a forbidden call, or a race on a buffer.
 
-    ``diagnosis`` is a word of :class:`grader.core.verdict.Diagnosis`.
+    ``diagnosis`` is a word of :class:`grader.core.verdict.Diagnosis`; ``kinds`` are those of the
+    operations that race for a buffer: of the one that uses it, and of the one in flight.
     """
 
     diagnosis: Name
@@ -258,6 +259,7 @@ class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
     file: Name
     line: Line
     time: Time
+    kinds: Annotated[list[Name], Meta(max_length=2)] = []
 
 
 class Outside(msgspec.Struct, array_like=True, tag="outside", frozen=True):

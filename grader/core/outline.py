@@ -13,8 +13,8 @@ import contextlib
 import inspect
 import textwrap
 import types
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -63,6 +63,7 @@ class Outline(msgspec.Struct, frozen=True):
         text: the code without comments and docstring, formatted by Python itself.
         hashes: whether it may depend on hashes, see :func:`uses_hashes`.
         set_loops: the lines at which it takes the values of a set in the set's own order.
+        globals: the whole numbers that it reads from outside of it, by name.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Outline(msgspec.Struct, frozen=True):
     text: str
     hashes: bool = False
     set_loops: list[int] = []
+    globals: dict[str, int] = {}
 
 
 def outline(sources: Iterable[str], wanted: Iterable[str]) -> dict[str, list[Outline]]:
@@ -88,6 +90,7 @@ def outline(sources: Iterable[str], wanted: Iterable[str]) -> dict[str, list[Out
         wanted: names of exercises.
     """
     found: dict[str, _Function | ast.ClassDef] = {}
+    numbers: dict[str, int] = {}
     for source in sources:
         if len(source) > _LONGEST:
             continue
@@ -97,11 +100,13 @@ def outline(sources: Iterable[str], wanted: Iterable[str]) -> dict[str, list[Out
             continue  # it is reported as a syntax error elsewhere
         for node in _definitions(tree.body):
             found[node.name] = node
+        for statement in tree.body:
+            numbers.update(_assigned_number(statement))
     outlines = {}
     for name in wanted:
         with contextlib.suppress(RecursionError):  # source that is nested so deep gets no hint
             if name in found:
-                outlines[name] = _reach(name, found.get)
+                outlines[name] = _reach(name, found.get, numbers)
     return outlines
 
 
@@ -116,7 +121,21 @@ def outline_live(function: Any) -> list[Outline]:
         return _tree_of(value)
 
     start = getattr(function, "__name__", "")
-    return _reach(start, find)
+    return _reach(start, find, _globals(function))
+
+
+def _assigned_number(statement: ast.stmt) -> dict[str, int]:
+    """Return the name to which a statement assigns a whole number, with the number."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+        (target, *others), value = statement.targets, statement.value.value
+        if isinstance(target, ast.Name) and not others and _is_number(value):
+            return {target.id: value}
+    return {}
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    # what is sent of a submission is bounded
+    return type(value) is int and abs(value) < 2**63
 
 
 def _globals(function: Any) -> dict[str, Any]:
@@ -153,8 +172,18 @@ def _definitions(body: Iterable[ast.stmt]) -> Iterator[_Function | ast.ClassDef]
                 yield from _definitions(getattr(node, part, ()))
 
 
-def _reach(name: str, find: Callable[[str], _Function | ast.ClassDef | None]) -> list[Outline]:
-    """Return the outlines of a definition and of all that it names, directly or in a helper."""
+def _reach(
+    name: str,
+    find: Callable[[str], _Function | ast.ClassDef | None],
+    outside: Mapping[str, Any],
+) -> list[Outline]:
+    """Return the outlines of a definition and of all that it names, directly or in a helper.
+
+    Args:
+        name: the definition.
+        find: returns what is defined under a name.
+        outside: what names stand for outside of all functions, as far as that is known.
+    """
     coming, seen, found = [name], {name}, []
     while coming:
         node = find(coming.pop(0))
@@ -168,7 +197,8 @@ def _reach(name: str, find: Callable[[str], _Function | ast.ClassDef | None]) ->
             functions = [(node, node.name)]
         for function, full_name in functions:
             inner = (n for n in function.body if isinstance(n, _Function))
-            found += [_outline(function, full_name), *(_outline(n, n.name) for n in inner)]
+            found.append(_outline(function, full_name, outside))
+            found += [_outline(n, n.name) for n in inner]
         for used in ast.walk(node):
             if isinstance(used, ast.Name) and used.id not in seen:
                 seen.add(used.id)
@@ -176,7 +206,7 @@ def _reach(name: str, find: Callable[[str], _Function | ast.ClassDef | None]) ->
     return found
 
 
-def _outline(node: _Function, name: str) -> Outline:
+def _outline(node: _Function, name: str, outside: Mapping[str, Any] = {}) -> Outline:
     every = list(ast.walk(node))
     given = node.args
     arguments = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs)
@@ -187,6 +217,7 @@ def _outline(node: _Function, name: str) -> Outline:
     body = node.body[1:] if ast.get_docstring(node) else node.body
     assigned = {n.id for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     names = {n.id for n in every if isinstance(n, ast.Name)}
+    read = names - assigned - set(parameters)
     names |= {n.attr for n in every if isinstance(n, ast.Attribute)}
     return Outline(
         name,
@@ -202,6 +233,7 @@ def _outline(node: _Function, name: str) -> Outline:
         "\n".join(map(_text, body)),
         uses_hashes(node),
         sorted(set(_set_loops(every))),
+        {name: outside[name] for name in sorted(read) if _is_number(outside.get(name))},
     )
 
 

@@ -319,6 +319,18 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         "refuse the dispatcher's c10d operators",
         ("rank/guard.py",),
     ),
+    *(
+        PrivateApi(
+            f"torch._C.{name}",
+            "let each simulated rank keep its dispatch modes",
+            ("simulation/scheduler.py",),
+        )
+        for name in (
+            "_len_torch_dispatch_stack",
+            "_pop_torch_dispatch_stack",
+            "_push_on_torch_dispatch_stack",
+        )
+    ),
     PrivateApi(
         "torch._C._collect_all",
         "give a batch of messages one future",

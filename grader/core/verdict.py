@@ -573,7 +573,8 @@ class Wait:
 
     ``text`` reads like "waits to send to rank 1 at line 5".  ``call`` is what it
     waits in: ``send``, ``recv``, or the name of a collective.  Of several peers
-    it needs all, as in a collective, unless ``any_of`` them would do.
+    it needs all, as in a collective, unless ``any_of`` them would do.  ``other_tag`` says that one
+    of them has posted the other end, with another tag.
     """
 
     rank: int
@@ -582,6 +583,7 @@ class Wait:
     site: Site | None = None
     call: str = ""
     any_of: bool = False
+    other_tag: bool = False
 
 
 @dataclass(frozen=True)
@@ -610,6 +612,10 @@ class Failure:
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
     killed: tuple[int, ...] = ()
+    #: of an exception: the name of its class, and its text
+    raised: tuple[str, str] = ("", "")
+    #: of a buffer race: the operation that uses the buffer, if it is one, and the one in flight
+    race: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The declaration of an exercise: its inputs, oracle, limits and hints.
+"""The declaration of an exercise: its statement, its cases, and what is judged.
 
 A declaration reads like the statement of the exercise::
 
@@ -9,21 +9,21 @@ A declaration reads like the statement of the exercise::
             draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
             for kind, src in draw.with_roots(kinds(draw.n))
         ),
-        result="x",
-        expected=lambda c: [c.x[c.src]] * c.n,
-        limits=(messages("=", lambda c: c.n - 1),),
-        hints=("Only src has something to send.", ...),
+        values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
+        traffic=TrafficRules(limits=(messages("=", lambda c: c.n - 1),)),
     )
 
 ``c.x`` is the column of an argument that differs by rank: a list with one
-entry per rank; ``c.src`` an argument that is the same on every rank.
+entry per rank; ``c.src`` an argument that is the same on every rank.  Hints and advice are
+text beside the chapter (:mod:`grader.course.help`), and mistakes are programs
+(:mod:`grader.course.mistakes`).
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ from grader.core.outline import Outline
 from grader.core.program import packed_by_value
 from grader.core.verdict import Bound, Diagnosis, Failure
 from grader.course.cases import Case, Draw
+from grader.course.help import Help
 from grader.course.limits import Limit
 from grader.trace.trace import Trace
 
@@ -39,10 +40,11 @@ __all__ = [
     "STANDARD_SIZES",
     "Evidence",
     "Exercise",
-    "Gives",
     "Growth",
     "JudgedCase",
     "Mistake",
+    "TrafficRules",
+    "Values",
 ]
 
 #: The numbers of ranks that exercises are judged on, if they say nothing else.
@@ -115,6 +117,18 @@ class Evidence:
         assert self.here.diagnosis is not None
         return self.here.diagnosis
 
+    def races(self, *kinds: str) -> bool:
+        """Return whether operations race for a buffer: the one that uses it and the one in flight.
+
+        The one kind of operation stands alone where the program itself changes the buffer.
+        """
+        return self.here.failure is not None and self.here.failure.race == kinds
+
+    def raised(self, *kinds: str) -> bool:
+        """Return whether a rank has raised an exception of one of these classes, by name."""
+        failure = self.here.failure
+        return failure is not None and failure.raised[0] in kinds
+
     @property
     def actual(self) -> Sequence[Any]:
         """What each rank holds."""
@@ -145,10 +159,6 @@ class Evidence:
         """What passed."""
         return [one for one in self.judged if one.passed]
 
-    def says(self, words: str) -> bool:
-        """Return whether the world failed with a message that contains these words."""
-        return self.failure is not None and words in self.failure.message
-
     def calls(self, *names: str) -> bool:
         """Return whether the source calls one of these: ``send`` stands for ``dist.send``, too."""
         return any(
@@ -167,34 +177,22 @@ class Evidence:
         return any(re.search(pattern, part.text) for part in self.source)
 
 
-#: What each rank would hold, like the oracle; ``None`` if the case cannot tell.
-Gives = Callable[[Case], Sequence[Any] | None]
-
-
 @dataclass(frozen=True)
 class Mistake:
-    """A frequent mistake, and the hint that fits it.
+    """A mistake that is seen by a condition, and the hint that fits it.
 
-    A hint is given only if the mistake is proved.  ``gives`` must agree with every case
-    whose values came back, failed or passed, except where it says ``None``; ``when`` sees
-    the gravest failure and all other evidence.  A mistake with both conditions is preferred,
-    and then one that explains more failures.  If two with different hints fit equally well
-    by their values, neither is used; if by ``when``, the one that is listed first, so
-    a special case comes before the general one.
+    Most mistakes are programs (:mod:`grader.course.mistakes`), which are asked first.  A condition
+    is for a whole family of programs that the evidence shows: any index past the end, say.  The
+    first that holds counts, so a special case comes before the general one.
 
     Attributes:
         hint: the text.
-        gives: what each rank would hold if this mistake were made, like the oracle.
-            Where the mistake does no harm it gives the right result; ``None`` is for
-            cases of which it predicts nothing.  Several are alternatives: one of them has to
-            agree with all cases.
-        when: other evidence of the mistake, in the traffic, the failure or the source.  It
-            must hold for this mistake alone, and not for any wrong answer.
+        when: whether the evidence proves it, by fields and not by the text of a message.  It must
+            hold for this mistake alone, and not for any wrong answer.
     """
 
     hint: str
-    gives: Gives | tuple[Gives, ...] | None = None
-    when: Callable[[Evidence], bool] | None = None
+    when: Callable[[Evidence], bool]
 
 
 @dataclass(frozen=True)
@@ -215,30 +213,15 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Exercise:
-    """An exercise.
+class Values:
+    """What ranks must hold, and how it is compared with what they hold.
 
     Attributes:
-        signature: the header that the student writes; it names the exercise and its
-            parameters. ``NAME: str`` asks for a text.
-        summary: one line for lists.
-        inputs: draws the cases of a world size.
         expected: the oracle: what each rank must hold afterwards; ``None`` for one that is killed.
-        compiled: where a text is asked for, which is C++ source: the function in it
-            that is judged, as Python sees it; all of its parameters are tensors.
         result: the parameter that holds the result in place, or ``None``
             where the result is returned.
-        world_sizes: the numbers of ranks that it is judged on.
-        limits: limits on the traffic, each judged as its own case.
-        growth: the simulated ranks that limits are judged on besides, if any.
-        allowed: collectives that may be called.
-        store: whether ranks may put values into the store, where others put addresses only.
-        on_cpu: whether its tensors have to be on the CPU, so that no backend of GPUs can judge it.
         also: other results that are as right: lists like the oracle's, of which all ranks must
             hold the same one; ``None`` where there is one right result.
-        hints: from the gentlest to the plainest.
-        mistakes: hints for particular mistakes, tried in order.
-        advice: hints by diagnosis, where no mistake is recognised.
         reduced: how many values are reduced into each element; ``None`` where
             data is only moved and must agree bit by bit.
         magnitude: for reductions that can cancel, a bound on the sizes of the terms; for
@@ -249,21 +232,70 @@ class Exercise:
             whatever order their messages arrive in.
         agree: whether all ranks must hold the same bits, though another run may give others;
             a rank that is killed holds none.
+    """
+
+    expected: Callable[[Case], Sequence[Any]]
+    result: str | None = None
+    also: Callable[[Case], Sequence[Sequence[Any]]] | None = None
+    reduced: Callable[[Case], int] | None = None
+    magnitude: Callable[[Case], Sequence[Any]] | None = None
+    relative: float = 0.0
+    same_bits: bool = False
+    agree: bool = False
+
+
+@dataclass(frozen=True)
+class TrafficRules:
+    """What ranks may call and send.
+
+    Attributes:
+        limits: limits on the traffic, each judged as its own case.
+        growth: the simulated ranks that limits are judged on besides, if any.
         least: bytes that all ranks together must have received if they hold what
             they should, by :mod:`grader.course.limits`; ``None`` where nothing
             follows from the values.
         proof: finds mistakes that only the traffic shows, in a run whose values are
             right; returns a failure or ``None``.
+        remark: a remark on a run that passes all the same; empty if there is none.
+        allowed: collectives that may be called.
+        store: whether ranks may put values into the store, where others put addresses only.
+    """
+
+    limits: tuple[Limit, ...] = ()
+    growth: Growth | None = None
+    least: Callable[[Case, Sequence[Any]], int] | None = None
+    proof: Callable[[Case, Trace], Failure | None] | None = None
+    remark: Callable[[Case, Trace], str] | None = None
+    allowed: frozenset[str] = frozenset()
+    store: bool = False
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise.
+
+    Attributes:
+        signature: the header that the student writes; it names the exercise and its
+            parameters. ``NAME: str`` asks for a text.
+        summary: one line for lists.
+        inputs: draws the cases of a world size.
+        values: what ranks must hold.
+        traffic: what they may call and send.
+        world_sizes: the numbers of ranks that it is judged on.
+        points: what it is worth.
+        demo: a case whose data are :mod:`grader.core.values`, for a replay.
+        mistakes: hints for what no program of :mod:`grader.course.mistakes` shows, tried in order.
+        compiled: where a text is asked for, which is C++ source: the function in it
+            that is judged, as Python sees it; all of its parameters are tensors.
+        on_cpu: whether its tensors have to be on the CPU, so that no backend of GPUs can judge it.
         adapter: makes the call where it is more than passing arguments; it is pickled
             by value and runs in the ranks, so it must not refer to the oracle.
-        demo: a case whose data are :mod:`grader.core.values`, for a replay.
         point: whether a case that failed misses the point of the exercise, as a limit can; see
             :func:`grader.course.limits.point`.
-        remark: a remark on a run that passes all the same; empty if there is none.
         patient: where answers decide by time limits: returns the same case with more time if a
             run may have gone wrong because a busy machine made a rank late, else ``None``.
-        points: what it is worth.
         chapter: name of the chapter, set by discovery.
+        help: hints and advice, which discovery reads from the text beside the chapter.
 
     Raises:
         DeclarationError: the declaration contradicts itself.
@@ -272,33 +304,19 @@ class Exercise:
     signature: str
     summary: str
     inputs: Callable[[Draw], Iterable[Case]]
-    expected: Callable[[Case], Sequence[Any]]
-    hints: tuple[str, ...]
-    compiled: str = ""
-    result: str | None = None
+    values: Values
+    traffic: TrafficRules = TrafficRules()
     world_sizes: tuple[int, ...] = STANDARD_SIZES
-    limits: tuple[Limit, ...] = ()
-    growth: Growth | None = None
-    allowed: frozenset[str] = frozenset()
-    store: bool = False
-    on_cpu: bool = False
-    mistakes: tuple[Mistake, ...] = ()
-    advice: Mapping[Diagnosis, str] = field(default_factory=dict)
-    reduced: Callable[[Case], int] | None = None
-    magnitude: Callable[[Case], Sequence[Any]] | None = None
-    relative: float = 0.0
-    same_bits: bool = False
-    agree: bool = False
-    least: Callable[[Case, Sequence[Any]], int] | None = None
-    proof: Callable[[Case, Trace], Failure | None] | None = None
-    adapter: Callable[..., Any] | None = None
-    demo: Callable[[int], Case] | None = None
-    point: Callable[[JudgedCase], bool] | None = None
-    remark: Callable[[Case, Trace], str] | None = None
-    also: Callable[[Case], Sequence[Sequence[Any]]] | None = None
-    patient: Callable[[JudgedCase], Case | None] | None = None
     points: float = 1.0
+    demo: Callable[[int], Case] | None = None
+    mistakes: tuple[Mistake, ...] = ()
+    compiled: str = ""
+    on_cpu: bool = False
+    adapter: Callable[..., Any] | None = None
+    point: Callable[[JudgedCase], bool] | None = None
+    patient: Callable[[JudgedCase], Case | None] | None = None
     chapter: str = ""
+    help: Help = field(default_factory=Help)
     _header: ast.FunctionDef = field(init=False, repr=False, compare=False)
     _text: str = field(init=False, repr=False, compare=False)
 
@@ -310,13 +328,11 @@ class Exercise:
                 " function that is compiled from it, and nothing else has one"
             )
         object.__setattr__(self, "_header", _header_of(self.compiled or self.signature))
-        if self.result is not None and self.result not in self.parameters:
+        if self.values.result is not None and self.values.result not in self.parameters:
             raise DeclarationError(
-                f"{self.name}: result {self.result!r} is none of its parameters"
+                f"{self.name}: result {self.values.result!r} is none of its parameters"
                 f" ({', '.join(self.parameters)})"
             )
-        if not self.hints:
-            raise DeclarationError(f"{self.name} has no hint; give it at least one")
 
     @property
     def name(self) -> str:
@@ -342,11 +358,6 @@ class Exercise:
         if annotation is None:
             return False
         return not (isinstance(annotation, ast.Constant) and annotation.value is None)
-
-    @property
-    def tells_all(self) -> bool:
-        """Whether the last hint is the whole answer, of which a learner is warned before."""
-        return len(self.hints) > 1 and "\n    " in self.hints[-1]
 
     def cases(self, seed: int, n: int) -> list[Case]:
         """Draw the cases at world size ``n``.

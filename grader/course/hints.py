@@ -20,35 +20,48 @@ import torch.distributed as dist
 from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise, Gives, Mistake
+from grader.course.exercise import Evidence, Exercise
 
-__all__ = ["choose_hint", "predicted"]
+__all__ = ["agree", "choose_hint"]
 
 
-def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | None) -> str:
+def choose_hint(
+    exercise: Exercise,
+    diagnosis: Diagnosis,
+    evidence: Evidence | None,
+    recognise: Callable[[Evidence], str] = lambda evidence: "",
+) -> str:
     """Return a hint for a diagnosis, which claims no more than is proved.
 
     The first of these that applies is given: what Python's own error messages prove in any
-    exercise, the one known mistake that explains all of the evidence, what else the failure
-    or the source proves, the exercise's advice for the diagnosis, the advice for the
-    diagnosis in general, and the exercise's first hint, which is a question.
+    exercise, a rank that is read from the notebook, the one mistake whose program does what the
+    answer does, the first condition of the exercise
+    that holds, what else the failure or
+    the source proves, the exercise's advice for the diagnosis, the advice for the diagnosis in
+    general, and the exercise's first hint, which is a question.
 
     Args:
         exercise: the exercise.
         diagnosis: of the answer.
         evidence: what was judged; ``None`` if the answer was never run.
+        recognise: returns the hint of the mistake whose program does the same, if there is one.
     """
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
-        return exercise.hints[0]
+        return exercise.help.hints[0]
     if evidence is not None and evidence.failed:
-        for prove in (misused, _known, miscalled, disagreed, to_itself, rebound):
+        hint = (
+            misused(exercise, evidence) or reads_global(exercise, evidence) or recognise(evidence)
+        )
+        if hint:
+            return hint
+        for prove in (_known, miscalled, disagreed, to_itself, rebound):
             hint = prove(exercise, evidence)
             if hint:
                 return hint
-    hint = exercise.advice.get(diagnosis, diagnosis.advice)
+    hint = exercise.help.advice.get(diagnosis, diagnosis.advice)
     if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
         hint = _smallest(evidence) if exercise.world_sizes != (1,) else ""
-    return hint or exercise.hints[0]
+    return hint or exercise.help.hints[0]
 
 
 def _smallest(evidence: Evidence) -> str:
@@ -64,35 +77,11 @@ def _smallest(evidence: Evidence) -> str:
 
 
 def _known(exercise: Exercise, evidence: Evidence) -> str:
-    """Return the hint of the mistake that explains the evidence, or "" for none or several."""
-    fits: list[tuple[tuple[int, int], Mistake]] = []
+    """Return the hint of the first condition that holds, or an empty string."""
     for mistake in exercise.mistakes:
-        # what ranks hold after a race is not what their program computes
-        if evidence.diagnosis is Diagnosis.BUFFER_RACE and mistake.when is None:
-            continue
-        weight = _weight(exercise, mistake, evidence)
-        if weight is not None:
-            fits.append((weight, mistake))
-    if not fits:
-        return ""
-    most = max(weight for weight, _ in fits)
-    best = [mistake for weight, mistake in fits if weight == most]
-    # conditions are listed from particular to general; predicted values have no such order
-    hints = {mistake.hint for mistake in best if mistake.when is None}
-    return best[0].hint if len(hints) < 2 else ""
-
-
-def _weight(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> tuple[int, int] | None:
-    """Return the conditions of a mistake that fits and the failures it explains, or ``None``."""
-    explained = 0
-    if mistake.gives is not None:
-        alternatives = mistake.gives if isinstance(mistake.gives, tuple) else (mistake.gives,)
-        explained = max(_explained(exercise, gives, evidence) for gives in alternatives)
-        if not explained:
-            return None
-    if mistake.when is not None and not _holds(mistake.when, evidence):
-        return None
-    return (mistake.gives is not None) + (mistake.when is not None), explained
+        if _holds(mistake.when, evidence):
+            return mistake.hint
+    return ""
 
 
 def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
@@ -103,51 +92,17 @@ def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
     return False
 
 
-def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
-    """Return how many failures a mistake explains; 0 if it contradicts one or not the gravest."""
-    if evidence.diagnosis is Diagnosis.WRONG_TYPE and exercise.result is not None:
-        return 0  # the student returned a result, and what is in place was not meant as one
-    explained = 0
-    # the gravest failure first: most mistakes are ruled out by it
-    others = (one for one in evidence.judged if one is not evidence.here)
-    for one in (evidence.here, *others):
-        if one.limit is not None or one.failure is not None or len(one.actual) != one.case.n:
-            if one is evidence.here:
-                return 0
-            continue
-        if one.passed and one.case.n == 1 < max(exercise.world_sizes):
-            continue  # on one rank, most mistakes do no harm
-        would = predicted(gives, one.case)
-        if would is None:
-            if one is evidence.here:
-                return 0
-            continue
-        if len(would) != one.case.n or not _agree(exercise, one.case, would, one.actual):
-            return 0
-        if not one.passed:
-            explained += not _agree(exercise, one.case, exercise.expected(one.case), one.actual)
-    return explained
-
-
-def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
-    """Return what a mistake gives in a case, or ``None`` if that is unknown or no result.
-
-    It gives no result where it would divide by zero, for example, or receive from no rank.
-    """
-    with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError, RuntimeError):
-        return gives(case)
-    return None
-
-
-def _agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
+def agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
     """Return whether ranks hold what a mistake would give, up to rounding."""
-    terms = exercise.reduced(case) if exercise.reduced else 0
-    scales: list[Any] = list(exercise.magnitude(case)) if exercise.magnitude else [None] * case.n
+    terms = exercise.values.reduced(case) if exercise.values.reduced else 0
+    scales: list[Any] = (
+        list(exercise.values.magnitude(case)) if exercise.values.magnitude else [None] * case.n
+    )
     if all(isinstance(one, torch.Tensor) and one.shape == scales[0].shape for one in scales):
         # a mistake may have summed on a rank where nothing was to be summed
         scales = [torch.stack(scales).amax(0)] * case.n
     return all(
-        compare(want, got, terms, _slack(want, scale), relative=exercise.relative) is None
+        compare(want, got, terms, _slack(want, scale), relative=exercise.values.relative) is None
         for want, got, scale in zip(would, actual, scales, strict=True)
     )
 
@@ -194,12 +149,18 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
     if found := _NO_ATTRIBUTE.search(text):
         owner = {"torch.distributed": dist, "torch": torch, "Tensor": torch.Tensor}.get(found[1])
         return _misspelt(found[2], dir(owner), f"{found[1]} has no ") if owner else ""
-    if "init_process_group is not for" in text or "default process group twice" in text:
+    if evidence.raised("GroupIsSetUp"):
         return (
-            "The process group is set up before your function is called: leave out"
-            " init_process_group, and call dist.get_rank() right away."
+            "The process group is set up before your function is called, and used again after it:"
+            " leave out init_process_group and destroy_process_group, and call dist.get_rank()"
+            " right away."
         )
-    if " with tag " in text and evidence.diagnosis is Diagnosis.DEADLOCK:
+    if evidence.raised("NotContiguous"):
+        return (
+            "A message needs a tensor whose numbers lie in one piece in memory, and those of a"
+            " slice, a transpose and many gradients do not: call .contiguous() first."
+        )
+    if evidence.failure is not None and any(wait.other_tag for wait in evidence.failure.waits):
         return (
             "A receive takes only a message that has its own tag: give both ends the same one, or"
             " leave it out."
@@ -217,6 +178,29 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
     return ""
 
 
+#: Names for what is another on each rank, and for the number of ranks.
+_EACH_RANKS = frozenset({"rank", "my_rank", "me", "left", "right", "peer", "partner"})
+_NUMBER_OF_RANKS = frozenset({"n", "size", "world_size", "world", "n_ranks", "num_ranks", "nprocs"})
+
+
+def reads_global(exercise: Exercise, evidence: Evidence) -> str:
+    """Return that a rank, or the number of ranks, is read from the notebook, or an empty string."""
+    if max(exercise.world_sizes) == 1:
+        return ""
+    for part in evidence.source:
+        for name, value in part.globals.items():
+            begin = f"`{name}` is {value} in your notebook, and {part.name} takes it from there:"
+            if name in _EACH_RANKS:
+                ask = "call dist.get_rank()" if "rank" in name else "find it out"
+                return f"{begin} it is {value} on every rank. Inside {part.name}, {ask}."
+            if name in _NUMBER_OF_RANKS:
+                return (
+                    f"{begin} it is {value} however many ranks there are. Inside {part.name}, call"
+                    " dist.get_world_size()."
+                )
+    return ""
+
+
 def disagreed(exercise: Exercise, evidence: Evidence) -> str:
     """Return what different sizes in one collective prove, or an empty string."""
     text = evidence.failure.message if evidence.failure is not None else ""
@@ -230,7 +214,7 @@ def disagreed(exercise: Exercise, evidence: Evidence) -> str:
 
 def to_itself(exercise: Exercise, evidence: Evidence) -> str:
     """Return what a refused message to the rank itself proves, or an empty string."""
-    if not evidence.says("same as the rank"):
+    if not evidence.raised("PeerIsSelf"):
         return ""
     return (
         "A rank sends to itself, or receives from itself, and that is refused. What a rank has"

@@ -46,8 +46,6 @@ class IndexEntry(msgspec.Struct, frozen=True):
         summary: one line for lists.
         points: what it is worth.
         world_sizes: the numbers of ranks that it is judged on.
-        hints: from the gentlest to the plainest.
-        tells_all: whether the last hint is the whole answer.
         cell: the id of the cell that a student begins with.
         stub: the text of that cell.
     """
@@ -58,8 +56,6 @@ class IndexEntry(msgspec.Struct, frozen=True):
     summary: str
     points: float
     world_sizes: tuple[int, ...]
-    hints: tuple[str, ...]
-    tells_all: bool
     cell: str
     stub: str
 

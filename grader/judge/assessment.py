@@ -31,6 +31,7 @@ __all__ = [
     "assess",
     "assess_again",
     "assess_limit",
+    "held_by",
     "not_run",
     "ranks",
     "rounding",
@@ -72,7 +73,7 @@ def assess(
 def _assess(
     exercise: Exercise, case: Case, outcome: Outcome, repeated: bool
 ) -> tuple[CaseVerdict, JudgedCase]:
-    actual = _actual(exercise, case, outcome)
+    actual = held_by(exercise, case, outcome)
     expected = _expected(exercise, case, actual)
     failure = outcome.failure
     difference = None
@@ -121,9 +122,9 @@ def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:
     return replace(trace.traffic, seconds=trace.seconds) if compared else trace.traffic
 
 
-def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
+def held_by(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
     """Return what each rank holds: the returned value, or the argument for the result."""
-    if exercise.result is None:
+    if exercise.values.result is None:
         return [result.value for result in outcome.results]
     place = _place_of(exercise, case)
     return [result.arguments[place] for result in outcome.results]
@@ -131,10 +132,10 @@ def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
 
 def _expected(exercise: Exercise, case: Case, actual: Sequence[Any]) -> list[Any]:
     """Return what each rank should hold: of several right results, that which most ranks have."""
-    right = [list(exercise.expected(case))]
-    if exercise.also is None or not actual:
+    right = [list(exercise.values.expected(case))]
+    if exercise.values.also is None or not actual:
         return right[0]
-    right += map(list, exercise.also(case))
+    right += map(list, exercise.values.also(case))
 
     def agreeing(expected: list[Any]) -> int:
         return sum(found is None for _, found in _differences(exercise, case, expected, actual))
@@ -144,12 +145,12 @@ def _expected(exercise: Exercise, case: Case, actual: Sequence[Any]) -> list[Any
 
 def _place_of(exercise: Exercise, case: Case) -> int:
     """Return the position of the argument that holds the result."""
-    return list(case.columns).index(exercise.result or "")
+    return list(case.columns).index(exercise.values.result or "")
 
 
 def _terms(exercise: Exercise, case: Case) -> tuple[int, Sequence[Any]]:
-    terms = exercise.reduced(case) if exercise.reduced else 0
-    scales = exercise.magnitude(case) if exercise.magnitude else [None] * case.n
+    terms = exercise.values.reduced(case) if exercise.values.reduced else 0
+    scales = exercise.values.magnitude(case) if exercise.values.magnitude else [None] * case.n
     return terms, scales
 
 
@@ -162,7 +163,9 @@ def rounding(exercise: Exercise, case: Case) -> bool:
     terms, scales = _terms(exercise, case)
     if terms < 2:
         return False
-    held = [scale for scale in scales if isinstance(scale, torch.Tensor)] or exercise.expected(case)
+    held = [
+        scale for scale in scales if isinstance(scale, torch.Tensor)
+    ] or exercise.values.expected(case)
     return any(tensor.is_floating_point() and bool(tensor.any()) for tensor in held)
 
 
@@ -172,11 +175,13 @@ def _differences(
     """Yield every rank with the first place where its result is wrong, if there is one."""
     # worked out for all ranks at once: a magnitude may take as long as the oracle itself
     terms, scales = _terms(exercise, case)
-    name = exercise.result or ""
+    name = exercise.values.result or ""
     for rank in case.ranks:
         yield (
             rank,
-            compare(expected[rank], actual[rank], terms, scales[rank], name, exercise.relative),
+            compare(
+                expected[rank], actual[rank], terms, scales[rank], name, exercise.values.relative
+            ),
         )
 
 
@@ -210,21 +215,21 @@ def _compare(
     exercise: Exercise, case: Case, outcome: Outcome, difference: Failure | None
 ) -> Failure | None:
     for rank, result in enumerate(outcome.results):
-        if exercise.result is not None and result.value is not None:
+        if exercise.values.result is not None and result.value is not None:
             return Failure(
                 Diagnosis.WRONG_TYPE,
                 f"rank {rank} returns {describe(result.value)}; the result belongs into"
-                f" {exercise.result}, and nothing is returned",
+                f" {exercise.values.result}, and nothing is returned",
                 rank,
             )
     if difference is not None:
         return difference
     for rank, result in enumerate(outcome.results):
-        if exercise.result is not None and _place_of(exercise, case) in result.replaced:
+        if exercise.values.result is not None and _place_of(exercise, case) in result.replaced:
             return Failure(
                 Diagnosis.WRONG_VALUE,
                 f"rank {rank}: the right values are in other tensors than those that were in"
-                f" {exercise.result}, which are as they were: write into them",
+                f" {exercise.values.result}, which are as they were: write into them",
                 rank,
             )
         changed = _changed_argument(exercise, case, rank, result.arguments)
@@ -234,21 +239,21 @@ def _compare(
                 f"rank {rank}: {changed} must stay as it was, but has changed",
                 rank,
             )
-        if exercise.result is None and result.aliases:
+        if exercise.values.result is None and result.aliases:
             name = list(case.columns)[result.aliases[0]]
             return Failure(
                 Diagnosis.ALIASED,
                 f"rank {rank}: the result shares memory with {name}; return a copy",
                 rank,
             )
-    return exercise.proof(case, outcome.trace) if exercise.proof else None
+    return exercise.traffic.proof(case, outcome.trace) if exercise.traffic.proof else None
 
 
 def _disagreement(
     exercise: Exercise, case: Case, expected: Sequence[Any], actual: Sequence[Any]
 ) -> Failure | None:
     """Return a failure if ranks hold different bits where they have to agree, in right results."""
-    if not exercise.agree:
+    if not exercise.values.agree:
         return None
     first, *others = (rank for rank in case.ranks if expected[rank] is not None)
     for rank in others:
@@ -267,9 +272,9 @@ def _told_otherwise(
     A program may remember values from an earlier call, or compute values that do not depend on
     the seed.  It has no other honest way to get numbers that were drawn.
     """
-    if outcome.moved is None or exercise.least is None:
+    if outcome.moved is None or exercise.traffic.least is None:
         return None
-    least = exercise.least(case, expected)
+    least = exercise.traffic.least(case, expected)
     if outcome.moved >= least:
         return None
     carried = (
@@ -290,7 +295,7 @@ def _predictable(exercise: Exercise, case: Case) -> bool:
     held = []
     for seed in (1, 2):
         drawn = (one for one in exercise.cases(seed, case.n) if one.name == case.name)
-        held.append([list(exercise.expected(one)) for one in drawn])
+        held.append([list(exercise.values.expected(one)) for one in drawn])
     return bool(held[0]) and compare(held[0], held[1]) is None
 
 
@@ -303,9 +308,9 @@ def assess_again(
     and between the runs.
     """
     verdict, seen = assess(exercise, case, again, repeated=True)
-    if not verdict.passed or not exercise.same_bits:
+    if not verdict.passed or not exercise.values.same_bits:
         return verdict, seen
-    first, second = (_actual(exercise, case, run) for run in (outcome, again))
+    first, second = (held_by(exercise, case, run) for run in (outcome, again))
     message = ""
     for rank in case.ranks:
         found = differing_bits(first[0], first[rank])
@@ -332,7 +337,7 @@ def _changed_argument(
     exercise: Exercise, case: Case, rank: int, after: Sequence[Any]
 ) -> str | None:
     for name, before, now in zip(case.columns, case.arguments(rank), after, strict=True):
-        if name != exercise.result and compare(before, now) is not None:
+        if name != exercise.values.result and compare(before, now) is not None:
             return name
     return None
 
@@ -356,7 +361,9 @@ def _rows(
         return ()
     terms, scales = _terms(exercise, case)
     rows = tuple(
-        side_by_side(rank, expected[rank], actual[rank], terms, scales[rank], exercise.relative)
+        side_by_side(
+            rank, expected[rank], actual[rank], terms, scales[rank], exercise.values.relative
+        )
         for rank in case.ranks
     )
     return () if all(row.right for row in rows) else rows

@@ -42,6 +42,7 @@ from grader.judge.assessment import (
     rounding,
     too_late,
 )
+from grader.judge.mistakes import recognised
 from grader.judge.simulated_checks import grown, grown_cases
 from grader.launch.backends import entry_of, require_backend
 from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
@@ -83,11 +84,11 @@ def asks(exercise: Exercise, case: Case) -> bool:
     """
     if case.n == 1 and _communicates(exercise):
         return False
-    expected = list(exercise.expected(case))
+    expected = list(exercise.values.expected(case))
     if any(_is_new(exercise, case, rank, expected[rank]) for rank in case.ranks):
         return True
     silence = Trace(((),) * case.n)
-    return exercise.proof is not None and exercise.proof(case, silence) is not None
+    return exercise.traffic.proof is not None and exercise.traffic.proof(case, silence) is not None
 
 
 def _communicates(exercise: Exercise) -> bool:
@@ -97,8 +98,8 @@ def _communicates(exercise: Exercise) -> bool:
         return False
     bounds = [
         (limit.relation, limit.asked(case))
-        for case in (exercise.cases(0, most) if exercise.limits else [])
-        for limit in exercise.limits
+        for case in (exercise.cases(0, most) if exercise.traffic.limits else [])
+        for limit in exercise.traffic.limits
         if limit.applies(case)
     ]
     return not bounds or set(bounds) != {("=", 0)}
@@ -110,8 +111,8 @@ def _is_new(exercise: Exercise, case: Case, rank: int, expected: Any) -> bool:
         return False
     own = (
         tensors_in(list(case.arguments(rank)))
-        if exercise.result is None
-        else tensors_in(case.columns[exercise.result][rank])
+        if exercise.values.result is None
+        else tensors_in(case.columns[exercise.values.result][rank])
     )
     return _adds(expected, list(own))
 
@@ -440,9 +441,9 @@ class Judge:
         if exercise.on_cpu and backend.devices is not None:
             message = f"its tensors are on the CPU, and {backend.title}'s are not"
             return self._verdict(exercise, Status.SKIPPED, (), message=message)
-        grows = exercise.growth is not None and self._settings.world_sizes is None
+        grows = exercise.traffic.growth is not None and self._settings.world_sizes is None
         limits = {
-            n: [one for one in exercise.limits if any(map(one.applies, cases))]
+            n: [one for one in exercise.traffic.limits if any(map(one.applies, cases))]
             for n, cases in plan.items()
         }
         total = sum(map(len, plan.values())) + sum(map(len, limits.values()))
@@ -554,7 +555,11 @@ class Judge:
                 if not (found.gravity or self._launcher.environment.sealed):
                     worlds.start_next()
                 if not found.remark:
-                    own = exercise.remark(case, outcome.trace) if exercise.remark else ""
+                    own = (
+                        exercise.traffic.remark(case, outcome.trace)
+                        if exercise.traffic.remark
+                        else ""
+                    )
                     found.remark = own or " ".join(outcome.trace.warnings)
             elif verdict.diagnosis in _FINAL or self._settings.first_failure or found.hint:
                 found.stop = verdict
@@ -585,7 +590,7 @@ class Judge:
         if (
             verdict.passed
             and not verdict.orders
-            and exercise.same_bits
+            and exercise.values.same_bits
             and rounding(exercise, case)
         ):
             again = worlds.run(case.n, _job(exercise, case, self._settings))
@@ -644,7 +649,7 @@ class Judge:
     def _open(
         self, exercise: Exercise, submission: Submission, deadline: float, weighed: Set[int]
     ) -> Callable[[Sequence[int], bool], World]:
-        subgroups = exercise.allowed is None or "new_group" in exercise.allowed
+        subgroups = exercise.traffic.allowed is None or "new_group" in exercise.traffic.allowed
 
         def open_world(sizes: Sequence[int], hashing: bool) -> World:
             return ProcessWorld(
@@ -657,10 +662,10 @@ class Judge:
                 self.backend,
                 {exercise.name, exercise.function},
                 sizes[:-1],
-                collectives=exercise.allowed is None or bool(exercise.allowed),
+                collectives=exercise.traffic.allowed is None or bool(exercise.traffic.allowed),
                 seed=self._settings.seed,
                 hashing=hashing,
-                storing=exercise.store or self.backend != "gloo",
+                storing=exercise.traffic.store or self.backend != "gloo",
                 until=deadline,
                 weighed=not weighed.isdisjoint(sizes),
             )
@@ -681,6 +686,13 @@ class Judge:
                 exercise, Status.PASSED, cases, message=found.remark, score=exercise.points
             )
         message = _told(exercise, failed, inputs, cases)
+        recognise = partial(
+            recognised,
+            self._launcher,
+            exercise,
+            make_job=partial(_job, exercise, settings=self._settings),
+            memory=self._settings.memory,
+        )
         failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, message)
         return self._verdict(
             exercise,
@@ -689,7 +701,9 @@ class Judge:
             failure,
             score=score(exercise, inputs, cases),
             hint=found.hint_on(failed)
-            or choose_hint(exercise, failure.diagnosis, Evidence(tuple(found.judged), source)),
+            or choose_hint(
+                exercise, failure.diagnosis, Evidence(tuple(found.judged), source), recognise
+            ),
         )
 
     def _verdict(
@@ -1055,7 +1069,7 @@ def _job(
         entry=exercise.function,
         arguments=tuple(case.arguments(rank) for rank in case.ranks),
         adapter=exercise.packed_adapter(),
-        allowed=exercise.allowed,
+        allowed=exercise.traffic.allowed,
         policy=policy,
         seconds=_by_the_clock(settings, case.n, case.network is not None)
         * (_PATIENT if case.pauses else 1),

@@ -67,7 +67,7 @@ def grown(
         failed: a case that the answer has failed before, after which nothing is run.
         more: is told how many cases that were.
     """
-    growth = exercise.growth
+    growth = exercise.traffic.growth
     assert growth is not None
     if failed is None:
         run = run_grown(launcher, exercise, program, growth.size, Flat(), seed, seconds, memory)
@@ -84,7 +84,7 @@ def grown(
 
 def grown_cases(exercise: Exercise) -> int:
     """Return the number of verdicts that :func:`grown` gives."""
-    return 1 + len(_limits(exercise)) if exercise.growth else 0
+    return 1 + len(_limits(exercise)) if exercise.traffic.growth else 0
 
 
 def run_grown(
@@ -110,13 +110,13 @@ def run_grown(
         algorithms: by collective, the name of an algorithm other than the default.
     """
     case = _case(exercise, seed, n)
-    growth = exercise.growth
+    growth = exercise.traffic.growth
     answered = growth is None or n <= growth.values
     job = Job(
         entry=exercise.name,
         arguments=tuple(case.arguments(rank) for rank in case.ranks),
         adapter=exercise.packed_adapter(),
-        allowed=exercise.allowed,
+        allowed=exercise.traffic.allowed,
         seconds=seconds,
     )
     simulation = simulate(
@@ -140,7 +140,11 @@ def run_grown(
 
 def _case(exercise: Exercise, seed: int, n: int) -> Case:
     draw = Draw(seed, exercise.name, n)
-    return exercise.growth.case(draw) if exercise.growth else next(iter(exercise.inputs(draw)))
+    return (
+        exercise.traffic.growth.case(draw)
+        if exercise.traffic.growth
+        else next(iter(exercise.inputs(draw)))
+    )
 
 
 def _values(exercise: Exercise, case: Case, simulation: Simulation, answered: bool) -> CaseVerdict:
@@ -159,7 +163,7 @@ def _values(exercise: Exercise, case: Case, simulation: Simulation, answered: bo
 
 
 def _limits(exercise: Exercise) -> list[Limit]:
-    return [limit for limit in exercise.limits if limit.quantity != _ROUNDS]
+    return [limit for limit in exercise.traffic.limits if limit.quantity != _ROUNDS]
 
 
 def _on_limits(

@@ -161,7 +161,9 @@ class RootCause:
             facts = given_up(self._matcher, rank)
             detail = (f"rank {rank} {facts}", *detail) if facts else detail
         self._threads |= raised.threads
-        failure = Failure(diagnosis, message, rank, site, detail, frames)
+        failure = Failure(
+            diagnosis, message, rank, site, detail, frames, raised=(raised.kind, raised.message)
+        )
         if raised.expired:
             # a time limit that ends after another rank has failed is a consequence of that
             self._expired.append(failure)

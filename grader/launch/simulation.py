@@ -50,7 +50,7 @@ from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
-__all__ = ["MEMORY", "MODULES", "Simulation", "run_job", "simulate"]
+__all__ = ["MEMORY", "MODULES", "Simulation", "SimulationProcess", "run_job", "simulate"]
 
 #: Bytes that a simulation may allocate: thousands of ranks, and the tensors of all.
 MEMORY = DEFAULTS.simulation_memory
@@ -171,40 +171,92 @@ def simulate(
             cluster cannot have so many ranks, or cannot send eager messages.
         WorldError: the process cannot be started.
     """
-    functions = packed(algorithms, job.allowed)
-    _require_network(cluster, len(job.arguments), eager)
-    environment = launcher.environment
-    request = Simulate(
-        program=program.to_bytes(),
-        entry=job.entry,
-        adapter=job.adapter,
-        arguments=_packed(job.arguments),
-        cluster=msgspec.msgpack.encode(cluster),
-        eager=eager,
-        recorded=recorded,
-        counted=counted,
-        answered=answered,
-        memory=memory,
-        path=environment.path,
-        folder=environment.folder,
-        sealed=environment.sealed,
-        answer_limit=job.answer_limit,
-        answers=ANSWERS,
-        allowed=None if job.allowed is None else sorted(job.allowed),
-        algorithms=functions,
-        modules=_modules() if environment.sealed else [],
-        seed=seed_for_wire(seed),
-        forced=[(*receive, source) for receive, source in policy.forced.items()],
-        lowest=policy.lowest,
-    )
-    handle = launcher.launch(1)
-    try:
-        listener = _Listener(handle, job)
+    with SimulationProcess(launcher) as process:
+        return process.run(
+            program,
+            job,
+            cluster,
+            eager=eager,
+            recorded=recorded,
+            counted=counted,
+            answered=answered,
+            memory=memory,
+            algorithms=algorithms,
+            policy=policy,
+            seed=seed,
+        )
+
+
+class SimulationProcess:
+    """A process of simulated ranks, which can run one program after the other.
+
+    What a program does to torch or Python stays, so only programs that can be trusted share one.
+
+    Args:
+        launcher: starts the process.
+
+    Raises:
+        WorldError: the process cannot be started.
+    """
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._handle = launcher.launch(1)
+        self._channel = FrameChannel(self._handle.controls[0])
+        os.set_blocking(self._handle.outputs[0], False)
+
+    def __enter__(self) -> SimulationProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.close()
+        self._launcher.settle()
+
+    def run(
+        self,
+        program: Program,
+        job: Job,
+        cluster: Cluster,
+        *,
+        eager: int = -1,
+        recorded: int = 0,
+        counted: bool = False,
+        answered: bool = True,
+        memory: int = MEMORY,
+        algorithms: Mapping[str, str] = MappingProxyType({}),
+        policy: WildcardPolicy = _FIRST_SENT,
+        seed: int = 0,
+    ) -> Simulation:
+        """Run a job on simulated ranks; arguments and exceptions as of :func:`simulate`."""
+        functions = packed(algorithms, job.allowed)
+        _require_network(cluster, len(job.arguments), eager)
+        environment = self._launcher.environment
+        request = Simulate(
+            program=program.to_bytes(),
+            entry=job.entry,
+            adapter=job.adapter,
+            arguments=_packed(job.arguments),
+            cluster=msgspec.msgpack.encode(cluster),
+            eager=eager,
+            recorded=recorded,
+            counted=counted,
+            answered=answered,
+            memory=memory,
+            path=environment.path,
+            folder=environment.folder,
+            sealed=environment.sealed,
+            answer_limit=job.answer_limit,
+            answers=ANSWERS,
+            allowed=None if job.allowed is None else sorted(job.allowed),
+            algorithms=functions,
+            modules=_modules() if environment.sealed else [],
+            seed=seed_for_wire(seed),
+            forced=[(*receive, source) for receive, source in policy.forced.items()],
+            lowest=policy.lowest,
+        )
+        listener = _Listener(self._handle, self._channel, job)
         listener.ask(request)
         return _read(listener, request, len(job.arguments))
-    finally:
-        handle.close()
-        launcher.settle()
 
 
 def run_job(launcher: Launcher, program: Program, job: Job, memory: int, seed: int = 0) -> Outcome:
@@ -270,8 +322,9 @@ def _packed(arguments: Sequence[tuple[Any, ...]]) -> list[bytes]:
 class _Listener:
     """The reader of what the process sends: its answer, its output, and its end."""
 
-    def __init__(self, handle: ProcessGroupHandle, job: Job) -> None:
+    def __init__(self, handle: ProcessGroupHandle, channel: FrameChannel, job: Job) -> None:
         self._handle = handle
+        self._channel = channel
         self._until = time.monotonic() + job.seconds
         self._seconds = job.seconds
         self._limit = job.output_limit
@@ -290,12 +343,10 @@ class _Listener:
     def ask(self, request: Simulate) -> None:
         """Send the request, and wait for the answer or for a failure."""
         printed = self._handle.outputs[0]
-        os.set_blocking(printed, False)
-        longest = STRUCTURE + 4 * request.answer_limit + _EVENT * request.recorded
-        channel = FrameChannel(self._handle.controls[0], longest)
-        channel.send(request)
+        self._channel.limit(STRUCTURE + 4 * request.answer_limit + _EVENT * request.recorded)
+        self._channel.send(request)
         try:
-            self._hear(channel, printed)
+            self._hear(printed)
             # all output from before the answer, or before the end, can be read by now
             while self._read_output(printed):
                 pass
@@ -306,9 +357,9 @@ class _Listener:
         except BrokenFrame as error:
             self.failure = _senseless(error)
 
-    def _hear(self, channel: FrameChannel, printed: int) -> None:
+    def _hear(self, printed: int) -> None:
         beside = {printed: lambda: self._read_output(printed) != b""}
-        for message in messages(channel, self._until, beside):
+        for message in messages(self._channel, self._until, beside):
             self._take(message)
             if self.answer is not None or self.failure is not None:
                 return

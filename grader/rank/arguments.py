@@ -39,9 +39,13 @@ from grader.core.values import describe, dtype_name
 
 __all__ = [
     "COLLECTIVES",
+    "GroupIsSetUp",
     "LARGEST_TAG",
+    "NoSuchRank",
+    "NotContiguous",
     "ONE_BY_ONE",
     "OTHER_NAME",
+    "PeerIsSelf",
     "REFUSED",
     "SAME_SIZE",
     "checks",
@@ -62,6 +66,25 @@ __all__ = [
 
 
 # Ranks, roots, tags and groups that a call names. ----------------------------------
+#
+# These faults have classes of their own, by whose names a hint knows them.
+
+
+class NoSuchRank(ValueError):
+    """A call names a rank that its group does not have."""
+
+
+class NotContiguous(ValueError):
+    """The numbers of a tensor that is sent do not lie in one piece in memory."""
+
+
+class PeerIsSelf(ValueError):
+    """A rank sends to itself, or receives from itself."""
+
+
+class GroupIsSetUp(RuntimeError):
+    """The default group is set up, or ended, by the exercise itself."""
+
 
 #: The largest tag; gloo and MPI store tags in a C ``int``.
 LARGEST_TAG = 2**31 - 1
@@ -72,7 +95,7 @@ def require_rank(rank: Any, size: int) -> None:
 
     Raises:
         TypeError: the rank is not a whole number.
-        ValueError: there is no such rank.
+        NoSuchRank: there is no such rank.
     """
     try:
         number = operator.index(rank)
@@ -81,7 +104,7 @@ def require_rank(rank: Any, size: int) -> None:
         message = f"a rank is a whole number, not the {what}; // divides whole numbers"
         raise TypeError(message) from None
     if not 0 <= number < size:
-        raise ValueError(
+        raise NoSuchRank(
             f"there is no rank {rank} in a group of {size}; its ranks are 0 to {size - 1}"
         )
 
@@ -91,12 +114,12 @@ def require_peer(peer: Any, own: int, size: int) -> None:
 
     Raises:
         TypeError: the peer is not a whole number.
-        ValueError: there is no such rank, or it is the rank itself, to which gloo has no
-            connection.
+        NoSuchRank: there is no such rank.
+        PeerIsSelf: it is the rank itself, to which gloo has no connection.
     """
     require_rank(peer, size)
     if peer == own:
-        raise ValueError(_to_itself(peer))
+        raise PeerIsSelf(_to_itself(peer))
 
 
 def _to_itself(rank: int) -> str:
@@ -278,7 +301,7 @@ def checks(outside: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
 
     def _check_not_self_rank(group: Any, rank: int, _: str) -> None:
         if group != non_member and group.rank() == rank:
-            raise ValueError(_to_itself(c10d.get_global_rank(group, rank)))
+            raise PeerIsSelf(_to_itself(c10d.get_global_rank(group, rank)))
 
     def _check_single_tensor(value: Any, parameter: str) -> None:
         require_tensor(value, parameter)

@@ -24,7 +24,7 @@ from torch.distributed import distributed_c10d as c10d
 from grader.core.events import ANY, WORLD
 from grader.core.source_locations import line_here
 from grader.core.verdict import Diagnosis
-from grader.rank.arguments import checks, default_group_stays, require_members
+from grader.rank.arguments import GroupIsSetUp, checks, default_group_stays, require_members
 from grader.rank.recorder import Recorder
 from grader.rank.recording_group import RecordingGroup, short_limit
 from grader.rank.transports import FOREVER, Backend
@@ -286,7 +286,7 @@ def not_yours(name: str) -> Callable[..., None]:
     """Return the replacement of a function of :data:`MANAGEMENT`, which refuses the call."""
 
     def call(*args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(default_group_stays(name))
+        raise GroupIsSetUp(default_group_stays(name))
 
     return call
 
@@ -298,10 +298,10 @@ def destroy_process_group(group: Any = None) -> None:
     longer use it.
 
     Raises:
-        RuntimeError: the group is the default group.
+        GroupIsSetUp: the group is the default group.
     """
     if group is None or group is c10d.GroupMember.WORLD:
-        raise RuntimeError(default_group_stays("destroy_process_group"))
+        raise GroupIsSetUp(default_group_stays("destroy_process_group"))
     if group != c10d.GroupMember.NON_GROUP_MEMBER:
         group.destroy(line_here()[1])
 

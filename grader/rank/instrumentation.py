@@ -246,7 +246,8 @@ def noticing_unseen() -> Iterator[None]:
     try:
         yield
     finally:
-        del group.allreduce
+        # simulated ranks share a group, and one of them may have restored it
+        vars(group).pop("allreduce", None)
 
 
 # Bytes that a rank holds. -----------------------------------------------------------
@@ -707,14 +708,35 @@ class Clock:
         return round(self.seconds() * 1e9)
 
 
-def _reader(real: Callable[[], Any], shown: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that gives ``shown()`` to the student's code and ``real()`` to others."""
+#: The clocks that are shown, by rank: simulated ranks share one process, and are in the function
+#: at the same time.
+_shown: dict[int, Clock] = {}
+
+#: What puts the real clocks back, once none is shown any more.
+_put_back = contextlib.ExitStack()
+
+#: The functions that show them, each in the place of a real clock.
+_readers: dict[Any, Callable[[], Any]] = {}
+
+
+def _reader(real: Callable[[], Any], shown: Callable[[Clock], Any]) -> Callable[[], Any]:
+    """Return a function that gives a rank's own code what its clock shows, and others the real."""
 
     def read() -> Any:
-        caller = sys._getframe(1).f_code.co_filename
-        return shown() if is_students(caller) else real()
+        if not is_students(sys._getframe(1).f_code.co_filename):
+            return real()
+        clock = _shown.get(_own_rank())
+        return real() if clock is None else shown(clock)
 
     return read
+
+
+def _still(kind: Callable[[], Any]) -> Callable[[Clock], Any]:
+    return lambda clock: kind()
+
+
+def _own_rank() -> int:
+    return dist.get_rank() if dist.is_initialized() else 0
 
 
 def tell_seconds(value: Any) -> bool:
@@ -736,43 +758,54 @@ def shown_to(function: Callable[..., Any], clock: Clock) -> Iterator[None]:
     where the function's module has imported them by name, and ``timeit``.  The processor's
     clocks stand still.
     """
-    instead: dict[Any, Callable[[], Any]] = {}
-    names: list[str] = []
+    if not _shown:
+        _show_clocks()
+    rank = _own_rank()
+    _shown[rank] = clock
+    _replace_clocks(_globals(function))
+    try:
+        yield
+    finally:
+        del _shown[rank]
+        if not _shown:
+            _put_back.close()
+            _readers.clear()
+
+
+def _show_clocks() -> None:
+    """Put readers in the place of the clocks of :mod:`time` and of those of :mod:`timeit`."""
     for name in _SECONDS:
-        names += [name, f"{name}_ns"]
-        instead[getattr(time, name)] = _reader(getattr(time, name), clock.seconds)
-        real = getattr(time, f"{name}_ns")
-        instead[real] = _reader(real, clock.nanoseconds)
+        real, nanoseconds = getattr(time, name), getattr(time, f"{name}_ns")
+        _readers[real] = _reader(real, Clock.seconds)
+        _readers[nanoseconds] = _reader(nanoseconds, Clock.nanoseconds)
     for name in _PROCESSOR:
         for each, kind in ((name, float), (f"{name}_ns", int)):
             if hasattr(time, each):  # macOS has no clock for a thread
-                names.append(each)
-                instead[getattr(time, each)] = _reader(getattr(time, each), kind)
-    with contextlib.ExitStack() as undo:
-        for name in names:
-            _set(undo, vars(time), name, instead[getattr(time, name)])
-        for held in _WITH_DEFAULTS:
-            undo.callback(setattr, held, "__defaults__", held.__defaults__)
-            held.__defaults__ = tuple(_other(value, instead) for value in held.__defaults__)
-        for space in (vars(timeit), _globals(function)):
-            for name, value in list(space.items()):
-                if _other(value, instead) is not value:
-                    _set(undo, space, name, _other(value, instead))
-        yield
+                real = getattr(time, each)
+                _readers[real] = _reader(real, _still(kind))
+    for held in _WITH_DEFAULTS:
+        _put_back.callback(setattr, held, "__defaults__", held.__defaults__)
+        held.__defaults__ = tuple(map(_other, held.__defaults__))
+    for space in (vars(time), vars(timeit)):
+        _replace_clocks(space)
 
 
-def _other(value: Any, instead: dict[Any, Callable[[], Any]]) -> Any:
-    """Return the replacement of a value, found by identity, since some values cannot be hashed."""
-    return next((other for real, other in instead.items() if value is real), value)
+def _replace_clocks(space: dict[str, Any]) -> None:
+    """Put readers in the place of the clocks in a namespace, until none is shown any more."""
+    for name, value in list(space.items()):
+        reader = _other(value)
+        if reader is not value:
+            _put_back.callback(space.__setitem__, name, value)
+            space[name] = reader
+
+
+def _other(value: Any) -> Any:
+    """Return the reader of a clock, found by identity, since some values cannot be hashed."""
+    return next((reader for real, reader in _readers.items() if value is real), value)
 
 
 def _globals(function: Callable[..., Any]) -> dict[str, Any]:
     return function.__globals__ if isinstance(function, FunctionType) else {}
-
-
-def _set(undo: contextlib.ExitStack, space: dict[str, Any], name: str, value: Any) -> None:
-    undo.callback(space.__setitem__, name, space[name])
-    space[name] = value
 
 
 # A device that an adapter simulates. ----------------------------------------------

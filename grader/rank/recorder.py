@@ -319,17 +319,26 @@ class Recorder:
             self.violated(Diagnosis.FORBIDDEN_CALL, message)
             raise ForbiddenCall(message)
 
-    def violated(self, diagnosis: Diagnosis, message: str, op: int | None = None) -> None:
+    def violated(
+        self,
+        diagnosis: Diagnosis,
+        message: str,
+        op: int | None = None,
+        kinds: Sequence[str] = (),
+    ) -> None:
         """Report that this rank broke a rule, at the line of the student's that is running.
 
         A callback of the transport's runs no such line; then the line is the first one at which
-        the buffers of operation ``op`` had been written to, or the one that began it.
+        the buffers of operation ``op`` had been written to, or the one that began it.  Operations
+        of these ``kinds`` race for a buffer.
         """
         file, line, _ = line_here()
         if not file and op in self._flights:
             flight = self._flights[op]
             file, line = flight.file, flight.written or flight.line
-        event = Violated(diagnosis.value, message[:TEXT], file, line, self.now())
+        event = Violated(
+            diagnosis.value, message[:TEXT], file, line, self.now(), [kind[:NAME] for kind in kinds]
+        )
         self.emit(event, True)
 
     def outside(self, function: str) -> None:
@@ -458,6 +467,7 @@ class Recorder:
                     Diagnosis.BUFFER_RACE,
                     f"{new.kind} uses the buffer of the {old.kind} of line {old.line},"
                     " which is still in flight; wait for that request first",
+                    kinds=(new.kind, old.kind),
                 )
                 return
 
@@ -495,6 +505,7 @@ class Recorder:
             f"a buffer was changed while its {kind} was in flight{where}; wait for the request"
             " before writing to the tensor",
             op,
+            (kind,),
         )
 
     def hold(self, op: int, request: Request) -> None:

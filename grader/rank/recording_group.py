@@ -30,6 +30,7 @@ from grader.rank.arguments import (
     OTHER_NAME,
     REFUSED,
     SAME_SIZE,
+    NotContiguous,
     destroyed_text,
     own_tensors,
     require_peer,
@@ -365,7 +366,7 @@ class RecordingGroup(dist.ProcessGroup):
                 f"{what} needs a dense {where} tensor here, not one on {tensor.device}"
             )
         if not tensor.is_contiguous():
-            raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
+            raise NotContiguous(f"{what} needs a contiguous tensor; call .contiguous() first")
         return tensor.detach()
 
     # Collectives. ------------------------------------------------------------

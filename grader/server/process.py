@@ -174,14 +174,17 @@ class _Rank:
         #: the operations that it has asked about since its last other event
         self._polled: set[int] = set()
         self._device = torch.device("cpu")
+        #: whether its ranks are simulated, as many as a request asks for
+        self._simulates = False
         self._generators: Generators
 
     def serve(self) -> None:
         setup = next(self._frames, None)
         if isinstance(setup, Parse):
             self._writer.write(_parsed(setup))
-        if isinstance(setup, Simulate):
+        while isinstance(setup, Simulate):
             self._simulate(setup)
+            setup = next(self._frames, None)
         if not isinstance(setup, Setup):
             return
         try:
@@ -227,10 +230,14 @@ class _Rank:
     def _simulate(self, request: Simulate) -> None:
         """Run simulated ranks, and send how they ended."""
         try:
-            offer_modules(request.modules)
+            if not self._simulates:
+                offer_modules(request.modules)
             # here, since no other process of a sandbox has what simulates ranks
-            from grader.simulation.process import simulated
+            from grader.simulation.process import prepare, simulated
 
+            if not self._simulates:
+                self._simulates = True
+                prepare(request)
             told = simulated(request, lambda answer: self._writer.write(answer, flush=False))
         except Exception as error:
             # an exception of a rank is in the answer; this one is for want of memory, or a fault

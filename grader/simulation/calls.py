@@ -367,17 +367,21 @@ def _clocks(world: SimulatedWorld) -> dict[str, Callable[..., Any]]:
             raise ValueError("sleep length must be non-negative")
         world.sleep(ticks_of(float(seconds)))
 
+    def another(clock: Callable[[], Any]) -> Callable[[], Any]:
+        # as Python's own, each clock is a function of its own, by which it can be told from others
+        return lambda: clock()
+
+    clocks = ("perf_counter", "monotonic", "process_time", "thread_time")
     return {
-        **dict.fromkeys(("perf_counter", "monotonic", "process_time", "thread_time"), seconds),
-        **dict.fromkeys(
-            ("perf_counter_ns", "monotonic_ns", "process_time_ns", "thread_time_ns"), nanoseconds
-        ),
+        **{name: another(seconds) for name in clocks},
+        **{f"{name}_ns": another(nanoseconds) for name in clocks},
         "time": lambda: begun + seconds(),
         "time_ns": lambda: begun_ns + nanoseconds(),
         "sleep": sleep,
     }
 
 
+@functools.cache
 def _drawing() -> list[str]:
     """Return the names of functions and methods that use torch's generator."""
     found = set(_ALSO)

@@ -28,7 +28,17 @@ from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import MessageCounter, SimulatedWorld, TraceRecorder, sort_of
 from grader.trace.wildcard_schedules import WildcardPolicy
 
-__all__ = ["simulated"]
+__all__ = ["prepare", "simulated"]
+
+
+def prepare(request: Simulate) -> None:
+    """Set this process's folder, path and limits, before its first simulation."""
+    os.chdir(request.folder)
+    sys.path[:] = request.path or sys.path
+    torch.set_num_threads(1)
+    process_limits.limit_memory(request.memory)
+    if request.sealed:
+        process_limits.seal(subgroups=False)
 
 
 def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
@@ -38,12 +48,6 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
         request: what to simulate, and with which limits.
         tell: called with the result of each rank in turn, if all ranks have returned.
     """
-    os.chdir(request.folder)
-    sys.path[:] = request.path or sys.path
-    torch.set_num_threads(1)
-    process_limits.limit_memory(request.memory)
-    if request.sealed:
-        process_limits.seal(subgroups=False)
     arguments = [unpack(packed) for packed in request.arguments]
     size = len(arguments)
     ledger = MessageCounter(size) if request.counted else None

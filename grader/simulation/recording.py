@@ -346,6 +346,11 @@ class WatchedGroup(SimulatedGroup):
         self._recorders = record.recorders
         self._of_rank: dict[int, _RankGroup] = {}
 
+    @property
+    def posted(self) -> int:
+        """How many operations the running rank has begun, in any group."""
+        return self._recorders[self._world.current.number].posted
+
     def enter(self, rank: int, members: Sequence[int]) -> None:
         """Let a rank report that it is in the group, which has these members as it says."""
         self._of_rank[rank] = _RankGroup(

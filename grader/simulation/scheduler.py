@@ -293,6 +293,17 @@ _here = greenlet.getcurrent
 _FLOAT = torch.float32
 _grad_enabled = torch.is_grad_enabled
 _default_dtype = torch.get_default_dtype
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+
+
+def _taken_modes() -> list[Any]:
+    """Take this thread's dispatch modes from torch, and return them, the outermost first."""
+    return [torch._C._pop_torch_dispatch_stack(None) for _ in range(_dispatch_modes())][::-1]
+
+
+def _give_back(modes: list[Any]) -> None:
+    for mode in modes:
+        torch._C._push_on_torch_dispatch_stack(mode)
 
 
 #: How many more moments ranks may run after one has raised.  The cause of the error may be
@@ -469,7 +480,7 @@ class Scheduler:
         if _here() is not self.current.green:
             self._in_greenlet(self.switch)
             return
-        if _grad_enabled() is not True or _default_dtype() is not _FLOAT:
+        if _grad_enabled() is not True or _default_dtype() is not _FLOAT or _dispatch_modes():
             self._switch_with_modes()
             return
         ready = self._ready
@@ -496,7 +507,14 @@ class Scheduler:
         rank = self.current
         if rank.thread is not None:  # a backward pass inside of one
             return function()
-        rank.thread = thread = OwnThread(function)
+        modes = _taken_modes()
+        _give_back(modes)
+
+        def in_modes() -> _T:
+            _give_back(modes)
+            return function()
+
+        rank.thread = thread = OwnThread(in_modes if modes else function)
         try:
             return cast(_T, thread.run())
         finally:
@@ -558,12 +576,13 @@ class Scheduler:
 
     def _switch_with_modes(self) -> None:
         """Switch, and restore the modes of torch that the current rank has set for itself."""
-        grad, dtype = _grad_enabled(), _default_dtype()
+        grad, dtype, modes = _grad_enabled(), _default_dtype(), _taken_modes()
         torch.set_grad_enabled(True)
         torch.set_default_dtype(_FLOAT)
         self.switch()
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
+        _give_back(modes)
 
     def at(self, moment: int, rank: Rank) -> None:
         """Schedule a rank to continue at a moment, in ticks."""

@@ -247,7 +247,7 @@ def _freed_by_buffers(matcher: MessageMatcher, dead: list[int]) -> bool:
     sends = [op for op in waited if op.kind == "send"]
     if not sends or any(op.peer in matcher.ended for op in sends):
         return False
-    if any(_other_tag(matcher, op) for op in waited):
+    if any(_elsewhere(matcher, op) for op in waited):
         return False
     return _live(matcher, needs, buffered=True) >= set(dead)
 
@@ -287,7 +287,9 @@ def _wait(matcher: MessageMatcher, rank: int) -> Wait:
     peers = dict.fromkeys(peer for _, one in held for peer in _peers(matcher, one.op))
     op = awaited.op
     site = awaited.site if awaited.site.line else None
-    return Wait(rank, tuple(peers), first, site, op.kind, op.wildcard)
+    other = _elsewhere(matcher, op)
+    other_tag = other is not None and other.tag != op.tag
+    return Wait(rank, tuple(peers), first, site, op.kind, op.wildcard, other_tag)
 
 
 def _callbacks(seen: Inspected | None) -> list[list[int]]:
@@ -340,7 +342,7 @@ def wait_text(matcher: MessageMatcher, awaited: Awaited) -> str:
         text = f"waits to receive from rank {op.peer}{at}"
     else:
         text = f"waits in {op.kind}{at} for {_ranks(peers)}"
-    return text + _other_tag(matcher, op)
+    return text + _elsewhere_text(matcher, op)
 
 
 def _ranks(ranks: Iterable[int]) -> str:
@@ -352,21 +354,29 @@ def _ranks(ranks: Iterable[int]) -> str:
     return f"ranks {', '.join(shown)}{count}"
 
 
-def _other_tag(matcher: MessageMatcher, op: Operation) -> str:
-    """Return a remark if the counterpart is posted on another tag or group, or an empty string."""
+def _elsewhere(matcher: MessageMatcher, op: Operation) -> Operation | None:
+    """Return the counterpart that is posted on another tag or group, if there is one."""
     if not op.is_message:
-        return ""
+        return None
     wanted = "recv" if op.kind == "send" else "send"
     ranks = range(matcher.size) if op.wildcard else (op.peer,)
     for rank in ranks:
         for other in matcher.operations[rank]:
             fits = other.kind == wanted and not other.matched and other.peer in (op.rank, -1)
             if fits and (other.tag != op.tag or other.group != op.group):
-                verb = "sends" if wanted == "send" else "receives"
-                if other.tag != op.tag:
-                    return f" with tag {op.tag}, while rank {rank} {verb} with tag {other.tag}"
-                return f" in group {op.group}, while rank {rank} {verb} in group {other.group}"
-    return ""
+                return other
+    return None
+
+
+def _elsewhere_text(matcher: MessageMatcher, op: Operation) -> str:
+    """Return a remark on a counterpart that is posted elsewhere, or an empty string."""
+    other = _elsewhere(matcher, op)
+    if other is None:
+        return ""
+    verb = "sends" if other.kind == "send" else "receives"
+    if other.tag != op.tag:
+        return f" with tag {op.tag}, while rank {other.rank} {verb} with tag {other.tag}"
+    return f" in group {op.group}, while rank {other.rank} {verb} in group {other.group}"
 
 
 def _cycle(waits: dict[int, Wait]) -> list[int]:

@@ -367,7 +367,10 @@ class MessageMatcher:
         site = Site(event.file, event.line)
         message = f"rank {rank}, {site}: {event.message}"
         if len(self._failures) < _ENOUGH:
-            self._failures.append(Failure(Diagnosis(event.diagnosis), message, rank, site))
+            found = Failure(
+                Diagnosis(event.diagnosis), message, rank, site, race=tuple(event.kinds)
+            )
+            self._failures.append(found)
 
     def _post(self, rank: int, event: Posted) -> None:
         op = Operation(

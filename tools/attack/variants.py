@@ -339,7 +339,7 @@ def variant(seed: int, family: str = "") -> Variant:
     alone = exercises[exercise].world_sizes == (1,)
     if payload.answers:
         place = "instead of the answer"
-    elif exercises[exercise].growth is not None and draw.random() < 0.5:
+    elif exercises[exercise].traffic.growth is not None and draw.random() < 0.5:
         ranks = "simulated ranks"
     elif not alone:
         ranks = draw.choice(list(RANKS)[:-1])

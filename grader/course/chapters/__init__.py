@@ -11,7 +11,9 @@ import dataclasses
 import importlib
 import pkgutil
 
+from grader.core.errors import DeclarationError
 from grader.course.exercise import Exercise
+from grader.course.help import help_of
 from grader.course.index import Catalogue
 
 __all__ = ["discover"]
@@ -24,7 +26,7 @@ def discover(package: str = __name__) -> Catalogue[Exercise]:
     """Import the chapters of a package, and return the exercises that they declare.
 
     Raises:
-        DeclarationError: two exercises have the same name.
+        DeclarationError: two exercises have the same name, or one has no hint.
     """
     module = importlib.import_module(package)
     exercises: list[Exercise] = []
@@ -35,5 +37,11 @@ def discover(package: str = __name__) -> Catalogue[Exercise]:
         for value in vars(chapter).values():
             if isinstance(value, Exercise):
                 name = info.name.removeprefix(_PREFIX)
-                exercises.append(dataclasses.replace(value, chapter=name))
+                told = value.help if value.help.hints else help_of(name).get(value.name)
+                if told is None or not told.hints:
+                    raise DeclarationError(
+                        f"{value.name} has no hint: write `# {value.name}` and `## Hint 1` into"
+                        f" grader/course/help/{name}.md"
+                    )
+                exercises.append(dataclasses.replace(value, chapter=name, help=told))
     return Catalogue(exercises)

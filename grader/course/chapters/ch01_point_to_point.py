@@ -5,29 +5,19 @@ from itertools import cycle
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import messages, moved, one_each, point, rounds, total_bytes
 
 _SEND_FIRST = Mistake(
-    "A send returns only when its receive has been posted. Every rank that waits is in a send, so"
-    " they wait forever: let one side receive first, or start the send with isend.",
+    "Every rank that waits is in a send, or in the wait() of one that isend has started; and a send"
+    " is complete only when its receive has been posted. Let one side receive first; or start the"
+    " send with isend, receive, and only then call wait().",
     when=lambda e: bool(
         e.failure and e.failure.cycle and all(wait.call == "send" for wait in e.failure.waits)
     ),
 )
-
-_WAIT = {
-    Diagnosis.UNWAITED_REQUEST: "isend and irecv return a request; call its wait() before you"
-    " return.",
-}
-
-
-def _silent(e: Evidence) -> bool:
-    """Return whether no message was sent wherever values are wrong."""
-    return all(one.trace.traffic.messages == 0 for one in e.failed)
 
 
 def _pong(c: Case) -> list[torch.Tensor]:
@@ -38,101 +28,23 @@ ping_pong = Exercise(
     signature="ping_pong(x: Tensor) -> Tensor",
     summary="rank 0 sends x to rank 1, which adds 1 and sends it back",
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
-    expected=_pong,
+    values=Values(_pong),
     world_sizes=(2, 3, 4, 5, 8),
-    limits=(
-        messages("=", lambda c: 2),
-        total_bytes("=", lambda c: 2 * nbytes(c.x[0])),
-        one_each((0, 1), (1, 0)),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: 2),
+            total_bytes("=", lambda c: 2 * nbytes(c.x[0])),
+            one_each((0, 1), (1, 0)),
+        )
     ),
     demo=lambda n: demo(n, x=tags(n, 1)),
-    hints=(
-        "Three kinds of ranks do three different things: 0, 1, and all the others. Which of them"
-        " sends first, and which receives first?",
-        "Rank 0 sends, then receives. Rank 1 receives, then sends. Both need somewhere to receive"
-        " into: y = torch.empty_like(x).",
-        "Rank 1 must not add to its own x: it sends y + 1, where y is what it has received. Rank 0"
-        " returns what comes back, every other rank x.clone().",
-        "This is the whole answer:\n"
-        "    rank, y = dist.get_rank(), torch.empty_like(x)\n"
-        "    if rank == 0:\n"
-        "        dist.send(x, 1)\n"
-        "        dist.recv(y, 1)\n"
-        "        return y\n"
-        "    if rank == 1:\n"
-        "        dist.recv(y, 0)\n"
-        "        dist.send(y + 1, 0)\n"
-        "    return x.clone()",
-    ),
     mistakes=(
         Mistake(
             "Ranks 2 and up have no part in this game: they neither send nor receive, and return"
             " x.clone() at once.",
             when=lambda e: bool(e.failure and any(wait.rank > 1 for wait in e.failure.waits)),
         ),
-        Mistake(
-            "Both ranks send first, and a send returns only when its receive has been posted. They"
-            " have to take turns: 0 sends while 1 receives, then the other way round.",
-            when=lambda e: bool(
-                e.failure
-                and set(e.failure.cycle) == {0, 1}
-                and all(wait.call == "send" for wait in e.failure.waits)
-            ),
-        ),
-        Mistake(
-            "Both ranks receive first, so neither sends. They have to take turns: 0 sends while 1"
-            " receives, then the other way round.",
-            when=lambda e: bool(
-                e.failure
-                and set(e.failure.cycle) == {0, 1}
-                and all(wait.call == "recv" for wait in e.failure.waits)
-            ),
-        ),
-        Mistake(
-            "Rank 1 returns what it sent back. Only rank 0 returns that; all others, rank 1"
-            " included, return a copy of their own x.",
-            gives=lambda c: [c.x[0] + 1, c.x[0] + 1, *c.x[2:]],
-        ),
-        Mistake(
-            "No message was sent: every rank returns its own x.",
-            gives=lambda c: list(c.x),
-            when=_silent,
-        ),
-        Mistake(
-            "Nothing was added: rank 1 has to send back what it received plus 1.",
-            gives=lambda c: list(c.x),
-            when=lambda e: not _silent(e) and not e.written(r"\+\s*=?\s*1|\badd"),
-        ),
-        Mistake(
-            "Rank 0 ends with x as it was. Does rank 1 send what it received plus 1, and does rank"
-            " 0 return what comes back?",
-            gives=lambda c: list(c.x),
-        ),
-        Mistake(
-            "1 was added twice. Rank 1 adds it, and rank 0 returns what comes back as it is.",
-            gives=lambda c: [c.x[0] + 1 + 1, *c.x[1:]],
-        ),
-        Mistake(
-            "Rank 1 sent back its own x plus 1, not what it had received plus 1.",
-            gives=lambda c: [c.x[1] + 1, *c.x[1:]],
-        ),
-        Mistake(
-            "Rank 1 returns what it had received; it should return a copy of its own x.",
-            gives=lambda c: [c.x[0] + 1, c.x[0], *c.x[2:]],
-        ),
     ),
-    advice={
-        Diagnosis.DEADLOCK: "Ranks 0 and 1 take turns: 0 sends while 1 receives, then the other"
-        " way round. Ranks 2 and up send and receive nothing.",
-        Diagnosis.ALIASED: "Return a copy: x.clone() where nothing was received.",
-        Diagnosis.INPUT_CHANGED: "x belongs to the caller. Receive into a tensor of your own,"
-        " torch.empty_like(x), and add 1 to that.",
-        Diagnosis.TOO_FEW_MESSAGES: "Rank 0 could compute x + 1 alone, but here x has to travel:"
-        " one message to rank 1, and one back.",
-        Diagnosis.WRONG_PEER: "Only ranks 0 and 1 play, however many ranks there are: one message"
-        " from rank 0 to rank 1, and one back.",
-        **_WAIT,
-    },
 )
 
 
@@ -151,54 +63,19 @@ exchange = Exercise(
     signature="exchange(x: Tensor, peer: int) -> Tensor",
     summary="swap x with peer; a copy when peer is the rank itself",
     inputs=_pairings,
-    expected=lambda c: [c.x[c.peer[r]] for r in c.ranks],
-    least=moved,
-    limits=(
-        messages("=", lambda c: sum(c.peer[r] != r for r in c.ranks)),
-        point(rounds("≤", lambda c: 1)),
+    values=Values(lambda c: [c.x[c.peer[r]] for r in c.ranks]),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: sum(c.peer[r] != r for r in c.ranks)),
+            point(rounds("≤", lambda c: 1)),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, x=tags(n, 1), peer=PerRank(n - 1 - r for r in range(n))),
-    hints=(
-        "Both ranks of a pair send, and both receive. What happens if both send first?",
-        "Either the lower rank sends first and the higher receives first, or both start their send"
-        " with isend. One of the two keeps both directions busy at once.",
-        "This is the whole answer:\n"
-        "    if peer == dist.get_rank():\n"
-        "        return x.clone()\n"
-        "    y = torch.empty_like(x)\n"
-        "    request = dist.isend(x, peer)\n"
-        "    dist.recv(y, peer)\n"
-        "    request.wait()\n"
-        "    return y",
-    ),
     mistakes=(
         _SEND_FIRST,
         *evidence.BUFFER_RACES,
-        Mistake(
-            "When peer is your own rank there is no other rank to talk to: return a copy of x.",
-            when=evidence.to_itself,
-        ),
-        Mistake(
-            "No message was sent: every rank returns its own x.",
-            gives=lambda c: list(c.x),
-            when=_silent,
-        ),
-        Mistake(
-            "You return your own x: return what you have received.",
-            gives=lambda c: list(c.x),
-            when=lambda e: any(p != r for r, p in enumerate(e.case.peer)) and not _silent(e),
-        ),
     ),
-    advice={
-        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
-        " rank that is waited for make that call at all?",
-        Diagnosis.TOO_MANY_ROUNDS: "One direction waits for the other. A link carries both at"
-        " once: start the send with isend on both sides, then receive.",
-        Diagnosis.ALIASED: "A rank that is its own peer returns x.clone(), not x.",
-        Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own, torch.empty_like(x): x must"
-        " stay as it is.",
-        **_WAIT,
-    },
 )
 
 
@@ -212,85 +89,17 @@ shift = Exercise(
     signature="shift(x: Tensor, k: int) -> Tensor",
     summary="the x of rank (r − k) mod n, for any k",
     inputs=_shifts,
-    expected=lambda c: [c.x[(r - c.k) % c.n] for r in c.ranks],
-    least=moved,
-    limits=(
-        messages("=", lambda c: c.n if c.k % c.n else 0),
-        point(rounds("=", lambda c: 1 if c.k % c.n else 0)),
+    values=Values(lambda c: [c.x[(r - c.k) % c.n] for r in c.ranks]),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: c.n if c.k % c.n else 0),
+            point(rounds("=", lambda c: 1 if c.k % c.n else 0)),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, x=tags(n, 1), k=1),
-    hints=(
-        "Which rank does your x go to, and which rank does the one that you return come from?",
-        "Send to (rank + k) % n, receive from (rank − k) % n. Every rank does both, so none may"
-        " wait for the send to finish before receiving.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    if k % n == 0:\n"
-        "        return x.clone()  # the other rank is this one\n"
-        "    y = torch.empty_like(x)\n"
-        "    request = dist.isend(x, (rank + k) % n)\n"
-        "    dist.recv(y, (rank - k) % n)\n"
-        "    request.wait()\n"
-        "    return y",
-    ),
     mistakes=(
         _SEND_FIRST,
         *evidence.BUFFER_RACES,
-        Mistake(
-            "x is passed on from neighbour to neighbour. One message per rank is enough, straight"
-            " to its destination: rank + k.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.TOO_MANY_MESSAGES
-                and e.case.n > 2
-                and {(op.peer - op.rank) % e.case.n for op in e.trace.sends()} == {1}
-            ),
-        ),
-        Mistake(
-            "The result is all zeros, and no rank's x. After irecv a tensor holds nothing of the"
-            " message until wait() has returned: is it read, or copied, before that?",
-            gives=lambda c: [torch.zeros_like(t) if c.k % c.n else t for t in c.x],
-            when=lambda e: e.calls("irecv"),
-        ),
-        Mistake(
-            "That is a shift by one, whatever k is.",
-            gives=(
-                lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
-                lambda c: [c.x[(r - (c.k % c.n > 0)) % c.n] for r in c.ranks],
-            ),
-        ),
-        Mistake(
-            "When k % n is 0 the other rank is yourself, and a rank cannot send to itself: return a"
-            " copy then.",
-            when=lambda e: evidence.to_itself(e) and e.case.k % e.case.n == 0,
-        ),
-        Mistake(
-            "That rank does not exist: take (rank + k) and (rank − k) modulo n.",
-            when=evidence.no_rank,
-        ),
-        Mistake(
-            "The shift goes the other way: you return the x of rank r + k, not of r − k. Your x"
-            " travels to rank + k.",
-            gives=lambda c: [c.x[(r + c.k) % c.n] for r in c.ranks],
-        ),
-        Mistake(
-            "No message was sent: every rank returns its own x.",
-            gives=lambda c: list(c.x),
-            when=_silent,
-        ),
-        Mistake(
-            "You return your own x: return what came from rank r − k.",
-            gives=lambda c: list(c.x),
-        ),
     ),
-    advice={
-        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
-        " rank that is waited for make that call at all?",
-        Diagnosis.TOO_MANY_ROUNDS: "The messages go one after the other although they could all go"
-        " at once: start with isend (or irecv) on every rank, so that all of them travel in the"
-        " same round.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message per rank is enough, straight to its destination:"
-        " rank + k.",
-        Diagnosis.ALIASED: "Where nothing is sent, return x.clone(), not x.",
-        **_WAIT,
-    },
 )

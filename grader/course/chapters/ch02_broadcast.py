@@ -1,7 +1,6 @@
 """Chapter 02: everyone ends with what one rank has."""
 
 from collections.abc import Callable, Iterator
-from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import messages, moved, point, rounds, total_bytes
 
 
@@ -40,9 +39,6 @@ _SENT_TWICE = Mistake(
     when=_twice,
 )
 
-_ENOUGH_MESSAGES = (
-    "n − 1 messages are enough: each of the other ranks receives exactly once, and src never."
-)
 
 broadcast = Exercise(
     signature="broadcast(x: Tensor, src: int) -> None",
@@ -51,24 +47,13 @@ broadcast = Exercise(
         draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
         for kind, src in draw.with_roots(kinds(draw.n))
     ),
-    result="x",
-    expected=lambda c: [c.x[c.src]] * c.n,
-    least=moved,
-    limits=(
-        messages("=", lambda c: c.n - 1),
-        total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
-    ),
-    hints=(
-        "Which rank has something to send, and how many messages are needed at least?",
-        "Every rank but src has to receive once: n − 1 messages, and no more. The plain way:"
-        " src sends to every other rank, and every other rank receives from src.",
-        "This is the whole answer:\n"
-        "    if dist.get_rank() == src:\n"
-        "        for dst in range(dist.get_world_size()):\n"
-        "            if dst != src:\n"
-        "                dist.send(x, dst)\n"
-        "    else:\n"
-        "        dist.recv(x, src)  # fills x in place",
+    values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: c.n - 1),
+            total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+        ),
+        least=moved,
     ),
     mistakes=(
         _SPEAKS_TOO_SOON,
@@ -79,60 +64,9 @@ broadcast = Exercise(
             " every rank still receives once.",
             when=evidence.on_powers_of_two_only,
         ),
-        Mistake(
-            "Every rank ends with rank 0's x. The source is src, and it is not always rank 0.",
-            gives=lambda c: [c.x[0]] * c.n if c.src else None,
-        ),
-        Mistake(
-            "x is as it was on every rank. Assigning to the name x makes a new tensor that the"
-            " caller never sees: receive into x itself, or use x.copy_(...).",
-            gives=lambda c: list(c.x),
-            when=lambda e: e.trace.traffic.messages > 0 and evidence.rebinds(e, "x"),
-        ),
-        Mistake(
-            "x is as it was on every rank, although messages were exchanged: receive into x"
-            " itself, or write into it with x.copy_(...).",
-            gives=lambda c: list(c.x),
-            when=lambda e: e.trace.traffic.messages > 0 and not evidence.rebinds(e, "x"),
-        ),
-        Mistake(
-            "Nothing was sent: x is as it was on every rank.",
-            gives=lambda c: list(c.x),
-        ),
-        Mistake(
-            "Only the rank after src got it. On a chain, each rank that has received passes it on;"
-            " without one, src sends to all the others.",
-            gives=lambda c: [
-                c.x[c.src] if r in (c.src, (c.src + 1) % c.n) else c.x[r] for r in c.ranks
-            ],
-        ),
-        Mistake(
-            "The loop leaves out the wrong rank: with range(1, n), rank 0 gets nothing when it is"
-            " not src.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.DEADLOCK
-                and e.loops(r"range\(1, .*\)")
-                and {wait.rank for wait in e.failure.waits if wait.call == "recv"} == {0}
-                if e.failure
-                else False
-            ),
-        ),
     ),
     demo=lambda n: demo(n, x=tags(n, 2), src=1 % n),
-    advice={
-        Diagnosis.WRONG_TYPE: "broadcast works in place and returns nothing.",
-        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
-        " rank that is waited for make that call at all?",
-        Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
-        " on each before you return.",
-    },
 )
-
-
-def _senders(e: Evidence) -> list[int]:
-    """Return the ranks that send too many messages in sequence, once for each such message."""
-    return [op.rank for op in e.trace.sends()] if e.diagnosis is Diagnosis.TOO_MANY_ROUNDS else []
 
 
 tree_broadcast = Exercise(
@@ -142,80 +76,25 @@ tree_broadcast = Exercise(
         draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
         for kind, src in draw.with_roots(kinds(draw.n))
     ),
-    result="x",
-    expected=lambda c: [c.x[c.src]] * c.n,
-    least=moved,
-    limits=(
-        messages("=", lambda c: c.n - 1),
-        point(rounds("=", lambda c: tree_levels(c.n))),
-    ),
-    hints=(
-        "Suppose that the source is rank 0 and there are 8 ranks. Which ranks have x after one"
-        " round, after two, after three? Which rank does each of them send to next?",
-        "In the round with step 1, 2, 4, … the ranks 0 to step − 1 have x, and rank v sends to rank"
-        " v + step if there is one. For another source count the ranks from it:"
-        " v = (rank − src) % n, and v is rank (v + src) % n.",
-        "This is the whole answer:\n"
-        "    n = dist.get_world_size()\n"
-        "    v = (dist.get_rank() - src) % n\n"
-        "    step = 1\n"
-        "    while step < n:\n"
-        "        if v < step and v + step < n:\n"
-        "            dist.send(x, (v + step + src) % n)\n"
-        "        elif step <= v < 2 * step:\n"
-        "            dist.recv(x, (v - step + src) % n)\n"
-        "        step *= 2",
+    values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: c.n - 1),
+            point(rounds("=", lambda c: tree_levels(c.n))),
+        ),
+        least=moved,
     ),
     mistakes=(
-        Mistake(
-            "It fails only where src is not rank 0. If v counts from src, then v is a place in the"
-            " tree and not a rank: to send to it or receive from it, take rank (v + src) % n.",
-            when=lambda e: evidence.ever_to_itself(e) and all(one.case.src for one in e.failed),
-        ),
-        Mistake(
-            "Every rank ends with rank 0's x. The root of the tree is src: count the ranks from it,"
-            " v = (rank − src) % n.",
-            gives=lambda c: [c.x[0]] * c.n if c.src else None,
-        ),
-        Mistake(
-            "x is as it was on every rank although messages were exchanged: receive into x itself.",
-            gives=lambda c: list(c.x),
-            when=lambda e: e.trace.traffic.messages > 0,
-        ),
-        Mistake(
-            "The source sends every message itself, one after the other. A rank that has x can"
-            " pass it on while the source sends to the next.",
-            when=lambda e: len(_senders(e)) > 1 and set(_senders(e)) == {e.case.src},
-        ),
-        Mistake(
-            "That is a chain: each rank passes x on once, and only one message travels at a time."
-            " A rank that has x should send in every round that follows, each time to another"
-            " rank.",
-            when=lambda e: len(_senders(e)) > 1 and len(set(_senders(e))) == len(_senders(e)),
-        ),
         _SENT_TWICE,
         Mistake(
             "It is right with 2 and 4 ranks and wrong with 3 and 5, where the last round is not"
-            " full: some ranks have no partner in it. Rank v sends only if there is a rank"
-            " v + step, so only if v + step < n.",
+            " full. Is there such a round at all, and has each rank that sends in it a partner"
+            " below n?",
             when=evidence.on_powers_of_two_only,
         ),
         _SPEAKS_TOO_SOON,
     ),
     demo=lambda n: demo(n, x=tags(n, 1), src=0),
-    advice={
-        Diagnosis.WRONG_TYPE: "tree_broadcast works in place and returns nothing.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make"
-        " that call at all? A rank receives in one round, the first in which it has a partner that"
-        " has x, and only sends from then on.",
-        Diagnosis.TOO_MANY_ROUNDS: "In every round, each rank that has x sends to one that has not:"
-        " 1, 2, 4, 8 ranks have it. Which rank in yours has x and sends nothing?",
-        Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before you"
-        " return.",
-        Diagnosis.WRONG_VALUE: "Take four ranks and source 1, and write down who has x after each"
-        " round. Does a rank send before it has received?",
-    },
 )
 
 # The modules whose parameters are synchronised; these travel to the ranks.
@@ -305,52 +184,16 @@ def _random_like(draw: Draw, tensor: torch.Tensor) -> PerRank:
     return draw.per_rank(kind)
 
 
-def _synchronised(c: Case, pick: Callable[[int, str], int] | None = None) -> list[dict[str, Any]]:
-    """Return what every rank reports if each tensor comes from rank ``pick(rank, name)``."""
+def _synchronised(c: Case) -> list[dict[str, Any]]:
+    """Return what every rank reports if its tensors are src's, and still the module's own."""
     like = _tensors_of(_build(c.architecture))
-    report: list[dict[str, Any]] = []
-    for r in c.ranks:
-        sources = {name: c.src if pick is None else pick(r, name) for name in like}
-        report.append(
-            {
-                "returned": None,
-                "tensors": {
-                    name: c.state[source][i] for i, (name, source) in enumerate(sources.items())
-                },
-                "requires_grad": {name: tensor.requires_grad for name, tensor in like.items()},
-                "replaced": "",
-            }
-        )
-    return report
-
-
-def _through_one_dtype(
-    c: Case, source: bool = False, common: torch.dtype | None = None
-) -> list[dict[str, Any]]:
-    """Return the reports if all tensors are converted to one dtype on their way.
-
-    Args:
-        c: the case.
-        source: whether the source, too, ends with what it has sent.
-        common: the dtype; that of a concatenation of all if not given.
-    """
-    like = _tensors_of(_build(c.architecture)).values()
-    common = common or reduce(torch.promote_types, (tensor.dtype for tensor in like))
-    reports = _synchronised(c)
-    for r, report in enumerate(reports):
-        if source or r != c.src:
-            report["tensors"] = {
-                name: value.to(common).to(value.dtype) for name, value in report["tensors"].items()
-            }
-    return reports
-
-
-def _is_parameter(c: Case, name: str) -> bool:
-    return name in dict(_build(c.architecture).named_parameters())
-
-
-def _learns(c: Case, name: str) -> bool:
-    return _tensors_of(_build(c.architecture))[name].requires_grad
+    report = {
+        "returned": None,
+        "tensors": dict(zip(like, c.state[c.src], strict=True)),
+        "requires_grad": {name: tensor.requires_grad for name, tensor in like.items()},
+        "replaced": "",
+    }
+    return [report] * c.n
 
 
 sync_parameters = Exercise(
@@ -358,87 +201,13 @@ sync_parameters = Exercise(
     summary="every parameter and buffer equals src's; dist.broadcast is allowed",
     inputs=_modules,
     adapter=_sync_in_rank,
-    expected=_synchronised,
-    least=moved,
-    allowed=frozenset({"broadcast"}),
-    hints=(
-        "module.parameters() and module.buffers() give every tensor of a module. In which order"
-        " does each rank have to go through them?",
-        "Broadcast each one from src, in the same order on every rank. dist.broadcast writes into a"
-        " parameter directly; any other way of writing, such as copy_, belongs under"
-        " torch.no_grad().",
-        "This is the whole answer:\n"
-        "    with torch.no_grad():\n"
-        "        for tensor in [*module.parameters(), *module.buffers()]:\n"
-        "            dist.broadcast(tensor, src)",
-    ),
+    values=Values(_synchronised),
+    traffic=TrafficRules(least=moved, allowed=frozenset({"broadcast"})),
     mistakes=(
-        Mistake(
-            "A parameter requires a gradient, so autograd objects to writing into it: do that under"
-            " torch.no_grad().",
-            when=lambda e: e.says("requires grad") or e.says("require grad"),
-        ),
         Mistake(
             "Parameters or buffers were replaced by new ones. An optimizer that holds the old ones"
             " would go on with those: write into the module's own tensors, as broadcast does.",
             when=lambda e: any(report["replaced"] for report in e.actual),
         ),
-        Mistake(
-            "The parameters are right, the buffers are not: module.buffers() holds what is not"
-            " learned, such as the running mean of a batch norm.",
-            gives=lambda c: (
-                _synchronised(c, lambda r, name: c.src if _is_parameter(c, name) else r)
-                if not all(_is_parameter(c, name) for name in _tensors_of(_build(c.architecture)))
-                else None
-            ),
-        ),
-        Mistake(
-            "Every rank ends with rank 0's values. The source is src.",
-            gives=lambda c: _synchronised(c, lambda r, name: 0) if c.src else None,
-        ),
-        Mistake(
-            "Nothing has changed on any rank: is dist.broadcast called on the module's own tensors,"
-            " or on copies that are never written back?",
-            gives=lambda c: _synchronised(c, lambda r, name: r),
-        ),
-        Mistake(
-            "Only what requires a gradient was sent. Buffers and frozen parameters also differ"
-            " between ranks.",
-            gives=lambda c: _synchronised(c, lambda r, name: c.src if _learns(c, name) else r),
-        ),
-        Mistake(
-            "Frozen parameters were left out. They require no gradient, and differ between ranks"
-            " all the same.",
-            gives=lambda c: _synchronised(
-                c,
-                lambda r, name: c.src if _learns(c, name) or not _is_parameter(c, name) else r,
-            ),
-        ),
-        Mistake(
-            "Integers are not what they were. torch.cat converts tensors of several dtypes to one,"
-            " and a float32 holds whole numbers up to 2**24 only, a float64 up to 2**53: send each"
-            " tensor, or each dtype, by itself.",
-            gives=(
-                _through_one_dtype,
-                partial(_through_one_dtype, source=True),
-                partial(_through_one_dtype, common=torch.float64),
-                partial(_through_one_dtype, source=True, common=torch.float64),
-            ),
-        ),
-        Mistake(
-            "state_dict() leaves out buffers that were registered with persistent=False; go"
-            " through module.buffers().",
-            gives=lambda c: _synchronised(
-                c, lambda r, name: c.src if name in _build(c.architecture).state_dict() else r
-            ),
-        ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "sync_parameters works in place, on the module's own tensors, and"
-        " returns nothing.",
-        Diagnosis.ORDER_MISMATCH: "Every rank has to broadcast the same tensors in the same order,"
-        " and from the same src.",
-        Diagnosis.WRONG_VALUE: "Look at which tensor is named. Is it among those you go through,"
-        " and is it broadcast itself, or only a copy of it, such as .float() or .to() makes?",
-    },
 )

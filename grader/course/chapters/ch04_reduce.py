@@ -1,26 +1,23 @@
 """Chapter 04: many values become one, on one rank."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
-import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import (
     OPS,
     Case,
     Draw,
-    PerRank,
     demo,
     magnitude,
-    op_name,
     reduced,
     reductions,
     tags,
 )
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import combined, messages, point, rounds
 
 
@@ -31,26 +28,8 @@ def _inputs(draw: Draw) -> Iterator[Case]:
         yield draw.case(f"{name} of {kind} to rank {dst}", x=x, dst=dst, op=OPS[name])
 
 
-def _on_dst(c: Case, of: Callable[[dist.ReduceOp, PerRank], torch.Tensor]) -> list[torch.Tensor]:
-    return [of(c.op, c.x) if r == c.dst else c.x[r] for r in c.ranks]
-
-
-def _instead(c: Case, wrong: str, *asked: str) -> list[torch.Tensor] | None:
-    """Return the results if ``wrong`` were computed where one of ``asked`` is asked for."""
-    if c.n == 1 or op_name(c.op) not in asked:
-        return None
-    return _on_dst(c, lambda _, x: reduced(OPS[wrong], x))
-
-
-def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
-    """Return dst's result for AVG if it divides after each addition, in rank order."""
-    if c.n == 1 or op_name(c.op) != "AVG":
-        return None
-    total = c.x[c.dst]
-    for r in c.ranks:
-        if r != c.dst:
-            total = (total + c.x[r]) / by
-    return [total if r == c.dst else c.x[r] for r in c.ranks]
+def _reduced(c: Case) -> list[torch.Tensor]:
+    return [reduced(c.op, c.x) if r == c.dst else c.x[r] for r in c.ranks]
 
 
 def _others_changed(e: Evidence) -> bool:
@@ -63,63 +42,31 @@ def _others_changed(e: Evidence) -> bool:
     )
 
 
-def _lost(*names: str) -> Callable[[Case], list[torch.Tensor]]:
-    """Make the results if x stays as it was for these operations, and is right for the others."""
-    return lambda c: list(c.x) if op_name(c.op) in names else _on_dst(c, reduced)
-
-
-_ONLY_AVG_DIVIDES = Mistake(
-    "Only AVG divides, and it is asked for on floating-point numbers alone: integers cannot be"
-    " divided in place.",
-    when=lambda e: e.says("can't be cast"),
+_CHANGED = Mistake(
+    "dst is right, but another rank's x has changed, which must stay as it was. Where a rank"
+    " combines what it is going to pass on, let it do so in a copy: x.clone().",
+    when=_others_changed,
 )
 
 reduce = Exercise(
     signature="reduce(x: Tensor, dst: int, op: dist.ReduceOp) -> None",
     summary="in place on dst: SUM, AVG, MIN, MAX or PRODUCT; unchanged elsewhere",
     inputs=_inputs,
-    result="x",
-    expected=lambda c: _on_dst(c, reduced),
-    least=combined,
-    reduced=lambda c: c.n,
-    # off dst x must not change by a bit, so there nothing is allowed for rounding
-    magnitude=lambda c: [
-        magnitude(c.op, c.x) if r == c.dst else torch.zeros_like(c.x[r]) for r in c.ranks
-    ],
-    limits=(messages("=", lambda c: c.n - 1),),
-    demo=lambda n: demo(n, x=tags(n, 2), dst=0, op=OPS["SUM"]),
-    hints=(
-        "gather brings everything to dst. Does dst have to keep it all, or can it combine each"
-        " tensor as it comes?",
-        "dst receives into a buffer of its own, once per other rank, and combines the buffer into"
-        " x: +=, torch.minimum, torch.maximum, *=. The others send x and leave it alone.",
-        "AVG is SUM, divided by n once at the end. To write a result into x:"
-        " torch.minimum(x, buffer, out=x), or x.copy_(torch.minimum(x, buffer)).",
-        "This is the whole answer:\n"
-        "    R, n = dist.ReduceOp, dist.get_world_size()\n"
-        "    if dist.get_rank() != dst:\n"
-        "        dist.send(x, dst)\n"
-        "        return\n"
-        "    buffer = torch.empty_like(x)\n"
-        "    for src in range(n):\n"
-        "        if src == dst:\n"
-        "            continue\n"
-        "        dist.recv(buffer, src)\n"
-        "        if op == R.MIN:\n"
-        "            torch.minimum(x, buffer, out=x)\n"
-        "        elif op == R.MAX:\n"
-        "            torch.maximum(x, buffer, out=x)\n"
-        "        elif op == R.PRODUCT:\n"
-        "            x *= buffer\n"
-        "        else:\n"
-        "            x += buffer\n"
-        "    if op == R.AVG:\n"
-        "        x /= n",
+    values=Values(
+        _reduced,
+        result="x",
+        reduced=lambda c: c.n,
+        # off dst x must not change by a bit, so there nothing is allowed for rounding
+        magnitude=lambda c: [
+            magnitude(c.op, c.x) if r == c.dst else torch.zeros_like(c.x[r]) for r in c.ranks
+        ],
     ),
+    traffic=TrafficRules(limits=(messages("=", lambda c: c.n - 1),), least=combined),
+    demo=lambda n: demo(n, x=tags(n, 2), dst=0, op=OPS["SUM"]),
     mistakes=(
         *evidence.BUFFER_RACES,
-        _ONLY_AVG_DIVIDES,
         evidence.AVERAGE_ALONE,
+        _CHANGED,
         Mistake(
             "dst sends, too. Each of the other n − 1 ranks sends once, and dst only receives:"
             " telling everyone the result is an all-reduce, which comes later.",
@@ -128,218 +75,32 @@ reduce = Exercise(
                 and any(op.rank == e.case.dst for op in e.trace.sends())
             ),
         ),
-        Mistake(
-            "AVG is the sum divided by the number of ranks; the division is missing.",
-            gives=lambda c: _instead(c, "SUM", "AVG"),
-        ),
-        Mistake(
-            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
-            gives=lambda c: _instead(c, "SUM", "MIN", "MAX", "PRODUCT"),
-        ),
-        Mistake(
-            "MIN and MAX are swapped.",
-            gives=lambda c: _instead(c, "MAX", "MIN") or _instead(c, "MIN", "MAX"),
-        ),
-        Mistake(
-            "The sum is divided by n − 1: dst's own x counts too.",
-            gives=lambda c: (
-                _on_dst(
-                    c, lambda _, x: (reduced(OPS["SUM"], x).double() / (c.n - 1)).to(x[0].dtype)
-                )
-                if op_name(c.op) == "AVG" and c.n > 1
-                else None
-            ),
-        ),
-        Mistake(
-            "dst's own x is missing from the result: combine into x, do not overwrite it.",
-            gives=lambda c: (
-                _on_dst(c, lambda op, x: reduced(op, [t for r, t in enumerate(x) if r != c.dst]))
-                if c.n > 1
-                else None
-            ),
-        ),
-        Mistake(
-            "The division happens once per message, so early terms are divided again and again:"
-            " add everything up first, divide once.",
-            gives=(lambda c: _divided_each_time(c, c.n), lambda c: _divided_each_time(c, 2)),
-        ),
-        Mistake(
-            "The result is on rank 0. It belongs to dst, which is not always rank 0.",
-            gives=lambda c: (
-                [reduced(c.op, c.x) if r == 0 else c.x[r] for r in c.ranks] if c.dst else None
-            ),
-        ),
-        Mistake(
-            "Every rank has the result. Only dst's x may change; that is what makes a reduce"
-            " cheaper than an all-reduce.",
-            gives=lambda c: [reduced(c.op, c.x)] * c.n if c.n > 1 else None,
-        ),
-        Mistake(
-            "dst is right, but another rank's x has changed. On a tree or a chain, combine in a"
-            " copy: x.clone().",
-            when=_others_changed,
-        ),
-        Mistake(
-            "SUM is right, but with another operation x on dst is as it was. torch.minimum(x,"
-            " buffer) and x * buffer make new tensors that the caller never sees: write into x, as"
-            " with torch.minimum(x, buffer, out=x) or x *= buffer.",
-            gives=(_lost("MIN", "MAX"), _lost("MIN", "MAX", "PRODUCT")),
-        ),
-        Mistake(
-            "x on dst is as it was. `x = x + buffer` makes a new tensor that the caller never"
-            " sees; `x += buffer` writes into x.",
-            gives=lambda c: list(c.x),
-            when=lambda e: evidence.rebinds(e, "x"),
-        ),
-        Mistake(
-            "x on dst is as it was. Is what comes combined into x itself, or is the result left in"
-            " another tensor?",
-            gives=lambda c: list(c.x),
-            when=lambda e: not evidence.rebinds(e, "x"),
-        ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "reduce works in place, on dst's x, and returns nothing.",
-        Diagnosis.TOO_MANY_MESSAGES: "n − 1 messages are enough: each of the other ranks sends"
-        " once.",
-        Diagnosis.DEADLOCK: "Every send needs its receive. The plain way: dst receives once from"
-        " each of the others, and the others only send.",
-    },
 )
-
-
-def _on_rank_zero(e: Evidence) -> bool:
-    """Return whether rank 0 holds the result, and dst, another rank, still its own x."""
-    if e.diagnosis is not Diagnosis.WRONG_VALUE or not e.case.dst:
-        return False
-    got, right = e.actual[0].double(), reduced(e.case.op, e.case.x).double()
-    untouched = torch.equal(e.actual[e.case.dst], e.case.x[e.case.dst])
-    return untouched and torch.allclose(got, right, rtol=1e-2, atol=1e-5)
-
-
-def _only_heard_directly(c: Case) -> list[torch.Tensor]:
-    """Return the results if every rank of the tree sent its own x in place of a partial result."""
-    places = [0, *(1 << k for k in range(tree_levels(c.n)))]
-    heard = [c.x[(c.dst + v) % c.n] for v in places]
-    if op_name(c.op) == "AVG":
-        result = (reduced(OPS["SUM"], heard).double() / c.n).to(heard[0].dtype)
-    else:
-        result = reduced(c.op, heard)
-    return [result if r == c.dst else c.x[r] for r in c.ranks]
 
 
 tree_reduce = Exercise(
     signature="tree_reduce(x: Tensor, dst: int, op: dist.ReduceOp) -> None",
     summary="the same as reduce on a tree: ⌈log₂ n⌉ rounds",
     inputs=_inputs,
-    result="x",
-    expected=lambda c: _on_dst(c, reduced),
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=reduce.magnitude,
-    limits=(
-        messages("=", lambda c: c.n - 1),
-        point(rounds("=", lambda c: tree_levels(c.n))),
+    values=Values(_reduced, result="x", reduced=lambda c: c.n, magnitude=reduce.values.magnitude),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: c.n - 1),
+            point(rounds("=", lambda c: tree_levels(c.n))),
+        ),
+        least=combined,
     ),
     demo=lambda n: demo(n, x=tags(n, 1), dst=0, op=OPS["SUM"]),
-    hints=(
-        "In the picture, which ranks are finished after the first round, and which go on? What does"
-        " rank 4 hold when it sends in the last round?",
-        "In the round with step 1, 2, 4, … a rank whose number has that bit sends what it has"
-        " combined so far to rank − step, and is done. The others receive from rank + step, if"
-        " there is one, and combine. Work in a copy of x, and for another dst count the ranks from"
-        " it: v = (rank − dst) % n.",
-        "This is the whole answer:\n"
-        "    R, n = dist.ReduceOp, dist.get_world_size()\n"
-        "    v = (dist.get_rank() - dst) % n\n"
-        "    total, buffer, step = x.clone(), torch.empty_like(x), 1\n"
-        "    while step < n:\n"
-        "        if v & step:\n"
-        "            dist.send(total, (v - step + dst) % n)\n"
-        "            return\n"
-        "        if v + step < n:\n"
-        "            dist.recv(buffer, (v + step + dst) % n)\n"
-        "            if op == R.MIN:\n"
-        "                torch.minimum(total, buffer, out=total)\n"
-        "            elif op == R.MAX:\n"
-        "                torch.maximum(total, buffer, out=total)\n"
-        "            elif op == R.PRODUCT:\n"
-        "                total *= buffer\n"
-        "            else:\n"
-        "                total += buffer\n"
-        "        step *= 2\n"
-        "    x.copy_(total / n if op == R.AVG else total)",
-    ),
     mistakes=(
         *evidence.BUFFER_RACES,
-        _ONLY_AVG_DIVIDES,
         evidence.AVERAGE_ALONE,
+        _CHANGED,
         Mistake(
             "It is right with 2 and 4 ranks and wrong with 3 and 5, where some partners do not"
-            " exist: rank v receives from v + step only if v + step < n, and sends all the same"
-            " when its turn comes.",
+            " exist. Does each rank but dst still send once, and does none wait for a rank that is"
+            " not there?",
             when=evidence.on_powers_of_two_only,
         ),
-        Mistake(
-            "Every message goes to dst, which can receive only one at a time. Let other ranks"
-            " combine pairs in the same round, and send what they have combined.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS
-                and {op.peer for op in e.trace.sends()} == {e.case.dst}
-            ),
-        ),
-        Mistake(
-            "That is a chain: no rank receives more than once, and each waits for the one before"
-            " it. In a tree half of the ranks send in the first round, a quarter in the second.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS
-                and e.case.n > 2
-                and len({op.peer for op in e.trace.sends()}) == e.trace.traffic.messages
-            ),
-        ),
-        Mistake(
-            "AVG is the sum divided by the number of ranks; the division is missing.",
-            gives=lambda c: _instead(c, "SUM", "AVG"),
-        ),
-        Mistake(
-            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
-            gives=lambda c: _instead(c, "SUM", "MIN", "MAX", "PRODUCT"),
-        ),
-        Mistake(
-            "Every rank sends its own x, so what the ranks inside the tree have combined is lost:"
-            " send the partial result.",
-            gives=_only_heard_directly,
-        ),
-        Mistake(
-            "It fails only where dst is not rank 0. If v counts from dst, then v is a place in the"
-            " tree and not a rank: to send to it or receive from it, take rank (v + dst) % n.",
-            when=lambda e: evidence.ever_to_itself(e) and all(one.case.dst for one in e.failed),
-        ),
-        Mistake(
-            "The result is on rank 0. The root of the tree is dst: count the ranks from it,"
-            " v = (rank − dst) % n.",
-            when=_on_rank_zero,
-        ),
-        Mistake(
-            "x on dst is as it was. Is the result in a copy? Write it back at the end, on dst"
-            " alone: x.copy_(total).",
-            gives=lambda c: list(c.x),
-        ),
-        Mistake(
-            "dst is right, but a rank inside the tree has written into its own x, which must stay"
-            " as it was everywhere but on dst: combine in a copy, x.clone().",
-            when=_others_changed,
-        ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "tree_reduce works in place, on dst's x, and returns nothing.",
-        Diagnosis.TOO_MANY_ROUNDS: "In the first round half of the ranks send, in the second a"
-        " quarter, until one is left. Which of your messages could travel in an earlier round?",
-        Diagnosis.TOO_MANY_MESSAGES: "Each of the other n − 1 ranks sends once, and is done.",
-        Diagnosis.DEADLOCK: "Each rank but dst sends once, after it has received all that it is to"
-        " combine, to a partner that receives from it in the same round. With 3 or 5 ranks some"
-        " partners do not exist.",
-        Diagnosis.WRONG_VALUE: "Take four ranks and dst 0, and write down what each holds after"
-        " each round. Does an x count twice, or not at all?",
-    },
 )

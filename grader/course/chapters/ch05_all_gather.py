@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Growth, Mistake
+from grader.course.exercise import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
 from grader.course.limits import messages, moved, neighbours_only, point, rounds, sent
 
 
@@ -27,17 +25,6 @@ COMPARED = 100
 def _on_many_ranks(draw: Draw) -> Case:
     """Draw a case with as little data as shows how the traffic grows."""
     return draw.case("one number a rank", x=draw.per_rank(Kind(torch.int64, (1,))))
-
-
-#: The rank whose x a mistake puts into an entry, given the rank, the entry and the world size.
-Owner = Callable[[int, int, int], int]
-
-
-def _entries(c: Case, owner: Owner) -> list[list[torch.Tensor]] | None:
-    """Return the lists of all ranks if entry j of rank r were the x of ``owner(r, j, n)``."""
-    if c.n == 1:
-        return None
-    return [[c.x[owner(r, j, c.n) % c.n] for j in c.ranks] for r in c.ranks]
 
 
 def _owners(e: Evidence) -> list[list[int | None]]:
@@ -65,11 +52,6 @@ def _shuffled(e: Evidence) -> bool:
     return bool(_owners(e)) and all(set(held) == set(e.case.ranks) for held in _owners(e))
 
 
-def _own_alone(e: Evidence) -> bool:
-    """Return whether every entry of a rank's list is its own x."""
-    return bool(_owners(e)) and all(set(held) == {r} for r, held in enumerate(_owners(e)))
-
-
 def _own_missing(e: Evidence) -> bool:
     return _wrong_entries(e) == {(r, r) for r in e.case.ranks}
 
@@ -83,18 +65,6 @@ def _all_one(e: Evidence) -> bool:
     """Return whether each rank's entries all look the same."""
     return bool(_owners(e)) and all(
         torch.equal(entry, held[0]) for held in e.actual for entry in held
-    )
-
-
-def _buffers_in_turn(e: Evidence) -> bool:
-    """Return whether every rank's list of more than three entries repeats two pieces in turn."""
-    n, owners = e.case.n, _owners(e)
-    if n < 4:
-        return False
-    others = [[held[(r - s) % n] for s in range(1, n)] for r, held in enumerate(owners)]
-    return bool(others) and all(
-        len(set(held)) == 2 and all(held[i] == held[i - 2] for i in range(2, n - 1))
-        for held in others
     )
 
 
@@ -112,30 +82,10 @@ def _one_place_off(e: Evidence) -> bool:
     )
 
 
-def _keeps_sending_own(e: Evidence) -> bool:
-    """Return whether every entry except a rank's own is its left neighbour's x."""
-    n, owners = e.case.n, _owners(e)
-    return bool(owners) and all(
-        owner == (r if j == r else (r - 1) % n)
-        for r, held in enumerate(owners)
-        for j, owner in enumerate(held)
-    )
-
-
-def _past_the_end(e: Evidence) -> bool:
-    """Return whether the program named a rank that does not exist, or an entry for it."""
-    return evidence.no_rank(e) or e.says("index out of range")
-
-
 def _on_some_only(e: Evidence) -> bool:
     """Return whether some ranks have the right list and others none."""
     return any(held is None for held in e.actual) and not all(held is None for held in e.actual)
 
-
-FROM_OWN_ON = (
-    "Your list begins with your own x. It is the same list on every rank: entry j is what rank j"
-    " had."
-)
 
 IN_ORDER_OF_ARRIVAL = Mistake(
     "The list is in the order of arrival. Entry j belongs to rank j: receive from a named rank, or"
@@ -149,11 +99,6 @@ OWN_MISSING = Mistake(
     when=evidence.always(_own_missing),
 )
 
-OWN_ALONE = Mistake(
-    "Every entry of your list is your own x, but entry j should be what came from rank j.",
-    when=lambda e: not e.written(r"\]\s*\*") and evidence.always(_own_alone)(e),
-)
-
 ONE_TENSOR = Mistake(
     "All entries of a rank's list hold the same numbers. Are they one and the same tensor, filled"
     " again and again? [buffer] * n is one tensor n times, and so is a buffer that is appended n"
@@ -161,52 +106,21 @@ ONE_TENSOR = Mistake(
     when=evidence.always(_all_one),
 )
 
-TWO_BUFFERS = Mistake(
-    "Your list holds two buffers that take turns, or the same ones again and again, so each later"
-    " piece has overwritten an earlier one. Keep a copy of each piece, or use a new tensor for it.",
-    when=_buffers_in_turn,
-)
-
-ITSELF = Mistake(
-    "A rank cannot send to itself or receive from itself, and need not: its own piece is there"
-    " already. Skip your own rank, and copy that piece with clone().",
-    when=evidence.to_itself,
-)
-
-POWERS_OF_TWO = Mistake(
-    "rank ^ step finds a partner for every rank only if the number of ranks is a power of two. With"
-    " 3 ranks, 1 ^ 2 is 3, and there is no rank 3. Send to (rank + step) % n and receive from"
-    " (rank − step) % n, which exist for every n.",
-    when=lambda e: e.case.n in (3, 5) and _past_the_end(e) and evidence.uses_xor(e),
-)
-
-PAST_THE_END = Mistake(
-    "That rank does not exist: the ranks are 0 to n − 1, and to the right of the last is rank 0."
-    " Take the number modulo the world size, as in (rank + 1) % n.",
-    when=evidence.no_rank,
-)
-
 NO_SUCH_ENTRY = Mistake(
     "An index is past the end of a list. Entries are counted like ranks, from 0 to n − 1, and on a"
     " ring the count goes round, so take the index modulo n.",
-    when=_past_the_end,
+    when=lambda e: e.raised("IndexError"),
 )
 
 ALL_SEND = Mistake(
-    "All ranks are in a send, so none of them receives: a send returns only when its receive has"
-    " been posted. Start with isend, then receive, then wait for the send.",
+    "All ranks are in a send, or in the wait() of one that isend has started, so none of them"
+    " receives: a send is complete only when its receive has been posted. Start with isend, then"
+    " receive, then wait for the send.",
     when=evidence.all_send,
 )
 
-#: Mistakes about who talks to whom, who sends first, and which buffers a message uses.
-PARTNERS = (
-    ALL_SEND,
-    ITSELF,
-    POWERS_OF_TWO,
-    PAST_THE_END,
-    NO_SUCH_ENTRY,
-    *evidence.BUFFER_RACES,
-)
+#: Mistakes about who sends first, which buffers a message uses, and how entries are counted.
+PARTNERS = (ALL_SEND, NO_SUCH_ENTRY, *evidence.BUFFER_RACES)
 
 WITHOUT_OWN = Mistake(
     "Your own x is missing: the list has an entry for every rank, yourself included.",
@@ -241,29 +155,15 @@ all_gather = Exercise(
     signature="all_gather(x: Tensor) -> list[Tensor]",
     summary="the list of all x in rank order, on every rank",
     inputs=_inputs,
-    expected=lambda c: [list(c.x)] * c.n,
-    least=moved,
-    limits=(
-        messages("≤", lambda c: c.n * (c.n - 1)),
-        point(sent("≤", lambda c: (c.n - 1) * nbytes(c.x[0]))),
+    values=Values(lambda c: [list(c.x)] * c.n),
+    traffic=TrafficRules(
+        limits=(
+            messages("≤", lambda c: c.n * (c.n - 1)),
+            point(sent("≤", lambda c: (c.n - 1) * nbytes(c.x[0]))),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, x=tags(n, 1)),
-    hints=(
-        "You have written a gather to one rank. Now every rank wants such a list. Can n gathers go"
-        " on at the same time, without a rank through which everything passes?",
-        "The plainest way: each rank sends its x to every other one, and receives one x from each."
-        " All do the same, so start the sends with isend, and leave your own rank out.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
-        "    parts[rank].copy_(x)\n"
-        "    others = [r for r in range(n) if r != rank]\n"
-        "    requests = [dist.isend(x, r) for r in others]\n"
-        "    requests += [dist.irecv(parts[r], r) for r in others]\n"
-        "    for request in requests:\n"
-        "        request.wait()\n"
-        "    return parts",
-    ),
     mistakes=(
         IN_ORDER_OF_ARRIVAL,
         Mistake(
@@ -271,30 +171,11 @@ all_gather = Exercise(
             " every rank does.",
             when=_on_some_only,
         ),
-        OWN_ALONE,
         ONE_TENSOR,
-        TWO_BUFFERS,
         OWN_MISSING,
-        Mistake(
-            FROM_OWN_ON,
-            gives=lambda c: _entries(c, lambda r, j, n: r if j == 0 else j - (j <= r)),
-        ),
-        Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r + j)),
-        Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r - j)),
         WITHOUT_OWN,
         *PARTNERS,
     ),
-    advice={
-        **ADVICE,
-        Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
-        " send. If all receive first, none sends: start the sends with isend, then receive, then"
-        " wait for the sends.",
-        Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
-        " of one piece are always enough. Does a rank get something twice?",
-        Diagnosis.TOO_MANY_BYTES: "A rank sends more than n − 1 pieces, as a root does when it"
-        " hands whole lists to the others. Without a root every rank can send the same amount: its"
-        " x to each of the others, or one piece a round on a ring.",
-    },
 )
 
 
@@ -302,60 +183,26 @@ ring_all_gather = Exercise(
     signature="ring_all_gather(x: Tensor) -> list[Tensor]",
     summary="the same around the ring: every rank passes on to the right what came from the left",
     inputs=_inputs,
-    expected=lambda c: [list(c.x)] * c.n,
-    least=moved,
-    limits=(
-        point(neighbours_only()),
-        messages("=", lambda c: c.n * (c.n - 1)),
-        point(rounds("=", lambda c: c.n - 1)),
-        sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+    values=Values(lambda c: [list(c.x)] * c.n),
+    traffic=TrafficRules(
+        limits=(
+            point(neighbours_only()),
+            messages("=", lambda c: c.n * (c.n - 1)),
+            point(rounds("=", lambda c: c.n - 1)),
+            sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+        ),
+        growth=Growth(_on_many_ranks, values=COMPARED),
+        least=moved,
     ),
-    growth=Growth(_on_many_ranks, values=COMPARED),
     demo=lambda n: demo(n, x=tags(n, 1)),
-    hints=(
-        "Every rank sends to the right and receives from the left, n − 1 times. In the first round"
-        " you send your own x. What do you send in the second?",
-        "Pass on what has just come. In round s = 1 … n − 1 you send the piece of rank"
-        " (rank − s + 1) % n, and the piece of rank (rank − s) % n arrives, so receive it into that"
-        " entry. Start the send with isend, receive, then wait for the send.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
-        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
-        "    parts[rank].copy_(x)\n"
-        "    for s in range(1, n):\n"
-        "        request = dist.isend(parts[(rank - s + 1) % n], right)\n"
-        "        dist.recv(parts[(rank - s) % n], left)\n"
-        "        request.wait()\n"
-        "    return parts",
-    ),
     mistakes=(
         IN_ORDER_OF_ARRIVAL,
-        OWN_ALONE,
         ONE_TENSOR,
-        TWO_BUFFERS,
         OWN_MISSING,
-        Mistake(
-            "Your pieces stand in the order in which they came: your own, then your left"
-            " neighbour's, and so on. What comes in round s is the piece of rank (rank − s) % n, so"
-            " that is the entry to put it into.",
-            gives=lambda c: _entries(c, lambda r, j, n: r - j),
-        ),
         Mistake(
             "Every piece is one place off. What comes in round s = 1 … n − 1 is the piece of rank"
             " (rank − s) % n; in round 1 it is your left neighbour's. Where does your s begin?",
             when=evidence.always(_one_place_off),
-        ),
-        Mistake(
-            "Your left neighbour's x stands in every place but your own: every rank sent its own x"
-            " again and again. From the second round on, send what came in the round before.",
-            when=evidence.always(_keeps_sending_own),
-        ),
-        Mistake(
-            "The pieces go round to the left, but you put them where they would belong if they went"
-            " to the right. Send to (rank + 1) % n and receive from (rank − 1) % n. (On a ring to"
-            " the left, piece (rank + s) % n comes in round s.)",
-            gives=lambda c: _entries(c, lambda r, j, n: 2 * r - j),
         ),
         Mistake(
             "The pieces that should have come last are missing: it takes n − 1 rounds until your"
@@ -371,38 +218,6 @@ ring_all_gather = Exercise(
             ),
         ),
         WITHOUT_OWN,
-        Mistake(
-            "A rank cannot send to itself, and a single rank has no other to send to: n ranks take"
-            " n − 1 rounds, so one rank takes none. Is your loop one round too long?",
-            when=evidence.to_itself,
-        ),
         *PARTNERS,
-        Mistake(
-            "One round too many: after n − 1 rounds every rank has everything.",
-            when=lambda e: (
-                e.diagnosis in (Diagnosis.TOO_MANY_MESSAGES, Diagnosis.TOO_MANY_ROUNDS)
-                and e.trace.traffic.messages == e.case.n**2
-                and e.trace.traffic.bytes == e.case.n**2 * nbytes(e.case.x[0])
-            ),
-        ),
     ),
-    advice={
-        **ADVICE,
-        Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other. You send to the"
-        " right, so what is meant for you comes from the left. And start the send with isend before"
-        " you receive.",
-        Diagnosis.NOT_NEIGHBOUR: "On the ring you send only to (rank + 1) % n, and the pieces of"
-        " ranks further away reach you through your left neighbour.",
-        Diagnosis.TOO_MANY_MESSAGES: "In each of the n − 1 rounds every rank sends one piece:"
-        " n(n − 1) messages.",
-        Diagnosis.TOO_FEW_MESSAGES: "In each of the n − 1 rounds every rank sends one piece, as one"
-        " message: n(n − 1) in all. Pass each piece on by itself, as soon as it has come.",
-        Diagnosis.TOO_MANY_ROUNDS: "In every round all ranks send at the same time. If some receive"
-        " before they send, or wait for the send before they receive, a round takes two: start with"
-        " isend, then receive, then wait.",
-        Diagnosis.TOO_FEW_ROUNDS: "The ring goes one way, n − 1 rounds long, and every rank sends"
-        " one piece in each.",
-        Diagnosis.TOO_MANY_BYTES: "Pass on the piece that has just come, and only that: your right"
-        " neighbour already has the others.",
-    },
 )

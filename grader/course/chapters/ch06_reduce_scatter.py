@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 
 import torch
 
@@ -17,13 +16,12 @@ from grader.course.cases import (
     demo,
     magnitude,
     nbytes,
-    op_name,
     reduced,
     tag_lists,
 )
 from grader.course.chapters import evidence
 from grader.course.chapters.ch05_all_gather import COMPARED, PARTNERS, SHARED_ADVICE
-from grader.course.exercise import Exercise, Growth, Mistake
+from grader.course.exercise import Exercise, Growth, TrafficRules, Values
 from grader.course.limits import combined, neighbours_only, point, rounds, sent
 
 
@@ -57,13 +55,6 @@ def _contributions(c: Case, j: int) -> list[torch.Tensor]:
     return [c.chunks[r][j] for r in c.ranks]
 
 
-def _of(c: Case, terms: Callable[[int], list[torch.Tensor]]) -> list[torch.Tensor] | None:
-    """Return each rank's reduction of the wrong terms; ``None`` for AVG."""
-    if op_name(c.op) == "AVG":
-        return None
-    return [reduced(c.op, terms(r)) for r in c.ranks]
-
-
 def _expected(c: Case) -> list[torch.Tensor]:
     return [reduced(c.op, _contributions(c, r)) for r in c.ranks]
 
@@ -71,131 +62,6 @@ def _expected(c: Case) -> list[torch.Tensor]:
 def _magnitude(c: Case) -> list[torch.Tensor]:
     return [magnitude(c.op, _contributions(c, r)) for r in c.ranks]
 
-
-def _instead(wrong: str, *asked: str) -> Callable[[Case], list[torch.Tensor] | None]:
-    """Return the results if ``wrong`` were computed where one of ``asked`` is asked for."""
-    return lambda c: (
-        [reduced(OPS[wrong], _contributions(c, r)) for r in c.ranks]
-        if op_name(c.op) in asked
-        else None
-    )
-
-
-def _divided_twice(c: Case) -> list[torch.Tensor] | None:
-    if op_name(c.op) != "AVG":
-        return None
-    return [t / c.n for t in _expected(c)]
-
-
-def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
-    """Return the means if chunk r goes from rank r + 1 to rank r, divided at every stop."""
-    if op_name(c.op) != "AVG":
-        return None
-    totals = []
-    for r in c.ranks:
-        total = c.chunks[(r + 1) % c.n][r]
-        for k in range(2, c.n + 1):
-            total = (total + c.chunks[(r + k) % c.n][r]) / by
-        totals.append(total)
-    return totals
-
-
-def _ring(c: Case, direction: int = 1, send: int = 0, put: int = -1) -> list[torch.Tensor] | None:
-    """Return a ring's results if rank r sends chunk r − s + send in step s, fills r − s + put."""
-    held = [[[t] for t in c.chunks[r]] for r in c.ranks]
-    for s in range(1, c.n):
-        moving = [list(held[r][(r - s + send) % c.n]) for r in c.ranks]
-        for r in c.ranks:
-            held[r][(r - s + put) % c.n] += moving[(r - direction) % c.n]
-    return _of(c, lambda r: held[r][r])
-
-
-def _only_own(c: Case) -> list[torch.Tensor] | None:
-    return _of(c, lambda r: [c.chunks[r][r]])
-
-
-def _own_and_zeros(c: Case) -> list[torch.Tensor] | None:
-    """Return the results if buffers are read too early, while they still hold zeros."""
-    return _of(c, lambda r: [c.chunks[r][r], torch.zeros_like(c.chunks[r][r])])
-
-
-def _doubled_distances(c: Case) -> list[torch.Tensor] | None:
-    """Return the reduction of chunks from ranks at the distances 1, 2, 4, … only."""
-    far = [0, *(1 << k for k in range(c.n) if 1 << k < c.n)]
-    return _of(c, lambda r: [c.chunks[(r - s) % c.n][r] for s in far])
-
-
-def _without_own(c: Case) -> list[torch.Tensor] | None:
-    return _of(c, lambda r: [t for s, t in enumerate(_contributions(c, r)) if s != r])
-
-
-def _with_zeros(c: Case) -> list[torch.Tensor] | None:
-    if op_name(c.op) not in ("MIN", "MAX"):
-        return None
-    return _of(c, lambda r: [torch.zeros_like(c.chunks[r][r]), *_contributions(c, r)])
-
-
-#: Mistakes in the reduction itself, whatever route the chunks take.
-ARITHMETIC = (
-    Mistake(
-        "AVG is the sum divided by the number of ranks; the division is missing.",
-        gives=_instead("SUM", "AVG"),
-    ),
-    Mistake(
-        "The sum is divided twice: add up the chunks as they are, and divide by n once, at the"
-        " end.",
-        gives=_divided_twice,
-    ),
-    Mistake(
-        "The division happens again and again on the way, so what came first is divided most often."
-        " Let sums travel, and divide by n once, at the end.",
-        gives=(lambda c: _divided_each_time(c, c.n), lambda c: _divided_each_time(c, 2)),
-    ),
-    Mistake(
-        "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and dist.ReduceOp.MAX.",
-        gives=_instead("SUM", "MIN", "MAX"),
-    ),
-    Mistake(
-        "MIN and MAX are swapped.",
-        gives=(_instead("MAX", "MIN"), _instead("MIN", "MAX")),
-    ),
-    Mistake(
-        "The result is never above 0 for MIN, or never below 0 for MAX: you begin with zeros, and"
-        " often 0 is smaller, or larger, than all the numbers. Begin with a chunk:"
-        " chunks[rank].clone().",
-        gives=_with_zeros,
-    ),
-    Mistake(
-        "Only AVG divides, and it is asked for on floating-point numbers alone: integers cannot be"
-        " divided in place.",
-        when=lambda e: e.says("can't be cast"),
-    ),
-    evidence.AVERAGE_ALONE,
-)
-
-MIN_MAX_LOST = Mistake(
-    "SUM is right, so the chunks reach the right ranks. But MIN and MAX give your own chunks[rank]:"
-    " torch.minimum(a, b) makes a new tensor, and leaves a as it was. Keep what it makes, as with"
-    " torch.minimum(a, b, out=a).",
-    gives=lambda c: _only_own(c) if op_name(c.op) in ("MIN", "MAX") else _expected(c),
-)
-
-NOTHING_COMBINED = Mistake(
-    "That is your own chunks[rank], with nothing of the others in it. What comes has to be combined"
-    " with it, after any wait(), in the tensor that you return.",
-    gives=_only_own,
-)
-
-OWN_LIST = Mistake(
-    "You combine your own chunks with one another. What belongs together is chunks[r] of every"
-    " rank: one chunk from each list.",
-    gives=lambda c: _of(c, lambda r: list(c.chunks[r])),
-)
-
-CHUNK_ZERO = Mistake(
-    "Every rank ends with chunk 0, but rank r should end with chunk r.",
-    gives=lambda c: _of(c, lambda r: _contributions(c, 0)),
-)
 
 ADVICE = {
     **SHARED_ADVICE,
@@ -217,71 +83,12 @@ reduce_scatter = Exercise(
     signature="reduce_scatter(chunks: list[Tensor], op: dist.ReduceOp) -> Tensor",
     summary="the reduction over all ranks of their chunks[rank]: SUM, AVG, MIN or MAX",
     inputs=_inputs,
-    expected=_expected,
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=_magnitude,
-    limits=(point(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0]))),),
+    values=Values(_expected, reduced=lambda c: c.n, magnitude=_magnitude),
+    traffic=TrafficRules(
+        limits=(point(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0]))),), least=combined
+    ),
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
-    hints=(
-        "You end with the chunk of your own number. Which ranks have something that you need for"
-        " it, and what does rank j need from you?",
-        "Send chunks[j] to each other rank j. One chunk comes from each other rank: combine it with"
-        " a copy of your own chunks[rank]. AVG is SUM, divided by n once at the end.",
-        "This is the whole answer:\n"
-        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
-        "    total = chunks[rank].clone()\n"
-        "    buffer = torch.empty_like(total)\n"
-        "    for k in range(1, n):\n"
-        "        to = (rank + k) % n\n"
-        "        request = dist.isend(chunks[to], to)\n"
-        "        dist.recv(buffer, (rank - k) % n)\n"
-        "        request.wait()\n"
-        "        if op == R.MIN:\n"
-        "            torch.minimum(total, buffer, out=total)\n"
-        "        elif op == R.MAX:\n"
-        "            torch.maximum(total, buffer, out=total)\n"
-        "        else:\n"
-        "            total += buffer\n"
-        "    return total / n if op == R.AVG else total",
-    ),
-    mistakes=(
-        *ARITHMETIC,
-        Mistake(
-            "Your own chunk is not in the result, but it counts like all the others.",
-            gives=_without_own,
-        ),
-        Mistake(
-            "From some ranks nothing arrives: the distance doubles, and skips them. Every other"
-            " rank has a chunk for you, at each of the distances 1, 2, 3, … up to n − 1.",
-            gives=_doubled_distances,
-        ),
-        NOTHING_COMBINED,
-        MIN_MAX_LOST,
-        CHUNK_ZERO,
-        Mistake(
-            "You end with your neighbour's chunk, but rank r should end with chunk r. What rank j"
-            " needs from you is chunks[j].",
-            gives=(
-                lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)),
-                lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)),
-            ),
-        ),
-        OWN_LIST,
-        *PARTNERS,
-    ),
-    advice={
-        **ADVICE,
-        Diagnosis.WRONG_VALUE: "Take as many ranks as here, and chunks of one number. Rank r needs"
-        " chunks[r] of each rank, once. Which messages bring them? Does one rank send none, or more"
-        " than one?",
-        Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
-        " send: if you send to (rank + k) % n, what you receive comes from (rank − k) % n.",
-        Diagnosis.TOO_MANY_BYTES: "From your list, rank j needs chunks[j] alone: no rank has to see"
-        " whole lists. Each rank sends n − 1 chunks, one to each of the others.",
-        Diagnosis.TOO_FEW_BYTES: "Each rank has a chunk for each of the others, n − 1 in all, and"
-        " here no rank sends that much.",
-    },
+    mistakes=(evidence.AVERAGE_ALONE, *PARTNERS),
 )
 
 
@@ -289,113 +96,16 @@ ring_reduce_scatter = Exercise(
     signature="ring_reduce_scatter(chunks: list[Tensor], op: dist.ReduceOp) -> Tensor",
     summary="the same around the ring: partial sums go from rank to rank and grow",
     inputs=_inputs,
-    expected=_expected,
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=_magnitude,
-    limits=(
-        point(neighbours_only()),
-        point(rounds("=", lambda c: c.n - 1)),
-        sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
+    values=Values(_expected, reduced=lambda c: c.n, magnitude=_magnitude),
+    traffic=TrafficRules(
+        limits=(
+            point(neighbours_only()),
+            point(rounds("=", lambda c: c.n - 1)),
+            sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
+        ),
+        growth=Growth(_on_many_ranks, values=COMPARED),
+        least=combined,
     ),
-    growth=Growth(_on_many_ranks, values=COMPARED),
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
-    hints=(
-        "Chunk r has to end on rank r, after it has been to every rank on its way to the right. So"
-        " where does its journey begin, and which chunk do you send first?",
-        "Chunk r begins on rank r + 1. In round s = 1 … n − 1 you send what you have so far of"
-        " chunk (rank − s) % n to the right, and chunk (rank − s − 1) % n comes from the left:"
-        " combine it with yours, and send the result in the next round. AVG divides once, at the"
-        " very end.",
-        "This is the whole answer:\n"
-        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
-        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
-        "    parts = [chunk.clone() for chunk in chunks]\n"
-        "    buffer = torch.empty_like(parts[0])\n"
-        "    for s in range(1, n):\n"
-        "        request = dist.isend(parts[(rank - s) % n], right)\n"
-        "        dist.recv(buffer, left)\n"
-        "        request.wait()\n"
-        "        mine = parts[(rank - s - 1) % n]\n"
-        "        if op == R.MIN:\n"
-        "            torch.minimum(mine, buffer, out=mine)\n"
-        "        elif op == R.MAX:\n"
-        "            torch.maximum(mine, buffer, out=mine)\n"
-        "        else:\n"
-        "            mine += buffer\n"
-        "    return parts[rank] / n if op == R.AVG else parts[rank]",
-    ),
-    mistakes=(
-        *ARITHMETIC,
-        Mistake(
-            "Your own chunk is not in the result. In every round, the last one too, combine what"
-            " came with your own chunk of that number; replacing it is what an all-gather does.",
-            gives=(_without_own, lambda c: _of(c, lambda r: [c.chunks[(r + 1) % c.n][r]])),
-        ),
-        Mistake(
-            "Your own chunk was combined with zeros: you read the buffer too early, before wait(),"
-            " or you combine another tensor than the one that you received into.",
-            gives=_own_and_zeros,
-            when=lambda e: e.calls("irecv", "batch_isend_irecv"),
-        ),
-        Mistake(
-            "That is your own chunks[rank], with nothing of the others in it. Either what came was"
-            " not combined with it, or your ring completes another chunk. In the last round the"
-            " chunk of your own number has to come, so begin by sending chunk (rank − 1) % n.",
-            gives=_only_own,
-            when=lambda e: e.trace.traffic.messages > 0,
-        ),
-        NOTHING_COMBINED,
-        MIN_MAX_LOST,
-        CHUNK_ZERO,
-        Mistake(
-            "Your ring is one chunk off: rank r ends with chunk r + 1, complete. That ring sends"
-            " chunk r first; begin one earlier, with chunk r − 1.",
-            gives=lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)),
-        ),
-        Mistake(
-            "Rank r ends with chunk r − 1, complete: the ring is one chunk off. Begin with chunk"
-            " (rank − 1) % n.",
-            gives=lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)),
-        ),
-        Mistake(
-            "Two contributions only: every rank sends its chunks as they are. What travels must be"
-            " a partial result, so send what you have combined so far.",
-            gives=lambda c: _of(c, lambda r: [c.chunks[r][r], c.chunks[r - 1][r]]),
-        ),
-        Mistake(
-            "The messages go to the left, but the chunks are counted as if they went to the right:"
-            " send to (rank + 1) % n and receive from (rank − 1) % n.",
-            gives=lambda c: _ring(c, direction=-1),
-        ),
-        Mistake(
-            "Chunks are counted one off: you combine what comes with your chunk of another number."
-            " In round s your left neighbour sends chunk (rank − 1 − s) % n, so that is the one to"
-            " combine it with.",
-            gives=tuple(
-                partial(_ring, send=send, put=put)
-                for send, put in ((-1, -1), (0, -2), (1, -1), (-1, -3), (0, 1))
-            ),
-        ),
-        OWN_LIST,
-        *PARTNERS,
-    ),
-    advice={
-        **ADVICE,
-        Diagnosis.WRONG_VALUE: "Take 3 ranks and chunks of one number, and write down which chunk"
-        " each rank sends in each round, and which comes: in round s you send chunk (rank − s) % n,"
-        " and chunk (rank − s − 1) % n comes.",
-        Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other: send to the"
-        " right, receive from the left. And start the send with isend before you receive.",
-        Diagnosis.NOT_NEIGHBOUR: "On the ring you send only to (rank + 1) % n: a partial result"
-        " passes through every rank.",
-        Diagnosis.TOO_MANY_ROUNDS: "In each of the n − 1 steps all ranks send at the same time, one"
-        " chunk each. If some receive before they send, a step takes two rounds: start with isend,"
-        " then receive, then wait.",
-        Diagnosis.TOO_FEW_ROUNDS: "In each of the n − 1 rounds every rank sends one chunk, even an"
-        " empty one.",
-        Diagnosis.TOO_MANY_BYTES: "In each of the n − 1 rounds every rank sends one chunk, the"
-        " partial result so far. No rank has to collect whole lists.",
-        Diagnosis.TOO_FEW_BYTES: "In each of the n − 1 rounds every rank sends one whole chunk.",
-    },
+    mistakes=(evidence.AVERAGE_ALONE, *PARTNERS),
 )

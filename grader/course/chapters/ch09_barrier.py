@@ -7,7 +7,7 @@ from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, demo
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import messages, point, rounds
 from grader.trace.trace import Operation, Trace, heard_from
 
@@ -66,10 +66,15 @@ def _sends_of_each(e: Evidence) -> set[int]:
 
 
 def _is_butterfly(e: Evidence) -> bool:
-    """Return whether partners are found by flipping one bit of the rank."""
-    flips = [op.peer ^ op.rank for op in e.trace.sends()]
-    powers = bool(flips) and all(flip & (flip - 1) == 0 for flip in flips)
-    return e.case.n > 2 and powers and evidence.uses_xor(e)
+    """Return whether partners differ in one bit of their ranks, where both of them exist.
+
+    On three ranks these are also the pairs of a star.
+    """
+    largest = max(e.failed, key=lambda one: one.case.n)
+    ranks = largest.case.ranks
+    pairs = {(r, r ^ 1 << k) for r in ranks for k in range(tree_levels(largest.case.n))}
+    talk = {(op.rank, op.peer) for op in largest.trace.sends()}
+    return largest.case.n > 3 and talk == {(a, b) for a, b in pairs if b in ranks}
 
 
 def _uses_one_centre(e: Evidence) -> bool:
@@ -87,30 +92,15 @@ barrier = Exercise(
         draw.case("two barriers in a row", calls=2),
     ),
     adapter=_calls_in_rank,
-    expected=lambda c: [None] * c.n,
-    proof=_leaves_early,
-    limits=(
-        point(rounds("=", lambda c: c.calls * tree_levels(c.n))),
-        messages("=", lambda c: c.calls * c.n * tree_levels(c.n)),
+    values=Values(lambda c: [None] * c.n),
+    traffic=TrafficRules(
+        limits=(
+            point(rounds("=", lambda c: c.calls * tree_levels(c.n))),
+            messages("=", lambda c: c.calls * c.n * tree_levels(c.n)),
+        ),
+        proof=_leaves_early,
     ),
     demo=lambda n: demo(n, calls=1),
-    hints=(
-        "A rank may leave when it knows that all have come. Which ranks has it heard from after one"
-        " message from its left neighbour? And in the next round, which rank can tell it of two"
-        " more?",
-        "In the round with step 1, 2, 4, … every rank sends to (rank + step) % n and receives from"
-        " (rank − step) % n. It begins its next round when this one's message has come, and is done"
-        " when the step has reached n.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    token, heard = torch.zeros(1), torch.zeros(1)\n"
-        "    step = 1\n"
-        "    while step < n:\n"
-        "        request = dist.isend(token, (rank + step) % n)\n"
-        "        dist.recv(heard, (rank - step) % n)\n"
-        "        request.wait()\n"
-        "        step *= 2",
-    ),
     mistakes=(
         Mistake(
             "Nothing was sent. A rank cannot know by sleeping or by looking at a clock that the"
@@ -139,10 +129,7 @@ barrier = Exercise(
         Mistake(
             "Flipping a bit of the rank (rank ^ step) pairs all ranks only if n is a power of two."
             " A partner at (rank + step) % n exists for every n.",
-            when=lambda e: (
-                e.diagnosis in (Diagnosis.TOO_FEW_MESSAGES, Diagnosis.EXCEPTION)
-                and _is_butterfly(e)
-            ),
+            when=lambda e: _early(e) and _is_butterfly(e),
         ),
         Mistake(
             "The partner is always the same. After each round every rank knows of twice as many"
@@ -166,41 +153,15 @@ barrier = Exercise(
             ),
         ),
         Mistake(
-            "With a rank in the middle, hearing and telling come one after the other, and n − 1"
-            " ranks queue for it. Here every rank should send and receive in every round.",
+            "First one rank hears of all the others, and then they hear from it: two halves, one"
+            " after the other. Here every rank sends and receives in every round, and none is in"
+            " the middle.",
             when=lambda e: (
                 e.diagnosis in (Diagnosis.TOO_MANY_ROUNDS, Diagnosis.TOO_FEW_MESSAGES)
                 and not e.failure
                 and _uses_one_centre(e)
             ),
         ),
-        Mistake(
-            "That rank does not exist: the ranks are 0 to n − 1, and to the right of the last one"
-            " is rank 0. Is the partner's rank taken modulo n?",
-            when=evidence.no_rank,
-        ),
-        Mistake(
-            "A rank cannot send to itself or receive from itself. A single rank has no round at"
-            " all, and in a larger world every step is smaller than n.",
-            when=evidence.to_itself,
-        ),
         *evidence.BUFFER_RACES,
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "A barrier returns nothing; it only makes the ranks wait.",
-        Diagnosis.DEADLOCK: "In every round each rank sends and receives. If all send first, all"
-        " wait forever: start the send with isend, receive, then wait for the send.",
-        Diagnosis.TOO_FEW_MESSAGES: "Draw which ranks each rank has heard from after every round."
-        " After the last round it must have heard from all, directly or through others.",
-        Diagnosis.TOO_MANY_ROUNDS: "In each round every rank sends one message and receives one, at"
-        " the same time, and the step doubles: ⌈log₂ n⌉ rounds are enough.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message from every rank in every round is enough: a rank"
-        " need not be told again what it has heard through others.",
-        Diagnosis.UNMATCHED_MESSAGE: "A message is sent that is never received: in the round in"
-        " which you send to rank + step you receive from rank − step.",
-        Diagnosis.SIZE_MISMATCH: "The token's value does not matter, its size does: use the same"
-        " size at both ends, as with torch.zeros(1).",
-        Diagnosis.DTYPE_MISMATCH: "The token's value does not matter, its dtype does: use the same"
-        " dtype at both ends, as with torch.zeros(1).",
-    },
 )

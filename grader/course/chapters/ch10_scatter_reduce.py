@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, Values
 from grader.rank.instrumentation import differentiated, operations, refusing, steps
 from grader.rank.recorder import ForbiddenCall
 
@@ -124,24 +123,12 @@ def reductions(draw: Draw) -> Iterator[Case]:
         yield broken
 
 
-def reduced(c: Case, **changes: Any) -> torch.Tensor:
+def reduced(c: Case) -> torch.Tensor:
     """Return torch's own result; floating-point numbers are reduced in float64 and rounded once."""
-    own, reduce = changes.get("include_self", c.include_self), changes.get("reduce", c.reduce)
     wide = _DOUBLE if c.input.dtype.is_floating_point else c.input.dtype
-    x, src = c.input.to(wide), changes.get("src", c.src).to(wide)
-    found: torch.Tensor = x.scatter_reduce(0, c.index, src, reduce, include_self=own)
+    x, src = c.input.to(wide), c.src.to(wide)
+    found: torch.Tensor = x.scatter_reduce(0, c.index, src, c.reduce, include_self=c.include_self)
     return found.to(c.input.dtype)
-
-
-def counts(c: Case, own: bool) -> torch.Tensor:
-    """Return how many numbers are reduced into each place."""
-    found: torch.Tensor = c.index.bincount(minlength=len(c.input)) + int(own)
-    return found
-
-
-def named(c: Case) -> torch.Tensor:
-    """Return which places index names."""
-    return counts(c, False) > 0
 
 
 def magnitude(c: Case) -> torch.Tensor:
@@ -153,132 +140,15 @@ def magnitude(c: Case) -> torch.Tensor:
     if c.reduce in ("amax", "amin") or not c.input.dtype.is_floating_point:
         return torch.zeros(len(c.input))
     x, src = c.input.double().abs(), c.src[: len(c.index)].double().abs()
+    counts = c.index.bincount(minlength=len(x))
+    named = counts > 0
     if c.reduce == "prod":
         sizes = x.scatter_reduce(0, c.index, src, "prod", include_self=c.include_self)
     else:
-        sizes = (x[named(c)].sum() + src.sum()).expand(len(x))
+        sizes = (x[named].sum() + src.sum()).expand(len(x))
         if c.reduce == "mean":
-            sizes = sizes / counts(c, c.include_self).clamp(min=1)
-    return torch.where(named(c), sizes, 0)
-
-
-# scatter_reduce_1d: what mistakes give. ---------------------------------------------
-
-
-def _alone(
-    wrong: Callable[[Case], torch.Tensor | None],
-) -> Callable[[Case], list[torch.Tensor] | None]:
-    """Make the same wrong tensor for every rank; ``None`` for nan, inf and large numbers."""
-
-    def gives(c: Case) -> list[torch.Tensor] | None:
-        odd = c.name.endswith(("with nan and inf", "large numbers"))
-        found = None if odd else wrong(c)
-        return None if found is None else [found] * c.n
-
-    return gives
-
-
-_STEPS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    "sum": torch.add,
-    "prod": torch.mul,
-    "amax": torch.maximum,
-    "amin": torch.minimum,
-    "mean": torch.add,
-}
-
-
-def _last_wins(c: Case) -> torch.Tensor | None:
-    """Return what ``out[index] += src`` gives: each step starts from the same old value."""
-    if c.input.dtype.is_floating_point or c.reduce == "mean":
-        return None
-    out: torch.Tensor = c.input.clone()
-    for i, value in zip(c.index, c.src, strict=False):
-        out[i] = _STEPS[c.reduce](c.input[i], value) if c.include_self else value
-    return out
-
-
-def _divided(
-    c: Case, count: torch.Tensor, rounding: str | None = "floor", own: bool | None = None
-) -> torch.Tensor | None:
-    """Return the means of integers if sums were divided by another count, or rounded otherwise."""
-    if c.reduce != "mean" or c.input.dtype.is_floating_point:
-        return None
-    total = reduced(c, reduce="sum", include_self=c.include_self if own is None else own)
-    mean = torch.div(total, count.clamp(min=1), rounding_mode=rounding).round()
-    return torch.where(named(c), mean, c.input).to(c.input.dtype)
-
-
-def _cut(c: Case) -> torch.Tensor | None:
-    """Return the mean of integers, rounded towards zero."""
-    return _divided(c, counts(c, c.include_self), "trunc")
-
-
-def _to_nearest(c: Case) -> torch.Tensor | None:
-    """Return the mean of integers, rounded to the nearest."""
-    return _divided(c, counts(c, c.include_self), None)
-
-
-def _floored(e: Evidence) -> bool:
-    """Return whether a mean of floating-point numbers is rounded down like one of integers."""
-    c = e.case
-    if e.diagnosis is not Diagnosis.WRONG_VALUE or c.reduce != "mean":
-        return False
-    whole = reduced(c).floor()[named(c)]
-    return c.input.dtype.is_floating_point and torch.equal(e.actual[0][named(c)], whole)
-
-
-def _exchanged(c: Case) -> torch.Tensor | None:
-    """Return the minimum where the maximum is asked for, and the other way round."""
-    other = {"amax": "amin", "amin": "amax"}.get(c.reduce)
-    return reduced(c, reduce=other) if other else None
-
-
-def _bounded_by(c: Case, start: float, *asked: str) -> torch.Tensor | None:
-    """Return one of the reductions ``asked`` as it is if it starts at the number ``start``."""
-    if c.input.dtype.is_complex or c.reduce not in asked:
-        return None
-    right = reduced(c)
-    other = _STEPS[c.reduce](right, torch.full_like(right, start))
-    return torch.where(named(c), other, right)
-
-
-def _elsewhere(e: Evidence) -> bool:
-    """Return whether the answer is right where index points, and wrong where it does not."""
-    if e.diagnosis is not Diagnosis.WRONG_VALUE:
-        return False
-    actual, right, here = e.actual[0], reduced(e.case), named(e.case)
-    wide = torch.complex128  # holds every dtype of the exercise
-    close = torch.allclose(actual[here].to(wide), right[here].to(wide), rtol=0.02)
-    return close and not torch.equal(actual[~here], right[~here])
-
-
-def _loses_nan(e: Evidence) -> bool:
-    """Return whether there is a number where nan should be."""
-    if e.diagnosis is not Diagnosis.WRONG_VALUE:
-        return False
-    return bool((reduced(e.case).isnan() & ~e.actual[0].isnan()).any())
-
-
-def _reads_at_index(e: Evidence) -> bool:
-    """Return whether numbers of src were read at index, as a gather does."""
-    if e.diagnosis is not Diagnosis.WRONG_VALUE:
-        return False
-    c = e.case
-    fetched = c.src[c.index[: len(c.input)]]
-    wrong = (fetched, _STEPS[c.reduce](c.input, fetched))
-    return any(torch.equal(e.actual[0], one) for one in wrong)
-
-
-def _divided_to_float(e: Evidence) -> bool:
-    """Return whether a mean of integers is a float, where their sum was an integer."""
-    c = e.case
-    return (
-        e.diagnosis is Diagnosis.WRONG_DTYPE
-        and c.reduce == "mean"
-        and not c.input.dtype.is_floating_point
-        and e.actual[0].dtype.is_floating_point
-        and any(one.case.reduce == "sum" for one in e.passed)
-    )
+            sizes = sizes / (counts + int(c.include_self)).clamp(min=1)
+    return torch.where(named, sizes, 0)
 
 
 def _fails_on_one_dtype(e: Evidence) -> bool:
@@ -305,142 +175,17 @@ scatter_reduce_1d = Exercise(
     inputs=reductions,
     world_sizes=(1,),
     adapter=_refusing,
-    expected=lambda c: [reduced(c)] * c.n,
-    reduced=lambda c: len(c.index) + 3,
-    magnitude=lambda c: [magnitude(c)] * c.n,
-    hints=(
-        "For each place of input: which numbers of src have it in index? Reduce these, together"
-        " with what input has there if include_self is true.",
-        "Go through index and src side by side, and combine every number into a copy of input at"
-        " the place that index names. With include_self=False the first number for a place"
-        " replaces what is there, and only the next ones are combined with it.",
-        "Begin with count = [int(include_self)] * len(input). The key line is out[i] ="
-        " combine(out[i], value) if count[i] else value, and then count[i] grows by one. For a"
-        " mean, add, and divide by the counts at the end; integers with rounding_mode='floor'. A"
-        " place with count 0 keeps what it has.",
-        "This is the whole answer:\n"
-        "    combine = {\n"
-        "        'sum': torch.add,\n"
-        "        'mean': torch.add,\n"
-        "        'prod': torch.mul,\n"
-        "        'amax': torch.maximum,\n"
-        "        'amin': torch.minimum,\n"
-        "    }[reduce]\n"
-        "    out = input.clone()\n"
-        "    count = [int(include_self)] * len(input)\n"
-        "    for i, value in zip(index.tolist(), src):\n"
-        "        out[i] = combine(out[i], value) if count[i] else value\n"
-        "        count[i] += 1\n"
-        "    if reduce == 'mean':\n"
-        "        count = torch.tensor(count).clamp(min=1)\n"
-        "        rounding = None if out.is_floating_point() else 'floor'\n"
-        "        out = torch.div(out, count, rounding_mode=rounding).to(input.dtype)\n"
-        "    return out",
+    values=Values(
+        lambda c: [reduced(c)] * c.n,
+        reduced=lambda c: len(c.index) + 3,
+        magnitude=lambda c: [magnitude(c)] * c.n,
     ),
     mistakes=(
-        Mistake(
-            "Where index names a place twice, the last one wins. Each number is combined with the"
-            " old value of that place, as in out[index] += src, which reads all of them before it"
-            " writes any: combine with what the numbers before it have left.",
-            gives=_alone(_last_wins),
-        ),
-        Mistake(
-            "With include_self=False, what input has at a place that index names does not count:"
-            " the first number of src replaces it.",
-            gives=_alone(
-                lambda c: None if c.include_self else reduced(c, include_self=True),
-            ),
-        ),
-        Mistake(
-            "With include_self=True, what input has at a place counts as one more number.",
-            gives=_alone(lambda c: reduced(c, include_self=False) if c.include_self else None),
-        ),
-        Mistake(
-            "A mean is divided by how many numbers were added, and with include_self=True what"
-            " input has there is one of them.",
-            gives=_alone(lambda c: _divided(c, counts(c, False)) if c.include_self else None),
-        ),
-        Mistake(
-            "With include_self=False the mean is divided by one too many: what input has there"
-            " was not added, so it is not counted.",
-            gives=_alone(lambda c: None if c.include_self else _divided(c, counts(c, True))),
-        ),
-        Mistake(
-            "The mean is not divided by how many numbers were added.",
-            gives=_alone(
-                lambda c: reduced(c, reduce="sum") if c.reduce == "mean" else None,
-            ),
-        ),
-        # two mistakes with one hint: on some numbers they give the same
-        *(
-            Mistake(
-                "A mean of integers is rounded down, to minus infinity: -7/2 gives -4. Converting"
-                " to integers cuts towards zero, and round() goes to the nearest: torch.div(total,"
-                " count, rounding_mode='floor') or Python's // do what torch does.",
-                gives=_alone(wrong),
-            )
-            for wrong in (_cut, _to_nearest)
-        ),
-        Mistake(
-            "Only a mean of integers is rounded down; one of floating-point numbers is not.",
-            when=_floored,
-        ),
-        Mistake(
-            "amax or amin starts at 0, which may be more or less than all the numbers: start with"
-            " the first of them.",
-            gives=_alone(lambda c: _bounded_by(c, 0, "amax", "amin")),
-        ),
-        Mistake(
-            "A product that starts at 0 stays 0: start with the first number, or with 1.",
-            gives=_alone(lambda c: _bounded_by(c, 0, "prod")),
-        ),
-        Mistake(
-            "amax and amin are swapped.",
-            gives=_alone(_exchanged),
-        ),
-        Mistake(
-            "amin gives the largest number: take torch.minimum there.",
-            gives=_alone(lambda c: reduced(c, reduce="amax") if c.reduce == "amin" else None),
-        ),
-        Mistake(
-            "amax gives the smallest number: take torch.maximum there.",
-            gives=_alone(lambda c: reduced(c, reduce="amin") if c.reduce == "amax" else None),
-        ),
-        Mistake(
-            "You read src at index[i]. It is the other way round: index[i] is the place that src[i]"
-            " goes to.",
-            when=_reads_at_index,
-        ),
-        Mistake(
-            "scatter_reduce, index_reduce, index_add and scatter_add would do it for you."
-            " Everything else is allowed: a loop, masks such as src[index == i], sorting.",
-            when=lambda e: e.says("is what this exercise asks you to write"),
-        ),
-        Mistake(
-            "A mean of integers is an integer here, rounded down. Dividing with / turns it into a"
-            " floating-point number: divide with rounding_mode='floor' or //.",
-            when=_divided_to_float,
-        ),
         Mistake(
             "On other dtypes this reduction works. These are all that torch takes, integers of 8"
             " bits, bool and complex numbers among them: does the line that fails need one of"
             " the others?",
             when=_fails_on_one_dtype,
-        ),
-        Mistake(
-            "These integers have more digits than a floating-point number can hold: total /"
-            " count, mean() and float() go through one. Stay with integers, and divide with //.",
-            when=lambda e: "large" in e.case.name and e.diagnosis is Diagnosis.WRONG_VALUE,
-        ),
-        Mistake(
-            "A place that index does not name keeps what input has there, whatever include_self"
-            " says: nothing is reduced there.",
-            when=_elsewhere,
-        ),
-        Mistake(
-            "A nan among the numbers has to give nan. Python's max and min, and comparisons with"
-            " < and >, lose it; torch.maximum, torch.minimum, amax and amin keep it.",
-            when=_loses_nan,
         ),
         Mistake(
             "index may be shorter than src; then only the first len(index) numbers of src count.",
@@ -451,17 +196,6 @@ scatter_reduce_1d = Exercise(
             when=lambda e: len(e.case.index) == 0 and e.diagnosis is not Diagnosis.ALIASED,
         ),
     ),
-    advice={
-        Diagnosis.INPUT_CHANGED: "The arguments belong to the caller and stay as they are: write"
-        " into a copy, such as input.clone(), and return that.",
-        Diagnosis.ALIASED: "Return a copy, also where there is nothing to reduce: input.clone().",
-        Diagnosis.WRONG_DTYPE: "The result has the dtype of input, as input.clone() and"
-        " torch.zeros_like(input) have.",
-        Diagnosis.WRONG_SHAPE: "The result has as many places as input, however long index is.",
-        Diagnosis.WRONG_VALUE: "Take the place that is named in the message: write down the"
-        " numbers of src whose index it is, and reduce them by hand.",
-        Diagnosis.WRONG_TYPE: "Make a new tensor, and return it.",
-    },
 )
 
 
@@ -478,14 +212,6 @@ def _many(draw: Draw, length: int, places: int) -> tuple[int, ...]:
 
 def _summed(rows: torch.Tensor, index: torch.Tensor, places: int) -> torch.Tensor:
     return rows.new_zeros(places, rows.shape[1]).index_add(0, index, rows)
-
-
-def lost_rows(rows: torch.Tensor, index: torch.Tensor, places: int) -> torch.Tensor:
-    """Return the last row of each place, which is what ``out[index] += rows`` leaves there."""
-    out = rows.new_zeros(places, rows.shape[1])
-    for i, row in zip(index, rows, strict=True):
-        out[i] = row
-    return out
 
 
 def _report(c: Case, result: torch.Tensor, gradients: dict[str, torch.Tensor]) -> Report:
@@ -505,56 +231,6 @@ def _with_gradients(
         return differentiated(answer, arguments, leaves, cotangent.clone())
     result = answer(*arguments)
     return {"result": result.detach() if isinstance(result, torch.Tensor) else result}
-
-
-# What an answer shows. --------------------------------------------------------------
-
-#: How torch says that two tensors of one operation have different dtypes.
-TWO_DTYPES = ("same scalar type", "same dtype", "dtypes match", "expected scalar type")
-
-
-def like(mistake: Callable[[Case], Report]) -> Callable[[Evidence], bool]:
-    """Make a test for the result of a mistake, gradients aside, in any order of additions."""
-
-    def when(e: Evidence) -> bool:
-        if e.diagnosis is not Diagnosis.WRONG_VALUE:
-            return False
-        wrong, actual = mistake(e.case)[0]["result"], e.actual[0]["result"]
-        near = 64 * torch.finfo(wrong.dtype).eps
-        return torch.allclose(actual, wrong, near, near, equal_nan=True)
-
-    return when
-
-
-def says(*words: str) -> Callable[[Evidence], bool]:
-    """Make a test for an exception with any of these words in its message."""
-    return lambda e: e.failure is not None and any(w in e.failure.message for w in words)
-
-
-def sizes_meet(e: Evidence, one: int, other: int) -> bool:
-    """Return whether torch refused to combine two tensors that have these numbers of entries.
-
-    It is false where both numbers are the same, since nothing is proved then.
-    """
-    text = e.failure.message if e.failure is not None else ""
-    found = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", text)
-    return found is not None and {int(found[1]), int(found[2])} == {one, other} and one != other
-
-
-def has_nan(e: Evidence, name: str) -> bool:
-    """Return whether an entry of the report holds nan."""
-    return bool(e.actual[0][name].isnan().any())
-
-
-def is_cut(e: Evidence, index: torch.Tensor, places: int) -> bool:
-    """Return whether the result ends with the last place that index names."""
-    last = int(index.max()) + 1
-    return e.diagnosis is Diagnosis.WRONG_SHAPE and len(e.actual[0]["result"]) == last < places
-
-
-def without(e: Evidence, name: str) -> bool:
-    """Return whether no gradient reaches an argument."""
-    return e.diagnosis is Diagnosis.WRONG_GRADIENT and e.actual[0][f"gradient of {name}"] is None
 
 
 # Means of segments. -----------------------------------------------------------------
@@ -584,17 +260,11 @@ def segments(draw: Draw) -> Iterator[Case]:
         )
 
 
-def means(
-    c: Case,
-    divisor: Callable[[torch.Tensor], torch.Tensor] = lambda counts: counts.clamp(min=1),
-    ids: torch.Tensor | None = None,
-    add: Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor] = _summed,
-) -> Report:
-    """Return the means of segments, with other divisors, ids or sums if these are given."""
-    ids = c.segment_ids if ids is None else ids
-    by = divisor(ids.bincount(minlength=c.num_segments)[:, None].double())
-    result = add(c.values.double(), ids, c.num_segments) / by
-    return _report(c, result, {"values": (c.cotangent.double() / by)[ids]})
+def means(c: Case) -> Report:
+    """Return the means of segments, 0 for those without a row, and the gradient of values."""
+    counts = c.segment_ids.bincount(minlength=c.num_segments)[:, None].double().clamp(min=1)
+    result = _summed(c.values.double(), c.segment_ids, c.num_segments) / counts
+    return _report(c, result, {"values": (c.cotangent.double() / counts)[c.segment_ids]})
 
 
 def segment_sizes(c: Case) -> Report:
@@ -603,12 +273,6 @@ def segment_sizes(c: Case) -> Report:
     result = c.values.double().abs().sum(0) / counts.clamp(min=1) * (counts > 0)
     slopes = (c.cotangent.double().abs() / counts.clamp(min=1)).sum(0)
     return [{"result": result, "gradient of values": slopes.expand(c.values.shape)}] * c.n
-
-
-def empty_segments(c: Case) -> torch.Tensor:
-    """Return which segments have no row."""
-    empty: torch.Tensor = c.segment_ids.bincount(minlength=c.num_segments) == 0
-    return empty
 
 
 def _segment_in_rank(
@@ -624,133 +288,14 @@ segment_mean = Exercise(
     inputs=segments,
     world_sizes=(1,),
     adapter=_segment_in_rank,
-    expected=means,
-    reduced=lambda c: len(c.values) + 3,
-    magnitude=segment_sizes,
-    hints=(
-        "A mean is a sum divided by a count, and both are indexed sums. One adds up the rows; what"
-        " does the other add up?",
-        "Start the sums with zeros of shape (num_segments, columns), in the dtype of values, and"
-        " add the rows with index_add. Count with torch.bincount(segment_ids,"
-        " minlength=num_segments). What does an empty segment divide by?",
-        "This is the whole answer:\n"
-        "    sums = values.new_zeros(num_segments, values.shape[1])\n"
-        "    sums = sums.index_add(0, segment_ids, values)\n"
-        "    counts = torch.bincount(segment_ids, minlength=num_segments)\n"
-        "    return sums / counts.clamp(min=1)[:, None]",
-    ),
+    values=Values(means, reduced=lambda c: len(c.values) + 3, magnitude=segment_sizes),
     mistakes=(
-        Mistake(
-            "values belongs to the caller, who needs its gradient: do not write into it. values *"
-            " factor makes a new tensor.",
-            when=says("in-place operation"),
-        ),
-        Mistake(
-            "Two tensors of different dtypes meet in this line. Make new tensors with the dtype of"
-            " values: values.new_zeros(...) does, torch.zeros(...) alone makes float32.",
-            when=says(*TWO_DTYPES),
-        ),
-        Mistake(
-            "One tensor here has a number for each segment, the other one for each column. To"
-            " divide the sums by the counts, make a column of them: counts[:, None].",
-            when=lambda e: sizes_meet(e, e.case.num_segments, e.case.values.shape[1]),
-        ),
-        Mistake(
-            "These are the sums: divide each by the number of its rows.",
-            when=like(lambda c: means(c, lambda counts: torch.ones_like(counts))),
-        ),
-        Mistake(
-            "Everything is divided by the number of all rows. Each segment has a count of its own:"
-            " torch.bincount(segment_ids, minlength=num_segments).",
-            when=like(lambda c: means(c, lambda counts: counts.sum())),
-        ),
-        Mistake(
-            "Everything is divided by the number of segments. Each segment has a count of its own:"
-            " torch.bincount(segment_ids, minlength=num_segments).",
-            when=like(lambda c: means(c, lambda counts: c.num_segments * torch.ones_like(counts))),
-        ),
-        Mistake(
-            "The built-in mean counts the zeros that it starts with as one more row:"
-            " include_self=False leaves them out.",
-            when=lambda e: (
-                e.written(r"(scatter|index)_reduce_?\(.*'mean'")
-                and not e.written("include_self=False")
-                and like(lambda c: means(c, lambda counts: counts + 1))(e)
-            ),
-        ),
-        Mistake(
-            "Every count is one too large. To avoid 0/0, raise only the counts that are 0:"
-            " counts.clamp(min=1).",
-            when=like(lambda c: means(c, lambda counts: counts + 1)),
-        ),
-        Mistake(
-            "The rows of a segment need not stand together: row i belongs to segment"
-            " segment_ids[i].",
-            when=like(lambda c: means(c, ids=c.segment_ids.sort().values)),
-        ),
-        Mistake(
-            "Where several rows belong to one segment, only the last is in the sum. An assignment"
-            " replaces what was there, and sums[segment_ids] += values reads all the old sums"
-            " before it writes any: index_add adds every row.",
-            when=like(lambda c: means(c, add=lost_rows)),
-        ),
-        Mistake(
-            "The result is right, but 0/0 in an empty segment makes the gradient nan, even if"
-            " torch.where or nan_to_num hides it afterwards: 0 times nan is nan. Divide by"
-            " counts.clamp(min=1).",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_GRADIENT
-                and has_nan(e, "gradient of values")
-                and bool(empty_segments(e.case).any())
-            ),
-        ),
-        Mistake(
-            "An empty segment has sum 0 and count 0, and 0/0 is nan, in mean() too. Its mean"
-            " should be 0: divide the sum by counts.clamp(min=1).",
-            when=lambda e: (
-                has_nan(e, "result")
-                and torch.equal(e.actual[0]["result"].isnan().any(1), empty_segments(e.case))
-            ),
-        ),
-        Mistake(
-            "The last segments may be empty, so segment_ids.max() + 1 is not the number of"
-            " segments: num_segments is.",
-            when=lambda e: is_cut(e, e.case.segment_ids, e.case.num_segments),
-        ),
-        Mistake(
-            "Only the segments that have rows are in the result. An empty one has a row of zeros.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_SHAPE
-                and len(e.actual[0]["result"])
-                == len(e.case.segment_ids.unique())
-                < e.case.num_segments
-            ),
-        ),
         Mistake(
             "There may be no rows at all: then the result is zeros of shape (num_segments,"
             " columns).",
             when=lambda e: len(e.case.values) == 0,
         ),
-        Mistake(
-            "No gradient reaches values. It gets lost through .data, .detach(), .item(),"
-            " .tolist(), torch.tensor(...) and torch.no_grad(): stay with torch operations on"
-            " values.",
-            when=lambda e: without(e, "values"),
-        ),
     ),
-    advice={
-        Diagnosis.WRONG_GRADIENT: "The gradient of a row should be the upstream gradient of its"
-        " segment, divided by the segment's count. Does every use of values in your function let"
-        " the gradient through?",
-        Diagnosis.INPUT_CHANGED: "The arguments belong to the caller and stay as they are: work on"
-        " a copy.",
-        Diagnosis.WRONG_DTYPE: "The means have the dtype of values: make the sums with"
-        " values.new_zeros(...), and keep the counts no wider than they are.",
-        Diagnosis.WRONG_SHAPE: "The result has a row for each of num_segments segments, and the"
-        " columns of values.",
-        Diagnosis.WRONG_VALUE: "Take the row that is named in the message: which rows have it in"
-        " segment_ids, and what is their mean?",
-    },
 )
 
 
@@ -783,15 +328,11 @@ def combinations(draw: Draw) -> Iterator[Case]:
         )
 
 
-def combined(
-    c: Case,
-    weight: torch.Tensor | None = None,
-    add: Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor] = _summed,
-) -> Report:
-    """Return the weighted sums of the rows of each token, with other weights or sums if given."""
-    weight = (c.weight if weight is None else weight).double()[:, None]
-    rows, slopes = c.rows.double(), c.cotangent.double()[c.token_index]
-    result = add(weight * rows, c.token_index, c.num_tokens)
+def combined(c: Case) -> Report:
+    """Return the weighted sums of the rows of each token, and the gradients."""
+    weight, rows = c.weight.double()[:, None], c.rows.double()
+    slopes = c.cotangent.double()[c.token_index]
+    result = _summed(weight * rows, c.token_index, c.num_tokens)
     return _report(c, result, {"rows": weight * slopes, "weight": (rows * slopes).sum(1)})
 
 
@@ -807,20 +348,6 @@ def combination_sizes(c: Case) -> Report:
             "gradient of weight": (rows * slopes).sum(1),
         }
     ] * c.n
-
-
-def column_sums(c: Case) -> torch.Tensor:
-    """Return the sum of the weights of each token."""
-    return _summed(c.weight.double()[:, None], c.token_index, c.num_tokens)[:, 0]
-
-
-def along_columns(e: Evidence) -> bool:
-    """Return whether rows' weights were applied to columns, in a square matrix of rows."""
-    c = e.case
-    if e.diagnosis is not Diagnosis.WRONG_VALUE or c.rows.shape[0] != c.rows.shape[1]:
-        return False
-    wrong = _summed(c.rows * c.weight, c.token_index, c.num_tokens)
-    return torch.allclose(e.actual[0]["result"], wrong)
 
 
 def _combine_in_rank(
@@ -864,118 +391,11 @@ combine_experts = Exercise(
     inputs=combinations,
     world_sizes=(1,),
     adapter=_combine_in_rank,
-    expected=combined,
-    reduced=lambda c: max(c.rows.shape) + 3,
-    magnitude=combination_sizes,
-    hints=(
-        "There are two steps: weigh every row, then add it to the row of its token. Which"
-        " operations of torch do each of them on all rows at once?",
-        "weight has one number per row, so weight[:, None] * rows weighs the rows. index_add adds"
-        " each of them to the row that an index names, duplicates included.",
-        "This is the whole answer:\n"
-        "    out = rows.new_zeros(num_tokens, rows.shape[1])\n"
-        "    return out.index_add(0, token_index, weight[:, None] * rows)",
-    ),
+    values=Values(combined, reduced=lambda c: max(c.rows.shape) + 3, magnitude=combination_sizes),
     mistakes=(
-        Mistake(
-            "rows and weight belong to the caller, who needs their gradients: do not write into"
-            " them. weight[:, None] * rows makes a new tensor.",
-            when=says("in-place operation"),
-        ),
-        Mistake(
-            "Two tensors of different dtypes meet in this line. Make new tensors with the dtype of"
-            " rows: rows.new_zeros(...) does, torch.zeros(...) alone makes float32.",
-            when=says(*TWO_DTYPES),
-        ),
-        Mistake(
-            "weight has one number per row: weight[:, None] makes a column of it, and that"
-            " multiplies the rows.",
-            when=lambda e: sizes_meet(e, *e.case.rows.shape),
-        ),
-        Mistake(
-            "A token that several rows belong to has only the last of them. An assignment"
-            " replaces what was there, and out[token_index] += reads all the old values before it"
-            " writes any: index_add adds them all.",
-            when=like(lambda c: combined(c, add=lost_rows)),
-        ),
-        Mistake(
-            "These are the plain sums, as if weight were not there: row i counts weight[i] times.",
-            when=like(lambda c: combined(c, torch.ones_like(c.weight))),
-        ),
-        Mistake(
-            "The weights are divided by their sum. Use them as the router gives them: do not"
-            " normalise them.",
-            when=like(lambda c: combined(c, c.weight.double() / column_sums(c)[c.token_index])),
-        ),
-        Mistake(
-            "The rows of a token are averaged: return their weighted sum, without a division.",
-            when=like(
-                lambda c: combined(
-                    c,
-                    c.weight.double() / torch.bincount(c.token_index)[c.token_index],
-                )
-            ),
-        ),
-        Mistake(
-            "Rows get the weights of other rows. weight[i] belongs to rows[i], not to token i.",
-            when=like(lambda c: combined(c, c.weight[c.token_index])),
-        ),
-        Mistake(
-            "The weights run along the columns, which is only possible because there are as many"
-            " columns as rows: weight[:, None] * rows gives each row its weight.",
-            when=along_columns,
-        ),
-        Mistake(
-            "The result still has one row for each row of `rows`. Add up those that belong to one"
-            " token, so that each token has one.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_SHAPE
-                and e.actual[0]["result"].shape == e.case.rows.shape
-            ),
-        ),
-        Mistake(
-            "The last tokens may have no row, so token_index.max() + 1 is not the number of"
-            " tokens: num_tokens is.",
-            when=lambda e: is_cut(e, e.case.token_index, e.case.num_tokens),
-        ),
-        Mistake(
-            "No gradient reaches weight, so the router would learn nothing: multiply with weight"
-            " itself, not with weight.detach(), weight.data or weight.tolist().",
-            when=lambda e: without(e, "weight") and not without(e, "rows"),
-        ),
-        Mistake(
-            "No gradient reaches rows, so the experts would learn nothing: add up rows"
-            " themselves, not rows.detach() or rows.data.",
-            when=lambda e: without(e, "rows") and not without(e, "weight"),
-        ),
         Mistake(
             "There may be no rows at all: then the result is zeros of shape (num_tokens, columns).",
             when=lambda e: len(e.case.rows) == 0,
         ),
-        Mistake(
-            "On a GPU every turn launches kernels of its own, and a batch has many thousand rows."
-            " Let torch go over them all at once: weight[:, None] * rows weighs them, and"
-            " index_add adds them up.",
-            when=says("a Python loop over rows"),
-        ),
-        Mistake(
-            "On a GPU every turn launches kernels of its own, and a batch has many thousand"
-            " tokens. index_add adds every weighed row to the row of its token, for all tokens at"
-            " once.",
-            when=says("a Python loop over tokens"),
-        ),
     ),
-    advice={
-        Diagnosis.INPUT_CHANGED: "The arguments belong to the caller and stay as they are: work on"
-        " a copy.",
-        Diagnosis.WRONG_GRADIENT: "rows and weight both need their gradient: use torch operations"
-        " on the tensors that you were given, without .data, .detach(), .tolist() or"
-        " torch.no_grad().",
-        Diagnosis.WRONG_SHAPE: "The result has a row for each of num_tokens tokens, and the"
-        " columns of rows.",
-        Diagnosis.WRONG_DTYPE: "The result has the dtype of rows: start with"
-        " rows.new_zeros(num_tokens, columns).",
-        Diagnosis.WRONG_VALUE: "Take the token that is named in the message: which rows have it"
-        " in token_index, and what is the sum of weight times row?",
-    },
 )

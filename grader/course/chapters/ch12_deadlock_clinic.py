@@ -1,7 +1,6 @@
 """Chapter 12: programs that hang, and the ranks that can never go on."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import torch
 
@@ -18,7 +17,8 @@ from grader.course.cases import (
     reduced,
     tags,
 )
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.chapters import evidence
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import combined, messages, moved
 
 
@@ -31,15 +31,17 @@ def _all_wait_in(e: Evidence, call: str) -> bool:
     )
 
 
-def _isend_and_wait(e: Evidence) -> bool:
-    """Return whether the sends that all ranks wait for were started by isend."""
-    return _all_wait_in(e, "send") and e.calls("isend") and not e.calls("send")
+def _receive_posted(e: Evidence) -> bool:
+    """Return whether a rank that waits has a receive in flight."""
+    return any(op.kind == "recv" and not op.matched for ops in e.trace.operations for op in ops)
 
 
-def _size_decides(e: Evidence) -> bool:
-    """Return whether all ranks wait in send here, and other worlds passed with messages."""
-    ran = {one.case.n for one in e.passed if one.limit is None and one.trace.traffic.messages}
-    return _all_wait_in(e, "send") and bool(ran)
+def _fewer_ranks_ran(e: Evidence) -> bool:
+    """Return whether messages were sent and received in a smaller world that passed."""
+    return any(
+        one.case.n < e.case.n and one.limit is None and one.trace.traffic.messages
+        for one in e.passed
+    )
 
 
 def _waits_for_a_collective(e: Evidence) -> bool:
@@ -49,46 +51,14 @@ def _waits_for_a_collective(e: Evidence) -> bool:
     return any(wait.call not in ("send", "recv") for wait in e.failure.waits)
 
 
-#: Advice for a deadlock of any shape.
-_ONE_BY_ONE = (
-    "Take the ranks of the message one by one: which call of which other rank would let this one"
-    " go on, and does it ever come to that call?"
-)
-
 unblock_ring = Exercise(
     signature="unblock_ring(x: Tensor) -> Tensor",
     summary="the left neighbour's x, without a ring of sends that wait",
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
-    expected=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
-    least=moved,
-    limits=(messages("=", lambda c: c.n if c.n > 1 else 0),),
+    values=Values(lambda c: [c.x[(r - 1) % c.n] for r in c.ranks]),
+    traffic=TrafficRules(limits=(messages("=", lambda c: c.n if c.n > 1 else 0),), least=moved),
     demo=lambda n: demo(n, x=tags(n, 1)),
-    hints=(
-        "In the wait-for graph every rank points to its right neighbour. Which single arrow would"
-        " you have to remove to leave no cycle?",
-        "Either one rank at least receives first and sends afterwards, or every rank starts its"
-        " send with isend, receives, and then waits for the send.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    if n == 1:\n"
-        "        return x.clone()\n"
-        "    y = torch.empty_like(x)\n"
-        "    request = dist.isend(x, (rank + 1) % n)\n"
-        "    dist.recv(y, (rank - 1) % n)\n"
-        "    request.wait()\n"
-        "    return y",
-    ),
     mistakes=(
-        Mistake(
-            "That is the right neighbour's x: it has travelled to the left. Send to rank + 1, and"
-            " receive from rank − 1.",
-            gives=lambda c: [c.x[(r + 1) % c.n] for r in c.ranks],
-        ),
-        Mistake(
-            "You return your own x. Nothing hangs any more, but the work has to be done all the"
-            " same: return what came from the left.",
-            gives=lambda c: list(c.x),
-        ),
         Mistake(
             "Neighbours swap in pairs. On a ring what you send goes to the right, and what you get"
             " comes from the left: two different ranks if there are more than two.",
@@ -104,15 +74,20 @@ unblock_ring = Exercise(
             when=lambda e: _all_wait_in(e, "recv"),
         ),
         Mistake(
+            "Every rank waits for its send to end, and the receives that are in flight are for"
+            " messages from other ranks. What goes to rank + 1 is received from rank − 1.",
+            when=lambda e: _all_wait_in(e, "send") and _receive_posted(e),
+        ),
+        Mistake(
             "isend does not wait, but wait() does: here every rank waits for its send before it"
             " has posted its receive. Receive first, and wait for the send after that.",
-            when=_isend_and_wait,
+            when=lambda e: _all_wait_in(e, "send") and e.calls("isend") and not e.calls("send"),
         ),
         Mistake(
             "Every rank waits in its send here, but with fewer ranks it worked. Which rank"
             " receives first must not depend on the number of ranks: let rank 0 always do so, for"
             " example.",
-            when=_size_decides,
+            when=lambda e: _all_wait_in(e, "send") and _fewer_ranks_ran(e),
         ),
         Mistake(
             "Still a cycle: every rank waits in its send, and a send returns when its receive has"
@@ -121,111 +96,41 @@ unblock_ring = Exercise(
             when=lambda e: _all_wait_in(e, "send"),
         ),
         Mistake(
-            "A rank that is alone is its own neighbour on both sides, and no rank can send to"
-            " itself: with one rank, return a copy of x.",
-            when=lambda e: e.case.n == 1 and e.says("same as the rank"),
-        ),
-        Mistake(
             "While a tensor is on its way, nothing may be received into it: receive into another"
             " one, such as torch.empty_like(x).",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.BUFFER_RACE and e.says("recv uses the buffer of the send")
-            ),
+            when=lambda e: e.diagnosis is Diagnosis.BUFFER_RACE and e.races("recv", "send"),
         ),
     ),
-    advice={
-        Diagnosis.DEADLOCK: _ONE_BY_ONE,
-        Diagnosis.UNWAITED_REQUEST: "isend and irecv only start: keep the request that each of them"
-        " returns, and call wait() on it before you return.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message from each rank to its right neighbour is enough,"
-        " and none when a rank is alone.",
-        Diagnosis.INPUT_CHANGED: "x must stay as it is: receive into a tensor of your own, such as"
-        " torch.empty_like(x).",
-        Diagnosis.ALIASED: "Return a copy, x.clone(), also when a rank is alone.",
-        Diagnosis.FORBIDDEN_CALL: "Mend the ring itself: send, recv, isend and irecv are enough.",
-    },
 )
 
 
-def _joined(
-    c: Case, first: Callable[[int], torch.Tensor], second: Callable[[int], torch.Tensor]
-) -> list[torch.Tensor]:
-    return [first(r) + second(r) for r in c.ranks]
-
-
-def _all(c: Case, op: str) -> torch.Tensor:
-    return reduced(OPS[op], c.x)
-
-
 def _sums(e: Evidence) -> bool:
-    """Return whether every wrong result is the sum instead of the maximum, up to rounding."""
-
-    def near(c: Case, actual: Sequence[torch.Tensor]) -> bool:
-        would = _joined(c, lambda r: _all(c, "SUM"), lambda r: c.x[0])
-        pairs = zip(actual, would, strict=True)
-        return all(torch.allclose(a.double(), w.double(), 2e-2, 2e-2) for a, w in pairs)
-
-    return e.diagnosis is Diagnosis.WRONG_VALUE and all(near(f.case, f.actual) for f in e.failed)
+    """Return whether ranks hold the sum in place of the maximum, rounded in whatever order."""
+    would = (reduced(OPS["SUM"], e.case.x) + e.case.x[0]).double()
+    return all(torch.allclose(held.double(), would, 2e-2, 2e-2) for held in e.actual)
 
 
 unblock_order = Exercise(
     signature="unblock_order(x: Tensor) -> Tensor",
     summary="MAX over ranks of x plus rank 0's x; the same collectives in the same order",
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
-    expected=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: c.x[0]),
-    # the largest may be rank 0's own x, and then no bytes need to reach it
-    least=lambda c, expected: combined(c, [c.x[0], *expected[1:]]),
-    allowed=frozenset({"all_reduce", "broadcast"}),
-    hints=(
-        "Write down the two calls that rank 0 makes, and beside them those of rank 1. Which of"
-        " rank 1's calls does the first of rank 0 meet?",
-        "Take the two calls out of the branches: every rank calls all_reduce and then broadcast,"
-        " each on a copy of its own.",
-        "This is the whole answer:\n"
-        "    biggest, first = x.clone(), x.clone()\n"
-        "    dist.all_reduce(biggest, op=dist.ReduceOp.MAX)\n"
-        "    dist.broadcast(first, src=0)\n"
-        "    return biggest + first",
+    values=Values(lambda c: [reduced(OPS["MAX"], c.x) + c.x[0]] * c.n),
+    traffic=TrafficRules(
+        # the largest may be rank 0's own x, and then no bytes need to reach it
+        least=lambda c, expected: combined(c, [c.x[0], *expected[1:]]),
+        allowed=frozenset({"all_reduce", "broadcast"}),
     ),
     mistakes=(
         Mistake(
-            "That is the maximum alone: add rank 0's x.",
-            gives=lambda c: [_all(c, "MAX")] * c.n,
-        ),
-        Mistake(
-            "Each rank adds its own x to the maximum. It should be rank 0's: broadcast a copy.",
-            gives=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: c.x[r]),
-        ),
-        Mistake(
-            "Twice the maximum, and rank 0's x is missing. Does the broadcast work on a copy of x"
-            " that no all-reduce has written into, and is that copy in your sum?",
-            gives=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: _all(c, "MAX")),
-        ),
-        Mistake(
-            "Twice rank 0's x, and the maximum is missing. Does the all-reduce work on a copy of x"
-            " that no broadcast has written into, and is that copy in your sum?",
-            gives=lambda c: _joined(c, lambda r: c.x[0], lambda r: c.x[0]),
-        ),
-        Mistake(
             "That is the sum over ranks plus rank 0's x: all_reduce sums unless you say"
             " op=dist.ReduceOp.MAX.",
-            when=_sums,
+            when=evidence.always(_sums),
         ),
         Mistake(
             "Does every rank make both calls? A collective needs all of them.",
             when=_waits_for_a_collective,
         ),
     ),
-    advice={
-        Diagnosis.ORDER_MISMATCH: "The message names two ranks and the call that each makes in the"
-        " same place. All ranks have to make the same calls in the same order, on any number of"
-        " ranks.",
-        Diagnosis.INPUT_CHANGED: "all_reduce and broadcast write into the tensor that they are"
-        " given: give each of them a copy, x.clone().",
-        Diagnosis.DEADLOCK: _ONE_BY_ONE,
-        Diagnosis.FORBIDDEN_CALL: "One all_reduce and one broadcast are all you need.",
-        Diagnosis.ALIASED: "Return a new tensor: biggest + first makes one.",
-    },
 )
 
 
@@ -242,73 +147,26 @@ unblock_branch = Exercise(
     signature="unblock_branch(loss: Tensor, log: bool) -> Tensor",
     summary="the mean loss on every rank, whichever of them logs",
     inputs=_losses,
-    expected=lambda c: [reduced(OPS["AVG"], c.loss)] * c.n,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [magnitude(OPS["AVG"], c.loss)] * c.n,
-    allowed=frozenset({"all_reduce"}),
-    hints=(
-        "How many ranks enter the branch, and how many does an all-reduce need?",
-        "Take the all-reduce out of the branch, so that every rank calls it. Only the print may"
-        " depend on log.",
-        "This is the whole answer, but for the print:\n"
-        "    mean = loss.clone()\n"
-        "    dist.all_reduce(mean)\n"
-        "    return mean / dist.get_world_size()",
+    values=Values(
+        lambda c: [reduced(OPS["AVG"], c.loss)] * c.n,
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(OPS["AVG"], c.loss)] * c.n,
     ),
+    traffic=TrafficRules(allowed=frozenset({"all_reduce"})),
     mistakes=(
-        Mistake(
-            "That is the sum of the losses: divide by the number of ranks.",
-            gives=lambda c: [reduced(OPS["SUM"], c.loss)] * c.n,
-        ),
-        Mistake(
-            "Every rank returns its own loss, as if there were no all-reduce. Without one there is"
-            " no deadlock, but no mean either: let every rank call it, and return its result"
-            " divided by n.",
-            gives=lambda c: list(c.loss),
-        ),
-        Mistake(
-            "Only the rank that logs has the mean. All of them took part in the all-reduce, so all"
-            " can return it.",
-            gives=lambda c: [
-                reduced(OPS["AVG"], c.loss) if c.log[r] else c.loss[r] for r in c.ranks
-            ],
-        ),
-        Mistake(
-            "Divided twice. Divide once: either before the all_reduce, or after it.",
-            gives=lambda c: [reduced(OPS["AVG"], c.loss) / c.n] * c.n,
-        ),
-        Mistake(
-            "Ranks that do not log return nothing, but every rank has to return the mean.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_TYPE
-                and all((e.actual[r] is None) is not e.case.log[r] for r in e.case.ranks)
-                and e.case.n > 1
-            ),
-        ),
         Mistake(
             "The all-reduce waits for ranks that never call it. Every rank has to, whether it logs"
             " or not: only the print belongs in the branch.",
             when=lambda e: _waits_for_a_collective(e) and bool(e.failure and e.failure.ended),
         ),
         Mistake(
-            ".item() turns a tensor into a number. Print that number, but return the tensor.",
+            "A number comes back, where a tensor is asked for: item() and float() make a number of"
+            " a tensor. Print that number, but return the tensor.",
             when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_TYPE
-                and all(isinstance(v, float) for v in e.actual)
-                and e.calls("item")
+                e.diagnosis is Diagnosis.WRONG_TYPE and all(isinstance(v, float) for v in e.actual)
             ),
         ),
     ),
-    advice={
-        Diagnosis.ORDER_MISMATCH: "The message names two ranks whose calls differ. Every rank has"
-        " to make the same call, with the same operation, whether it logs or not.",
-        Diagnosis.INPUT_CHANGED: "all_reduce writes into the tensor that it is given, and the"
-        " caller still needs its loss: give it a copy, loss.clone().",
-        Diagnosis.WRONG_TYPE: "Return a tensor on every rank, with the shape and dtype of loss.",
-        Diagnosis.ALIASED: "Return a new tensor, not loss itself: mean / n makes one.",
-        Diagnosis.DEADLOCK: _ONE_BY_ONE,
-        Diagnosis.FORBIDDEN_CALL: "One all_reduce, called by every rank, is all you need.",
-    },
 )
 
 
@@ -343,54 +201,52 @@ def _graphs(draw: Draw) -> Iterator[Case]:
         yield draw.case(name, waits_for={rank: renamed[rank] for rank in sorted(renamed)[::-1]})
 
 
-def _end(waits_for: Mapping[int, int | None], rank: int) -> tuple[set[int], int | None]:
-    """Return the ranks on the way from ``rank``, and its end: a running rank, or one met before."""
+def _leads_into_a_cycle(waits_for: Mapping[int, int | None], rank: int) -> bool:
     met: set[int] = set()
     at: int | None = rank
     while at is not None and at in waits_for and at not in met:
         met.add(at)
         at = waits_for[at]
-    return met, at
+    return at in met
 
 
 def _stuck(waits_for: Mapping[int, int | None]) -> list[int]:
-    """Return the stuck ranks, which are those whose way leads into a cycle (the oracle)."""
-    return [rank for rank in sorted(waits_for) if _end(waits_for, rank)[1] in waits_for]
+    """Return the stuck ranks, which are those whose way leads into a cycle."""
+    return [rank for rank in sorted(waits_for) if _leads_into_a_cycle(waits_for, rank)]
 
 
-def _everywhere(c: Case, ranks: Iterable[int]) -> list[Any]:
-    return [sorted(ranks)] * c.n
+def _unsorted(right: Callable[[Case], list[int]]) -> Mistake:
+    """Make the mistake of returning the right ranks in another order, whichever it is."""
+    return Mistake(
+        "The ranks are right, their order is not: return sorted(...).",
+        when=lambda e: any(
+            isinstance(a, (list, tuple)) and list(a) != right(e.case) == sorted(a) for a in e.actual
+        ),
+    )
 
 
-def _returns(c: Case, rank: int) -> bool:
-    """Return whether the way from a rank leads back to it."""
-    return _end(c.waits_for, rank)[1] == rank
-
-
-def _unsorted(e: Evidence) -> bool:
-    """Return whether the right ranks are returned in a wrong order."""
-    right = _stuck(e.case.waits_for)
-    return any(isinstance(a, (list, tuple)) and list(a) != right == sorted(a) for a in e.actual)
-
-
-#: Mistakes that Python's own error messages prove about reading ``waits_for``.
+#: What Python's own exceptions prove about reading ``waits_for``.
 _KEYS = (
     Mistake(
         "A rank that runs maps to None, and None is not a rank to look up: stop there.",
-        when=lambda e: e.says("KeyError: None"),
+        when=lambda e: (
+            e.raised("KeyError") and e.failure is not None and e.failure.raised[1] == "None"
+        ),
     ),
     Mistake(
         "A rank may wait for one that is not a key of waits_for, and such a rank does not wait"
         " itself. Look it up with waits_for.get(rank), or check first whether it is in waits_for.",
         when=lambda e: (
-            e.failure is not None
-            and int(e.failure.message.rpartition("KeyError: ")[2]) not in e.case.waits_for
+            e.raised("KeyError")
+            and e.failure is not None
+            and int(e.failure.raised[1]) not in e.case.waits_for
         ),
     ),
     Mistake(
         "A loop over a dict or a set must not add to it or remove from it: loop over a copy, such"
         " as list(...).",
-        when=lambda e: e.says("changed size during iteration"),
+        # no other class of error in plain Python that needs no torch
+        when=lambda e: e.raised("RuntimeError"),
     ),
 )
 
@@ -400,72 +256,18 @@ stuck_ranks = Exercise(
     summary="ranks that can never go on, sorted",
     inputs=_graphs,
     world_sizes=(1,),
-    expected=lambda c: [_stuck(c.waits_for)] * c.n,
-    hints=(
-        "Put your finger on a rank and follow the arrows. What are the ways in which that can end?",
-        "It ends at a rank that runs (None, or no key), and then every rank on the way can go on"
-        " in the end; or it comes to a rank where you have been before, and then no rank on the"
-        " way ever can.",
-        "Begin at a rank with an empty set. While the rank where you are is in waits_for and not"
-        " in the set, put it in, and go on to waits_for[rank]; None is not a key, so the walk ends"
-        " there too. What tells you afterwards whether the rank where you began is stuck?",
-        "This is the whole answer:\n"
-        "    stuck = []\n"
-        "    for rank in waits_for:\n"
-        "        seen, at = set(), rank\n"
-        "        while at in waits_for and at not in seen:\n"
-        "            seen.add(at)\n"
-        "            at = waits_for[at]\n"
-        "        if at in seen:\n"
-        "            stuck.append(rank)\n"
-        "    return sorted(stuck)",
-    ),
+    values=Values(lambda c: [_stuck(c.waits_for)] * c.n),
     mistakes=(
-        Mistake(
-            "The ranks are right, their order is not: return sorted(...).",
-            when=_unsorted,
-        ),
-        Mistake(
-            "Your list has only the ranks on cycles. A rank that waits for one of them can never"
-            " go on either, though it is on no cycle itself.",
-            gives=lambda c: _everywhere(c, (r for r in c.waits_for if _returns(c, r))),
-        ),
-        Mistake(
-            "You find only pairs that wait for each other. A cycle may have any number of ranks.",
-            gives=lambda c: _everywhere(
-                c, (r for r, goal in c.waits_for.items() if c.waits_for.get(goal) == r)
-            ),
-        ),
-        Mistake(
-            "A rank that waits for itself is a cycle of one: it can never go on.",
-            gives=lambda c: _everywhere(c, (r for r in _stuck(c.waits_for) if c.waits_for[r] != r)),
-        ),
-        Mistake(
-            "A rank that is not a key is running, since nothing says that it waits. The ranks that"
-            " wait for it can go on.",
-            gives=lambda c: _everywhere(
-                c, (r for r in c.waits_for if _end(c.waits_for, r)[1] is not None)
-            ),
-        ),
-        Mistake(
-            "These are all that wait. Many of them wait for a rank that runs, directly or through"
-            " others, and will go on.",
-            gives=lambda c: _everywhere(
-                c, (r for r, goal in c.waits_for.items() if goal is not None)
-            ),
-        ),
-        Mistake(
-            "These are the ranks that can go on; return those that cannot.",
-            gives=lambda c: _everywhere(c, set(c.waits_for) - set(_stuck(c.waits_for))),
-        ),
+        _unsorted(lambda c: _stuck(c.waits_for)),
         Mistake(
             "On a cycle the arrows never end, so a function that calls itself along them never"
             " does either: remember where you have been.",
-            when=lambda e: e.says("Recursion") and bool(_stuck(e.case.waits_for)),
+            when=lambda e: e.raised("RecursionError") and bool(_stuck(e.case.waits_for)),
         ),
         Mistake(
             "On a cycle the arrows never end: remember where you have been, and stop when you come"
             " there again.",
+            # a walk and a loop that waits for a set to become empty differ in nothing but the text
             when=lambda e: (
                 e.diagnosis is Diagnosis.TIMEOUT
                 and bool(_stuck(e.case.waits_for))
@@ -474,14 +276,6 @@ stuck_ranks = Exercise(
         ),
         *_KEYS,
     ),
-    advice={
-        Diagnosis.TIMEOUT: "Take the case that is named, and go through the loop of that line by"
-        " hand. What changes each time round, and what should end it?",
-        Diagnosis.WRONG_TYPE: "Return a list of ranks: sorted(...) makes one, from a set too.",
-        Diagnosis.INPUT_CHANGED: "waits_for belongs to the caller: change a copy, dict(waits_for).",
-        Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. The stuck ranks are exactly"
-        " those whose arrows lead into a cycle.",
-    },
 )
 
 
@@ -545,60 +339,21 @@ def _any_all(draw: Draw) -> Iterator[Case]:
         yield draw.case(name, waits_for=ordered, gone={shuffled[rank] for rank in gone})
 
 
-_Satisfied = Callable[[str, list[bool]], bool]
+def _stuck_any_all(waits_for: _Waits, gone: Iterable[int]) -> list[int]:
+    """Return the ranks that are left when each whose wait is over has been taken out.
 
-
-def _satisfied(how: str, live: list[bool]) -> bool:
-    return any(live) if how == "any" else all(live)
-
-
-def _stuck_any_all(
-    waits_for: _Waits,
-    gone: Iterable[int],
-    satisfied: _Satisfied = _satisfied,
-    turns: int | None = None,
-    begin_stuck: bool = True,
-) -> list[int]:
-    """Return the complement of the least fixpoint; arguments beyond two are for mistakes.
-
-    Args:
-        waits_for, gone: as in the exercise.
-        satisfied: whether a wait is over, given its kind and which of its ranks are live.
-        turns: how often all ranks are examined; until nothing changes if ``None``.
-        begin_stuck: whether a waiting rank counts as stuck until it is freed.  If not, it
-            counts as live until it is found stuck, which misses cycles.
+    Those that can go on are the least fixpoint, so ranks that wait for one another are stuck.
     """
-    left = {r: wait for r, wait in waits_for.items() if wait is not None and r not in gone}
-    stuck = set(left) if begin_stuck else set()
-    while turns is None or turns > 0:
-        turns = None if turns is None else turns - 1
-        now = {
-            r
-            for r, (how, peers) in left.items()
-            if not satisfied(how, [p not in stuck and p not in gone for p in peers])
-        }
-        if now == stuck:
-            break
-        stuck = now
-    return sorted(stuck)
-
-
-def _mistaken(**how: Any) -> Callable[[Case], list[Any]]:
-    return lambda c: [_stuck_any_all(c.waits_for, c.gone, **how)] * c.n
-
-
-def _swept(order: Callable[[Iterable[int]], list[int]]) -> Callable[[Case], list[Any]]:
-    """Make a ``gives``: the stuck ranks if each is examined only once, in this order."""
-
-    def gives(c: Case) -> list[Any]:
-        stuck = {r for r, wait in c.waits_for.items() if wait is not None and r not in c.gone}
-        for r in order(r for r in c.waits_for if r in stuck):
-            how, peers = c.waits_for[r]
-            if _satisfied(how, [p not in stuck and p not in c.gone for p in peers]):
+    waiting = {r: wait for r, wait in waits_for.items() if wait is not None and r not in gone}
+    stuck, before = set(waiting), None
+    while stuck != before:
+        before = set(stuck)
+        for r in before:
+            how, peers = waiting[r]
+            live = [p not in stuck and p not in gone for p in peers]
+            if any(live) if how == "any" else all(live):
                 stuck.remove(r)
-        return [sorted(stuck)] * c.n
-
-    return gives
+    return sorted(stuck)
 
 
 stuck_ranks_any_all = Exercise(
@@ -607,49 +362,9 @@ stuck_ranks_any_all = Exercise(
     summary="ranks that can never go on, where waits are for any or all, and some have returned",
     inputs=_any_all,
     world_sizes=(1,),
-    expected=lambda c: [_stuck_any_all(c.waits_for, c.gone)] * c.n,
-    hints=(
-        "When a rank has several arrows, there is no single path to follow. Turn the question"
-        " round: which ranks can certainly go on? And which others can go on because of them?",
-        "Keep a set of ranks that can go on. At first it holds those that run: neither waiting nor"
-        " gone. Then look again and again for a rank whose wait the set satisfies, any of its ranks"
-        " or all of them, and put it in. When a whole pass finds none, the ranks that still wait"
-        " are stuck. A rank that is gone is never put in.",
-        "Or keep the others: let stuck begin with all ranks that wait and are not gone, and take"
-        " out each whose wait is over. The key line is live = [p not in stuck and p not in gone for"
-        " p in peers]; any(live) or all(live) frees the rank. One that is freed may free others:"
-        " when may you stop looking?",
-        "This is the whole answer:\n"
-        "    waiting = {r: w for r, w in waits_for.items() if w is not None and r not in gone}\n"
-        "    stuck = set(waiting)\n"
-        "    changed = True\n"
-        "    while changed:\n"
-        "        changed = False\n"
-        "        for r in list(stuck):\n"
-        "            how, peers = waiting[r]\n"
-        "            live = [p not in stuck and p not in gone for p in peers]\n"
-        "            if any(live) if how == 'any' else all(live):\n"
-        "                stuck.remove(r)\n"
-        "                changed = True\n"
-        "    return sorted(stuck)",
-    ),
+    values=Values(lambda c: [_stuck_any_all(c.waits_for, c.gone)] * c.n),
     mistakes=(
-        Mistake(
-            "The ranks are right, their order is not: return sorted(...).",
-            when=lambda e: any(
-                isinstance(a, (list, tuple))
-                and list(a) != _stuck_any_all(e.case.waits_for, e.case.gone) == sorted(a)
-                for a in e.actual
-            ),
-        ),
-        Mistake(
-            "A rank that has returned posts nothing more, so it satisfies no wait. You treat the"
-            " ranks in gone as if they were running.",
-            gives=lambda c: (
-                [_stuck_any_all({r: w for r, w in c.waits_for.items() if r not in c.gone}, set())]
-                * c.n
-            ),
-        ),
+        _unsorted(lambda c: _stuck_any_all(c.waits_for, c.gone)),
         Mistake(
             "A rank that has returned is not stuck, it is done: leave the ranks in gone out of the"
             " list, also where waits_for has them.",
@@ -657,49 +372,6 @@ stuck_ranks_any_all = Exercise(
                 isinstance(a, (list, tuple)) and set(a) & e.case.gone for a in e.actual
             ),
         ),
-        Mistake(
-            'You treat every wait as AND. For "any" one rank that can go on is enough.',
-            gives=_mistaken(satisfied=lambda how, live: all(live)),
-        ),
-        Mistake(
-            'You treat every wait as OR. For "all" a single rank that can never go on is enough'
-            " to be stuck.",
-            gives=_mistaken(satisfied=lambda how, live: any(live)),
-        ),
-        Mistake(
-            "You go through the ranks only once. A rank that is freed late may free others that"
-            " you have looked at before: repeat until a whole pass changes nothing.",
-            gives=(_mistaken(turns=1), _swept(sorted), _swept(list)),
-        ),
-        Mistake(
-            "Cycles are missing: their members keep each other in the set of those that can go on."
-            " Begin with the ranks that run, and let a rank in only when its wait is satisfied.",
-            gives=_mistaken(begin_stuck=False),
-        ),
-        Mistake(
-            "The list of ranks may be empty: any([]) is False, so such a rank is stuck, and"
-            " all([]) is True, so such a rank goes on.",
-            when=lambda e: e.case.name == "any of none, all of none",
-        ),
-        Mistake(
-            "A rank that runs has None in waits_for, in place of a kind of wait and a list: check"
-            " for that before you unpack it.",
-            when=lambda e: e.says("cannot unpack non-iterable NoneType"),
-        ),
-        Mistake(
-            "A rank that runs has None in waits_for, in place of a kind of wait and a list: check"
-            " for that before you look into it.",
-            when=lambda e: e.says("'NoneType' object is not subscriptable"),
-        ),
         *_KEYS,
     ),
-    advice={
-        Diagnosis.TIMEOUT: "Stop when a whole pass over the ranks changes nothing.",
-        Diagnosis.WRONG_TYPE: "Return a list of ranks: sorted(...) makes one, from a set too.",
-        Diagnosis.INPUT_CHANGED: "waits_for and gone belong to the caller: change copies.",
-        Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. Work the case out by hand:"
-        " begin with the ranks that run, and add every rank whose wait they satisfy.",
-        Diagnosis.WRONG_VALUE: "Work the case out by hand: begin with the ranks that run, and add"
-        " every rank whose wait they satisfy.",
-    },
 )

@@ -3,489 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from math import isfinite
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course import costs
 from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, Mistake
-
-# Mistakes of chapter 13: what people write instead of a cost, and the hint that fits. ----
-
-
-def wrong(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
-    """Make a ``gives``: the results of a wrong formula, ``None`` where it gives nothing."""
-
-    def gives(c: Case) -> list[Any] | None:
-        try:
-            value = formula(*c.arguments(0))
-        except ZeroDivisionError:
-            return None
-        return None if value is None else [value]
-
-    return gives
-
-
-def _cost(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
-    """Make a ``gives``: the results of a wrong cost; ``None`` for one rank, often treated apart."""
-    gives = wrong(formula)
-    return lambda c: gives(c) if c.columns["n"] > 1 else None
-
-
-_ZERO = Mistake(
-    "That is what a group of one costs. The argument n says how many ranks there are; the group"
-    " that your function runs in has nothing to do with it.",
-    when=lambda e: e.calls("get_world_size") and e.actual[0] == 0 and e.case.columns["n"] > 1,
-)
-
-#: Mistakes in the formula for a cost that an exception proves.
-_ALONE = (
-    Mistake(
-        "n may be 1, and alpha, beta and nbytes may be 0. n is the only thing that the formula may"
-        " divide by.",
-        when=lambda e: e.says("ZeroDivisionError"),
-    ),
-    Mistake(
-        "n may be 1, and then n − 1 is 0, which has no logarithm.",
-        when=lambda e: (
-            e.case.columns["n"] == 1 and (e.says("math domain") or e.says("positive input"))
-        ),
-    ),
-)
-
-
-def _in_other_units(cost: Callable[..., float]) -> tuple[Mistake, ...]:
-    """Return the mistakes of giving the right cost in milliseconds or in microseconds."""
-
-    def times(factor: float) -> Callable[[Case], list[Any] | None]:
-        return _cost(lambda n, s, a, b: factor * cost(n, s, a, b))
-
-    return (
-        Mistake("That is 1000 times as much: in milliseconds. Seconds are asked for.", times(1e3)),
-        Mistake("That is 10⁶ times as much: in microseconds. Seconds are asked for.", times(1e6)),
-    )
-
-
-RING = (
-    _ZERO,
-    *_ALONE,
-    *_in_other_units(costs.ring_all_reduce_seconds),
-    Mistake(
-        "You count 2n steps. A chunk that has visited n ranks has made n − 1 steps, so there"
-        " are 2(n − 1), and none when a rank is alone.",
-        gives=_cost(lambda n, s, a, b: 2 * n * (a + s / n * b)),
-    ),
-    Mistake(
-        "That is one phase. The reduce-scatter takes n − 1 steps, and the all-gather as many"
-        " again.",
-        gives=_cost(lambda n, s, a, b: (n - 1) * (a + s / n * b)),
-    ),
-    Mistake(
-        "That is the cost of the bytes alone. Each of the 2(n − 1) messages costs alpha, too.",
-        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * s / n * b),
-    ),
-    Mistake(
-        "That is the latency alone. Each message also takes beta seconds for each of its bytes.",
-        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * a),
-    ),
-    Mistake(
-        "Every step sends the whole tensor here. On the ring a step sends one chunk, nbytes / n"
-        " bytes.",
-        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + s * b)),
-    ),
-    Mistake(
-        "The latency is counted only once. The steps come one after the other, and each of the"
-        " 2(n − 1) costs alpha.",
-        gives=_cost(lambda n, s, a, b: a + 2 * (n - 1) / n * s * b),
-    ),
-    Mistake(
-        "The latency is counted once for each phase. The steps of a phase come one after the"
-        " other, and each of them costs alpha.",
-        gives=_cost(lambda n, s, a, b: 2 * a + 2 * (n - 1) / n * s * b),
-    ),
-    Mistake(
-        "Here every rank sends the tensor twice. It sends a little less: 2(n − 1) chunks of"
-        " nbytes / n bytes each. There are n chunks, one for each rank, not n − 1.",
-        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * a + 2 * s * b),
-    ),
-    Mistake(
-        "You multiply by 8. beta is in seconds per byte, and nbytes are bytes: there are no"
-        " bits here.",
-        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + 8 * s / n * b)),
-    ),
-    Mistake(
-        "You divide by beta, as if it were bytes per second. It is seconds per byte: multiply.",
-        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + s / n / b)),
-    ),
-    Mistake(
-        "The chunk is rounded to whole bytes. The model does not round: nbytes / n, not"
-        " nbytes // n.",
-        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + s // n * b)),
-    ),
-    Mistake(
-        "The chunk is rounded up to whole bytes. The model does not round: nbytes / n.",
-        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + -(-s // n) * b)),
-    ),
-    Mistake(
-        "That is twice as much. There are two phases of n − 1 steps, and a step costs one message:"
-        " a rank sends and receives at the same time.",
-        gives=_cost(lambda n, s, a, b: 4 * (n - 1) * (a + s / n * b)),
-    ),
-    Mistake(
-        "That is the sum over all ranks. They work at the same time: their seconds do not add up.",
-        gives=_cost(lambda n, s, a, b: 2 * n * (n - 1) * (a + s / n * b)),
-    ),
-)
-
-
-def _tree(levels: Callable[[int], float]) -> Callable[..., float]:
-    """Return the tree's cost with another number of levels."""
-    return lambda n, s, a, b: 2 * levels(n) * (a + s * b)
-
-
-TREE = (
-    _ZERO,
-    *_ALONE,
-    *_in_other_units(costs.tree_all_reduce_seconds),
-    Mistake(
-        "A loop that doubles has to stop when it has reached n or passed it: while reached < n."
-        " Not every n is a power of two.",
-        when=lambda e: (
-            e.diagnosis is Diagnosis.TIMEOUT
-            and e.case.columns["n"].bit_count() > 1
-            and e.written(r"while \w+ != n\b|while n != \w+")
-        ),
-    ),
-    Mistake(
-        "That is one way only. The reduce goes up the tree, and the broadcast comes down again.",
-        gives=_cost(lambda n, s, a, b: costs.tree_levels(n) * (a + s * b)),
-    ),
-    Mistake(
-        "Rounds are whole: 5 ranks take 3 of them, not 2.32. Round log₂ n up.",
-        gives=_cost(_tree(math.log2)),
-    ),
-    Mistake(
-        "log₂ n is rounded down. Two rounds reach 4 ranks, and the fifth takes one more: round up.",
-        gives=_cost(_tree(lambda n: n.bit_length() - 1)),
-    ),
-    Mistake(
-        "math.log(n, 2) is log(n) / log(2), one rounded number by another, and for this n the"
-        " result lies a hair above a whole number; rounded up, it is one too many. Use"
-        " math.log2(n), or (n - 1).bit_length().",
-        gives=_cost(_tree(lambda n: math.ceil(math.log(n, 2)))),
-    ),
-    Mistake(
-        "One round too many where n is a power of two: 4 ranks take 2 rounds and not 3. Neither"
-        " n.bit_length() nor int(log₂ n) + 1 is ⌈log₂ n⌉ there; (n - 1).bit_length() is.",
-        gives=_cost(_tree(int.bit_length)),
-    ),
-    Mistake(
-        "That is the natural logarithm. In each round the number of ranks doubles: the base"
-        " is 2, as in math.log2.",
-        gives=_cost(_tree(lambda n: math.ceil(math.log(n)))),
-    ),
-    Mistake(
-        "That is what a root takes if it sends to one rank after another: 2(n − 1) messages. On a"
-        " tree, every rank that has the tensor helps to send it: 2⌈log₂ n⌉.",
-        gives=_cost(_tree(lambda n: n - 1)),
-    ),
-    Mistake(
-        "Each message of the tree is the whole tensor. Only the ring cuts it into n chunks.",
-        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + s / n * b)),
-    ),
-    Mistake(
-        "Here the messages get shorter from round to round. That is another, better algorithm; in"
-        " this one every message is the whole tensor.",
-        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * a + 2 * (n - 1) / n * s * b),
-    ),
-    Mistake(
-        "That is the cost of the bytes alone. Each round costs alpha as well.",
-        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * s * b),
-    ),
-    Mistake(
-        "That is the latency alone. Each message also takes beta seconds for each of its bytes.",
-        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * a),
-    ),
-    Mistake(
-        "The latency is counted only once. The rounds come one after the other, and each of them"
-        " costs alpha.",
-        gives=_cost(lambda n, s, a, b: a + 2 * costs.tree_levels(n) * s * b),
-    ),
-    Mistake(
-        "You multiply by 8. beta is in seconds per byte, and nbytes are bytes: there are no"
-        " bits here.",
-        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + 8 * s * b)),
-    ),
-    Mistake(
-        "You divide by beta, as if it were bytes per second. It is seconds per byte: multiply.",
-        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + s / b)),
-    ),
-)
-
-
-def _ring(n: int, a: float, b: float, levels: float, part: float) -> float:
-    """Return where a ring that sends ``part`` of the tensor costs as much as such a tree."""
-    return 2 * (n - 1 - levels) * a / ((2 * levels - part) * b)
-
-
-def _meets(levels: Callable[[int], float], part: Callable[[int], float]) -> Callable[..., float]:
-    return lambda n, a, b: _ring(n, a, b, levels(n), part(n))
-
-
-def _sent(n: int) -> float:
-    return 2 * (n - 1) / n
-
-
-def _crossing(formula: Callable[..., float]) -> Callable[[Case], list[Any] | None]:
-    """Make a ``gives``: crossover sizes by a wrong formula, ``None`` where none is needed.
-
-    Most programs handle those cases first, and rightly.
-    """
-    gives = wrong(formula)
-
-    def away(c: Case) -> list[Any] | None:
-        n, alpha, beta = c.arguments(0)
-        return gives(c) if n > 3 and alpha and beta else None
-
-    return away
-
-
-CROSSOVER = (
-    Mistake(
-        "alpha or beta may be 0, and n may be 1: ask for those cases before you divide. Which of"
-        " the two algorithms is no slower there, at every size?",
-        when=lambda e: e.says("ZeroDivisionError"),
-    ),
-    Mistake(
-        "Without a cost for bytes only the latencies count, and from 4 ranks on the ring has more"
-        " of them at every size: it is never as fast, so the answer is math.inf.",
-        when=lambda e: (
-            e.case.columns["beta"] == 0 and costs.crossover_bytes(*e.case.arguments(0)) > 0
-        ),
-    ),
-    Mistake(
-        "Up to 3 ranks the ring takes no more steps than the tree: it is no slower at any size, so"
-        " the answer is 0, even where the two cost the same.",
-        when=lambda e: e.case.columns["n"] <= 3,
-    ),
-    Mistake(
-        "Where a latency costs nothing, only the bytes count, and the ring has fewer of those: it"
-        " is no slower at any size, so the answer is 0, even where bytes cost nothing either.",
-        when=lambda e: e.case.columns["alpha"] == 0,
-    ),
-    Mistake(
-        "That is the size at which one message has as much latency as transfer. Find the size at"
-        " which two whole algorithms cost the same: set the two formulas equal, and solve for it.",
-        gives=_crossing(lambda n, a, b: a / b),
-    ),
-    Mistake(
-        "alpha and beta are swapped: the higher the latency, the larger the size must be, so alpha"
-        " belongs in the numerator.",
-        gives=_crossing(lambda n, a, b: _ring(n, b, a, costs.tree_levels(n), _sent(n))),
-    ),
-    Mistake(
-        "That is right if a rank on the ring sends the tensor twice. It sends 2(n − 1)/n of it.",
-        gives=_crossing(_meets(costs.tree_levels, lambda n: 2)),
-    ),
-    Mistake(
-        "The bytes of the ring are missing. They are fewer than the tree's, but they do count:"
-        " 2(n − 1)/n of the tensor.",
-        gives=_crossing(_meets(costs.tree_levels, lambda n: 0)),
-    ),
-    Mistake(
-        "You compare two phases of the ring with one way of the tree, which goes up and comes down"
-        " again: 2⌈log₂ n⌉ messages.",
-        gives=_crossing(_meets(lambda n: costs.tree_levels(n) / 2, _sent)),
-    ),
-    Mistake(
-        "You compare one phase of the ring with both ways of the tree: a ring has 2(n − 1) steps.",
-        gives=_crossing(
-            lambda n, a, b: (
-                (n - 1 - 2 * costs.tree_levels(n))
-                * a
-                / ((2 * costs.tree_levels(n) - (n - 1) / n) * b)
-            )
-        ),
-    ),
-    Mistake(
-        "That is the size of a chunk. Return the size of the whole tensor, n times as much.",
-        gives=_crossing(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / n),
-    ),
-    Mistake(
-        "That is an eighth of it. beta is in seconds per byte, and the answer is in bytes: there"
-        " are no bits here.",
-        gives=_crossing(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / 8),
-    ),
-    Mistake(
-        "The tree's rounds have to be rounded up: ⌈log₂ n⌉, since rounds are whole.",
-        gives=_crossing(_meets(math.log2, _sent)),
-    ),
-    Mistake(
-        "The tree's rounds are rounded down: 5 ranks take 3.",
-        gives=_crossing(_meets(lambda n: n.bit_length() - 1, _sent)),
-    ),
-    Mistake(
-        "math.log(n, 2) is log(n) / log(2), one rounded number by another, and for this n the"
-        " result lies a hair above a whole number; rounded up, it is one too many. Use"
-        " math.log2(n), or (n - 1).bit_length().",
-        gives=_crossing(_meets(lambda n: math.ceil(math.log(n, 2)), _sent)),
-    ),
-    Mistake(
-        "One round too many where n is a power of two: 8 ranks take 3 and not 4. Neither"
-        " n.bit_length() nor int(log₂ n) + 1 is ⌈log₂ n⌉ there; (n - 1).bit_length() is.",
-        gives=_crossing(_meets(int.bit_length, _sent)),
-    ),
-)
-
-
-# Mistakes of chapter 13: what people make of measured times instead of the best fit. ----
-
-
-def _line(s: Sequence[float], t: Sequence[float]) -> tuple[float, float]:
-    """Return the line that fits best, of any sign."""
-    x, y = sum(s) / len(s), sum(t) / len(t)
-    slope = sum((a - x) * (b - y) for a, b in zip(s, t, strict=True))
-    slope /= sum((a - x) ** 2 for a in s)
-    return y - slope * x, slope
-
-
-def _clamped(s: Sequence[float], t: Sequence[float]) -> tuple[float, float]:
-    alpha, beta = _line(s, t)
-    return max(alpha, 0.0), max(beta, 0.0)
-
-
-def _through_zero(s: Sequence[float], t: Sequence[float]) -> tuple[float, float]:
-    return 0.0, sum(a * b for a, b in zip(s, t, strict=True)) / sum(a * a for a in s)
-
-
-def _relative_line(s: Sequence[float], t: Sequence[float]) -> tuple[float, float]:
-    """Return the line with the least squares of relative errors."""
-    u, v = [1 / b for b in t], [a / b for a, b in zip(s, t, strict=True)]
-    uu, uv = sum(x * x for x in u), sum(x * y for x, y in zip(u, v, strict=True))
-    vv, x, y = sum(y * y for y in v), sum(u), sum(v)
-    det = uu * vv - uv * uv
-    return (x * vv - y * uv) / det, (y * uu - x * uv) / det
-
-
-def _mean_ratio(s: Sequence[float], t: Sequence[float]) -> tuple[float, float] | None:
-    """Return the mean of t/s, in cases where alpha is held at zero; ``None`` elsewhere."""
-    if _line(s, t)[0] >= 0:
-        return None
-    return 0.0, sum(b / a for a, b in zip(s, t, strict=True)) / len(s)
-
-
-def _given(e: Evidence) -> tuple[float, float] | None:
-    """Return the two numbers of an answer, or ``None`` if it is not two numbers."""
-    value = e.actual[0]
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        return None
-    return (value[0], value[1]) if all(isinstance(x, (float, int)) for x in value) else None
-
-
-def _nearly(e: Evidence) -> bool:
-    """Return whether the answer is right to the few digits of single precision.
-
-    Where sizes are large, nothing may be left of alpha.
-    """
-    (alpha, beta), given = costs.fit_alpha_beta(*e.case.arguments(0)), _given(e)
-    wrong_value = e.diagnosis is Diagnosis.WRONG_VALUE
-    # written this way, nan is never close
-    if not wrong_value or given is None or not abs(given[1] - beta) <= 0.01 * beta:
-        return False
-    return abs(given[0] - alpha) <= 0.05 * alpha or max(e.case.sizes) >= 10**8
-
-
-def _scaled(by: float) -> Callable[[Sequence[int], Sequence[float]], tuple[float, float]]:
-    def fit(s: Sequence[int], t: Sequence[float]) -> tuple[float, float]:
-        alpha, beta = costs.fit_alpha_beta(s, t)
-        return alpha, beta * by
-
-    return fit
-
-
-def _plain(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
-    """Make a ``gives``: the results of a formula where the best line has no negative number."""
-    gives = wrong(formula)
-    return lambda c: gives(c) if min(_line(*c.arguments(0))) >= 0 else None
-
-
-FIT = (
-    Mistake(
-        "The other way round: alpha first, then beta.",
-        gives=_plain(lambda s, t: costs.fit_alpha_beta(s, t)[::-1]),
-    ),
-    Mistake(
-        "The second number should be seconds per byte. You return bytes per second, one divided"
-        " by it.",
-        gives=_plain(
-            lambda s, t: (costs.fit_alpha_beta(s, t)[0], 1 / costs.fit_alpha_beta(s, t)[1])
-        ),
-    ),
-    *(
-        Mistake(
-            f"Your beta is {what}. Sizes are in bytes, and beta is in seconds per byte: there are"
-            " no bits here.",
-            gives=_plain(_scaled(by)),
-        )
-        for by, what in ((1 / 8, "an eighth of what it should be"), (8, "8 times too large"))
-    ),
-    Mistake(
-        "One of the two is nan or infinite, as after 0.0 / 0.0 in numpy and torch, or where a"
-        " number grew beyond what its dtype holds. Look at what you divide by, and use float64.",
-        when=lambda e: not all(map(isfinite, _given(e) or (0, 0))),
-    ),
-    Mistake(
-        "One of the two is negative. No message takes less than no time: look for the best line"
-        " among those with neither alpha nor beta below 0.",
-        when=lambda e: min(_given(e) or (0, 0)) < 0,
-    ),
-    Mistake(
-        "You set the negative number to zero and left the other as it was. But the other was the"
-        " best only together with the negative one. With one held at zero, fit the other again.",
-        gives=wrong(_clamped),
-    ),
-    Mistake(
-        "Both are zero here. Only one had to be held at zero, if any; fit the other again.",
-        when=lambda e: _given(e) == (0, 0),
-    ),
-    Mistake(
-        "With alpha at zero, beta is not the mean of t / S. The least squares of t − beta · S are"
-        " at sum(S · t) / sum(S · S).",
-        gives=wrong(_mean_ratio),
-    ),
-    Mistake(
-        "That is a line through zero: alpha is left out. Fit both numbers, and hold alpha at zero"
-        " only where it would be negative.",
-        gives=wrong(_through_zero),
-    ),
-    Mistake(
-        "That is the line through the first and the last point. All points count: least squares.",
-        gives=_plain(
-            lambda s, t: (
-                t[0] - s[0] * (t[-1] - t[0]) / (s[-1] - s[0]),
-                (t[-1] - t[0]) / (s[-1] - s[0]),
-            )
-        ),
-    ),
-    Mistake(
-        "That line has the least squares of *relative* errors. It is a good choice for a plot with"
-        " logarithmic axes, but here the errors count in seconds.",
-        gives=_plain(_relative_line),
-    ),
-    Mistake(
-        "Nearly: a few digits are right. torch.tensor makes float32 of Python's numbers, which has"
-        " 7 digits, and a difference of large sums loses most of them. Use dtype=torch.float64.",
-        when=lambda e: e.written(r"torch|float32") and not e.written("float64") and _nearly(e),
-    ),
-    Mistake(
-        "All times may be 0, and so may one of the sizes: divide by neither.",
-        when=lambda e: e.says("ZeroDivisionError"),
-    ),
-)
+from grader.course.exercise import Evidence, Exercise, Mistake, Values
 
 # Formulas and fits. ---------------------------------------------------------------
 
@@ -529,15 +54,11 @@ def _worlds(draw: Draw, worlds: Sequence[tuple[str, int, float, float, float]]) 
         yield draw.case(name, n=n, nbytes=size, alpha=alpha * y, beta=beta * z)
 
 
-_NOTHING_IS_SENT = (
-    "Nothing is sent here, and nothing is measured: what is asked for follows from the arguments."
+_DIVIDED_BY_ZERO = Mistake(
+    "n may be 1, and alpha, beta and nbytes may be 0. n is the only thing that the formula may"
+    " divide by.",
+    when=lambda e: e.raised("ZeroDivisionError"),
 )
-
-_SECONDS_ADVICE = {
-    Diagnosis.WRONG_TYPE: "Return one number, the seconds, as a Python float; .item() makes one"
-    " of a tensor.",
-    Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
-}
 
 
 ring_all_reduce_seconds = Exercise(
@@ -545,24 +66,20 @@ ring_all_reduce_seconds = Exercise(
     summary="seconds of a ring all-reduce in the alpha-beta model",
     inputs=lambda draw: _worlds(draw, _WORLDS),
     world_sizes=(1,),
-    expected=lambda c: [costs.ring_all_reduce_seconds(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Look at one step only: every rank sends one message, all at the same time. How many bytes"
-        " are in it, and what does that cost?",
-        "There are two phases, and each has n − 1 steps. In every step a chunk of nbytes / n bytes"
-        " travels.",
-        "So one step costs alpha + nbytes / n * beta seconds. How many of them come one after the"
-        " other?",
-        "This is the whole answer:\n    return 2 * (n - 1) * (alpha + nbytes / n * beta)",
-    ),
-    mistakes=RING,
-    advice=_SECONDS_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take 2 ranks: each sends half of the tensor, and then the other"
-        " half. That is 2 messages of nbytes / 2 bytes.",
-    },
+    values=Values(lambda c: [costs.ring_all_reduce_seconds(*c.arguments(0))], relative=_FORMULA),
+    mistakes=(_DIVIDED_BY_ZERO,),
 )
+
+
+def _ends_on_powers_of_two_only(e: Evidence) -> bool:
+    """Return whether a power of two has passed, and no other n of more than one rank ends."""
+    wrong, right = [{one.case.columns["n"] for one in part} for part in (e.failed, e.passed)]
+    return (
+        e.diagnosis is Diagnosis.TIMEOUT
+        and all(n.bit_count() > 1 for n in wrong)
+        and any(n > 1 and n.bit_count() == 1 for n in right)
+        and all(n.bit_count() == 1 for n in right)
+    )
 
 
 tree_all_reduce_seconds = Exercise(
@@ -570,25 +87,15 @@ tree_all_reduce_seconds = Exercise(
     summary="seconds of a reduce and a broadcast on a binomial tree, in the alpha-beta model",
     inputs=lambda draw: _worlds(draw, (*_WORLDS, _POWER)),
     world_sizes=(1,),
-    expected=lambda c: [costs.tree_all_reduce_seconds(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "In a binomial broadcast, how many ranks have the tensor after one round, after two, after"
-        " three? And what does one round cost?",
-        "The number of ranks that have it doubles in each round, so n ranks take log₂ n rounds,"
-        " rounded up. The reduce takes as many. Every message is the whole tensor.",
-        "In Python, (n - 1).bit_length() is ⌈log₂ n⌉, in whole numbers. What does a round cost, and"
-        " how many are there up and down together?",
-        "This is the whole answer:\n    return 2 * (n - 1).bit_length() * (alpha + nbytes * beta)",
+    values=Values(lambda c: [costs.tree_all_reduce_seconds(*c.arguments(0))], relative=_FORMULA),
+    mistakes=(
+        _DIVIDED_BY_ZERO,
+        Mistake(
+            "The loop ends only where n is a power of two. If it doubles, it has to stop when it"
+            " has reached n or passed it: while reached < n.",
+            when=_ends_on_powers_of_two_only,
+        ),
     ),
-    mistakes=TREE,
-    advice=_SECONDS_ADVICE
-    | {
-        Diagnosis.TIMEOUT: "Take the n of the message, and go through the loop of that line by"
-        " hand. What changes each time round, and what should end it?",
-        Diagnosis.WRONG_VALUE: "Take 3 ranks: two rounds up and two rounds down, each with one"
-        " whole tensor.",
-    },
 )
 
 
@@ -626,37 +133,34 @@ crossover_bytes = Exercise(
     summary="the size from which the ring is no slower than the tree; 0 if always, inf if never",
     inputs=_crossings,
     world_sizes=(1,),
-    expected=lambda c: [costs.crossover_bytes(*c.arguments(0))],
-    magnitude=_one_byte,
-    relative=_FORMULA,
-    hints=(
-        "Plot both costs over the size: two straight lines. Which of them starts lower, which is"
-        " steeper, and what does that depend on?",
-        "Set the two formulas equal and solve for the size. Before you divide, ask: does the ring"
-        " have no more latency than the tree? Then it is no slower at any size. Do bytes cost"
-        " nothing? Then the ring can never make up for its latency.",
-        "With levels = (n - 1).bit_length(), both formulas halved, and S the size: the ring costs"
-        " (n - 1) * alpha + (n - 1) / n * S * beta, the tree levels * alpha + levels * S * beta."
-        " Bring the terms with S to one side and those with alpha to the other; then divide.",
-        "This is the whole answer:\n"
-        "    levels = (n - 1).bit_length()\n"
-        "    latency = (n - 1 - levels) * alpha  # what the ring has more, halved\n"
-        "    if latency <= 0:\n"
-        "        return 0.0\n"
-        "    if beta == 0:\n"
-        "        return math.inf\n"
-        "    return latency / ((levels - (n - 1) / n) * beta)",
+    values=Values(
+        lambda c: [costs.crossover_bytes(*c.arguments(0))], magnitude=_one_byte, relative=_FORMULA
     ),
-    mistakes=CROSSOVER,
-    advice={
-        Diagnosis.WRONG_TYPE: "Return one number: the size in bytes, 0 if the ring is never slower,"
-        " math.inf if it always is.",
-        Diagnosis.TIMEOUT: "A search can take very many steps, and never ends if there is no such"
-        " size. Set the two formulas equal, and solve for the size.",
-        Diagnosis.WRONG_VALUE: "Put your result into your two functions: at this size both must"
-        " give the same number of seconds.",
-        Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
-    },
+    mistakes=(
+        Mistake(
+            "alpha or beta may be 0, and n may be 1: ask for those cases before you divide. Which"
+            " of the two algorithms is no slower there, at every size?",
+            when=lambda e: e.raised("ZeroDivisionError"),
+        ),
+        Mistake(
+            "Without a cost for bytes only the latencies count, and from 4 ranks on the ring has"
+            " more of them at every size: it is never as fast, so the answer is math.inf.",
+            when=lambda e: (
+                e.case.columns["beta"] == 0 < e.case.columns["alpha"] and e.case.columns["n"] > 3
+            ),
+        ),
+        Mistake(
+            "Up to 3 ranks the ring takes no more steps than the tree: it is no slower at any"
+            " size, so the answer is 0, even where the two cost the same.",
+            when=lambda e: e.case.columns["n"] <= 3,
+        ),
+        Mistake(
+            "Where a latency costs nothing, only the bytes count, and the ring has fewer of those:"
+            " it is no slower at any size, so the answer is 0, even where bytes cost nothing"
+            " either.",
+            when=lambda e: e.case.columns["alpha"] == 0,
+        ),
+    ),
 )
 
 
@@ -698,46 +202,50 @@ def _fit_scale(c: Case) -> list[tuple[float, float]]:
     return [(alpha or min(c.seconds), beta or min(c.seconds) / max(c.sizes))]
 
 
+def _given(e: Evidence) -> tuple[float, float]:
+    """Return the two numbers of an answer; of any other answer, two that no mistake gives."""
+    value = e.actual[0]
+    pair = isinstance(value, (list, tuple)) and len(value) == 2
+    return tuple(value) if pair and all(isinstance(x, (float, int)) for x in value) else (1.0, 1.0)
+
+
+def _nearly(e: Evidence) -> bool:
+    """Return whether the answer is right to the few digits of single precision.
+
+    Where sizes are large, nothing may be left of alpha.
+    """
+    (alpha, beta), given = costs.fit_alpha_beta(*e.case.arguments(0)), _given(e)
+    # written this way, nan is never close
+    if e.diagnosis is not Diagnosis.WRONG_VALUE or not abs(given[1] - beta) <= 0.01 * beta:
+        return False
+    return abs(given[0] - alpha) <= 0.05 * alpha or max(e.case.sizes) >= 10**8
+
+
 fit_alpha_beta = Exercise(
     signature="fit_alpha_beta(sizes: list[int], seconds: list[float]) -> tuple[float, float]",
     summary="the alpha and beta, neither negative, with the least squares of alpha + beta·S − t",
     inputs=_times,
     world_sizes=(1,),
-    expected=lambda c: [costs.fit_alpha_beta(*c.arguments(0))],
-    magnitude=_fit_scale,
-    relative=_FIT,
-    hints=(
-        "Begin with the best line, whatever its signs. When is it the answer, and what is wrong"
-        " with it when it is not?",
-        "If the best line has a negative alpha, then the best allowed line passes through zero:"
-        " alpha = 0, and only beta is left to fit. If it has a negative beta, then beta = 0, and"
-        " only alpha is left to fit.",
-        "With x and y the means of sizes and seconds, the best line has beta = sum((s - x) *"
-        " (t - y)) / sum((s - x) ** 2), each sum over the pairs, and alpha = y - beta * x. With"
-        " alpha held at zero, the best beta is sum(s * t) / sum(s * s); with beta held at zero,"
-        " the best alpha is y.",
-        "This is the whole answer:\n"
-        "    x, y = sum(sizes) / len(sizes), sum(seconds) / len(seconds)\n"
-        "    products = sum((s - x) * (t - y) for s, t in zip(sizes, seconds))\n"
-        "    beta = products / sum((s - x) ** 2 for s in sizes)\n"
-        "    alpha = y - beta * x\n"
-        "    if alpha < 0:\n"
-        "        beta = sum(s * t for s, t in zip(sizes, seconds)) / sum(s * s for s in sizes)\n"
-        "        return 0.0, beta\n"
-        "    if beta < 0:\n"
-        "        return y, 0.0\n"
-        "    return alpha, beta",
+    values=Values(
+        lambda c: [costs.fit_alpha_beta(*c.arguments(0))], magnitude=_fit_scale, relative=_FIT
     ),
-    mistakes=FIT,
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a tuple of two numbers, (alpha, beta), as Python floats; of"
-        " an array or tensor, tuple(x.tolist()).",
-        Diagnosis.WRONG_SHAPE: "Return two numbers: (alpha, beta).",
-        Diagnosis.INPUT_CHANGED: "sizes and seconds belong to the caller: sort a copy, if at all."
-        " A fit does not need them sorted.",
-        Diagnosis.WRONG_VALUE: "Add up the squares of alpha + beta·S − t, once for your pair and"
-        " once for the expected one: of all pairs without a negative number, the expected pair"
-        " gives the smallest sum.",
-        Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
-    },
+    mistakes=(
+        Mistake(
+            "One of the two is nan or infinite, as after 0.0 / 0.0 in numpy and torch, or where a"
+            " number grew beyond what its dtype holds. Look at what you divide by, and use"
+            " float64.",
+            when=lambda e: not all(map(math.isfinite, _given(e))),
+        ),
+        Mistake(
+            "Nearly: a few digits are right. torch.tensor makes float32 of Python's numbers, which"
+            " has 7 digits, and a difference of large sums loses most of them. Use"
+            " dtype=torch.float64.",
+            # a number that is rounded looks the same
+            when=lambda e: e.written(r"torch|float32") and not e.written("float64") and _nearly(e),
+        ),
+        Mistake(
+            "All times may be 0, and so may one of the sizes: divide by neither.",
+            when=lambda e: e.raised("ZeroDivisionError"),
+        ),
+    ),
 )

@@ -15,7 +15,7 @@ import torch.distributed as dist
 from grader.core.verdict import Diagnosis, Failure
 from grader.course import costs
 from grader.course.cases import Case, Draw, Kind, Pause, PerRank
-from grader.course.exercise import Evidence, Exercise, Gives, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import LONGER, draw_seconds, mistimed, undecided
 from grader.rank.instrumentation import Clock, shown_to, tell_seconds
 from grader.trace.trace import Operation, Trace, heard_from
@@ -129,12 +129,6 @@ def over_all_calls(c: Case) -> float:
     return float(max(sum(row) / len(row) for row in c.seconds))
 
 
-def median(row: Sequence[float]) -> float:
-    """Return the middle value, or the mean of the two in the middle."""
-    ordered = sorted(row)
-    return (ordered[(len(row) - 1) // 2] + ordered[len(row) // 2]) / 2
-
-
 def time_in_rank(
     time_collective: Callable[..., Any],
     warmup: int,
@@ -218,10 +212,6 @@ _FORMULA = 1e-9
 _RUNS = ((1_000_003, 0.25), (48, 1.5), (7, 2.0), (3 << 30, 0.375))
 
 
-def _bits(c: Case) -> list[float]:
-    return [costs.algorithm_bandwidth(8 * c.nbytes, c.seconds)] * c.n
-
-
 algorithm_bandwidth = Exercise(
     signature="algorithm_bandwidth(nbytes: int, seconds: float) -> float",
     summary="bytes a second",
@@ -230,51 +220,9 @@ algorithm_bandwidth = Exercise(
         draw.case(f"{nbytes} bytes in {seconds:g} s", nbytes=nbytes, seconds=seconds)
         for nbytes, seconds in _RUNS
     ),
-    expected=lambda c: [costs.algorithm_bandwidth(c.nbytes, c.seconds)] * c.n,
-    relative=_FORMULA,
-    hints=(
-        "How many bytes in one second, if it takes `seconds` for `nbytes`?",
-        "Bytes per second: one number divided by the other. Which of them comes first, and does /"
-        " or // divide without dropping anything?",
-        "This is the whole answer:\n    return nbytes / seconds",
+    values=Values(
+        lambda c: [costs.algorithm_bandwidth(c.nbytes, c.seconds)] * c.n, relative=_FORMULA
     ),
-    mistakes=(
-        Mistake("These are bits a second. Bytes are asked for: do not multiply by 8.", gives=_bits),
-        Mistake(
-            "These are gigabytes a second. Bytes are asked for: a table may divide by 10⁹ later.",
-            gives=lambda c: [c.nbytes / c.seconds / 1e9] * c.n,
-        ),
-        Mistake(
-            "These are binary gigabytes (2³⁰ bytes) a second. Bytes are asked for.",
-            gives=lambda c: [c.nbytes / c.seconds / 2**30] * c.n,
-        ),
-        Mistake(
-            "It is the other way round: bytes divided by seconds.",
-            gives=lambda c: [c.seconds / c.nbytes] * c.n,
-        ),
-        Mistake(
-            "What is behind the point is dropped, as // and int() do: return nbytes / seconds as it"
-            " is.",
-            gives=lambda c: [c.nbytes // c.seconds] * c.n,
-        ),
-        Mistake(
-            "The result is rounded to a whole number: return nbytes / seconds as it is.",
-            gives=lambda c: [round(c.nbytes / c.seconds)] * c.n,
-        ),
-        Mistake(
-            "That is bytes times seconds. Twice the time for the same bytes is half the speed:"
-            " divide.",
-            gives=lambda c: [c.nbytes * c.seconds] * c.n,
-        ),
-        Mistake(
-            "nbytes is a number already, and so is seconds: neither is a tensor.",
-            when=lambda e: e.says("'int' object ") or e.says("'float' object "),
-        ),
-    ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a number, as nbytes / seconds is one; of a tensor, .item()"
-        " makes one."
-    },
 )
 
 #: World sizes at which no two of the formulas that people use agree.
@@ -292,145 +240,21 @@ def _operations(draw: Draw) -> Iterator[Case]:
             )  # fmt: skip
 
 
-def _times(c: Case, factor: float) -> list[float]:
-    return [costs.algorithm_bandwidth(c.nbytes, c.seconds) * factor] * c.n
-
-
-def _right(c: Case) -> float:
-    return costs.factor(c.op, c.world_size)
-
-
-#: The operations that move data once.
-_ONE_PHASE = tuple(op for op in costs.FACTORS if op != "all_reduce")
-
-
-def _for_one(factor: Callable[[Case], float], *ops: str) -> tuple[Gives, ...]:
-    """Make ``gives`` of a wrong factor for one operation each: it may be right for the others."""
-
-    def of(op: str) -> Gives:
-        return lambda c: _times(c, factor(c)) if c.op == op else None
-
-    return tuple(of(op) for op in ops or costs.FACTORS)
-
-
-def _cut(op: str) -> Gives:
-    """Make a ``gives``: the results if the bandwidth of one operation is cut to a whole number."""
-    return lambda c: [int(value) for value in _times(c, _right(c))] if c.op == op else None
-
-
-def _does_not_know_the_name(e: Evidence) -> bool:
-    """Return whether looking up the operation's name failed, or refused it by name."""
-    if e.failure is None or e.diagnosis is not Diagnosis.EXCEPTION:
-        return False
-    return e.failure.message.rpartition("Error:")[2].strip(" '\"").endswith(e.case.op)
-
-
 bus_bandwidth = Exercise(
     signature="bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> float",
     summary="bytes a second of the busiest link, with the factors of nccl-tests",
     world_sizes=(1,),
     inputs=_operations,
-    expected=lambda c: _times(c, _right(c)),
-    relative=_FORMULA,
-    hints=(
-        "How many bytes must the busiest link carry at least, compared with nbytes? The bus"
-        " bandwidth is the algorithm bandwidth times that ratio.",
-        "A reduce-scatter, an all-gather, an all-to-all, a scatter and a gather move n − 1 of n"
-        " parts over the busiest link; an all-reduce is the first two, one after the other; what a"
-        " broadcast, a reduce or a plain message moves is the whole tensor.",
-        "The factors: all_reduce 2(n − 1)/n; reduce_scatter, all_gather, all_to_all, scatter and"
-        " gather (n − 1)/n; broadcast, reduce and send_recv 1. nbytes is always the whole tensor.",
-        "This is the whole answer:\n"
-        "    if op in ('broadcast', 'reduce', 'send_recv'):\n"
-        "        factor = 1.0\n"
-        "    else:\n"
-        "        phases = 2 if op == 'all_reduce' else 1\n"
-        "        factor = phases * (world_size - 1) / world_size\n"
-        "    return nbytes / seconds * factor",
-    ),
+    values=Values(lambda c: [costs.bus_bandwidth(*c.arguments(0))], relative=_FORMULA),
     mistakes=(
-        Mistake(
-            "That is the algorithm bandwidth. How many bytes a link carries depends on the"
-            " operation and the number of ranks: there is a factor to multiply with.",
-            gives=lambda c: _times(c, 1) if c.op == "all_reduce" else None,
-        ),
-        Mistake(
-            "The factor approaches 2 only on very many ranks. An all-reduce is a reduce-scatter and"
-            " an all-gather: two phases of (n − 1)/n each.",
-            gives=lambda c: _times(c, 2) if c.op == "all_reduce" else None,
-        ),
-        Mistake(
-            "An all-reduce has two phases, and both move (n − 1)/n of the tensor over every link:"
-            " a reduce-scatter and an all-gather.",
-            gives=lambda c: _times(c, _right(c) / 2) if c.op == "all_reduce" else None,
-        ),
-        Mistake(
-            "2(n − 1)/n belongs to the all-reduce alone, which has two phases. This operation has"
-            " only one.",
-            gives=_for_one(
-                lambda c: 2 * (c.world_size - 1) / c.world_size, "broadcast", "reduce", "send_recv"
-            ),
-        ),
-        Mistake(
-            "The factor 2 belongs to the all-reduce alone, which has two phases. This operation"
-            " has only one.",
-            gives=_for_one(lambda c: 2 * _right(c), *_ONE_PHASE),
-        ),
-        Mistake(
-            "That counts one rank's part. nbytes is the whole tensor already, all n parts of it:"
-            " do not divide by n once more, or the bandwidth is n times too small.",
-            gives=_for_one(lambda c: _right(c) / c.world_size, *costs.SHARED_OUT),
-        ),
-        Mistake(
-            "nbytes is the whole tensor already, all n parts of it: do not multiply by n, or the"
-            " bandwidth is n times too large.",
-            gives=_for_one(lambda c: _right(c) * c.world_size),
-        ),
-        Mistake(
-            "Here the whole tensor passes over one link, the sender's or the root's: the factor is"
-            " 1 and not (n − 1)/n.",
-            gives=_for_one(
-                lambda c: (c.world_size - 1) / c.world_size, "broadcast", "reduce", "send_recv"
-            ),
-        ),
-        Mistake(
-            "One of the n parts stays where it is: it is not sent. The factor is (n − 1)/n and not"
-            " 1.",
-            gives=_for_one(lambda c: 1, *costs.SHARED_OUT),
-        ),
-        Mistake(
-            "These are bits a second. Bytes are asked for: do not multiply by 8.",
-            gives=lambda c: _times(c, 8 * _right(c)),
-        ),
-        Mistake(
-            "These are gigabytes a second. Bytes are asked for: a table may divide by 10⁹ later.",
-            gives=lambda c: _times(c, _right(c) / 1e9),
-        ),
-        Mistake(
-            "The factor of an all-reduce has lost its fraction, as happens with //: 2(n − 1)/n is"
-            " 1.5 for 4 ranks. Divide with /.",
-            gives=_for_one(lambda c: 2 * (c.world_size - 1) // c.world_size, "all_reduce"),
-        ),
-        Mistake(
-            "(n − 1) // n is 0 for every n: // drops the fraction. Divide with /.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE
-                and e.actual[0] == 0
-                and e.written(r"- 1\) // \w+")
-            ),
-        ),
-        Mistake(
-            "The result is cut to a whole number: return it as it is, without int() or //.",
-            gives=tuple(_cut(op) for op in costs.FACTORS),
-        ),
         Mistake(
             "All nine names must be known: all_reduce, all_gather, reduce_scatter, all_to_all,"
             " broadcast, reduce, scatter, gather, send_recv.",
-            when=_does_not_know_the_name,
+            when=lambda e: e.raised("KeyError", "ValueError", "NotImplementedError"),
         ),
         Mistake(
             "A world may have one rank, and then n − 1 is 0: divide by n alone.",
-            when=lambda e: e.case.world_size == 1 and e.says("ZeroDivisionError"),
+            when=lambda e: e.case.world_size == 1 and e.raised("ZeroDivisionError"),
         ),
         Mistake(
             "Return the number itself, not a string: tables and plots are made of numbers.",
@@ -442,10 +266,6 @@ bus_bandwidth = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE and e.actual[0] is None,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return one number for each of the nine names, and for a world of one"
-        " rank too, where most factors are 0.",
-    },
 )
 
 # Taking the time. -----------------------------------------------------------------
@@ -459,9 +279,16 @@ def _counted(e: Evidence) -> set[int]:
     return {answer["calls of fn"] for answer in e.actual}
 
 
-def _with_operations(c: Case, count: int) -> list[dict[str, Any]]:
-    """Return the right report with this number of operations during the timing."""
-    return alike(c, max(means(c)) + count * BARRIER / c.iterations)
+def _to_an_eighth(e: Evidence) -> bool:
+    """Return whether the time of all calls is right to an eighth of a second, and cut to eighths.
+
+    That is what float32 holds of a clock that shows 2²⁰ seconds.
+    """
+    right, calls = max(means(e.case)), e.case.iterations
+    return e.diagnosis is Diagnosis.WRONG_VALUE and all(
+        (8 * calls * value).is_integer() and abs(value - right) * calls <= 1 / 8
+        for value in _result(e)
+    )
 
 
 time_collective = Exercise(
@@ -469,32 +296,9 @@ time_collective = Exercise(
     summary="seconds per call: the slowest rank's mean, the same number everywhere",
     inputs=schedules,
     adapter=time_in_rank,
-    expected=lambda c: alike(c, max(means(c))),
-    relative=_FORMULA,
-    proof=not_timed,
+    values=Values(lambda c: alike(c, max(means(c))), relative=_FORMULA),
+    traffic=TrafficRules(proof=not_timed, allowed=frozenset({"barrier", "all_reduce"})),
     patient=_with_more_time,
-    allowed=frozenset({"barrier", "all_reduce"}),
-    hints=(
-        "Four steps: call fn to warm up, line the ranks up, measure, agree on one number. Which"
-        " two of them need the other ranks?",
-        "The barrier comes after the calls to warm up and before the clock is read. One clock"
-        " around all calls, divided by their number, is this rank's mean; the slowest rank's is"
-        " an all_reduce with MAX.",
-        "To agree on one number, make a tensor of this rank's mean, torch.tensor(mean,"
-        " dtype=torch.float64), all-reduce it with op=dist.ReduceOp.MAX, and return its .item()."
-        " Between which two lines of yours does the time pass that mean is made of?",
-        "This is the whole answer:\n"
-        "    for _ in range(warmup):\n"
-        "        fn()\n"
-        "    dist.barrier()\n"
-        "    started = time.perf_counter()\n"
-        "    for _ in range(iterations):\n"
-        "        fn()\n"
-        "    mean = (time.perf_counter() - started) / iterations\n"
-        "    slowest = torch.tensor(mean, dtype=torch.float64)\n"
-        "    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)\n"
-        "    return slowest.item()",
-    ),
     mistakes=(
         Mistake(
             "fn is called iterations times only: the calls to warm up are missing, warmup of them,"
@@ -514,11 +318,6 @@ time_collective = Exercise(
         Mistake(
             "The calls to warm up are in the time. They are there to be discarded: connections,"
             " caches and memory are set up in them.",
-            gives=lambda c: alike(c, max(sum(row) for row in c.seconds) / c.iterations),
-        ),
-        Mistake(
-            "The calls to warm up are in the time. They are there to be discarded: connections,"
-            " caches and memory are set up in them.",
             # a mean of six calls, for example, is not exact in float32
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE
@@ -527,106 +326,15 @@ time_collective = Exercise(
             ),
         ),
         Mistake(
-            "Every rank returns its own time. Agree on one number, the slowest rank's: the"
-            " operation is over when the last rank is done.",
-            gives=lambda c: answers(c, means(c)),
-        ),
-        Mistake(
-            "That is the average over ranks. The operation is over when the last rank is done, so"
-            " the slowest one's time counts: MAX.",
-            gives=lambda c: alike(c, sum(means(c)) / c.n),
-        ),
-        Mistake(
-            "That is the sum over ranks: all_reduce adds unless you say op=dist.ReduceOp.MAX.",
-            gives=lambda c: alike(c, sum(means(c))),
-        ),
-        Mistake(
-            "That is the fastest rank's time. The operation is over when the last rank is done:"
-            " MAX.",
-            gives=lambda c: alike(c, min(means(c))),
-        ),
-        Mistake(
-            "That is the time of all calls together: divide by their number.",
-            gives=lambda c: alike(c, max(means(c)) * c.iterations),
-        ),
-        Mistake(
-            "That takes the slowest rank of each call, and then the mean. Take each rank's mean"
-            " first, and then the slowest of these.",
-            gives=lambda c: alike(
-                c, sum(max(call) for call in zip(*timed(c), strict=True)) / c.iterations
-            ),
-        ),
-        Mistake(
-            "That is the median of the calls; the mean is asked for.",
-            gives=lambda c: alike(c, max(median(row) for row in timed(c))),
-        ),
-        Mistake(
-            "That is the last call alone; the mean of all is asked for.",
-            gives=lambda c: alike(c, max(row[-1] for row in timed(c))),
-        ),
-        Mistake(
-            "That is the fastest of the calls; the mean is asked for.",
-            gives=lambda c: alike(c, max(min(row) for row in timed(c))),
-        ),
-        Mistake(
-            "A clock of the processor stands still while a rank waits for a message, and waiting"
-            " is what takes long here: read time.perf_counter().",
-            when=lambda e: (
-                bool(e.actual)
-                and all(value == 0.0 for value in _result(e))
-                and e.written(r"\b(process_time|thread_time|PROCESS_CPUTIME|THREAD_CPUTIME)")
-            ),
-        ),
-        Mistake(
-            "No time has passed between your two readings of the clock: take one right before the"
-            " first call that counts, and the other right after the last.",
-            when=lambda e: (
-                bool(e.actual)
-                and all(value == 0.0 for value in _result(e))
-                and e.written("perf_counter|monotonic")
-            ),
+            "No time has passed between your two readings of the clock. Read time.perf_counter(),"
+            " right before the first call that counts and again right after the last: a clock of"
+            " the processor stands still while a rank waits for a message.",
+            when=lambda e: bool(e.actual) and all(value == 0.0 for value in _result(e)),
         ),
         Mistake(
             "A reading of the clock has more digits than float32 can hold, which torch.tensor makes"
             " of it: subtract first, and make a tensor of the difference.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE
-                and e.written(r"tensor\(\[?(time\.)?(perf_counter|monotonic|time)\(\)\]?\)")
-            ),
-        ),
-        Mistake(
-            "These are milliseconds; seconds are asked for.",
-            gives=lambda c: alike(c, max(means(c)) * 1e3),
-        ),
-        Mistake(
-            "One operation of yours is in the time, beside fn. Read the clock right before the"
-            " first call that counts, and right after the last, with nothing else in between: the"
-            " barrier comes before the first reading.",
-            gives=lambda c: _with_operations(c, 1),
-        ),
-        Mistake(
-            "Two operations of yours are in the time, beside fn. Read the clock right before the"
-            " first call that counts, and right after the last.",
-            gives=lambda c: _with_operations(c, 2),
-        ),
-        Mistake(
-            "An operation of yours is in the time of every call, as a barrier in the loop would be:"
-            " line the ranks up once, and then call fn without a break.",
-            gives=lambda c: _with_operations(c, c.iterations),
+            when=_to_an_eighth,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a number: .item() makes one of a tensor of one element.",
-        Diagnosis.WRONG_VALUE: "Go through it in order: the clock is read after the barrier and"
-        " right after the last call; the difference is divided by iterations; the largest over"
-        " ranks is returned.",
-        Diagnosis.TOO_FEW_MESSAGES: "Line the ranks up with dist.barrier(), after the calls to warm"
-        " up and before the clock is read, or a rank that comes early times its own waiting.",
-        Diagnosis.ORDER_MISMATCH: "All ranks have to make the same calls in the same order,"
-        " whatever their number: barrier, calls of fn, all_reduce.",
-        Diagnosis.DEADLOCK: "A barrier or an all_reduce ends when every rank has called it, and fn"
-        " needs all ranks, too. Does every rank make the same calls, and the same number of them?",
-        Diagnosis.FORBIDDEN_CALL: "barrier lines the ranks up, and all_reduce with MAX finds the"
-        " slowest: these two are enough.",
-    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,8 +13,7 @@ from torch import nn
 from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import (
     calls,
     combined,
@@ -163,70 +162,34 @@ def gradient_lists(draw: Draw) -> Iterator[Case]:
         yield draw.case(name, grads=PerRank([column[r] for column in columns] for r in draw.ranks))
 
 
-def mean(tensors: Sequence[torch.Tensor], divisor: int | None = None) -> torch.Tensor:
-    """Return the sum divided by ``divisor``, the number of tensors if not given, rounded once."""
-    total = torch.stack([t.double() for t in tensors]).sum(0)
-    return (total / (divisor or len(tensors))).to(tensors[0].dtype)
+def mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return the mean of the ranks' tensors, rounded once."""
+    return torch.stack([t.double() for t in tensors]).mean(0).to(tensors[0].dtype)
 
 
-def means(c: Case, divisor: int | None = None) -> list[torch.Tensor]:
-    """Return what ``grads`` should become; the sums if ``divisor`` is 1."""
-    return [mean(column, divisor) for column in zip(*c.grads, strict=True)]
-
-
-def badly_divided(c: Case, actual: Sequence[Any]) -> bool:
-    """Return whether these are the sums, or the sums divided by n − 1."""
-    divisors = (d for d in (1, c.n - 1) if d)
-    return any(compare([means(c, d)] * c.n, actual, c.n) is None for d in divisors)
-
-
-def divided(judged: Sequence[JudgedCase], by: Callable[[int], int]) -> bool:
-    """Return whether the failures are sums divided by ``by(n)``, with n > 2 among them.
-
-    Only the first kind of input is examined, in which nothing is rounded.  With n = 2 alone,
-    a division by n − 1 looks like none.
-    """
-    first = [one for one in judged if one.case.name == judged[0].case.name]
-    return any(one.case.n > 2 for one in first) and all(
-        compare([means(one.case, by(one.case.n))] * one.case.n, one.actual, one.case.n) is None
-        for one in first
-    )
+def means(c: Case) -> list[torch.Tensor]:
+    """Return what ``grads`` should become."""
+    return [mean(column) for column in zip(*c.grads, strict=True)]
 
 
 parameter_server_step = Exercise(
     signature="parameter_server_step(grads: list[Tensor]) -> None",
     summary="in place; every gradient becomes its mean over ranks, through rank 0",
     inputs=gradient_lists,
-    result="grads",
-    expected=lambda c: [means(c)] * c.n,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: (
-        [[mean([t.abs() for t in column]) for column in zip(*c.grads, strict=True)]] * c.n
+    values=Values(
+        lambda c: [means(c)] * c.n,
+        result="grads",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: (
+            [[mean([t.abs() for t in column]) for column in zip(*c.grads, strict=True)]] * c.n
+        ),
     ),
-    least=combined,
-    limits=(
-        messages("≤", lambda c: 2 * (c.n - 1) * len(c.grads[0])),
-        through(0),
-    ),
-    hints=(
-        "There are two halves: all gradients go to rank 0, and then the means go back to all ranks."
-        " What does rank 0 do in each half, and what do the others do?",
-        "For each gradient, rank 0 receives from every other rank, adds up, divides by n and sends"
-        " the mean back. The other ranks send their gradient and receive the mean into it.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    for grad in grads:\n"
-        "        if rank == 0:\n"
-        "            heard = torch.empty_like(grad)\n"
-        "            for src in range(1, n):\n"
-        "                dist.recv(heard, src)\n"
-        "                grad += heard\n"
-        "            grad /= n\n"
-        "            for dst in range(1, n):\n"
-        "                dist.send(grad, dst)\n"
-        "        else:\n"
-        "            dist.send(grad, 0)\n"
-        "            dist.recv(grad, 0)",
+    traffic=TrafficRules(
+        limits=(
+            messages("≤", lambda c: 2 * (c.n - 1) * len(c.grads[0])),
+            through(0),
+        ),
+        least=combined,
     ),
     mistakes=(
         Mistake(
@@ -238,41 +201,7 @@ parameter_server_step = Exercise(
                 and compare([means(e.case)] * e.case.n, e.actual, e.case.n) is None
             ),
         ),
-        Mistake(
-            "These are the sums of all gradients: the division by n is missing.",
-            when=lambda e: divided(e.failed, lambda n: 1),
-        ),
-        Mistake(
-            "The sums are divided by n − 1. There are n gradients: rank 0 has a gradient, too.",
-            when=lambda e: divided(e.failed, lambda n: max(n - 1, 1)),
-        ),
-        Mistake(
-            "The sum of all gradients has to be divided by n. Here it is not divided at all, or by"
-            " n − 1: rank 0 has a gradient, too.",
-            when=lambda e: badly_divided(e.case, e.actual),
-        ),
-        Mistake(
-            "Rank 0 has the means, and the others still have what they had: send it back.",
-            gives=lambda c: [means(c), *c.grads[1:]] if c.n > 1 else None,
-        ),
-        Mistake(
-            "The gradients that came in are as they were. An assignment to a name, or to an entry"
-            " of the list, changes no tensor: write into the gradient itself, as in"
-            " grad.copy_(...) or grad /= n.",
-            gives=lambda c: list(c.grads),
-        ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "It works in place and returns nothing.",
-        Diagnosis.FORBIDDEN_CALL: "send and recv are all it takes: everything goes through rank 0.",
-        Diagnosis.WRONG_PEER: "In this exercise rank 0 is the server: every rank talks to rank 0"
-        " and to no other.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message to the server and one back are enough for each"
-        " gradient and rank.",
-        Diagnosis.DEADLOCK: "The server must receive from each rank before that rank can go on to"
-        " its next call. Go through the lines above: which call is each of them waiting for, and"
-        " does the other rank make it?",
-    },
 )
 
 
@@ -329,18 +258,15 @@ def average_in_rank(
     return report
 
 
-def named(c: Case, combine: Callable[[list[Any], int], Any]) -> list[dict[str, Any]]:
+def named(c: Case, combine: Callable[[list[Any]], Any]) -> list[dict[str, Any]]:
     """Return every rank's report if ``combine`` makes each gradient of those of all ranks."""
     names = list(dict(ARCHITECTURES[c.architecture]().named_parameters()))
+    gradients = {
+        f"gradient of {name}": combine([c.gradients[r][i] for r in c.ranks])
+        for i, name in enumerate(names)
+    }
     return [
-        {
-            "returned": None,
-            **{
-                f"gradient of {name}": combine([c.gradients[q][i] for q in c.ranks], r)
-                for i, name in enumerate(names)
-            },
-            "weights": dict(zip(names, c.state[r], strict=True)),
-        }
+        {"returned": None, **gradients, "weights": dict(zip(names, c.state[r], strict=True))}
         for r in c.ranks
     ]
 
@@ -351,36 +277,14 @@ def known(held: list[Any]) -> list[torch.Tensor]:
     return [torch.zeros_like(there[0]) if g is None else g for g in held] if there else []
 
 
-def averaged(held: list[Any], _: int) -> Any:
+def averaged(held: list[Any]) -> Any:
     """Return the mean over all ranks, zeros for ``None``; ``None`` if no rank has a gradient."""
     return mean(known(held)) if known(held) else None
 
 
-def summed(held: list[Any], _: int) -> Any:
-    """Return the sum instead of the mean."""
-    return mean(known(held), 1) if known(held) else None
-
-
-def among_holders(held: list[Any], _: int) -> Any:
-    """Return the mean over the ranks that have a gradient."""
-    there = [g for g in held if g is not None]
-    return mean(there) if there else None
-
-
-def where_held(held: list[Any], rank: int) -> Any:
-    """Return the mean on ranks that have a gradient, and ``None`` elsewhere."""
-    return None if held[rank] is None else averaged(held, rank)
-
-
-def zeros_for_none(c: Case) -> list[dict[str, Any]]:
-    """Return the reports if gradients that no rank has become zeros."""
-    reports = named(c, averaged)
-    like = dict(build(c.architecture, getattr(torch, c.dtype), c.state[0]).named_parameters())
-    for report in reports:
-        for name, p in like.items():
-            if report[f"gradient of {name}"] is None:
-                report[f"gradient of {name}"] = torch.zeros_like(p.detach())
-    return reports
+def _some_are_none(c: Case) -> bool:
+    """Return whether a rank has no gradient of some parameter."""
+    return any(gradient is None for held in c.gradients for gradient in held)
 
 
 average_gradients = Exercise(
@@ -388,84 +292,29 @@ average_gradients = Exercise(
     summary="every p.grad becomes its mean over ranks; all_reduce is allowed",
     inputs=with_gradients,
     adapter=average_in_rank,
-    expected=lambda c: named(c, averaged),
-    reduced=lambda c: c.n,
-    magnitude=lambda c: named(
-        c, lambda held, _: mean([g.abs() for g in known(held)]) if known(held) else None
+    values=Values(
+        lambda c: named(c, averaged),
+        reduced=lambda c: c.n,
+        magnitude=lambda c: named(
+            c, lambda held: mean([g.abs() for g in known(held)]) if known(held) else None
+        ),
     ),
-    least=combined,
-    allowed=frozenset({"all_reduce"}),
-    hints=(
-        "A collective is called by all ranks or by none. A rank that has no gradient for a"
-        " parameter cannot know whether another rank has one. How can they agree?",
-        "First tell each other which gradients there are: all-reduce a tensor with a 1 for each"
-        " p.grad that is there, and a 0 for each that is None. Where the sum is 0, do nothing;"
-        " elsewhere every rank all-reduces, with zeros in place of None, and divides by n.",
-        "This is the whole answer:\n"
-        "    parameters = list(module.parameters())\n"
-        "    there = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)\n"
-        "    dist.all_reduce(there)\n"
-        "    for p, count in zip(parameters, there.tolist()):\n"
-        "        if count == 0:\n"
-        "            continue  # None everywhere\n"
-        "        if p.grad is None:\n"
-        "            p.grad = torch.zeros_like(p)\n"
-        "        dist.all_reduce(p.grad)\n"
-        "        p.grad /= dist.get_world_size()",
-    ),
+    traffic=TrafficRules(least=combined, allowed=frozenset({"all_reduce"})),
     mistakes=(
-        Mistake(
-            "These are sums: the division by n is missing.",
-            gives=lambda c: named(c, summed) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The sum is divided by the number of ranks that have the gradient. A gradient that is"
-            " None counts as zero: divide by n, always.",
-            gives=lambda c: named(c, among_holders),
-        ),
-        Mistake(
-            "Ranks that had no gradient still have None. The mean belongs to every rank, or their"
-            " weights will drift apart: give them p.grad = torch.zeros_like(p) first.",
-            gives=lambda c: named(c, where_held),
-        ),
-        Mistake(
-            "A gradient that is None on all ranks stays None: zeros are something else to an"
-            " optimizer with momentum or weight decay.",
-            gives=zeros_for_none,
-        ),
-        Mistake(
-            "Nothing has changed: each rank still has its own gradients.",
-            gives=lambda c: named(c, lambda held, rank: held[rank]) if c.n > 1 else None,
-        ),
+        # what comes first has every gradient
         Mistake(
             "p.grad may be None: on this rank, or on all of them.",
-            when=lambda e: (
-                evidence.used_none(e) and any(g is None for gs in e.case.gradients for g in gs)
-            ),
-        ),
-        Mistake(
-            "A rank that has no gradient at all returns at once, and the others wait for it. It"
-            " cannot know that they have some: it has to take part all the same, with zeros.",
-            when=lambda e: bool(
-                e.failure
-                and e.failure.ended
-                and all(all(g is None for g in e.case.gradients[rank]) for rank in e.failure.ended)
-            ),
+            when=lambda e: e.diagnosis is Diagnosis.EXCEPTION and _some_are_none(e.case),
         ),
         Mistake(
             "Some ranks skip a collective that others are in: a rank without a gradient has to"
             " take part all the same, unless no rank has one.",
             when=lambda e: (
                 e.diagnosis in (Diagnosis.DEADLOCK, Diagnosis.SIZE_MISMATCH)
-                and any(g is None for gs in e.case.gradients for g in gs)
+                and _some_are_none(e.case)
             ),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "all_reduce is all it takes.",
-        Diagnosis.WRONG_TYPE: "It works in place and returns nothing; p.grad stays None only where"
-        " it is None on all ranks.",
-    },
 )
 
 
@@ -483,40 +332,6 @@ def buckets(sizes: Sequence[int], cap: int) -> list[list[int]]:
         buckets[-1].append(index)
         room -= sizes[index]
     return buckets
-
-
-def first_parameter_first(c: Case) -> list[list[list[int]]]:
-    """Return the buckets if they are filled from the first parameter on."""
-    mirrored = buckets(c.sizes[::-1], c.cap_bytes)
-    return [[[len(c.sizes) - 1 - index for index in bucket] for bucket in mirrored]]
-
-
-def sorted_inside(c: Case) -> list[list[list[int]]]:
-    """Return the right buckets, each with its first parameter first."""
-    return [[sorted(bucket) for bucket in buckets(c.sizes, c.cap_bytes)]]
-
-
-def closed_late(c: Case) -> list[list[list[int]]]:
-    """Return the buckets if one is closed only after its cap has been passed."""
-    buckets: list[list[int]] = [[]]
-    total = 0
-    for index in reversed(range(len(c.sizes))):
-        buckets[-1].append(index)
-        total += c.sizes[index]
-        if total > c.cap_bytes:
-            buckets.append([])
-            total = 0
-    return [[bucket for bucket in buckets if bucket]]
-
-
-def never_full(c: Case) -> list[list[list[int]]]:
-    """Return the buckets if a new one begins also where the cap would be met exactly."""
-    return [buckets(c.sizes, c.cap_bytes - 1)]
-
-
-def of_sizes(c: Case) -> list[list[list[int]]]:
-    """Return the right buckets, with sizes instead of indices."""
-    return [[[c.sizes[i] for i in bucket] for bucket in buckets(c.sizes, c.cap_bytes)]]
 
 
 PARAMETERS: tuple[tuple[str, list[int], int], ...] = (
@@ -540,60 +355,14 @@ assign_buckets = Exercise(
     inputs=lambda draw: (
         draw.case(name, sizes=sizes, cap_bytes=cap) for name, sizes, cap in PARAMETERS
     ),
-    expected=lambda c: [buckets(c.sizes, c.cap_bytes)] * c.n,
-    hints=(
-        "Backward finishes with the gradients of the last layers first. In which order do you go"
-        " through the parameters, then?",
-        "Keep track of the bucket that is being filled and of its bytes. If the next parameter"
-        " would make it larger than cap_bytes, begin a new bucket with that parameter. Does that"
-        " also do the right thing with a parameter that is larger than the cap by itself?",
-        "This is the whole answer:\n"
-        "    buckets, filled = [], 0\n"
-        "    for index in reversed(range(len(sizes))):\n"
-        "        if not buckets or filled + sizes[index] > cap_bytes:\n"
-        "            buckets.append([])\n"
-        "            filled = 0\n"
-        "        buckets[-1].append(index)\n"
-        "        filled += sizes[index]\n"
-        "    return buckets",
-    ),
+    values=Values(lambda c: [buckets(c.sizes, c.cap_bytes)] * c.n),
     mistakes=(
-        Mistake(
-            "These buckets begin with the first parameter. Its gradient is the last to be ready:"
-            " begin with the last parameter.",
-            gives=first_parameter_first,
-        ),
-        Mistake(
-            "Inside a bucket, too, the last parameter comes first.",
-            gives=sorted_inside,
-        ),
-        Mistake(
-            "A bucket is closed before the cap is passed, not after it: the parameter that would"
-            " pass it begins the next bucket.",
-            gives=closed_late,
-        ),
-        Mistake(
-            "A bucket may be exactly full: begin a new one only where the cap would be passed.",
-            gives=never_full,
-        ),
-        Mistake(
-            "These are the sizes of the parameters. Buckets hold their indices, not their sizes.",
-            gives=of_sizes,
-        ),
         Mistake(
             "There is an empty bucket. One that is larger than the cap stands alone, but it does"
             " not leave an empty bucket before it or behind it.",
             when=lambda e: bool(e.actual) and isinstance(e.actual[0], list) and [] in e.actual[0],
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "A list of buckets, each of them a list of indices: integers.",
-        Diagnosis.WRONG_VALUE: "Which index should stand at the place that the message names? Go"
-        " through the sizes by hand, the last one first.",
-        Diagnosis.WRONG_SHAPE: "Go through the sizes by hand, the last one first: does the next"
-        " parameter still fit into the bucket that is being filled? In the end every parameter is"
-        " in exactly one bucket.",
-    },
 )
 
 
@@ -694,46 +463,24 @@ def _local(c: Case, module: nn.Module, x: torch.Tensor) -> dict[str, Any]:
     }
 
 
-def reports(
-    c: Case, combine: Callable[[list[torch.Tensor], int], torch.Tensor], synchronised: bool = True
-) -> list[dict[str, Any]]:
+def reports(c: Case, combine: Callable[[list[torch.Tensor]], torch.Tensor]) -> list[dict[str, Any]]:
     """Return every rank's report if ``combine`` makes each gradient of those of all ranks."""
-    states = [c.state[0 if synchronised else r] for r in c.ranks]
-    # a network takes longer to make than to train
-    like = _network(c)
-    modules = [
-        like if state is c.state[0] else build(c.architecture, getattr(torch, c.dtype), state)
-        for state in states
+    module = _network(c)
+    names = [name for name, _ in module.named_parameters()]
+    found: list[dict[str, Any]] = [
+        {"is a module": True, "weights": dict(zip(names, c.state[0], strict=True))} for _ in c.ranks
     ]
-    steps = [
-        [_local(c, module, c.batches[r][step]) for r, module in enumerate(modules)]
-        for step in range(STEPS)
-    ]
-    names = [name for name, _ in like.named_parameters()]
-    return [
-        {
-            "is a module": True,
-            "weights": dict(zip(names, states[r], strict=True)),
-            **{
-                f"step {number}": {
-                    "loss": locals_[r]["loss"],
-                    **{
-                        key: combine([one[key] for one in locals_], r)
-                        for key in locals_[r]
-                        if key != "loss"
-                    },
-                }
-                for number, locals_ in enumerate(steps, 1)
-            },
-            "parameters seen by an optimizer": len(names),
-        }
-        for r in c.ranks
-    ]
+    for step in range(STEPS):
+        ranks = [_local(c, module, batches[step]) for batches in c.batches]
+        means = {name: combine([one[name] for one in ranks]) for name in ranks[0]}
+        for report, own in zip(found, ranks, strict=True):
+            report[f"step {step + 1}"] = {**means, "loss": own["loss"]}
+    return [{**report, "parameters seen by an optimizer": len(names)} for report in found]
 
 
 def sizes(c: Case) -> Iterator[Any]:
     """Yield how large values may have been before they cancelled, in the form of the reports."""
-    for report in reports(c, lambda gs, _: mean([g.abs() for g in gs]) + 1.0):
+    for report in reports(c, lambda gs: mean([g.abs() for g in gs]) + 1.0):
         yield {
             key: {name: v.abs() + 1.0 for name, v in value.items()}
             if key.startswith("step")
@@ -748,8 +495,7 @@ def _network(c: Case) -> nn.Module:
 
 def bucket_bytes(c: Case) -> list[int]:
     """Return the bytes of each bucket of a case's network."""
-    module: nn.Module = build(c.architecture, getattr(torch, c.dtype), c.state[0])
-    sizes = [p.nbytes for p in trainable(module).values()]
+    sizes = [p.nbytes for p in trainable(_network(c)).values()]
     return [sum(sizes[i] for i in bucket) for bucket in buckets(sizes, c.bucket_bytes)]
 
 
@@ -760,35 +506,9 @@ def must_overlap(c: Case) -> int:
     return c.n if always and len(bucket_bytes(c)) > 1 else 0
 
 
-# Counts of all-reduces. -------------------------------------------------------------
-
-
 def reductions(c: Case) -> int:
     """Return the all-reduces of all ranks in all steps."""
     return c.n * STEPS * len(bucket_bytes(c))
-
-
-def reductions_of_elements(c: Case) -> int:
-    """Return the all-reduces if buckets were filled by elements, not by bytes."""
-    sizes = [p.numel() for p in trainable(_network(c)).values()]
-    return c.n * STEPS * len(buckets(sizes, c.bucket_bytes))
-
-
-def reductions_in_one(c: Case) -> int:
-    """Return the all-reduces if there were a single bucket."""
-    return c.n * STEPS
-
-
-def reductions_of_each(c: Case) -> int:
-    """Return the all-reduces if every parameter were a bucket."""
-    return c.n * STEPS * len(trainable(_network(c)))
-
-
-def reductions_of_tied(c: Case) -> int:
-    """Return the all-reduces if tied weights counted once for each of their names."""
-    every = _network(c).named_parameters(remove_duplicate=False)
-    sizes = [p.nbytes for _, p in every if p.requires_grad]
-    return c.n * STEPS * len(buckets(sizes, c.bucket_bytes))
 
 
 #: Advice where the calls, or their bytes, are not those of the right buckets.
@@ -808,52 +528,43 @@ NOT_THOSE_BUCKETS = dict.fromkeys(
 # What an answer shows. --------------------------------------------------------------
 
 
-def first_step_is_right(c: Case, actual: Sequence[Any]) -> bool:
-    """Return whether the gradients of the first batch are right on all ranks."""
-    expected = reports(c, lambda gs, _: mean(gs))
+def _fails_only(e: Evidence, diagnosis: Collection[Diagnosis], *architectures: str) -> bool:
+    """Return whether all failures are of these diagnoses, in networks of these kinds."""
     return all(
-        isinstance(found, dict)
-        and all(
-            isinstance(found["step 1"].get(name), torch.Tensor)
-            and torch.allclose(found["step 1"][name], value, rtol=1e-4, atol=1e-4)
-            for name, value in want["step 1"].items()
-        )
-        for found, want in zip(actual, expected, strict=True)
+        one.diagnosis in diagnosis and one.case.architecture in architectures for one in e.failed
     )
 
 
-def own_weights(c: Case, actual: Sequence[Any]) -> bool:
-    """Return whether a rank's weights still differ from rank 0's after construction."""
-    return any(
-        not torch.equal(held, start)
-        for report in actual
-        if isinstance(report, dict)
-        for held, start in zip(report["weights"].values(), c.state[0], strict=True)
-    )
+def _tied_twice(module: nn.Module) -> list[int]:
+    """Return the bytes of a network's parameters, of tied weights once for each of their names."""
+    every = module.named_parameters(remove_duplicate=False)
+    return [p.nbytes for _, p in every if p.requires_grad]
 
 
-def _all_reduces(e: Evidence) -> Iterator[tuple[Case, int]]:
-    """Yield each case that came to an end, and its number of all-reduces."""
-    for one in e.judged:
-        if one.limit is None and one.actual:
-            calls = (op.kind for ops in one.trace.operations for op in ops)
-            yield one.case, sum(kind == "all_reduce" for kind in calls)
+def _as_many_as(number: Callable[[Case, nn.Module], int]) -> Callable[[Evidence], bool]:
+    """Return a test of whether there are as many all-reduces as there would be other buckets.
+
+    Args:
+        number: of these buckets, for a network.
+    """
+
+    def seen(e: Evidence) -> bool:
+        ended = [one for one in e.judged if one.limit is None and one.actual]
+        calls = [[op.kind for ops in one.trace.operations for op in ops] for one in ended]
+        found = [kinds.count("all_reduce") for kinds in calls]
+        others = [one.case.n * STEPS * number(one.case, _network(one.case)) for one in ended]
+        right = [reductions(one.case) for one in ended]
+        return e.diagnosis in NOT_THOSE_BUCKETS and found == others != right
+
+    return seen
 
 
-def _counts(e: Evidence, asked: Callable[[Case], int]) -> bool:
-    """Return whether all_reduce was called ``asked`` times in every case, and that is wrong."""
-    counted = list(_all_reduces(e))
-    return any(count != reductions(c) for c, count in counted) and all(
-        count == asked(c) for c, count in counted
-    )
-
-
-def _unused_left_out(e: Evidence) -> bool:
-    """Return whether all-reduces are missing just where some parameters are not used."""
-    partly = ("unused layers", "experts")
-    return e.diagnosis is Diagnosis.TOO_FEW_MESSAGES and all(
-        count < reductions(c) if c.architecture in partly else count == reductions(c)
-        for c, count in _all_reduces(e)
+def _first_step_is_right(c: Case, actual: Sequence[Any]) -> bool:
+    """Return whether the gradients of the first batch are right on all ranks."""
+    reported = zip(reports(c, mean), actual, sizes(c), strict=True)
+    return all(
+        compare(want["step 1"], held["step 1"], ROUNDINGS, scale["step 1"]) is None
+        for want, held, scale in reported
     )
 
 
@@ -873,163 +584,49 @@ def _timeline(trace: Trace, rank: int) -> list[str]:
     return [what for _, what in sorted(seen)]
 
 
-def _asynchronous(e: Evidence) -> bool:
-    return e.written(r"async_op=True|all_reduce\(.*, True\)")
-
-
-def _reduces(e: Evidence) -> bool:
-    """Return whether all_reduce was called in any case."""
-    calls = (op.kind for one in e.judged for ops in one.trace.operations for op in ops)
-    return "all_reduce" in calls
-
+#: What ranks whose all-reduces meet in different orders run into.
+_OUT_OF_ORDER = (
+    Diagnosis.DEADLOCK,
+    Diagnosis.ORDER_MISMATCH,
+    Diagnosis.SIZE_MISMATCH,
+    Diagnosis.WRONG_GRADIENT,
+)
 
 BucketedDDP = Exercise(
     signature="BucketedDDP(module: nn.Module, bucket_bytes: int)",
     summary="gradients are averaged bucket by bucket, while backward still runs",
     inputs=training,
     adapter=train_in_rank,
-    expected=lambda c: reports(c, lambda gs, _: mean(gs)),
-    reduced=lambda c: ROUNDINGS,
-    magnitude=lambda c: list(sizes(c)),
-    least=lambda c, expected: moved(c, [report["weights"] for report in expected]),
-    allowed=frozenset({"all_reduce", "broadcast"}),
-    limits=(
-        point(calls({"all_reduce"}, "=", reductions)),
-        point(largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c)))),
-        point(overlaps("all_reduce", READY, must_overlap)),
+    values=Values(
+        lambda c: reports(c, mean), reduced=lambda c: ROUNDINGS, magnitude=lambda c: list(sizes(c))
+    ),
+    traffic=TrafficRules(
+        limits=(
+            point(calls({"all_reduce"}, "=", reductions)),
+            point(largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c)))),
+            point(overlaps("all_reduce", READY, must_overlap)),
+        ),
+        least=lambda c, expected: moved(c, [report["weights"] for report in expected]),
+        allowed=frozenset({"all_reduce", "broadcast"}),
     ),
     # with experts, buckets are complete in a different order on each rank
-    point=lambda one: (
-        one.case.architecture == "experts"
-        and one.diagnosis
-        in (
-            Diagnosis.DEADLOCK,
-            Diagnosis.ORDER_MISMATCH,
-            Diagnosis.SIZE_MISMATCH,
-            Diagnosis.WRONG_GRADIENT,
-        )
-    ),
+    point=lambda one: one.case.architecture == "experts" and one.diagnosis in _OUT_OF_ORDER,
     points=3.0,
-    hints=(
-        "Four things happen: at construction all ranks get rank 0's weights; during backward a hook"
-        " is called for each gradient that is ready; the gradient that completes a bucket starts"
-        " that bucket's all-reduce; and the last call waits for all of them. Which of the four is"
-        " missing?",
-        "A hook registered with register_post_accumulate_grad_hook is called when p.grad is there."
-        " Count down the gradients that each bucket still waits for; at 0 flatten them into one"
-        " tensor and start dist.all_reduce(flat, async_op=True). finish_gradient_synchronization"
-        " waits, divides by n and copies the parts back. What starts a bucket whose parameters are"
-        " not all used?",
-        "The order in which buckets start must be the same on all ranks: start bucket k only when"
-        " bucket k − 1 has been started, and in finish_gradient_synchronization start all that are"
-        " left, with zeros for gradients that are None. At its end reset the counts for the next"
-        " step.",
-        "This is the whole answer:\n"
-        "    class BucketedDDP(nn.Module):\n"
-        "        def __init__(self, module, bucket_bytes):\n"
-        "            super().__init__()\n"
-        "            self.module = module\n"
-        "            for p in module.parameters():\n"
-        "                dist.broadcast(p.data, 0)\n"
-        "            trained = [p for p in module.parameters() if p.requires_grad]\n"
-        "            sizes = [p.numel() * p.element_size() for p in trained]\n"
-        "            indices = assign_buckets(sizes, bucket_bytes)\n"
-        "            self.buckets = [[trained[i] for i in bucket] for bucket in indices]\n"
-        "            for k, bucket in enumerate(self.buckets):\n"
-        "                for p in bucket:\n"
-        "                    p.register_post_accumulate_grad_hook(lambda _, k=k: self._ready(k))\n"
-        "            self._begin()\n"
-        "\n"
-        "        def _begin(self):\n"
-        "            self.missing = [len(bucket) for bucket in self.buckets]\n"
-        "            self.in_flight = []\n"
-        "\n"
-        "        def _ready(self, k):\n"
-        "            self.missing[k] -= 1\n"
-        "            while (next := len(self.in_flight)) < len(self.buckets):\n"
-        "                if self.missing[next] > 0:\n"
-        "                    break\n"
-        "                self._start()\n"
-        "\n"
-        "        def _start(self):\n"
-        "            bucket = self.buckets[len(self.in_flight)]\n"
-        "            grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in bucket]\n"
-        "            flat = torch.cat([grad.flatten() for grad in grads])\n"
-        "            self.in_flight.append((flat, dist.all_reduce(flat, async_op=True)))\n"
-        "\n"
-        "        def forward(self, *args, **kwargs):\n"
-        "            return self.module(*args, **kwargs)\n"
-        "\n"
-        "        def finish_gradient_synchronization(self):\n"
-        "            while len(self.in_flight) < len(self.buckets):\n"
-        "                self._start()\n"
-        "            for bucket, (flat, request) in zip(self.buckets, self.in_flight):\n"
-        "                request.wait()\n"
-        "                flat /= dist.get_world_size()\n"
-        "                for p, mean in zip(bucket, flat.split([p.numel() for p in bucket])):\n"
-        "                    p.grad = mean.view_as(p)\n"
-        "            self._begin()",
-    ),
     mistakes=(
-        Mistake(
-            "Each rank has begun with its own weights. The constructor has to broadcast rank 0's.",
-            when=lambda e: (
-                e.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_GRADIENT)
-                and own_weights(e.case, e.actual)
-            ),
-        ),
-        Mistake(
-            "BucketedDDP is an nn.Module: class BucketedDDP(nn.Module), with super().__init__()"
-            " first, and the wrapped module as an attribute.",
-            when=lambda e: any(isinstance(a, dict) and not a["is a module"] for a in e.actual),
-        ),
+        # what comes before has trained parameters only, and then such as all are used
         Mistake(
             "A frozen parameter takes no hook and gets no gradient: leave out every parameter whose"
             " requires_grad is False.",
             when=lambda e: (
-                e.case.architecture == "frozen parameters"
-                and (e.says("doesn't require gradient") or evidence.used_none(e))
+                e.diagnosis is Diagnosis.EXCEPTION and e.case.architecture == "frozen parameters"
             ),
         ),
         Mistake(
-            "The gradients are sums over the ranks: divide by the number of ranks, so that they are"
-            " those of the mean loss.",
-            gives=lambda c: reports(c, lambda gs, _: mean(gs, 1)) if c.n > 1 else None,
-        ),
-        Mistake(
-            "Each rank keeps its own gradients: no all_reduce was called. Is a hook registered for"
-            " every parameter, and does it start its bucket?",
-            when=lambda e: (
-                e.diagnosis in (Diagnosis.WRONG_GRADIENT, Diagnosis.TOO_FEW_MESSAGES)
-                and not _reduces(e)
-            ),
-        ),
-        Mistake(
-            "Each rank still has its own gradients. What all_reduce has made of the bucket has to"
-            " be copied back into every p.grad.",
-            gives=lambda c: reports(c, lambda gs, r: gs[r]) if c.n > 1 else None,
-            when=lambda e: _reduces(e),
-        ),
-        Mistake(
-            "The first step is right, a later one is not. After finish_gradient_synchronization"
-            " everything must be as it was before the first backward: counts, requests, buffers.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_GRADIENT
-                and bool(e.actual)
-                and first_step_is_right(e.case, e.actual)
-            ),
-        ),
-        Mistake(
-            "Where ranks use different parameters, their buckets fill up in different orders, but"
-            " all ranks must call their all-reduces in the same order. Start bucket k only when"
-            " bucket k − 1 has been started, and the rest in finish_gradient_synchronization.",
-            # unused layers pass, so what fails is that ranks use different layers
-            when=lambda e: (
-                e.case.architecture == "experts"
-                and e.diagnosis
-                in (Diagnosis.DEADLOCK, Diagnosis.SIZE_MISMATCH, Diagnosis.WRONG_GRADIENT)
-                and all(one.case.architecture != "unused layers" for one in e.failed)
-            ),
+            "Where ranks use different parameters, their buckets fill up in different orders, or"
+            " never, but all ranks must call the same all-reduces in the same order. Start bucket k"
+            " only when bucket k − 1 has been started, and the rest in"
+            " finish_gradient_synchronization, with zeros for gradients that are None.",
+            when=lambda e: _fails_only(e, _OUT_OF_ORDER, "experts"),
         ),
         Mistake(
             "A parameter that no rank uses gets no gradient, and its hook is never called: a bucket"
@@ -1037,66 +634,51 @@ BucketedDDP = Exercise(
             " its place.",
             when=lambda e: (
                 e.case.architecture in ("experts", "unused layers")
-                and (e.diagnosis is Diagnosis.WRONG_GRADIENT or evidence.used_none(e))
+                and e.diagnosis in (Diagnosis.WRONG_GRADIENT, Diagnosis.EXCEPTION)
             ),
         ),
         Mistake(
-            "Without async_op=True, dist.all_reduce returns only when the sum is there, and"
-            " backward stands still until then. With it, a request comes back at once: keep it, and"
-            " wait for it in finish_gradient_synchronization.",
-            when=lambda e: e.diagnosis is Diagnosis.NO_OVERLAP and not _asynchronous(e),
-        ),
-        Mistake(
-            "All of the all-reduces begin when the last gradient is ready, so there is nothing left"
-            " to compute beside them. Start a bucket's all-reduce in the hook of the gradient that"
-            " completes it.",
+            "The first step is right, a later one is not. After finish_gradient_synchronization"
+            " everything must be as it was before the first backward: counts, requests, buffers.",
             when=lambda e: (
-                e.diagnosis is Diagnosis.NO_OVERLAP and _asynchronous(e) and _at_the_end(e)
-            ),
-        ),
-        Mistake(
-            "The all-reduces begin early enough, but you wait for each of them before the next"
-            " gradient is computed. Keep the requests, and wait for them only in"
-            " finish_gradient_synchronization.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.NO_OVERLAP and _asynchronous(e) and not _at_the_end(e)
+                e.diagnosis is Diagnosis.WRONG_GRADIENT and _first_step_is_right(e.case, e.actual)
             ),
         ),
         Mistake(
             "There are as many buckets as if sizes were counted in elements. bucket_bytes is in"
             " bytes, and so is a size: p.numel() * p.element_size().",
-            when=lambda e: _counts(e, reductions_of_elements),
+            when=_as_many_as(
+                lambda c, module: len(
+                    buckets([p.numel() for p in trainable(module).values()], c.bucket_bytes)
+                )
+            ),
         ),
         Mistake(
             "Everything goes in one all-reduce, whatever bucket_bytes says: give it to"
             " assign_buckets as the cap, and call all_reduce once for each bucket.",
-            when=lambda e: _counts(e, reductions_in_one),
+            when=_as_many_as(lambda c, module: 1),
         ),
         Mistake(
             "There is an all-reduce for every parameter: flatten the gradients of a bucket into one"
             " tensor, torch.cat([g.flatten() for g in ...]), and reduce that.",
-            when=lambda e: _counts(e, reductions_of_each),
+            when=_as_many_as(lambda c, module: len(trainable(module))),
         ),
         Mistake(
             "Tied weights are one parameter, and here they are reduced as often as they are used:"
             " module.parameters() has each of them once.",
-            when=lambda e: _counts(e, reductions_of_tied),
+            when=_as_many_as(lambda c, module: len(buckets(_tied_twice(module), c.bucket_bytes))),
         ),
         Mistake(
-            "All-reduces are missing only where some parameters are not used. Their gradients are"
-            " None and their hooks are never called: start the buckets that are left in"
-            " finish_gradient_synchronization, with zeros for what is None.",
-            when=_unused_left_out,
+            "All of the all-reduces begin when the last gradient is ready, so there is nothing left"
+            " to compute beside them. Start a bucket's all-reduce in the hook of the gradient that"
+            " completes it.",
+            when=lambda e: e.diagnosis is Diagnosis.NO_OVERLAP and _at_the_end(e),
+        ),
+        Mistake(
+            "The all-reduces begin early enough, but backward stands still until each of them has"
+            " ended. Call it with async_op=True, keep the request that comes back, and wait for it"
+            " only in finish_gradient_synchronization.",
+            when=lambda e: e.diagnosis is Diagnosis.NO_OVERLAP,
         ),
     ),
-    advice={
-        **NOT_THOSE_BUCKETS,
-        Diagnosis.NO_OVERLAP: "While backward computes the next gradients, an all-reduce should be"
-        " under way: start it in the hook with async_op=True, and wait for it only in"
-        " finish_gradient_synchronization.",
-        Diagnosis.FORBIDDEN_CALL: "all_reduce and broadcast are all it takes. torch's own"
-        " DistributedDataParallel is what you are writing.",
-        Diagnosis.UNWAITED_REQUEST: "Keep every request that all_reduce returns, and wait for all"
-        " of them in finish_gradient_synchronization.",
-    },
 )

@@ -11,10 +11,9 @@ import torch
 from grader.core.verdict import Diagnosis
 from grader.course import sizes
 from grader.course.cases import Case, Draw, Kind
-from grader.course.chapters.ch13_cost_models import wrong
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, Values
 
-# Mistakes in counts, and their hints. ------------------------------------------------
+# What the evidence of a failure proves. ------------------------------------------------
 
 
 def called(c: Case) -> tuple[Any, ...]:
@@ -22,28 +21,17 @@ def called(c: Case) -> tuple[Any, ...]:
     return tuple(value for value in c.arguments(0) if value is not None)
 
 
-def _gives(hint: str, *formulas: Callable[..., Any]) -> Mistake:
-    """Make a mistake of one wrong formula, or of several."""
-    return Mistake(hint, gives=tuple(map(wrong, formulas)))
-
-
-def times(hint: str, right: Callable[..., Any], factor: float | Callable[..., Any]) -> Mistake:
-    """Make a mistake of the right formula and a factor that is missing or too many."""
-
-    def formula(*arguments: Any) -> Any:
-        return right(*arguments) * (factor(*arguments) if callable(factor) else factor)
-
-    return _gives(hint, formula)
-
-
-def _rounded(right: Callable[..., int]) -> Mistake:
+def _through_a_float(right: Callable[..., int]) -> Mistake:
     """Make a mistake of a count that went through a float and changed."""
 
     def nearly(e: Evidence) -> bool:
-        if e.diagnosis is not Diagnosis.WRONG_VALUE or type(e.actual[0]) is not int:
-            return False
+        given = e.actual[0]
         count = right(*called(e.case))
-        return abs(e.actual[0] - count) <= count / 10**12
+        return (
+            e.diagnosis is Diagnosis.WRONG_VALUE
+            and type(given) is int
+            and abs(given - count) <= count / 10**12
+        )
 
     return Mistake(
         "Only the last digits are wrong: a float holds 16 digits, and the count has more. Stay"
@@ -52,225 +40,17 @@ def _rounded(right: Callable[..., int]) -> Mistake:
     )
 
 
-_BLOCK = sizes.transformer_block_params
-
-BLOCK = (
-    _rounded(_BLOCK),
-    Mistake(
-        "glu stands after a bare * in your header, so it can be passed by name only; here it is"
-        " passed by position. Leave out the *.",
-        when=lambda e: (
-            e.says("takes 1 positional argument but 2") and len(e.source[0].parameters) == 2
-        ),
-    ),
-    _gives(
-        "12h² is a block without a gate. With GLU the MLP has two matrices up and one down, of 4h²"
-        " each; attention has four more, of h² each. (Many models make a gated MLP narrower, so"
-        " that a block comes to 12h² again; here the width stays 4h.)",
-        lambda h, glu: 12 * h * h,
-    ),
-    _gives(
-        "That is the MLP alone, 8h², or 12h² with GLU. Attention has four matrices of h² too.",
-        lambda h, glu: (12 if glu else 8) * h * h,
-    ),
-    _gives(
-        "16h² is a block with a gate. Without GLU the MLP has one matrix up and one down, 8h².",
-        lambda h, glu: 16 * h * h,
-    ),
-    _gives(
-        "Queries, keys and values have a matrix each: 3h² and not h².",
-        lambda h, glu: _BLOCK(h, glu) - 2 * h * h,
-    ),
-    _gives(
-        "The output of attention goes through a matrix as well, h².",
-        lambda h, glu: _BLOCK(h, glu) - h * h,
-    ),
-    _gives(
-        "8h² is the MLP alone, and without a gate. Attention has four matrices of h² too.",
-        lambda h, glu: 8 * h * h,
-    ),
-    _gives("That is attention alone. The MLP has 8h², or 12h² with GLU.", lambda h, glu: 4 * h * h),
-    _gives(
-        "The biases are counted. They are small beside the matrices and are left out here.",
-        lambda h, glu: _BLOCK(h, glu) + (13 if glu else 9) * h,
-    ),
-    _gives(
-        "Biases and norms are counted. They are small beside the matrices and are left out here.",
-        lambda h, glu: _BLOCK(h, glu) + (17 if glu else 13) * h,
-    ),
-    _gives(
-        "A matrix has h rows of h numbers: h², not h.",
-        lambda h, glu: (16 if glu else 12) * h,
-    ),
-    times("That is twice the count, as if these were bytes. Elements are asked for.", _BLOCK, 2),
-    times(
-        "That is four times the count, as if these were bytes. Elements are asked for.", _BLOCK, 4
-    ),
-)
-
-
-def _model(
-    glu: Callable[[bool], bool] = bool,
-    rows: Callable[[int, bool, int], int] = lambda v, tied, p: v * (2 - tied) + p,
-    layers: Callable[[int], int] = int,
-) -> Callable[..., int]:
-    """Return the model's size with other ideas of some of its parts."""
-
-    def formula(h: int, n: int, v: int, g: bool, tied: bool, p: int | None) -> int:
-        return layers(n) * _BLOCK(h, glu(g)) + rows(v, tied, p or 0) * h
-
-    return formula
-
-
-MODEL = (
-    _rounded(sizes.model_params),
-    Mistake(
-        "max_positions may be left out: it is 0 then. Write max_positions=0 in the first line.",
-        when=lambda e: e.says("missing 1 required positional argument: 'max_positions'"),
-    ),
-    Mistake(
-        "layers, vocab and max_positions may be 0: there is nothing to divide by.",
-        when=lambda e: e.says("ZeroDivisionError"),
-    ),
-    _gives("The blocks are missing.", _model(layers=lambda n: 0)),
-    _gives("That is one block. There are `layers` of them.", _model(layers=lambda n: 1)),
-    _gives(
-        "A head that is not tied has a matrix of its own, vocab · hidden once more. Tied means that"
-        " there is one matrix for both.",
-        _model(rows=lambda v, tied, p: v + p),
-    ),
-    _gives("The embedding is missing: vocab rows of hidden numbers.", _model(
-        rows=lambda v, tied, p: v * (1 - tied) + p,
-    )),
-    _gives("There are only blocks here. The embedding is missing, and everything else that has"
-           " rows of hidden numbers.", _model(rows=lambda v, tied, p: 0)),
-    _gives(
-        "A tied head uses the embedding's matrix, which is counted once.",
-        _model(rows=lambda v, tied, p: 2 * v + p),
-    ),
-    _gives(
-        "It is the other way round. If the head is tied, one matrix serves both and is counted"
-        " once; a head of its own is a second matrix.",
-        _model(rows=lambda v, tied, p: v * (1 + tied) + p),
-    ),
-    _gives(
-        "Learned positions are missing: max_positions rows of hidden numbers.",
-        _model(rows=lambda v, tied, p: v * (2 - tied)),
-    ),
-    _gives(
-        "A learned position is a row of hidden numbers, not one number.",
-        lambda h, n, v, g, tied, p: sizes.model_params(h, n, v, g, tied) + (p or 0),
-    ),
-    _gives("Your blocks count 12h² with and without a gate: a gated block has 16h².",
-           _model(glu=lambda g: False)),
-    _gives("Your blocks count 16h² with and without a gate: a block without a gate has 12h².",
-           _model(glu=lambda g: True)),
-    _gives(
-        "Embedding and head are there once in the model, not in every layer.",
-        lambda h, n, v, g, tied, p: n * sizes.model_params(h, 1, v, g, tied, p or 0),
-    ),
-    _gives(
-        "An entry of the vocabulary is a row of hidden numbers, not a matrix of hidden².",
-        lambda h, n, v, g, tied, p: (
-            n * _BLOCK(h, g) + sizes.model_params(h, 0, v, g, tied, p or 0) * h
-        ),
-    ),
-)  # fmt: skip
-
-_STATE_HINT = "Add up: weights 2, gradients 2, and Adam's three numbers in float32."
-
-
-def _bytes(hint: str, each: float) -> Mistake:
-    return _gives(hint, lambda p: each * p)
-
-
-STATE = (
-    _rounded(sizes.training_state_bytes),
-    _bytes("These are the weights alone. " + _STATE_HINT, 2),
-    _bytes("These are weights and gradients. The optimizer keeps three more numbers.", 4),
-    Mistake(
-        "Weights and gradients are there, and two of Adam's numbers. The optimizer keeps a third:"
-        " its exact copy of the weight in float32, 4 bytes more.",
-        gives=wrong(lambda p: 12 * p),
-        when=lambda e: e.written(r"\b2 \+ 2 \+ 4 \+ 4\b"),
-    ),
-    _bytes(
-        "12 bytes are the optimizer alone, without weight and gradient; or they are everything but"
-        " the exact copy of the weight in float32, which the optimizer keeps beside momentum and"
-        " variance.",
-        12,
-    ),
-    _bytes(
-        "10 bytes are five numbers of 2 bytes. Adam's three numbers are float32, 4 bytes each.",
-        10,
-    ),
-    _bytes(
-        "8 bytes are too few, as if some of the five numbers were left out, or numbers of two bytes"
-        " were counted and not bytes. " + _STATE_HINT,
-        8,
-    ),
-    _bytes("You count numbers: there are five of them, of two or four bytes.", 5),
-    _bytes(
-        "20 bytes have 4 bytes in place of 2, twice: weights and gradients are bfloat16 here;"
-        " only the optimizer's three numbers are float32.",
-        20,
-    ),
-    _bytes(
-        "18 bytes are 2 too many, as if the gradients were float32. Gradients are bfloat16 here,"
-        " 2 bytes, like the weights.",
-        18,
-    ),
-    _bytes(
-        "One thing of 2 bytes is missing. " + _STATE_HINT,
-        14,
-    ),
-    _bytes("These are bits, 8 times as many. Bytes are asked for.", 128),
-    _gives("These are gigabytes. Bytes are asked for.", lambda p: 16 * p / 1e9),
-)
-
-FLOPS = (
-    _rounded(sizes.step_flops),
-    Mistake(
-        "tokens and params may be 0: there is nothing to divide by.",
-        when=lambda e: e.says("ZeroDivisionError"),
-    ),
-    _gives(
-        "That is the forward pass alone. Backward takes twice as many operations: add them.",
-        lambda t, p: 2 * t * p,
-    ),
-    _gives(
-        "That is the backward pass alone, or forward twice. Backward computes two gradients, that"
-        " of the input and that of the weight: twice the work of forward, which comes on top.",
-        lambda t, p: 4 * t * p,
-    ),
-    _gives(
-        "You count a multiplication and its addition as one. They are two operations.",
-        lambda t, p: 3 * t * p,
-    ),
-    _gives(
-        "That is one operation for each token and parameter. Forward there are two, backward four.",
-        lambda t, p: t * p,
-    ),
-    _gives(
-        "That is forward twice, as if activations were recomputed. Nothing is recomputed here.",
-        lambda t, p: 8 * t * p,
-    ),
-    _gives("That is one token. Every token goes through all parameters.", lambda t, p: 6 * p),
-    _gives("Tokens and parameters are multiplied, not added.", lambda t, p: 6 * (t + p)),
-)
-
-
-# Mistakes in ratios, and their hints. ------------------------------------------------
+def _not_called(e: Evidence) -> bool:
+    """Return whether the call itself fails, before the first line."""
+    return e.failure is not None and e.raised("TypeError") and e.failure.site is None
 
 
 def _asks_for(hint: str, names: str) -> Mistake:
     """Make a mistake of a header with a parameter of such a name, which is not passed."""
 
     def when(e: Evidence) -> bool:
-        header = e.source[0].parameters
-        return e.says("required positional argument") and any(
-            re.fullmatch(names, one) for one in header
-        )
+        own = set(e.source[0].parameters) - set(e.case.columns)
+        return _not_called(e) and any(re.fullmatch(names, one) for one in own)
 
     return Mistake(hint, when=when)
 
@@ -291,254 +71,12 @@ _ALONE = Mistake(
     "A rank that is alone sends nothing, so the ratio is 0: do not divide by something that is 0"
     " for one rank.",
     when=lambda e: (
-        e.says("ZeroDivisionError") and 1 in (e.case.columns.get("dp"), e.case.columns.get("tp"))
-    ),
-)
-
-
-def _ratio(right: Callable[..., float], *own: Mistake) -> tuple[Mistake, ...]:
-    """Return these mistakes of one ratio, followed by those of every ratio."""
-
-    def upside_down(*arguments: Any) -> float:
-        return 1 / right(*arguments)
-
-    return (
-        *own,
-        _ALONE,
-        times(
-            "You count elements. peak_bandwidth is in bytes: multiply by bytes_per_element.",
-            right,
-            lambda *a: 1 / a[-1],
-        ),
-        times(
-            "You divide by bytes_per_element. Longer elements mean more bytes: multiply.",
-            right,
-            lambda *a: 1 / a[-1] ** 2,
-        ),
-        times("These are bits. peak_bandwidth is in bytes: do not multiply by 8.", right, 8),
-        Mistake(
-            "It is upside down: communication time divided by computation time.",
-            gives=wrong(upside_down),
-        ),
-        times(
-            "F and B are swapped. Time is bytes / B and operations / F, so their ratio"
-            " goes with F / B.",
-            right,
-            lambda *a: (a[-2] / a[-3]) ** 2,
-        ),
-    )  # fmt: skip
-
-
-DP = _ratio(
-    sizes.dp_overlap_ratio,
-    _PARAMETERS,
-    Mistake(
-        "You divide tokens by dp. They are already those of one replica.",
-        gives=wrong(lambda t, n, *rest: sizes.dp_overlap_ratio(t, n, *rest) * n),
-        when=lambda e: e.written(r"tokens /+=? dp"),
-    ),
-    times(
-        "A ring sends (DP − 1)/DP of the gradients, twice. With one rank there is nothing to send.",
-        sizes.dp_overlap_ratio,
-        lambda t, n, *_: n / (n - 1),
-    ),
-    times(
-        "It is DP times too large. Do you have DP − 1 where (DP − 1)/DP belongs, since a chunk is"
-        " 1/DP of the gradients? Or do you divide tokens by dp? They are already those of"
-        " one replica.",
-        sizes.dp_overlap_ratio,
-        lambda t, n, *_: n,
-    ),
-    times(
-        "It is half as large as it should be, as if the all-reduce were one phase. It has two: a"
-        " reduce-scatter and an all-gather.",
-        sizes.dp_overlap_ratio,
-        0.5,
-    ),
-    times(
-        "It is twice as large as it should be, as it would be beside the forward pass with its 2"
-        " operations. Gradients appear only in the backward pass, which has 4.",
-        sizes.dp_overlap_ratio,
-        2,
-    ),
-    times(
-        "It is 2/3 of what it should be, as it would be beside the whole step with its 6"
-        " operations. Gradients appear only in the backward pass, which has 4.",
-        sizes.dp_overlap_ratio,
-        2 / 3,
-    ),
-    times(
-        "tokens are those of one replica. Do not multiply by dp.",
-        sizes.dp_overlap_ratio,
-        lambda t, n, *_: 1 / n,
-    ),
-    times(
-        "Every token adds to the computation, so more tokens hide more: divide by them.",
-        sizes.dp_overlap_ratio,
-        lambda t, *_: t,
-    ),
-)
-
-ZERO3 = _ratio(
-    sizes.zero3_overlap_ratio,
-    _PARAMETERS,
-    times(
-        "You divide by seq alone. The tokens of a micro-batch are seq · micro_batch.",
-        sizes.zero3_overlap_ratio,
-        lambda s, m, *_: m,
-    ),
-    times(
-        "You divide by micro_batch alone. The tokens of a micro-batch are seq · micro_batch.",
-        sizes.zero3_overlap_ratio,
-        lambda s, *_: s,
-    ),
-    times(
-        "Every rank has 1/DP of the weights already. Only the other (DP − 1)/DP are sent.",
-        sizes.zero3_overlap_ratio,
-        lambda s, m, n, *_: n / (n - 1),
-    ),
-    times(
-        "You have DP − 1 where (DP − 1)/DP belongs: a shard is 1/DP of the weights.",
-        sizes.zero3_overlap_ratio,
-        lambda s, m, n, *_: n,
-    ),
-    times(
-        "It is twice as large as it should be. Do you send as much as an all-reduce, or as the"
-        " backward pass? Forward it is one all-gather. Or do you count a multiplication and its"
-        " addition as one operation? They are two.",
-        sizes.zero3_overlap_ratio,
-        2,
-    ),
-    times(
-        "It is three times as large as it should be, as if all three communications"
-        " had to be hidden behind the forward pass. Forward there is one, and 2 operations;"
-        " backward there are two, and 4 operations.",
-        sizes.zero3_overlap_ratio,
-        3,
-    ),
-    times(
-        "It is half as large as it should be, as if one all-gather stood against the backward pass"
-        " with its 4 operations. Forward there are 2.",
-        sizes.zero3_overlap_ratio,
-        0.5,
-    ),
-    times(
-        "It is a third of what it should be, as if one all-gather stood against the whole step with"
-        " its 6 operations. Forward there are 2.",
-        sizes.zero3_overlap_ratio,
-        1 / 3,
-    ),
-)
-
-TP = _ratio(
-    sizes.tp_overlap_ratio,
-    _TOKENS,
-    times(
-        "You have (TP − 1)/TP where TP − 1 belongs. Each device has 1/TP of the matrix, so it"
-        " computes 1/TP as long: that cancels the TP below.",
-        sizes.tp_overlap_ratio,
-        lambda h, n, *_: 1 / n,
-    ),
-    times(
-        "Every device already has its own part: TP − 1 parts come, and not TP.",
-        sizes.tp_overlap_ratio,
-        lambda h, n, *_: n / (n - 1),
-    ),
-    times(
-        "One h cancels: the activations of a token are h numbers, the matrix is h².",
-        sizes.tp_overlap_ratio,
-        lambda h, *_: 1 / h,
-    ),
-    times(
-        "The h is missing: a token sends h numbers, and is computed with h². One h stays below.",
-        sizes.tp_overlap_ratio,
-        lambda h, *_: h,
-    ),
-    times(
-        "It is twice as large as it should be. Do you send twice? It is one all-gather, or one"
-        " reduce-scatter, and no all-reduce. Or do you count a multiplication and its addition as"
-        " one operation? They are two.",
-        sizes.tp_overlap_ratio,
-        2,
-    ),
-    times(
-        "It is half as large as it should be, as it would be beside the backward pass with its 4"
-        " operations. Forward there are 2.",
-        sizes.tp_overlap_ratio,
-        0.5,
-    ),
-    times(
-        "It is a 16th of what it should be, as it would be beside a whole block, 16h². The question"
-        " is about one matrix of h².",
-        sizes.tp_overlap_ratio,
-        1 / 16,
-    ),
-)
-
-PP = _ratio(
-    sizes.pp_overlap_ratio,
-    _TOKENS,
-    times(
-        "It is 4/3 of what it should be, as it would be with blocks of 12h². The block here is"
-        " gated, 16h²: 32h² operations for a token.",
-        sizes.pp_overlap_ratio,
-        32 / 24,
-    ),
-    times(
-        "It is twice as large as it should be, as if a multiplication and its addition were one"
-        " operation. They are two operations: 32h² for a token and a block.",
-        sizes.pp_overlap_ratio,
-        2,
-    ),
-    times(
-        "It is half as large as it should be, as it would be beside the backward pass with its 64h²"
-        " for a token and a block. Activations go forward, beside 32h².",
-        sizes.pp_overlap_ratio,
-        0.5,
-    ),
-    times(
-        "It is a third of what it should be, as it would be beside the whole step with its 96h²."
-        " Activations go forward, beside 32h² operations for a token and a block.",
-        sizes.pp_overlap_ratio,
-        1 / 3,
-    ),
-    times(
-        "The stage has layers_in_next_stage blocks, and all of them compute meanwhile: divide by"
-        " their number.",
-        sizes.pp_overlap_ratio,
-        lambda h, n, *_: n,
-    ),
-    times(
-        "More layers hide more: divide by their number.",
-        sizes.pp_overlap_ratio,
-        lambda h, n, *_: n * n,
-    ),
-    times(
-        "One h cancels: the activations of a token are h numbers, a block is 16h².",
-        sizes.pp_overlap_ratio,
-        lambda h, *_: 1 / h,
-    ),
-    times(
-        "The h is missing: a token sends h numbers, and is computed with 16h². One h stays below.",
-        sizes.pp_overlap_ratio,
-        lambda h, *_: h,
+        e.raised("ZeroDivisionError") and 1 in (e.case.columns.get("dp"), e.case.columns.get("tp"))
     ),
 )
 
 #: Relative error for numbers of a formula, which may be evaluated in any order.
 _FORMULA = 1e-9
-
-_COUNT_ADVICE = {
-    Diagnosis.WRONG_TYPE: "A count is a whole number, an int. In Python / makes a float even of two"
-    " whole numbers, and so does 1e9: stay with *, + and //.",
-    Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: the number follows from the arguments.",
-}
-
-_RATIO_ADVICE = {
-    Diagnosis.WRONG_TYPE: "Return one number: the seconds of the communication divided by the"
-    " seconds of the computation.",
-    Diagnosis.FORBIDDEN_CALL: "Nothing is sent or measured: the ratio follows from the arguments.",
-}
 
 
 def _near(draw: Draw, *numbers: int) -> list[int]:
@@ -566,20 +104,15 @@ transformer_block_params = Exercise(
     summary="parameters of a transformer block, matrices only",
     world_sizes=(1,),
     inputs=_blocks,
-    expected=lambda c: [sizes.transformer_block_params(c.hidden, c.glu)],
-    hints=(
-        "Which matrices does a block have, and what are the two sides of each? Add up their areas.",
-        "Attention: queries, keys, values and output, h² each. MLP: from h up to 4h, and down"
-        " again, 4h² each. With GLU there are two matrices up.",
-        "This is the whole answer:\n    return (16 if glu else 12) * hidden**2",
+    values=Values(lambda c: [sizes.transformer_block_params(c.hidden, c.glu)]),
+    mistakes=(
+        _through_a_float(sizes.transformer_block_params),
+        Mistake(
+            "There is a bare * in your header, so what stands after it can be passed by name only;"
+            " here it is passed by position. Leave out the *.",
+            when=lambda e: _not_called(e) and list(e.source[0].parameters) == list(e.case.columns),
+        ),
     ),
-    mistakes=BLOCK,
-    advice=_COUNT_ADVICE
-    | {
-        Diagnosis.TIMEOUT: "Multiply the two sides of a matrix; there is no need to make it.",
-        Diagnosis.WRONG_VALUE: "Take hidden = 1: every matrix counts 1, 3, 4 or 8. Which matrices"
-        " are there, with GLU and without?",
-    },
 )
 
 
@@ -619,23 +152,14 @@ model_params = Exercise(
     world_sizes=(1,),
     inputs=_models,
     adapter=_without_none,
-    expected=lambda c: [sizes.model_params(*called(c))],
-    hints=(
-        "There are `layers` blocks, and a few tables whose rows have `hidden` numbers each. Which"
-        " tables, and how many rows?",
-        "The embedding has vocab rows; the head as many again, unless it is tied; learned positions"
-        " have max_positions rows.",
-        "This is the whole answer, with the function that you wrote before:\n"
-        "    rows = vocab if tied_head else 2 * vocab\n"
-        "    blocks = layers * transformer_block_params(hidden, glu)\n"
-        "    return blocks + (rows + max_positions) * hidden",
+    values=Values(lambda c: [sizes.model_params(*called(c))]),
+    mistakes=(
+        _through_a_float(sizes.model_params),
+        Mistake(
+            "layers, vocab and max_positions may be 0: there is nothing to divide by.",
+            when=lambda e: e.raised("ZeroDivisionError"),
+        ),
     ),
-    mistakes=MODEL,
-    advice=_COUNT_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take hidden = 1 and layers = 1: blocks 12 or 16, embedding vocab,"
-        " head vocab unless tied, positions max_positions.",
-    },
 )
 
 
@@ -656,20 +180,8 @@ training_state_bytes = Exercise(
     summary="bytes of weights, gradients and Adam's state in mixed precision",
     world_sizes=(1,),
     inputs=_states,
-    expected=lambda c: [sizes.training_state_bytes(c.params)],
-    hints=(
-        "Five numbers are kept for each parameter. Which, and how many bytes has each?",
-        "In bfloat16, 2 bytes each: the weight and its gradient. In float32, 4 bytes each: the"
-        " master copy of the weight, the momentum and the variance.",
-        "This is the whole answer:\n    return (2 + 2 + 4 + 4 + 4) * params",
-    ),
-    mistakes=STATE,
-    advice=_COUNT_ADVICE
-    | {
-        Diagnosis.TIMEOUT: "Multiply: a loop over billions of parameters takes far too long.",
-        Diagnosis.WRONG_VALUE: "Take one parameter: which five numbers are kept for it, and how"
-        " many bytes has each?",
-    },
+    values=Values(lambda c: [sizes.training_state_bytes(c.params)]),
+    mistakes=(_through_a_float(sizes.training_state_bytes),),
 )
 
 
@@ -690,18 +202,14 @@ step_flops = Exercise(
     summary="operations of a training step, forward and backward",
     world_sizes=(1,),
     inputs=_steps,
-    expected=lambda c: [sizes.step_flops(c.tokens, c.params)],
-    hints=(
-        "A token meets every parameter once on the way forward. What is computed there?",
-        "Forward a multiplication and an addition: 2. Backward the same for the gradient of the"
-        " input, and again for that of the weight: 4.",
-        "This is the whole answer:\n    return 6 * tokens * params",
+    values=Values(lambda c: [sizes.step_flops(c.tokens, c.params)]),
+    mistakes=(
+        _through_a_float(sizes.step_flops),
+        Mistake(
+            "tokens and params may be 0: there is nothing to divide by.",
+            when=lambda e: e.raised("ZeroDivisionError"),
+        ),
     ),
-    mistakes=FLOPS,
-    advice=_COUNT_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "One token, one parameter: 2 operations forward, 4 backward.",
-    },
 )
 
 # Ratios. --------------------------------------------------------------------------
@@ -742,24 +250,8 @@ dp_overlap_ratio = Exercise(
         ("2 replicas, a token", {"tokens": 1, "dp": 2}),
         ("alone", {"tokens": 4000, "dp": 1}),
     ),
-    expected=lambda c: [sizes.dp_overlap_ratio(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Invent a number of parameters. How many bytes does a rank send in the all-reduce of their"
-        " gradients, and how many operations does its backward pass take? Which two times follow?",
-        "A ring sends 2(DP − 1)/DP times the gradients, params · bytes_per_element bytes; the"
-        " backward pass takes 4 · tokens · params operations. params stands above and below.",
-        "This is the whole answer, for one parameter:\n"
-        "    communication = bytes_per_element * 2 * (dp - 1) / dp / peak_bandwidth\n"
-        "    computation = 4 * tokens / peak_flops\n"
-        "    return communication / computation",
-    ),
-    mistakes=DP,
-    advice=_RATIO_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take dp = 2, one byte an element, F = B = 1: each rank sends every"
-        " gradient once, 1 byte, and computes 4 · tokens meanwhile.",
-    },
+    values=Values(lambda c: [sizes.dp_overlap_ratio(*c.arguments(0))], relative=_FORMULA),
+    mistakes=(_PARAMETERS, _ALONE),
 )
 
 
@@ -775,24 +267,8 @@ zero3_overlap_ratio = Exercise(
         ("2 replicas, a token", {"seq": 1, "micro_batch": 1, "dp": 2}),
         ("alone", {"seq": 4000, "micro_batch": 3, "dp": 1}),
     ),
-    expected=lambda c: [sizes.zero3_overlap_ratio(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Take one block with a made-up number of parameters. How many bytes must reach a rank"
-        " before it can compute the block, and how long does the computation take?",
-        "An all-gather brings (DP − 1)/DP of the block's weights; forward, the block takes 2"
-        " operations for each token and parameter, and there are seq · micro_batch tokens.",
-        "This is the whole answer, for one parameter:\n"
-        "    communication = bytes_per_element * (dp - 1) / dp / peak_bandwidth\n"
-        "    computation = 2 * seq * micro_batch / peak_flops\n"
-        "    return communication / computation",
-    ),
-    mistakes=ZERO3,
-    advice=_RATIO_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take dp = 2, one byte an element, F = B = 1: half of the weights"
-        " come, 1/2 byte each, and 2 · seq · micro_batch operations are computed meanwhile.",
-    },
+    values=Values(lambda c: [sizes.zero3_overlap_ratio(*c.arguments(0))], relative=_FORMULA),
+    mistakes=(_PARAMETERS, _ALONE),
 )
 
 
@@ -808,24 +284,8 @@ tp_overlap_ratio = Exercise(
         ("2 devices", {"hidden": 1000, "tp": 2}),
         ("alone", {"hidden": 4096, "tp": 1}),
     ),
-    expected=lambda c: [sizes.tp_overlap_ratio(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Take one h × h matrix, shared by TP devices, and a made-up number of tokens. How many"
-        " bytes reach a device, and how many operations does it do?",
-        "(TP − 1)/TP of tokens · h activations come; 2 · tokens · h²/TP operations are done, since"
-        " each device has 1/TP of the matrix. Tokens, one TP and one h cancel.",
-        "This is the whole answer, for one token:\n"
-        "    communication = bytes_per_element * hidden * (tp - 1) / tp / peak_bandwidth\n"
-        "    computation = 2 * hidden**2 / tp / peak_flops\n"
-        "    return communication / computation",
-    ),
-    mistakes=TP,
-    advice=_RATIO_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take tp = 2, hidden = 1, one byte an element, F = B = 1: half of an"
-        " activation comes, and 2 · 1/2 operations are done.",
-    },
+    values=Values(lambda c: [sizes.tp_overlap_ratio(*c.arguments(0))], relative=_FORMULA),
+    mistakes=(_TOKENS, _ALONE),
 )
 
 
@@ -840,22 +300,6 @@ pp_overlap_ratio = Exercise(
         ("one layer", {"hidden": 1000, "layers_in_next_stage": 1}),
         ("40 layers", {"hidden": 12_288, "layers_in_next_stage": 40}),
     ),
-    expected=lambda c: [sizes.pp_overlap_ratio(*c.arguments(0))],
-    relative=_FORMULA,
-    hints=(
-        "Take one token. How many numbers go from one stage to the next, and how many operations"
-        " does the next stage do with them?",
-        "h numbers go. The next stage has layers_in_next_stage blocks of 16h² parameters, and"
-        " forward each parameter takes 2 operations. One h cancels.",
-        "This is the whole answer, for one token:\n"
-        "    communication = bytes_per_element * hidden / peak_bandwidth\n"
-        "    computation = 2 * layers_in_next_stage * 16 * hidden**2 / peak_flops\n"
-        "    return communication / computation",
-    ),
-    mistakes=PP,
-    advice=_RATIO_ADVICE
-    | {
-        Diagnosis.WRONG_VALUE: "Take hidden = 1, one layer, one byte an element, F = B = 1: one"
-        " byte goes, and 2 · 16 operations are done.",
-    },
+    values=Values(lambda c: [sizes.pp_overlap_ratio(*c.arguments(0))], relative=_FORMULA),
+    mistakes=(_TOKENS,),
 )

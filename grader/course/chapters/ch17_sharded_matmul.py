@@ -5,21 +5,22 @@ The oracles work on the whole tensors, in one process.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import combined, moved
 from grader.rank.instrumentation import UNSEEN, differentiated, noticing_unseen
 from grader.trace.trace import Trace
 
 # What all four exercises share. -----------------------------------------------------
+
+#: Collectives that answers call, allowed or not.
+_COLLECTIVES = {"all_gather", "all_reduce", "all_to_all", "broadcast", "reduce", "reduce_scatter"}
 
 #: The reports of all ranks: the result, and the gradients that are asked for.
 Report = list[dict[str, Any]]
@@ -40,55 +41,9 @@ def _call(
     return {"result": answer(*arguments)}
 
 
-_DEADLOCK = (
-    "Every rank makes the same calls in the same order, in backward as well. Which one does some"
-    " rank leave out?"
-)
-
-_DTYPE = (
-    "The result has the dtype of what came in. Where does another one come from: a buffer made"
-    " without it, or a conversion?"
-)
-
-_TIMEOUT = (
-    "Does the loop at that line ever end? Or does it call the functional collectives of torch?"
-    " Those load torch's compiler first, which takes longer than a call may take: use"
-    " dist.all_reduce and dist.all_gather in a torch.autograd.Function."
-)
-
-
 # What an answer shows. --------------------------------------------------------------
 
 Test = Callable[[Evidence], bool]
-
-
-def _gradient(name: str, wrong: Callable[[Case], Sequence[torch.Tensor]]) -> Test:
-    """Make a test for this wrong gradient on every rank."""
-
-    def when(e: Evidence) -> bool:
-        found = [report[f"gradient of {name}"] for report in e.actual]
-        return e.diagnosis is Diagnosis.WRONG_GRADIENT and _alike(found, wrong(e.case))
-
-    return when
-
-
-def _values(wrong: Callable[[Case], Sequence[torch.Tensor]]) -> Test:
-    """Make a test for this wrong result on every rank."""
-
-    def when(e: Evidence) -> bool:
-        found = [report["result"] for report in e.actual]
-        wanted = (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE)
-        return e.diagnosis in wanted and _alike(found, wrong(e.case))
-
-    return when
-
-
-def _alike(found: Sequence[torch.Tensor], wrong: Sequence[torch.Tensor]) -> bool:
-    def near(a: torch.Tensor, b: torch.Tensor) -> bool:
-        off = 256 * torch.finfo(a.dtype).eps if a.is_floating_point() else 0.0
-        return a.shape == b.shape and torch.allclose(a.double(), b.double(), off, off)
-
-    return all(near(a, b) for a, b in zip(found, wrong, strict=True))
 
 
 def _without(name: str) -> Test:
@@ -113,20 +68,43 @@ def _shards(c: Case) -> list[torch.Tensor]:
     return list(c.x_shard) if "x_shard" in c.columns else list(c.x.tensor_split(c.n, c.along))
 
 
-def _uneven(e: Evidence) -> bool:
+def _empty(c: Case) -> bool:
+    """Return whether some rank has an empty part."""
+    return not all(part.numel() for part in _shards(c))
+
+
+def _partly_empty(c: Case) -> bool:
+    """Return whether some ranks have an empty part and others have not."""
+    return len({part.numel() > 0 for part in _shards(c)}) > 1
+
+
+def _uneven(c: Case) -> bool:
     """Return whether the parts of the ranks differ in size."""
-    return len({part.shape for part in _shards(e.case)}) > 1
+    return len({part.shape for part in _shards(c)}) > 1
 
 
-def _only_empty(e: Evidence) -> bool:
-    """Return whether just those cases fail in which some ranks have an empty part."""
+def _not_single(c: Case) -> bool:
+    """Return whether the numbers are of another dtype than torch's default."""
+    return _shards(c)[0].dtype is not torch.float32
 
-    def partly(c: Case) -> bool:
-        empty = [not part.numel() for part in _shards(c)]
-        return any(empty) and not all(empty)
 
-    full = [one for one in e.passed if one.case.n > 1 and not partly(one.case)]
-    return bool(full) and all(partly(one.case) for one in e.failed)
+def _more_than_two(c: Case) -> bool:
+    """Return whether the product has more than two dimensions."""
+    return "weight_shard" in c.columns and c.cotangent.dim() > 2
+
+
+def _asks_less(c: Case) -> bool:
+    """Return whether not all inputs require a gradient."""
+    return len(c.wanted) < 2 if "wanted" in c.columns else not _backward(c)
+
+
+def _only_where(test: Callable[[Case], bool], *diagnoses: Diagnosis) -> Test:
+    """Make a test of whether all cases that fail are of a kind, of which not all that pass are."""
+    return lambda e: (
+        e.diagnosis in diagnoses
+        and all(test(one.case) for one in e.failed)
+        and not all(test(one.case) for one in e.passed if one.case.n > 1)
+    )
 
 
 def _backward(c: Case) -> bool:
@@ -140,144 +118,93 @@ def _only_backward(e: Evidence) -> bool:
     return bool(forward) and all(one.passed for one in forward) and _backward(e.case)
 
 
-def _raised(*words: str) -> Test:
-    return lambda e: any(map(e.says, words))
-
-
-def _times_n(
-    gradients: Callable[[Case], dict[str, list[torch.Tensor]]], name: str, power: int = 1
-) -> Test:
-    return _gradient(name, lambda c: [g * float(c.n) ** power for g in gradients(c)[name]])
-
-
-def _some_forbidden(*kinds: str) -> Test:
-    # match whole names: all_reduce contains reduce
-    pattern = re.compile(rf"\b({'|'.join(kinds)}) is a collective")
-    return lambda e: (
-        e.diagnosis is Diagnosis.FORBIDDEN_CALL
-        and bool(e.failure and pattern.search(e.failure.message))
-    )
+def _forbidden(*names: str) -> Test:
+    """Make a test of whether a call is refused in an answer that calls one of these."""
+    return lambda e: e.diagnosis is Diagnosis.FORBIDDEN_CALL and e.calls(*names)
 
 
 # Mistakes in any of the four. -------------------------------------------------------
 
-_LIBRARY = Mistake(
-    "Is this torch.distributed.nn.functional, or one of its relatives? Their backward adds up the"
-    " gradients of all ranks, because they expect every rank to have a loss of its own, and for"
-    " that they call this collective. Here every rank computes the same loss: each has the whole"
-    " gradient already, and only has to take its part. Write backward yourself, in a"
-    " torch.autograd.Function.",
-    when=_some_forbidden("scatter", "reduce_scatter", "all_to_all", "reduce"),
+
+def _library(allowed: Set[str]) -> Mistake:
+    """Make the mistake of a library's collective, in an answer that calls nothing forbidden."""
+    return Mistake(
+        "Is this torch.distributed.nn.functional, or one of its relatives? Their backward adds up"
+        " the gradients of all ranks, because they expect every rank to have a loss of its own, and"
+        " for that they call this collective. Here every rank computes the same loss: each has the"
+        " whole gradient already, and only has to take its part. Write backward yourself, in a"
+        " torch.autograd.Function.",
+        when=lambda e: _forbidden(*allowed)(e) and not e.calls(*_COLLECTIVES - allowed),
+    )
+
+
+_ONE_DTYPE = Mistake(
+    "It works in float32, and fails in another dtype. torch.zeros(shape) and torch.empty(shape)"
+    " make float32 if no dtype is given, and so does .float() of any tensor; x.new_zeros(shape) and"
+    " torch.empty_like(x) have the dtype of x.",
+    when=_only_where(_not_single, Diagnosis.EXCEPTION, Diagnosis.WRONG_DTYPE),
+)
+
+_MATRICES = Mistake(
+    "It works until there are more than two dimensions. torch.mm and .t() take matrices only: @"
+    " multiplies along the last dimension, whatever stands before it.",
+    when=_only_where(_more_than_two, Diagnosis.EXCEPTION),
+)
+
+_EMPTY = Mistake(
+    "It works until some rank has nothing: with fewer columns, rows or positions than ranks its"
+    " shard is empty. Is there a reshape(-1, 0), which cannot tell how long the other side is?"
+    " flatten(0, -2) can.",
+    when=_only_where(_empty, Diagnosis.EXCEPTION),
 )
 
 _SIZES = Mistake(
-    "gloo's all_gather takes pieces of one size only, and here n does not divide the length. Pad"
+    "It works where n divides the length. gloo's all_gather takes pieces of one size only: pad"
     " every piece to the longest, which is -(-length // n), and cut the padding off on arrival.",
-    when=lambda e: (
-        _uneven(e)
-        and (
-            _raised("needs tensors of one size")(e)
-            or (e.diagnosis is Diagnosis.SIZE_MISMATCH and e.says("all_gather"))
-        )
-    ),
+    when=_only_where(_uneven, Diagnosis.EXCEPTION, Diagnosis.SIZE_MISMATCH),
 )
 
 _FEWER = Mistake(
     "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for many"
     " lengths (9 in 4 give 3). tensor_split(n) always gives n, some of them empty.",
-    when=lambda e: e.calls("chunk", "split") and _raised("out of range", "tensors; a group of")(e),
+    when=lambda e: e.raised("IndexError") and e.calls("chunk", "split"),
 )
 
-_NUMBER_OF_GRADIENTS = Mistake(
-    "backward returns one gradient for each argument of forward, in that order, and None for those"
-    " that are not tensors: count both.",
-    when=_raised("incorrect number of gradients"),
+_HOOK = Mistake(
+    "It works where every input requires a gradient. That is not always so (that of the first"
+    " layer never does), and then a tensor cannot take a hook: look at requires_grad first, or use"
+    " a torch.autograd.Function.",
+    when=lambda e: e.calls("register_hook") and _only_where(_asks_less, Diagnosis.EXCEPTION)(e),
 )
 
-_SHAPE_OF_GRADIENT = Mistake(
-    "The gradient that backward returns has the shape of the argument that it belongs to: without"
-    " padding, and for a rank's own part that part alone.",
-    when=_raised("invalid gradient"),
+_DIM = Mistake(
+    "It works where dim is given. It can be left out, and is 1 then: say dim=1 in the header.",
+    when=_only_where(lambda c: not c.dim, Diagnosis.EXCEPTION),
 )
 
-_SHAPE_OF_WHOLE_GRADIENT = Mistake(
-    "The gradient that backward returns for x has the shape of x: all parts side by side along dim,"
-    " each cut to its own length first.",
-    when=_raised("invalid gradient"),
-)
-
-_MATRICES = Mistake(
-    "There may be more than two dimensions, and torch.mm and .t() take matrices only: @ multiplies"
-    " along the last dimension, whatever stands before it.",
-    when=_raised("must be a matrix", "expects a tensor with <= 2 dimensions"),
+_BACKWARD = Mistake(
+    "Forward alone works. backward returns one gradient for each argument of forward, in that"
+    " order, and None for those that are not tensors; each has the shape of the argument that it"
+    " belongs to, without padding.",
+    when=lambda e: e.diagnosis is Diagnosis.EXCEPTION and _only_backward(e),
 )
 
 _LEFT_OUT_EMPTY = Mistake(
     "Everything works until a rank has an empty shard: that rank leaves out a call that the others"
     " make. It has to take part all the same, with an empty tensor.",
-    when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only_empty(e),
+    when=_only_where(_partly_empty, Diagnosis.DEADLOCK),
 )
 
 _LEFT_OUT_BACKWARD = Mistake(
     "Forward alone works: it is in backward that some rank leaves out a call that the others make,"
     " or makes one more. There, too, all ranks make the same calls in the same order.",
-    when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and not _only_empty(e) and _only_backward(e),
+    when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only_backward(e),
 )
 
-_EMPTY = Mistake(
-    "Some rank may have nothing: with fewer columns, rows or positions than ranks its shard is"
-    " empty, and reshape(-1, 0) cannot tell how long the other side is. flatten(0, -2) can.",
-    when=_raised("cannot reshape tensor of 0 elements", "unspecified dimension size -1"),
-)
-
-_HOOK = Mistake(
-    "The input does not always require a gradient (that of the first layer never does), and then"
-    " it cannot take a hook: look at requires_grad first, or use a torch.autograd.Function.",
-    when=_raised("cannot register a hook"),
-)
-
-_IN_PLACE = Mistake(
-    "The arguments belong to the caller, who asks for their gradients: do not write into them. Make"
-    " new tensors.",
-    when=_raised("a leaf Variable that requires grad"),
-)
-
-_BUFFERS = Mistake(
-    "Two dtypes meet there. Buffers need the dtype of what goes into them: x.new_zeros(shape) and"
-    " torch.empty_like(x) have it, torch.zeros(shape) alone makes float32.",
-    when=_raised("dtype", "scalar type", "tensor type"),
-)
-
-_CONVERTED = Mistake(
-    ".float() makes float32 of every tensor. The result has the dtype of what came in: leave the"
-    " conversion out.",
-    when=lambda e: e.diagnosis is Diagnosis.WRONG_DTYPE and e.calls("float"),
-)
-
-_DEFAULT = Mistake(
-    "torch.zeros and torch.empty make float32 if no dtype is given: x.new_zeros(shape) and"
-    " torch.empty_like(x) have that of x.",
-    when=lambda e: (
-        e.diagnosis is Diagnosis.WRONG_DTYPE
-        and e.calls("torch.zeros", "torch.empty", "torch.ones")
-        and not e.written("dtype=")
-    ),
-)
-
-_UNWRITTEN = Mistake(
-    "Without a backward of its own a torch.autograd.Function has no gradient: write backward(ctx,"
-    " grad), which returns a gradient, or None, for each argument of forward.",
-    when=_raised("backward is not written yet"),
-)
-
-_DIM = Mistake(
-    "dim can be left out, and is 1 then: say dim=1 in the header.", when=_raised("argument: 'dim'")
-)
-
+#: The particular ones come first.
 _COMMON = (
-    _LIBRARY, _SIZES, _FEWER, *evidence.NOT_IN_ONE_PIECE, _NUMBER_OF_GRADIENTS,
-    _SHAPE_OF_GRADIENT, _EMPTY, _MATRICES, _HOOK, _IN_PLACE, _BUFFERS, _CONVERTED, _DEFAULT,
-    _UNWRITTEN, _DIM, _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
+    _ONE_DTYPE, _MATRICES, _EMPTY, _FEWER, _SIZES, _HOOK, _DIM, _BACKWARD,
+    _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
 )  # fmt: skip
 
 
@@ -385,7 +312,7 @@ def columns(draw: Draw) -> Iterator[Case]:
 def column_gradients(c: Case) -> dict[str, list[torch.Tensor]]:
     """Return the gradients of each rank where the weight is cut by columns.
 
-    ``part of x`` is what the rank's own columns contribute to the gradient of ``x``.
+    That of ``x`` is the sum of what all ranks' columns contribute.
     """
     slopes = c.cotangent.double()
     own = slopes.tensor_split(c.n, -1)
@@ -393,7 +320,6 @@ def column_gradients(c: Case) -> dict[str, list[torch.Tensor]]:
     parts = [slope @ shard.T for slope, shard in zip(own, shards, strict=True)]
     return {
         "x": [torch.stack(parts).sum(0)] * c.n,
-        "part of x": parts,
         "weight_shard": [_flat(c.x).T @ _flat(slope) for slope in own],
     }
 
@@ -412,101 +338,18 @@ def least_of_columns(c: Case, expected: Sequence[Any]) -> int:
     return combined(c, others)
 
 
-def _padded_inside(c: Case) -> list[torch.Tensor]:
-    """Return every rank's padded columns, with the padding cut off at the very end only."""
-    longest = -(-sum(w.shape[1] for w in c.weight_shard) // c.n)
-    parts = [c.x.double() @ w.double() for w in c.weight_shard]
-    padded = [torch.nn.functional.pad(p, (0, longest - p.shape[-1])) for p in parts]
-    return [torch.cat(padded, -1)[..., : c.cotangent.shape[-1]]] * c.n
-
-
-def _columns_reversed(c: Case) -> list[torch.Tensor]:
-    """Return the product with the columns of the last rank first."""
-    parts = [c.x.double() @ w.double() for w in c.weight_shard]
-    return [torch.cat(parts[::-1], -1)] * c.n
-
-
-_times_n_of_weight = _times_n(column_gradients, "weight_shard")
-
-_times_n_of_x = _times_n(column_gradients, "x")
-
 column_parallel = Exercise(
     signature="column_parallel(x: Tensor, weight_shard: Tensor) -> Tensor",
     summary="the whole product on every rank, of a weight whose columns are shared out",
     inputs=columns,
     adapter=multiplied_in_rank,
-    expected=lambda c: pieces(c, product(c), column_gradients(c)),
-    least=least_of_columns,
-    reduced=terms,
-    magnitude=lambda c: magnitudes(c, column_gradients),
-    allowed=frozenset({"all_gather", "all_reduce"}),
-    hints=(
-        "Forward: x @ weight_shard gives this rank's columns of the product. Backward, two"
-        " questions. The gradient of the whole product is there on every rank: which part of it"
-        " belongs to this rank's columns? And x was used by every rank: which ranks'"
-        " gradients make up that of x?",
-        "Two torch.autograd.Functions do it. One around x: forward passes x on, backward"
-        " all_reduces the gradient. One around the rank's own columns: forward gathers those of all"
-        " ranks, backward takes the rank's own columns of the gradient. Between them stands a plain"
-        " product, which autograd knows.",
-        "The widths of all ranks are what tensor_split makes of the number of columns, which an"
-        " all_reduce adds up. Pad the product to the widest, all_gather, cut each piece to"
-        " its width, torch.cat along -1; backward of that is the slice of the gradient that begins"
-        " behind the columns of the ranks before. Around x goes another one: forward"
-        " x.view_as(x), backward an all_reduce of a copy of the gradient.",
-        "This is the whole answer:\n"
-        "    def put_together(part, lengths, dim):\n"
-        "        shape = list(part.shape)\n"
-        "        shape[dim] = max(lengths)\n"
-        "        padded = part.new_zeros(shape)\n"
-        "        padded.narrow(dim, 0, part.shape[dim]).copy_(part)\n"
-        "        parts = [torch.empty_like(padded) for _ in lengths]\n"
-        "        dist.all_gather(parts, padded)\n"
-        "        return torch.cat([p.narrow(dim, 0, k) for p, k in zip(parts, lengths)], dim)\n"
-        "\n"
-        "    class Enter(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, x):\n"
-        "            return x.view_as(x)\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            grad = grad.clone()  # contiguous, and ours\n"
-        "            dist.all_reduce(grad)\n"
-        "            return grad\n"
-        "\n"
-        "    class Columns(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, part, widths):\n"
-        "            return put_together(part, widths, part.dim() - 1)\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            n, rank = dist.get_world_size(), dist.get_rank()\n"
-        "            return grad.tensor_split(n, -1)[rank].contiguous(), None\n"
-        "\n"
-        "    def column_parallel(x, weight_shard):\n"
-        "        total = torch.tensor(weight_shard.shape[1])\n"
-        "        dist.all_reduce(total)\n"
-        "        whole = torch.arange(int(total))\n"
-        "        widths = [len(part) for part in whole.tensor_split(dist.get_world_size())]\n"
-        "        return Columns.apply(Enter.apply(x) @ weight_shard, widths)",
+    values=Values(
+        lambda c: pieces(c, product(c), column_gradients(c)),
+        reduced=terms,
+        magnitude=lambda c: magnitudes(c, column_gradients),
     ),
+    traffic=TrafficRules(least=least_of_columns, allowed=frozenset({"all_gather", "all_reduce"})),
     mistakes=(
-        Mistake(
-            "Every rank has its own columns of the product and no others: gather them, and put"
-            " them side by side along the last dimension.",
-            when=_values(lambda c: [c.x.double() @ w.double() for w in c.weight_shard]),
-        ),
-        Mistake(
-            "There is padding inside the result. Cut the padding off each piece before you put them"
-            " together, not off the end.",
-            when=lambda e: e.case.n > 1 and _values(_padded_inside)(e),
-        ),
-        Mistake(
-            "The columns of the last rank come first. In the whole weight, those of rank 0 do.",
-            when=lambda e: e.case.n > 1 and _values(_columns_reversed)(e),
-        ),
         Mistake(
             "No gradient comes back at all: all_gather fills buffers that autograd knows nothing"
             " about. Put the rank's own columns, which have a gradient, into their place among what"
@@ -524,47 +367,9 @@ column_parallel = Exercise(
             " torch.no_grad()), or backward returns None for it.",
             when=_without("x"),
         ),
-        Mistake(
-            "The gradient of x is what this rank's own columns contribute, G_r W_rᵀ. The whole"
-            " weight has other columns, too: add up all ranks' parts, with an all_reduce in"
-            " backward.",
-            when=_gradient("x", lambda c: column_gradients(c)["part of x"]),
-        ),
-        Mistake(
-            "The gradient of x is divided by n. Every rank contributes another part of it: these"
-            " are added up, and not averaged.",
-            when=_times_n(column_gradients, "x", -1),
-        ),
-        Mistake(
-            "A gradient is n times too large: the gradient of the gathered product was added up"
-            " over ranks. Every rank computes the same loss, so each has the whole of that"
-            " gradient already: in backward take its own columns out of it, and send nothing.",
-            when=_times_n_of_weight,
-        ),
-        Mistake(
-            "The gradient of x is n times too large, as if what the ranks contribute were added up"
-            " once too often. One all_reduce of G_r W_rᵀ is enough.",
-            when=lambda e: _times_n_of_x(e) and not _times_n_of_weight(e),
-        ),
+        _library({"all_gather", "all_reduce"}),
         *_COMMON,
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "all_gather and all_reduce are all you need, and all that is"
-        " allowed, in backward too.",
-        Diagnosis.WRONG_SHAPE: "The result has the dimensions of x, but for the last: that has the"
-        " columns of the whole weight, those of all ranks.",
-        Diagnosis.WRONG_TYPE: "The result is returned. all_gather and all_reduce fill what they"
-        " are given, and return nothing.",
-        Diagnosis.WRONG_GRADIENT: "Two gradients: that of weight_shard is xᵀ times this rank's"
-        " columns of the gradient; that of x is the sum over ranks of (those columns) times"
-        " weight_shardᵀ.",
-        Diagnosis.WRONG_VALUE: "Take two ranks with one column each. Which rank's column comes"
-        " first, and is it there on both?",
-        Diagnosis.INPUT_CHANGED: "x and weight_shard stay as they are: make new tensors.",
-        Diagnosis.WRONG_DTYPE: _DTYPE,
-        Diagnosis.DEADLOCK: _DEADLOCK,
-        Diagnosis.TIMEOUT: _TIMEOUT,
-    },
 )
 
 
@@ -626,75 +431,18 @@ def least_of_rows(c: Case, expected: Sequence[Any]) -> int:
     )
 
 
-def _flat_rows(c: Case) -> int:
-    """Return how many rows x has if all its dimensions but the last are made one."""
-    return int(c.cotangent.flatten(0, -2).shape[0])
-
-
 row_parallel = Exercise(
     signature="row_parallel(x_shard: Tensor, weight_shard: Tensor) -> Tensor",
     summary="the whole product on every rank, of two factors cut along the inner dimension",
     inputs=rows,
     adapter=summed_in_rank,
-    remark=unseen,
-    expected=lambda c: pieces(c, product(c), row_gradients(c)),
-    least=least_of_rows,
-    reduced=terms,
-    magnitude=lambda c: magnitudes(c, row_gradients),
-    allowed=frozenset({"all_reduce"}),
-    hints=(
-        "Each rank has some terms of the sum over the inner dimension. What is missing in forward?"
-        " And in backward: what is the gradient of one term of a sum, if that of the sum is known?",
-        "Forward: add up x_shard @ weight_shard over ranks. Backward: nothing is sent. Every rank"
-        " has the same loss and so the same gradient of the sum, and that is the gradient of each"
-        " term.",
-        "This is the whole answer:\n"
-        "    class Sum(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, part):\n"
-        "            total = part.clone()\n"
-        "            dist.all_reduce(total)\n"
-        "            return total\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            return grad\n"
-        "\n"
-        "    def row_parallel(x_shard, weight_shard):\n"
-        "        return Sum.apply(x_shard @ weight_shard)",
+    traffic=TrafficRules(least=least_of_rows, remark=unseen, allowed=frozenset({"all_reduce"})),
+    values=Values(
+        lambda c: pieces(c, product(c), row_gradients(c)),
+        reduced=terms,
+        magnitude=lambda c: magnitudes(c, row_gradients),
     ),
     mistakes=(
-        Mistake(
-            "Every rank has only what its own part of the inner dimension contributes. The product"
-            " is the sum of these: all_reduce it.",
-            when=_values(
-                lambda c: [
-                    x.double() @ w.double() for x, w in zip(c.x_shard, c.weight_shard, strict=True)
-                ]
-            ),
-        ),
-        Mistake(
-            "The product is divided by n. The inner dimension is summed over: the parts are added"
-            " up, and not averaged.",
-            when=_values(lambda c: [product(c) / c.n] * c.n),
-        ),
-        Mistake(
-            "The gradients are n times too large. Every rank computes the same loss, so each has"
-            " the whole gradient of the sum, and that is the gradient of every term: backward"
-            " passes it on as it is. An all_reduce in backward adds up n copies of it;"
-            " that is what torch.distributed.nn.functional.all_reduce does.",
-            when=lambda e: (
-                _times_n(row_gradients, "x_shard")(e) or _times_n(row_gradients, "weight_shard")(e)
-            ),
-        ),
-        Mistake(
-            "The gradients are divided by n. Every term of a sum has the gradient of the sum, not a"
-            " share of it.",
-            when=lambda e: (
-                _times_n(row_gradients, "x_shard", -1)(e)
-                or _times_n(row_gradients, "weight_shard", -1)(e)
-            ),
-        ),
         Mistake(
             "No gradient comes back: what was reduced has lost its history (.detach(), .data,"
             " torch.no_grad(), a buffer). Reduce in a torch.autograd.Function whose backward passes"
@@ -712,30 +460,11 @@ row_parallel = Exercise(
         Mistake(
             "All dimensions but the last stay as they are: x_shard may have three of them, and so"
             " has the result.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_SHAPE
-                and e.case.x_shard[0].dim() > 2
-                and e.actual[0]["result"].shape == (_flat_rows(e.case), e.case.cotangent.shape[-1])
-            ),
+            when=_only_where(_more_than_two, Diagnosis.WRONG_SHAPE),
         ),
+        _library({"all_reduce"}),
         *_COMMON,
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "One all_reduce in forward is all you need, and all_reduce is all"
-        " that is allowed.",
-        Diagnosis.WRONG_SHAPE: "The result has the dimensions of x_shard, but for the last: that is"
-        " as wide as weight_shard.",
-        Diagnosis.WRONG_TYPE: "The result is returned. all_reduce works in place, and returns"
-        " nothing.",
-        Diagnosis.WRONG_GRADIENT: "The gradient of a sum is the gradient of each of its terms. So"
-        " each rank's gradients are those of the plain product of its own shards.",
-        Diagnosis.WRONG_VALUE: "Take two ranks, one number each: x0·w0 on one, x1·w1 on the other."
-        " The result is their sum, on both.",
-        Diagnosis.INPUT_CHANGED: "x_shard and weight_shard stay as they are: make new tensors.",
-        Diagnosis.WRONG_DTYPE: _DTYPE,
-        Diagnosis.DEADLOCK: _DEADLOCK,
-        Diagnosis.TIMEOUT: _TIMEOUT,
-    },
 )
 
 
@@ -801,85 +530,14 @@ def parts_of(c: Case) -> Report:
     return report
 
 
-def _zeros_around(c: Case) -> list[torch.Tensor]:
-    """Return autograd's own gradient of a slice: the rank's part of it, and zeros."""
-    grads = []
-    for r in c.ranks:
-        parts = [part if i == r else part * 0 for i, part in enumerate(c.cotangent)]
-        grads.append(torch.cat(parts, c.along))
-    return grads
-
-
-def _shard_scaled(by: float) -> Test:
-    return _gradient("x", lambda c: [entry["gradient of x"] * by for entry in parts_of(c)])
-
-
 sequence_shard = Exercise(
     signature="sequence_shard(x: Tensor, dim: int = 1) -> Tensor",
     summary="this rank's part of x along dim; backward puts all ranks' gradients together",
     inputs=splits,
     adapter=split_in_rank,
-    expected=parts_of,
-    least=moved,
-    allowed=frozenset({"all_gather"}),
-    hints=(
-        "Forward sends nothing: every rank has x. Backward: each rank has the gradient of its own"
-        " part. Which ranks need the others'?",
-        "Forward: x.tensor_split(n, dim)[rank], as a copy. Backward: an all_gather of the parts of"
-        " the gradient, put together along dim. Parts of different lengths are padded to the"
-        " longest for that, and cut when they have come.",
-        "Write a torch.autograd.Function. In forward keep ctx.dim = dim and"
-        " ctx.length = x.shape[dim]. In backward, the lengths of all parts are"
-        " [len(t) for t in torch.arange(length).tensor_split(n)]; pad grad along dim with zeros to"
-        " the longest, dist.all_gather, narrow each piece to its length, torch.cat. Return None for"
-        " dim.",
-        "This is the whole answer:\n"
-        "    def put_together(part, lengths, dim):\n"
-        "        shape = list(part.shape)\n"
-        "        shape[dim] = max(lengths)\n"
-        "        padded = part.new_zeros(shape)\n"
-        "        padded.narrow(dim, 0, part.shape[dim]).copy_(part)\n"
-        "        parts = [torch.empty_like(padded) for _ in lengths]\n"
-        "        dist.all_gather(parts, padded)\n"
-        "        return torch.cat([p.narrow(dim, 0, k) for p, k in zip(parts, lengths)], dim)\n"
-        "\n"
-        "    class Cut(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, x, dim):\n"
-        "            ctx.length, ctx.dim = x.shape[dim], dim\n"
-        "            n, rank = dist.get_world_size(), dist.get_rank()\n"
-        "            return x.tensor_split(n, dim)[rank].clone()\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            whole = torch.arange(ctx.length)\n"
-        "            lengths = [len(part) for part in whole.tensor_split(dist.get_world_size())]\n"
-        "            return put_together(grad, lengths, ctx.dim), None\n"
-        "\n"
-        "    def sequence_shard(x, dim=1):\n"
-        "        return Cut.apply(x, dim)",
-    ),
+    values=Values(parts_of),
+    traffic=TrafficRules(least=moved, allowed=frozenset({"all_gather"})),
     mistakes=(
-        Mistake(
-            "The gradient of x holds this rank's part, and zeros. x went into the losses of all"
-            " ranks, into each through another part: gather those parts in backward, in a"
-            " torch.autograd.Function.",
-            when=_gradient("x", _zeros_around),
-        ),
-        Mistake(
-            "The gradient of x is scaled by the number of ranks. Each part of it comes from one"
-            " rank alone: put them side by side; nothing is added up or averaged.",
-            when=lambda e: _shard_scaled(e.case.n)(e) or _shard_scaled(1 / e.case.n)(e),
-        ),
-        Mistake(
-            "Every rank has the part of rank 0. Rank r takes part r.",
-            when=_values(lambda c: [parts_of(c)[0]["result"]] * c.n),
-        ),
-        Mistake(
-            "The tensor is cut along another dimension than dim. Only dim is cut, and it is not"
-            " always 1.",
-            when=lambda e: e.case.along != 1 and _values(lambda c: c.x.tensor_split(c.n, 1))(e),
-        ),
         Mistake(
             "No gradient reaches x: it is used without its history (.detach(), .data,"
             " torch.no_grad()), or backward returns None.",
@@ -888,25 +546,11 @@ sequence_shard = Exercise(
         Mistake(
             "An all_reduce of the part with zeros around it would give the whole gradient, and send"
             " twice as much as the gradient's parts need: gather them.",
-            when=_some_forbidden("all_reduce"),
+            when=_forbidden("all_reduce"),
         ),
-        _SHAPE_OF_WHOLE_GRADIENT,
+        _library({"all_gather"}),
         *_COMMON,
     ),
-    advice={
-        Diagnosis.ALIASED: "A slice shares memory with x: return a copy of it, x_part.clone().",
-        Diagnosis.FORBIDDEN_CALL: "all_gather in backward is all you need, and all that is"
-        " allowed.",
-        Diagnosis.WRONG_SHAPE: "Along dim the parts have the lengths that tensor_split gives; the"
-        " other dimensions are those of x.",
-        Diagnosis.WRONG_TYPE: "The rank's part is returned.",
-        Diagnosis.WRONG_GRADIENT: "The gradient of x has the shape of x, and at the positions of"
-        " rank r it is the gradient of rank r's part.",
-        Diagnosis.WRONG_VALUE: "Rank r has part r of tensor_split(n, dim).",
-        Diagnosis.WRONG_DTYPE: _DTYPE,
-        Diagnosis.DEADLOCK: _DEADLOCK,
-        Diagnosis.TIMEOUT: _TIMEOUT,
-    },
 )
 
 
@@ -949,31 +593,12 @@ def whole_of(c: Case) -> Report:
     return report
 
 
-def _joined_padded(c: Case) -> list[torch.Tensor]:
-    """Return padded parts put together, with the padding cut off at the very end only."""
-    longest = max(part.shape[c.along] for part in c.x_shard)
-    padded = []
-    for part in c.x_shard:
-        shape = list(part.shape)
-        shape[c.along] = longest - shape[c.along]
-        padded.append(torch.cat([part, part.new_zeros(shape)], c.along))
-    whole = torch.cat(padded, c.along)
-    return [whole.narrow(c.along, 0, c.full_length)] * c.n
-
-
-def _rows_first(c: Case) -> list[torch.Tensor]:
-    """Return the whole with the dimension that was cut moved to the front."""
-    return [torch.cat([part.movedim(c.along, 0) for part in c.x_shard])] * c.n
-
-
-def _summed_whole(c: Case) -> list[torch.Tensor]:
-    """Return what autograd makes of the whole gradient for a part of one position: a sum."""
-    return [
-        c.cotangent.sum(c.along, keepdim=True).expand(part.shape)
-        if part.shape[c.along] == 1
-        else c.cotangent[:0]
-        for part in c.x_shard
-    ]
+def _added_up(e: Evidence) -> bool:
+    """Return whether backward gives a wrong gradient for parts of one position, or raises."""
+    wrong = [one for one in e.failed if one.diagnosis is Diagnosis.WRONG_GRADIENT]
+    single = all(part.shape[one.case.along] <= 1 for one in wrong for part in one.case.x_shard)
+    kinds = {one.diagnosis for one in e.failed}
+    return kinds == {Diagnosis.WRONG_GRADIENT, Diagnosis.EXCEPTION} and single and _only_backward(e)
 
 
 sequence_unshard = Exercise(
@@ -981,128 +606,41 @@ sequence_unshard = Exercise(
     summary="the whole of which each rank has a part along dim; backward takes the part",
     inputs=shards,
     adapter=joined_in_rank,
-    expected=whole_of,
-    least=moved,
-    allowed=frozenset({"all_gather"}),
-    hints=(
-        "Forward is the all-gather that you know. Backward: every rank computes the same loss of"
-        " the same whole. What is the gradient of the whole on each rank, and which part of it"
-        " belongs to x_shard?",
-        "Forward: pad to the longest part, all_gather, cut each part to its length, put them"
-        " together along dim. Backward: the rank's own part of the gradient; nothing is sent.",
-        "lengths = [len(t) for t in torch.arange(full_length).tensor_split(n)]. After the"
-        " all_gather, parts = [p.narrow(dim, 0, k) for p, k in zip(parts, lengths)]. Either put"
-        " parts[rank] = x_shard before torch.cat(parts, dim), and autograd knows the rest; or write"
-        " a torch.autograd.Function whose backward returns grad.tensor_split(n, dim)[rank], and"
-        " None for the other arguments.",
-        "This is the whole answer:\n"
-        "    def put_together(part, lengths, dim):\n"
-        "        shape = list(part.shape)\n"
-        "        shape[dim] = max(lengths)\n"
-        "        padded = part.new_zeros(shape)\n"
-        "        padded.narrow(dim, 0, part.shape[dim]).copy_(part)\n"
-        "        parts = [torch.empty_like(padded) for _ in lengths]\n"
-        "        dist.all_gather(parts, padded)\n"
-        "        return torch.cat([p.narrow(dim, 0, k) for p, k in zip(parts, lengths)], dim)\n"
-        "\n"
-        "    class Join(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, part, lengths, dim):\n"
-        "            ctx.dim = dim\n"
-        "            return put_together(part, lengths, dim)\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            n, rank = dist.get_world_size(), dist.get_rank()\n"
-        "            return grad.tensor_split(n, ctx.dim)[rank], None, None\n"
-        "\n"
-        "    def sequence_unshard(x_shard, full_length, dim=1):\n"
-        "        whole = torch.arange(full_length)\n"
-        "        lengths = [len(part) for part in whole.tensor_split(dist.get_world_size())]\n"
-        "        return Join.apply(x_shard, lengths, dim)",
-    ),
+    values=Values(whole_of),
+    traffic=TrafficRules(least=moved, allowed=frozenset({"all_gather"})),
     mistakes=(
         Mistake(
-            "There is padding inside the result. Cut the padding off each part before you put them"
-            " together, not off the end.",
-            when=_values(_joined_padded),
-        ),
-        Mistake(
-            "There is padding in the result: it has more than full_length positions. Cut every"
-            " part to its own length, as tensor_split makes them.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_SHAPE
-                and e.actual[0]["result"].shape[e.case.along] > e.case.full_length
-            ),
-        ),
-        Mistake(
-            "Dimension dim has been moved to the front, where the parts are put together, and has"
-            " stayed there: move it back.",
-            when=lambda e: (
-                e.calls("movedim", "transpose", "moveaxis", "permute", "swapaxes")
-                and _values(_rows_first)(e)
-            ),
-        ),
-        Mistake(
-            "torch.cat puts together along dimension 0 if no other is given: the parts belong side"
-            " by side along dim.",
-            when=lambda e: e.case.along != 0 and e.says("match except in dimension 0"),
+            "It works along dimension 0. torch.cat puts together along that one if no other is"
+            " given: the parts belong side by side along dim.",
+            when=_only_where(lambda c: c.along != 0, Diagnosis.EXCEPTION),
         ),
         Mistake(
             "No gradient comes back: all_gather fills buffers that autograd knows nothing about."
-            " Put"
-            " the rank's own part, which has a gradient, into its place among what was gathered;"
-            " or write a torch.autograd.Function whose backward takes the rank's part of the"
-            " gradient.",
+            " Put the rank's own part, which has a gradient, into its place among what was"
+            " gathered; or write a torch.autograd.Function whose backward takes the rank's part of"
+            " the gradient.",
             when=_without("x_shard"),
         ),
         Mistake(
-            "The gradient is n times too large, as if it were added up over ranks. Every rank"
-            " computes the same loss of the same whole, so each has the whole gradient already:"
-            " backward takes its own part out of it, and sends nothing.",
-            when=_gradient(
-                "x_shard",
-                lambda c: [entry["gradient of x_shard"] * float(c.n) for entry in whole_of(c)],
-            ),
-        ),
-        Mistake(
-            "Every rank takes rank 0's part of the gradient. Rank r's part of x lies at part r of"
-            " the whole, and so does its gradient.",
-            when=_gradient("x_shard", lambda c: [whole_of(c)[0]["gradient of x_shard"]] * c.n),
-        ),
-        Mistake(
-            "backward returns the gradient of the whole, and autograd has added it up to fit the"
-            " shape of x_shard. Only the rank's own part of it belongs to x_shard.",
-            when=_gradient("x_shard", _summed_whole),
+            "backward returns a gradient of another shape than that of x_shard: autograd has added"
+            " it up where the part is one position long, and refuses it elsewhere. Only the rank's"
+            " own part of the whole gradient belongs to x_shard.",
+            when=_added_up,
         ),
         Mistake(
             "Adding up in backward is wrong here: each rank has the whole gradient already.",
             when=lambda e: (
-                _some_forbidden("all_reduce")(e)
+                _forbidden("all_reduce")(e)
                 and _backward(e.case)
-                and any(not _backward(one.case) for one in e.passed)
+                and not all(_backward(one.case) for one in e.passed)
             ),
         ),
         Mistake(
             "An all_reduce of the part with zeros around it would give the whole, and send twice as"
             " much as the parts need: gather them.",
-            when=lambda e: _some_forbidden("all_reduce")(e) and not _backward(e.case),
+            when=lambda e: _forbidden("all_reduce")(e) and not _backward(e.case),
         ),
+        _library({"all_gather"}),
         *_COMMON,
     ),
-    advice={
-        Diagnosis.ALIASED: "With one rank the whole is x_shard: return a copy of it.",
-        Diagnosis.FORBIDDEN_CALL: "all_gather in forward is all you need, and all that is allowed.",
-        Diagnosis.WRONG_SHAPE: "Along dim the whole has full_length positions; the other"
-        " dimensions are those of x_shard.",
-        Diagnosis.WRONG_TYPE: "The whole tensor is returned. all_gather fills a list, and returns"
-        " nothing.",
-        Diagnosis.WRONG_GRADIENT: "The gradient of x_shard has its shape, and is the part of the"
-        " whole gradient that lies where x_shard lies in the whole.",
-        Diagnosis.WRONG_VALUE: "Which part lies at the place that is named, and is it cut to its"
-        " own length?",
-        Diagnosis.WRONG_DTYPE: _DTYPE,
-        Diagnosis.DEADLOCK: _DEADLOCK,
-        Diagnosis.TIMEOUT: _TIMEOUT,
-    },
 )

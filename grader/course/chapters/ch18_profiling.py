@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -16,7 +16,7 @@ from torch.autograd import profiler, profiler_util
 
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, Draw, Kind, Pause
-from grader.course.exercise import Evidence, Exercise, Gives, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import LONGER, bounds, draw_seconds, mistimed, undecided
 from grader.rank.instrumentation import (
     Clock,
@@ -209,11 +209,6 @@ def mean(row: Sequence[float]) -> float:
     return sum(row) / len(row)
 
 
-def total(c: Case) -> float:
-    """Return the sum of all timed calls."""
-    return sum(timed(c))
-
-
 def answer(c: Case, seconds: float) -> list[dict[str, Any]]:
     """Return the report of a rank that returns this time, in milliseconds."""
     calls = c.warmup + c.iterations
@@ -352,45 +347,20 @@ def _children(spans: Sequence[Sequence[Any]], parent: Sequence[Any]) -> list[Seq
     ]
 
 
-def _added(
-    spans: Sequence[Sequence[Any]], length: Callable[[Sequence[Any]], int]
-) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for span in spans:
-        found[span[0]] = found.get(span[0], 0) + length(span)
-    return found
-
-
 def self_times(c: Case) -> dict[str, int]:
     """Return the microseconds spent in each operator itself, over all calls."""
-    inner = {id(s): sum(o[2] - o[1] for o in _children(c.spans, s)) for s in c.spans}
-    return _added(c.spans, lambda s: s[2] - s[1] - inner[id(s)])
+    times: dict[str, int] = {}
+    for span in c.spans:
+        name, begin, end = span
+        inner = sum(child[2] - child[1] for child in _children(c.spans, span))
+        times[name] = times.get(name, 0) + end - begin - inner
+    return times
 
 
-def _first(times: Mapping[str, float], k: int) -> list[str]:
-    """Return the names with the largest times; equal times in order of names."""
-    return sorted(times, key=lambda name: (-times[name], name))[:k]
-
-
-def hottest(c: Case, times: Mapping[str, float] | None = None) -> list[list[str]]:
-    """Return the report of the rank, by :func:`self_times` or by other times if given."""
-    return [_first(self_times(c) if times is None else times, c.k)] * c.n
-
-
-def hottest_all(c: Case) -> list[str]:
-    """Return the report of all operators, the hottest first."""
-    return _first(self_times(c), len(c.spans))
-
-
-def by_total(c: Case) -> dict[str, int]:
-    """Return the report by total times, which include the operators that are called."""
-    return _added(c.spans, lambda s: s[2] - s[1])
-
-
-def by_call(c: Case) -> dict[str, float]:
-    """Return the report by mean times of a call."""
-    counts = _added(c.spans, lambda s: 1)
-    return {name: time / counts[name] for name, time in self_times(c).items()}
+def hottest(c: Case) -> list[list[str]]:
+    """Return the names with the largest times of their own; equal times in order of names."""
+    times = self_times(c)
+    return [sorted(times, key=lambda name: (-times[name], name))[: c.k]] * c.n
 
 
 def rank_in_profile(hottest_ops: Callable[..., Any], spans: list[list[Any]], k: int) -> Any:
@@ -452,15 +422,6 @@ def _looks(e: Evidence, seconds: float) -> bool:
     return _on_device(e) and _near(e.actual[0]["result"], 1e3 * seconds)
 
 
-def _somewhere(milliseconds: Callable[[Case], float]) -> tuple[Gives, ...]:
-    """Make ``gives`` of a wrong time everywhere, on the CPU alone, or on the device alone."""
-    return (
-        lambda c: answer(c, milliseconds(c)),
-        lambda c: None if _on_the_device(c) else answer(c, milliseconds(c)),
-        lambda c: answer(c, milliseconds(c)) if _on_the_device(c) else None,
-    )
-
-
 time_kernel = Exercise(
     signature="time_kernel(fn, *args, warmup: int, iterations: int) -> float",
     summary="milliseconds of one call: the median, by the clock of the device that works",
@@ -469,38 +430,9 @@ time_kernel = Exercise(
     on_cpu=True,
     inputs=kernels,
     adapter=time_in_rank,
-    expected=lambda c: answer(c, median(timed(c))),
-    relative=1e-9,
-    proof=not_timed,
+    values=Values(lambda c: answer(c, median(timed(c))), relative=1e-9),
+    traffic=TrafficRules(proof=not_timed),
     patient=_with_more_time,
-    hints=(
-        "Which calls are timed, and which are not? What do you have to keep of the timed ones to "
-        "find their median?",
-        "Call fn(*args) warmup times without a clock. Then time each of the iterations calls "
-        "separately: a median needs every single time.",
-        "If any argument is a tensor with is_cuda, record one torch.cuda.Event before each call "
-        "and one after it, and call torch.cuda.synchronize() before you ask for elapsed_time, "
-        "which is in milliseconds. Otherwise read time.perf_counter() before and after each call.",
-        "This is the whole answer:\n"
-        "    for _ in range(warmup):\n"
-        "        fn(*args)\n"
-        "    if any(isinstance(arg, torch.Tensor) and arg.is_cuda for arg in args):\n"
-        "        pairs = []\n"
-        "        for _ in range(iterations):\n"
-        "            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\n"
-        "            begin.record()\n"
-        "            fn(*args)\n"
-        "            end.record()\n"
-        "            pairs.append((begin, end))\n"
-        "        torch.cuda.synchronize()\n"
-        "        return statistics.median(begin.elapsed_time(end) for begin, end in pairs)\n"
-        "    times = []\n"
-        "    for _ in range(iterations):\n"
-        "        started = time.perf_counter()\n"
-        "        fn(*args)\n"
-        "        times.append(1e3 * (time.perf_counter() - started))\n"
-        "    return statistics.median(times)",
-    ),
     mistakes=(
         Mistake(
             "fn is called iterations times: the calls to warm up are missing. Call it warmup times"
@@ -523,14 +455,6 @@ time_kernel = Exercise(
             ),
         ),
         Mistake(
-            "These are seconds; milliseconds are asked for.",
-            gives=_somewhere(lambda c: median(timed(c)) / 1e3),
-        ),
-        Mistake(
-            "These are microseconds; milliseconds are asked for.",
-            gives=_somewhere(lambda c: median(timed(c)) * 1e3)[:2],
-        ),
-        Mistake(
             "This works if the first argument is on the device, but here it is a number, and the "
             "tensor comes second. Ask all arguments, not only the first: any(...).",
             when=lambda e: e.case.where == "second" and _looks(e, LAUNCH),
@@ -546,83 +470,48 @@ time_kernel = Exercise(
             when=lambda e: _looks(e, median(timed(e.case)) + NOTICE),
         ),
         Mistake(
-            "That is the mean. A single disturbed call spoils it; the median hardly notices.",
-            gives=_somewhere(lambda c: mean(timed(c))),
-        ),
-        Mistake(
-            "The calls to warm up are in the time. Leave them out.",
-            gives=_somewhere(lambda c: median(c.seconds)),
-        ),
-        Mistake(
-            "The calls to warm up are in the time. Leave them out.",
-            gives=_somewhere(lambda c: mean(c.seconds)),
-        ),
-        Mistake(
-            "That is the time of all calls together; the median of the single calls is asked for.",
-            gives=_somewhere(lambda c: total(c)),
-        ),
-        Mistake(
-            "That is the fastest call; the median is asked for.",
-            gives=_somewhere(lambda c: min(timed(c))),
-        ),
-        Mistake(
-            "That is the slowest call; the median is asked for.",
-            gives=_somewhere(lambda c: max(timed(c))),
-        ),
-        Mistake(
-            "With an even number of calls there are two in the middle, and the median is their "
-            "mean: statistics.median does that, torch.median takes the lower one.",
-            gives=_somewhere(lambda c: sorted(timed(c))[(c.iterations - 1) // 2]),
-        ),
-        Mistake(
-            "With an even number of calls there are two in the middle, and the median is their "
-            "mean: statistics.median does that.",
-            gives=_somewhere(lambda c: sorted(timed(c))[c.iterations // 2]),
-        ),
-        Mistake(
-            "The middle of the list is the median only if the times are in order: sort them first.",
-            gives=_somewhere(lambda c: timed(c)[c.iterations // 2]),
-        ),
-        Mistake(
             "An argument need not be a tensor: ask isinstance(arg, torch.Tensor) and arg.is_cuda.",
-            when=lambda e: e.says("has no attribute 'is_cuda'"),
+            when=lambda e: (
+                e.diagnosis is Diagnosis.EXCEPTION
+                and all(one.case.where == "second" for one in e.failed)
+            ),
         ),
         Mistake(
             "There may be no argument at all: any(...) over all of args is False then.",
-            when=lambda e: e.case.where == "nowhere" and e.says("IndexError"),
+            when=lambda e: e.case.where == "nowhere" and e.raised("IndexError"),
         ),
         Mistake(
             "These tensors are on the CPU, where there are no events and nothing to synchronise. "
             "Use time.perf_counter() there, and nothing of torch.cuda.",
-            when=lambda e: e.says("no CUDA device is available"),
+            when=lambda e: (
+                e.diagnosis is Diagnosis.EXCEPTION
+                and e.case.where == "cpu"
+                and e.calls("Event", "synchronize")
+            ),
         ),
         Mistake(
             "An event knows its time only after the device has reached it: "
             "torch.cuda.synchronize() comes before elapsed_time.",
-            when=lambda e: e.says("device not ready"),
+            when=lambda e: (
+                e.diagnosis is Diagnosis.EXCEPTION
+                and _on_device(e)
+                and e.calls("elapsed_time")
+                and not e.calls("synchronize")
+            ),
         ),
         Mistake(
             "Both events have to be made for timing: torch.cuda.Event(enable_timing=True).",
-            when=lambda e: e.says("enable_timing"),
+            when=lambda e: (
+                e.diagnosis is Diagnosis.EXCEPTION
+                and _on_device(e)
+                and e.calls("Event")
+                and not e.written("enable_timing")
+            ),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_VALUE: "Time each call separately: begin, fn(*args), end, with nothing "
-        "else in between. Then take statistics.median of these times.",
-        Diagnosis.WRONG_TYPE: "Return one float, in milliseconds; .item() turns a tensor of one "
-        "element into one.",
-    },
 )
 
 # Reading a profile. ---------------------------------------------------------------
-
-
-def _repeats(names: list[str]) -> bool:
-    return len(set(names)) < len(names)
-
-
-def _miscounts(e: Evidence) -> bool:
-    return len(e.actual[0]) != len(hottest(e.case)[0])
 
 
 hottest_ops = Exercise(
@@ -631,65 +520,14 @@ hottest_ops = Exercise(
     world_sizes=(1,),
     inputs=profiles,
     adapter=rank_in_profile,
-    expected=hottest,
-    hints=(
-        "profile.key_averages() has one row for each operator, with all its calls added up. Which "
-        "column of its table do you need?",
-        "Sort the rows by self_cpu_time_total, the largest first. The name of a row is .key.",
-        "This is the whole answer:\n"
-        "    rows = profile.key_averages()\n"
-        "    rows = sorted(rows, key=lambda row: row.self_cpu_time_total, reverse=True)\n"
-        "    return [row.key for row in rows[:k]]",
-    ),
+    values=Values(hottest),
     mistakes=(
-        Mistake(
-            "That is by total time, which includes what an operator calls, so the outermost one "
-            "always wins. An operator's own time is self_cpu_time_total.",
-            gives=lambda c: hottest(c, by_total(c)),
-        ),
-        Mistake(
-            "That is by the time of one call. A cheap operator that is called very often can cost "
-            "more in the end: add up all its calls.",
-            gives=lambda c: hottest(c, by_call(c)),
-        ),
-        Mistake(
-            "The same operator is in your list several times: events() has one entry for every "
-            "call. key_averages() puts them together.",
-            when=lambda e: isinstance(e.actual[0], list) and _repeats(e.actual[0]),
-        ),
-        Mistake(
-            "The coldest come first: sort with the largest time first.",
-            gives=lambda c: (
-                None  # which of the two is colder?
-                if "equally long" in c.name
-                else [list(reversed(hottest_all(c)))[: c.k]] * c.n
-            ),
-        ),
-        Mistake(
-            "Return k names, and none if k is 0: rows[:k].",
-            when=lambda e: isinstance(e.actual[0], list) and _miscounts(e),
-        ),
         Mistake(
             "There may be fewer than k operators, or none at all: a slice such as rows[:k] copes "
             "with both.",
-            when=lambda e: e.says("IndexError"),
-        ),
-        Mistake(
-            "key_averages() does not come in order of time: sort the rows by self_cpu_time_total,"
-            " the largest first.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE
-                and bool(e.source)
-                and not e.written("cpu_time")
-            ),
+            when=lambda e: e.raised("IndexError"),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a list of str: the .key of each row.",
-        Diagnosis.WRONG_SHAPE: "Return k names, or as many as there are: rows[:k].",
-        Diagnosis.WRONG_VALUE: "The names of the k rows of key_averages() with the largest"
-        " self_cpu_time_total, the largest first.",
-    },
 )
 
 # Code of one's own. ---------------------------------------------------------------
@@ -707,32 +545,7 @@ VECTOR_ADD_CPP = Exercise(
     on_cpu=True,
     inputs=additions,
     adapter=add_in_rank,
-    expected=expected,
-    hints=(
-        "Check first, then compute: what has to be equal in a and b before one index may run "
-        "through both? If it were not, what memory would the loop read?",
-        "TORCH_CHECK(condition, message) raises if the condition does not hold. Compare a.sizes() "
-        "with b.sizes(), and each scalar_type() with torch::kFloat32. Then call a = "
-        "a.contiguous(), and the same for b.",
-        "This is the whole answer:\n"
-        '    VECTOR_ADD_CPP = r"""\n'
-        "    #include <torch/extension.h>\n"
-        "\n"
-        "    torch::Tensor vector_add(torch::Tensor a, torch::Tensor b) {\n"
-        '      TORCH_CHECK(a.sizes() == b.sizes(), "shapes differ");\n'
-        '      TORCH_CHECK(a.scalar_type() == torch::kFloat32, "float32 is needed");\n'
-        '      TORCH_CHECK(b.scalar_type() == torch::kFloat32, "float32 is needed");\n'
-        "      a = a.contiguous();\n"
-        "      b = b.contiguous();\n"
-        "      torch::Tensor sum = torch::empty_like(a);\n"
-        "      const float* x = a.data_ptr<float>();\n"
-        "      const float* y = b.data_ptr<float>();\n"
-        "      float* z = sum.data_ptr<float>();\n"
-        "      for (int64_t i = 0; i < a.numel(); ++i) z[i] = x[i] + y[i];\n"
-        "      return sum;\n"
-        "    }\n"
-        '    """',
-    ),
+    values=Values(expected),
     mistakes=(
         Mistake(
             "Equal numbers of elements are not enough: compare the shapes, a.sizes() == b.sizes().",
@@ -755,21 +568,4 @@ VECTOR_ADD_CPP = Exercise(
             when=lambda e: e.case.view in ("transposed", "strided"),
         ),
     ),
-    advice={
-        Diagnosis.SYNTAX_ERROR: "The compiler's first error is shown, with its line in your text; "
-        "the others often follow from it. Python calls torch::Tensor "
-        "vector_add(torch::Tensor a, torch::Tensor b): is it there, under "
-        "this name?",
-        Diagnosis.WRONG_TYPE: "VECTOR_ADD_CPP is a str; its vector_add returns a torch::Tensor.",
-        Diagnosis.EXCEPTION: "These two tensors fit and must be added. Any shape is allowed, even"
-        " one without elements, and so are any strides.",
-        Diagnosis.CRASHED: "A crash in C++ is often an index or a pointer beyond the memory that "
-        "is there: compare the shapes before the loop, and let it end at "
-        "numel().",
-        Diagnosis.INPUT_CHANGED: "Write into a tensor of your own: torch::empty_like(a).",
-        Diagnosis.ALIASED: "Write into a tensor of your own: torch::empty_like(a).",
-        Diagnosis.TIMEOUT: "Does the loop end? int64_t i = 0; i < a.numel(); ++i",
-        Diagnosis.FORBIDDEN_CALL: "at::add, and + between tensors, would do it for you. Take "
-        "data_ptr<float>() of each tensor, and add float by float in a loop of your own.",
-    },
 )

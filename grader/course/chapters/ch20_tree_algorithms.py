@@ -8,12 +8,8 @@ bandwidth broadcast, reduction and scan* (2009).
 from __future__ import annotations
 
 import math
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -29,20 +25,12 @@ from grader.course.cases import (
     kinds,
     magnitude,
     nbytes,
-    op_name,
     reduced,
     reductions,
     tags,
 )
 from grader.course.chapters import evidence
-from grader.course.chapters.ch11_ring_all_reduce import (
-    divided_twice,
-    everywhere,
-    length,
-    raised,
-    untouched,
-)
-from grader.course.exercise import Evidence, Exercise, Gives, Growth, Mistake
+from grader.course.exercise import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
 from grader.course.limits import (
     along_chain,
     combined,
@@ -56,6 +44,11 @@ from grader.course.limits import (
 )
 
 # What both all-reduces share. -------------------------------------------------------
+
+
+def length(c: Case) -> int:
+    """Return how many elements each rank's x has."""
+    return int(c.x[0].numel())
 
 
 def is_power(n: int) -> bool:
@@ -93,220 +86,6 @@ def _on_many_ranks(draw: Draw) -> Case:
     return draw.case("SUM of one number a rank", x=x, op=OPS["SUM"])
 
 
-_MERGE: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    "SUM": torch.add,
-    "AVG": torch.add,
-    "MIN": torch.minimum,
-    "MAX": torch.maximum,
-    "PRODUCT": torch.mul,
-}
-
-
-def _wide(c: Case) -> list[torch.Tensor]:
-    """Return a copy of each rank's x that adds up without rounding."""
-    dtype = c.x[0].dtype
-    return [x.to(torch.float64 if dtype.is_floating_point else dtype, copy=True) for x in c.x]
-
-
-def _finished(c: Case, held: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Return what ranks hold after the division that AVG asks for."""
-    whole = [t / c.n if op_name(c.op) == "AVG" else t for t in held]
-    return [t.to(c.x[0].dtype) for t in whole]
-
-
-def _exchanges(c: Case, partner: Callable[[int, int, int], int]) -> list[torch.Tensor]:
-    """Return the results if each rank combines with its partner at the distances 1, 2, 4, …"""
-    held, merge = _wide(c), _MERGE[op_name(c.op)]
-    for k in range((c.n - 1).bit_length()):
-        before = [t.clone() for t in held]
-        for r in c.ranks:
-            other = partner(r, 1 << k, c.n)
-            if 0 <= other < c.n:
-                held[r] = merge(before[r], before[other])
-    return _finished(c, held)
-
-
-def _without_partners(c: Case) -> list[torch.Tensor] | None:
-    """Return the results if a rank without a partner sits the exchange out, and nobody folds."""
-    return _exchanges(c, lambda r, step, n: r ^ step)
-
-
-def _dissemination(c: Case, sign: int) -> list[torch.Tensor] | None:
-    """Return the results if each rank takes from the ranks 1, 2, 4, … to one side of it."""
-    return _exchanges(c, lambda r, step, n: (r + sign * step) % n)
-
-
-def _aside(c: Case) -> tuple[set[int], ...]:
-    """Return the ranks that may stand aside: the last ones, or one of each of the first pairs."""
-    power = 1 << floor_log(c.n)
-    rest = c.n - power
-    return (
-        set(range(power, c.n)),
-        set(range(0, 2 * rest, 2)),
-        set(range(1, 2 * rest, 2)),
-    )
-
-
-def _forgotten(c: Case, which: int) -> list[torch.Tensor]:
-    """Return the results if the ranks that stood aside are never told the result."""
-    whole, aside = reduced(c.op, c.x), _aside(c)[which]
-    return [c.x[r] if r in aside else whole for r in c.ranks]
-
-
-def _uncounted(c: Case, which: int, told: bool) -> list[torch.Tensor] | None:
-    """Return the results if the x of the ranks that stand aside is never counted."""
-    aside = _aside(c)[which]
-    if op_name(c.op) == "AVG":
-        return None
-    whole = reduced(c.op, [x for r, x in enumerate(c.x) if r not in aside])
-    return [whole if told or r not in aside else c.x[r] for r in c.ranks]
-
-
-def _divided_by_power(c: Case) -> list[torch.Tensor]:
-    """Return the results if an average is divided by the power of two below n."""
-    whole = reduced(c.op, c.x)
-    return [whole * c.n / (1 << floor_log(c.n)) if op_name(c.op) == "AVG" else whole] * c.n
-
-
-#: Mistakes in the arithmetic, and in what is done with ranks beyond a power of two.
-_ARITHMETIC = (
-    Mistake(
-        "The number of ranks is not a power of two here, so some have no partner in an exchange:"
-        " rank ^ step may not exist. Let the ranks beyond the largest power of two first give their"
-        " x to another rank, and get the result from it at the end.",
-        when=lambda e: evidence.no_rank(e) and evidence.uses_xor(e),
-    ),
-    Mistake(
-        "A rank whose partner does not exist sits the exchange out, and what it should have got is"
-        " missing from its result. Before the exchanges, fold the ranks beyond the largest power of"
-        " two into others.",
-        gives=_without_partners,
-    ),
-    Mistake(
-        "Some x are counted twice. Taking from the ranks at the distances 1, 2, 4, … to one side"
-        " meets every rank exactly once only if the number of ranks is a power of two.",
-        gives=(partial(_dissemination, sign=-1), partial(_dissemination, sign=1)),
-    ),
-    Mistake(
-        "The ranks that stood aside still have what they began with: send them the result at the"
-        " end.",
-        gives=tuple(partial(_forgotten, which=which) for which in range(3)),
-    ),
-    Mistake(
-        "The x of the ranks beyond the largest power of two is missing from the result. They have"
-        " to give it to another rank before the exchanges begin.",
-        gives=tuple(
-            partial(_uncounted, which=which, told=told)
-            for which in range(3)
-            for told in (True, False)
-        ),
-    ),
-    Mistake(
-        "x is unchanged, although messages were exchanged. Is the result in another tensor?"
-        " `x = x + y` and clone() make new ones; x += y writes into x.",
-        gives=(untouched, partial(untouched, divided=True)),
-        when=lambda e: e.trace.traffic.messages > 0,
-    ),
-    Mistake(
-        "x is unchanged, and nothing was sent. Does your loop run at all?",
-        gives=(untouched, partial(untouched, divided=True)),
-    ),
-    Mistake(
-        "AVG is the sum divided by the number of ranks; the division is missing.",
-        gives=lambda c: everywhere(c, "SUM", "AVG"),
-    ),
-    Mistake(
-        "The average is divided by n twice: perhaps once before ranks hand the result on, and once"
-        " more by those that get it. Do one of the two.",
-        gives=divided_twice,
-    ),
-    Mistake(
-        "The sum is divided by the power of two. All n ranks are in it, the folded ones too, so"
-        " divide by n.",
-        gives=_divided_by_power,
-    ),
-    Mistake(
-        "You sum, whatever op says: compare op with dist.ReduceOp.MIN and the others.",
-        gives=lambda c: everywhere(c, "SUM", "MIN", "MAX", "PRODUCT"),
-    ),
-    Mistake(
-        "MIN and MAX are swapped.",
-        gives=lambda c: everywhere(c, "MAX", "MIN") or everywhere(c, "MIN", "MAX"),
-    ),
-    Mistake(
-        "Divide only if op is AVG, which comes with floating-point numbers only.",
-        when=lambda e: raised(e, "can't be cast"),
-    ),
-    Mistake(
-        "Both ranks of a pair send, and neither receives: a blocking send waits for its receive."
-        " Start with request = dist.isend(...), then recv, then request.wait().",
-        when=evidence.all_send,
-    ),
-    *evidence.BUFFER_RACES,
-    evidence.AVERAGE_ALONE,
-)
-
-
-def _exceeds_rounds(e: Evidence) -> bool:
-    return e.diagnosis is Diagnosis.TOO_MANY_ROUNDS and e.case.n > 2
-
-
-def _one_way(e: Evidence) -> bool:
-    """Return whether every message goes to the right neighbour, or every one to the left."""
-    n = e.case.n
-    return len({(op.peer - op.rank) % n for op in e.trace.sends()}) == 1
-
-
-def _in_turn(e: Evidence, exchanges: int) -> bool:
-    """Return whether the messages are those of so many exchanges by each rank, but not at once."""
-    return _exceeds_rounds(e) and e.trace.traffic.messages == e.case.n * exchanges
-
-
-def _whole_rows(e: Evidence) -> bool:
-    """Return whether too much is sent in a matrix, and only whole rows of it."""
-    x = e.case.x[0]
-    counts = {op.count for op in e.trace.sends()}
-    return bool(
-        e.diagnosis is Diagnosis.TOO_MANY_BYTES
-        and x.dim() == 2
-        and not any(count % x.shape[1] for count in counts)
-        and share(e.case) % x.shape[1]
-    )
-
-
-def _exchanges_whole_tensors(e: Evidence) -> bool:
-    """Return whether a rank sends all of x more often than to fold, or to tell one that has."""
-    whole = Counter(op.rank for op in e.trace.sends() if op.count == length(e.case) > 1)
-    return max(whole.values(), default=0) > (0 if is_power(e.case.n) else 1)
-
-
-_RING_ROUNDS = Mistake(
-    "Every message goes to the same side, so that is a ring. Its number of rounds grows with n."
-    " Here a rank exchanges with another partner in each round, at the distances 1, 2, 4, …",
-    when=lambda e: _exceeds_rounds(e) and _one_way(e),
-)
-
-_TREE_ROUNDS = Mistake(
-    "There are 2(n − 1) messages, as in a reduce that is followed by a broadcast. That goes up a"
-    " tree and down again. If both ranks of a pair send *and* receive, no way down is needed.",
-    when=lambda e: _exceeds_rounds(e) and e.trace.traffic.messages == 2 * (e.case.n - 1),
-)
-
-_SHARED_ADVICE = {
-    Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make that"
-    " call at all? Both ranks of a pair have to exchange with each other, in the same step.",
-    Diagnosis.NONDETERMINISTIC: "Rounding depends on how the sum is put together. If both ranks of"
-    " a pair add the same two tensors, they get the same bits; if each rank adds up all parts,"
-    " beginning with its own, they do not.",
-    Diagnosis.BUFFER_RACE: "While isend is sending a tensor, nothing may be written to it: receive"
-    " into a buffer, wait for the send, and combine only then.",
-    Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before the next step"
-    " begins.",
-    Diagnosis.UNMATCHED_MESSAGE: "A message is sent that its partner never receives. Both ranks of"
-    " a pair have to make the same decision about each step.",
-}
-
-
 # Recursive doubling. ----------------------------------------------------------------
 
 
@@ -315,324 +94,101 @@ def _doubling_rounds(c: Case) -> int:
     return floor_log(c.n) + (0 if is_power(c.n) else 2)
 
 
+def _from_one_side(e: Evidence) -> bool:
+    """Return whether ranks talk to one side at the distances 1, 2, 4, …, and values are wrong.
+
+    No program tells: on a power of two of ranks the values differ in their rounding alone.
+    """
+    n = e.case.n
+    steps = {1 << k for k in range(floor_log(n))}
+    way = {(op.peer - op.rank) % n for op in e.trace.sends()}
+    wrong = {one.case.n for one in e.failed if one.diagnosis is Diagnosis.WRONG_VALUE}
+    to_one_side = way in (steps, {n - step for step in steps})
+    return n > 2 and to_one_side and bool(wrong) and not any(map(is_power, wrong))
+
+
 recursive_doubling_all_reduce = Exercise(
     signature="recursive_doubling_all_reduce(x: Tensor, op) -> None",
     summary="in place, in log₂ n rounds: SUM, AVG, MIN, MAX or PRODUCT, any number of ranks",
     inputs=_tensors,
-    result="x",
+    values=Values(
+        lambda c: [reduced(c.op, c.x)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+        same_bits=True,
+    ),
     # a power of two shows the rounds, and three ranks what folding is for
     world_sizes=(1, 4, 2, 3, 5, 8),
-    expected=lambda c: [reduced(c.op, c.x)] * c.n,
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    same_bits=True,
-    limits=(
-        point(rounds("≤", _doubling_rounds)),
-        point(rounds("≥", lambda c: floor_log(c.n) if is_power(c.n) and length(c) else 0)),
-        # a rank sends one message a round, so this adds nothing where ranks must fold
-        sent("≤", lambda c: _doubling_rounds(c) * nbytes(c.x[0])),
-        sent("≥", lambda c: floor_log(c.n) * nbytes(c.x[0]) if is_power(c.n) else 0),
+    traffic=TrafficRules(
+        limits=(
+            point(rounds("≤", _doubling_rounds)),
+            point(rounds("≥", lambda c: floor_log(c.n) if is_power(c.n) and length(c) else 0)),
+            # a rank sends one message a round, so this adds nothing where ranks must fold
+            sent("≤", lambda c: _doubling_rounds(c) * nbytes(c.x[0])),
+            sent("≥", lambda c: floor_log(c.n) * nbytes(c.x[0]) if is_power(c.n) else 0),
+        ),
+        growth=Growth(_on_many_ranks),
+        least=combined,
     ),
-    growth=Growth(_on_many_ranks),
     demo=lambda n: demo(n, x=tags(n, 1), op=OPS["SUM"]),
-    hints=(
-        "Take four ranks. After one exchange each pair has the same sum of two. Which rank has"
-        " what you still need, and what can you give it in return?",
-        "In the steps 1, 2, 4, … below n, exchange the whole of x with rank ^ step, and combine"
-        " what comes into x. That is all, if n is a power of two.",
-        "If it is not, let power be the largest power of two below n. First each rank from power"
-        " on sends its x to rank − power, which combines it. Then the ranks below power exchange."
-        " At the end they send the result to those that stood aside. AVG divides once, before"
-        " that.",
-        "power = 1 << (n.bit_length() - 1). An exchange: request = dist.isend(x, rank ^ step);"
-        " dist.recv(buffer, rank ^ step); request.wait(); and only then combine the buffer into x,"
-        " since x is still being sent before.",
-        "This is the whole answer:\n"
-        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
-        "    power = 1 << (n.bit_length() - 1)\n"
-        "    came = torch.empty_like(x)\n"
-        "\n"
-        "    def combine():\n"
-        "        if op == R.MIN:\n"
-        "            torch.minimum(x, came, out=x)\n"
-        "        elif op == R.MAX:\n"
-        "            torch.maximum(x, came, out=x)\n"
-        "        elif op == R.PRODUCT:\n"
-        "            x.mul_(came)\n"
-        "        else:\n"
-        "            x.add_(came)\n"
-        "\n"
-        "    if rank >= power:\n"
-        "        dist.send(x, rank - power)\n"
-        "        dist.recv(x, rank - power)\n"
-        "        return\n"
-        "    if rank + power < n:\n"
-        "        dist.recv(came, rank + power)\n"
-        "        combine()\n"
-        "    step = 1\n"
-        "    while step < power:\n"
-        "        request = dist.isend(x, rank ^ step)\n"
-        "        dist.recv(came, rank ^ step)\n"
-        "        request.wait()\n"
-        "        combine()\n"
-        "        step *= 2\n"
-        "    if op == R.AVG:\n"
-        "        x /= n\n"
-        "    if rank + power < n:\n"
-        "        dist.send(x, rank + power)",
-    ),
     mistakes=(
-        *_ARITHMETIC,
-        _RING_ROUNDS,
-        _TREE_ROUNDS,
+        *evidence.BUFFER_RACES,
+        evidence.AVERAGE_ALONE,
         Mistake(
-            "In each exchange one rank of a pair sends first and the other answers: that takes two"
-            " rounds. Start both sends at the same time, with isend.",
-            when=lambda e: _in_turn(e, floor_log(e.case.n)),
-        ),
-        Mistake(
-            "Every rank sends its x to each of the others: n − 1 messages. What it has combined so"
-            " far is worth more than its own x alone: pass that on, and log₂ n messages will do.",
-            when=lambda e: (
-                e.diagnosis in (Diagnosis.TOO_MANY_ROUNDS, Diagnosis.TOO_MANY_BYTES)
-                and e.trace.traffic.messages == e.case.n * (e.case.n - 1)
-                and not _one_way(e)
-            ),
+            "Some x are counted twice. Taking from the ranks at the distances 1, 2, 4, … to one"
+            " side meets every rank exactly once only if the number of ranks is a power of two.",
+            when=_from_one_side,
         ),
     ),
-    advice={
-        **_SHARED_ADVICE,
-        Diagnosis.WRONG_TYPE: "recursive_doubling_all_reduce works in place, on x, and returns"
-        " nothing.",
-        Diagnosis.WRONG_VALUE: "Take four ranks with one number each, and write down what every"
-        " rank holds after each exchange. After step 1 it is the sum of two, after step 2 of four.",
-        Diagnosis.TOO_MANY_ROUNDS: "Each exchange doubles the number of ranks that are in x: 1, 2,"
-        " 4, 8. So log₂ n rounds are enough; where n is not a power of two, one more to fold, and"
-        " one to tell.",
-        Diagnosis.TOO_FEW_BYTES: "Each rank sends the whole of x in each of log₂ n rounds.",
-        Diagnosis.TOO_MANY_BYTES: "Each rank sends x once in a round, to one partner.",
-    },
 )
 
 
 # Halving and doubling (Rabenseifner). -----------------------------------------------
 
 
-def halving(
-    c: Case,
-    *,
-    near: bool,
-    floor: bool,
-    adds: bool = False,
-    gather: bool = True,
-    backwards: bool = True,
-) -> list[torch.Tensor] | None:
-    """Return what Rabenseifner's algorithm gives if it goes wrong in the given ways.
-
-    Args:
-        c: a case with ``x`` and ``op``.
-        near: whether the first exchange is with the neighbour, and not with the farthest rank.
-        floor: whether the first half of an odd number of elements is the smaller one.
-        adds: whether the second phase combines as well, instead of replacing.
-        gather: whether there is a second phase.
-        backwards: whether it takes the exchanges of the first in the opposite order.
-
-    Returns:
-        What each rank holds; ``None`` if the case cannot tell.
-    """
-    n, merge = c.n, _MERGE[op_name(c.op)]
-    if n == 1 or not is_power(n) or op_name(c.op) == "AVG":
-        return None
-    held = [t.flatten() for t in _wide(c)]
-    mine = [(0, length(c))] * n
-    steps = [1 << k for k in range(floor_log(n))]
-    done: list[tuple[int, list[slice]]] = []
-    for step in steps if near else steps[::-1]:
-        before = [t.clone() for t in held]
-        given: list[slice] = []
-        for r, (low, high) in enumerate(mine):
-            middle = low + (high - low + (not floor)) // 2
-            halves = (low, middle), (middle, high)
-            mine[r], away = halves[::-1] if r & step else halves
-            kept = slice(*mine[r])
-            held[r][kept] = merge(before[r][kept], before[r ^ step][kept])
-            given.append(slice(*away))
-        done.append((step, given))
-    way_back = done[::-1] if backwards else done
-    for step, given in way_back if gather else ():
-        before = [t.clone() for t in held]
-        for r, part in enumerate(given):
-            came = before[r ^ step][part]
-            held[r][part] = merge(before[r][part], came) if adds else came
-    return [t.reshape(x.shape).to(x.dtype) for t, x in zip(held, c.x, strict=True)]
-
-
-def _wrong_halvings(**wrong: Any) -> tuple[Gives, ...]:
-    return tuple(
-        partial(halving, near=near, floor=floor, **wrong)
-        for near in (True, False)
-        for floor in (True, False)
-    )
-
-
-def _tails(c: Case, divided: bool = False) -> list[torch.Tensor]:
-    """Return the results if the elements that the power of two does not divide stay as they are."""
-    power = 1 << floor_log(c.n)
-    whole = length(c) // power * power
-    total = reduced(c.op, c.x).flatten()
-    kept = [x / c.n if divided and op_name(c.op) == "AVG" else x for x in c.x]
-    return [torch.cat([total[:whole], x.flatten()[whole:]]).reshape(x.shape) for x in kept]
+def _short_ones_alone(e: Evidence) -> bool:
+    """Return whether messages do not meet their receives, and only where some halves are empty."""
+    lost = (Diagnosis.DEADLOCK, Diagnosis.UNMATCHED_MESSAGE, Diagnosis.SIZE_MISMATCH)
+    return e.diagnosis in lost and all(length(one.case) < one.case.n for one in e.failed)
 
 
 halving_doubling_all_reduce = Exercise(
     signature="halving_doubling_all_reduce(x: Tensor, op) -> None",
     summary="in place: a reduce-scatter by halving, an all-gather by doubling; any n, any length",
     inputs=_tensors,
-    result="x",
+    values=Values(
+        lambda c: [reduced(c.op, c.x)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+        same_bits=True,
+    ),
     world_sizes=(1, 4, 2, 3, 5, 8),
-    expected=lambda c: [reduced(c.op, c.x)] * c.n,
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    same_bits=True,
-    limits=(
-        point(rounds("≤", lambda c: 2 * floor_log(c.n) + (0 if is_power(c.n) else 2))),
-        point(
-            rounds("≥", lambda c: 2 * floor_log(c.n) if is_power(c.n) and length(c) >= c.n else 0)
+    traffic=TrafficRules(
+        limits=(
+            point(rounds("≤", lambda c: 2 * floor_log(c.n) + (0 if is_power(c.n) else 2))),
+            point(
+                rounds(
+                    "≥", lambda c: 2 * floor_log(c.n) if is_power(c.n) and length(c) >= c.n else 0
+                )
+            ),
+            point(sent_elements("≤", _most_elements)),
         ),
-        point(sent_elements("≤", _most_elements)),
+        growth=Growth(_on_many_ranks),
+        least=combined,
     ),
-    growth=Growth(_on_many_ranks),
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
-    hints=(
-        "Two ranks exchange, and each needs the sum of only one half of x from now on. Which half"
-        " does it have to send, then? And how much is left to send in the next step?",
-        "First phase: with rank ^ step, send one half of what is still yours, receive the other"
-        " half and combine it; go on with the half that you kept. Second phase: the same exchanges"
-        " backwards, with the same halves, where what comes replaces what is there.",
-        "mine = x.view(-1), and in each step low, high = mine.tensor_split(2). The two ranks of a"
-        " pair must keep different halves: a rank keeps high if rank & step, else low. Remember"
-        " (step, kept, given) of each step for the way back. AVG divides mine at the turn.",
-        "The buffer is as long as the half that you keep, which may be one shorter than the one"
-        " that you give. On the way back, send kept and receive into given. For a number of ranks"
-        " that is not a power of two, fold as in recursive doubling.",
-        "This is the whole answer:\n"
-        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
-        "    power = 1 << (n.bit_length() - 1)\n"
-        "\n"
-        "    def combine(kept, came):\n"
-        "        if op == R.MIN:\n"
-        "            torch.minimum(kept, came, out=kept)\n"
-        "        elif op == R.MAX:\n"
-        "            torch.maximum(kept, came, out=kept)\n"
-        "        elif op == R.PRODUCT:\n"
-        "            kept.mul_(came)\n"
-        "        else:\n"
-        "            kept.add_(came)\n"
-        "\n"
-        "    if rank >= power:\n"
-        "        dist.send(x, rank - power)\n"
-        "        dist.recv(x, rank - power)\n"
-        "        return\n"
-        "    if rank + power < n:\n"
-        "        came = torch.empty_like(x)\n"
-        "        dist.recv(came, rank + power)\n"
-        "        combine(x, came)\n"
-        "    mine, done, step = x.view(-1), [], 1\n"
-        "    while step < power:\n"
-        "        low, high = mine.tensor_split(2)\n"
-        "        kept, given = (high, low) if rank & step else (low, high)\n"
-        "        came = torch.empty_like(kept)\n"
-        "        request = dist.isend(given, rank ^ step)\n"
-        "        dist.recv(came, rank ^ step)\n"
-        "        request.wait()\n"
-        "        combine(kept, came)\n"
-        "        done.append((step, kept, given))\n"
-        "        mine, step = kept, 2 * step\n"
-        "    if op == R.AVG:\n"
-        "        mine /= n\n"
-        "    for step, kept, given in reversed(done):\n"
-        "        request = dist.isend(kept, rank ^ step)\n"
-        "        dist.recv(given, rank ^ step)\n"
-        "        request.wait()\n"
-        "    if rank + power < n:\n"
-        "        dist.send(x, rank + power)",
-    ),
     mistakes=(
-        *_ARITHMETIC,
-        Mistake(
-            "The second phase combines as well. What comes there is finished: it replaces what is"
-            " there.",
-            gives=_wrong_halvings(adds=True),
-        ),
-        Mistake(
-            "Only the first phase is there: each rank has the whole sum of one share, and parts"
-            " elsewhere. The all-gather takes the same exchanges backwards.",
-            gives=_wrong_halvings(gather=False),
-        ),
-        Mistake(
-            "The second phase takes the exchanges in the same order as the first. A share that is"
-            " finished must grow: the last exchange comes first, and the largest part last.",
-            gives=_wrong_halvings(backwards=False),
-        ),
-        Mistake(
-            "The last elements are not reduced: the length is not divisible by the number of ranks,"
-            " and equal shares leave some over. tensor_split(2) leaves none.",
-            gives=(_tails, partial(_tails, divided=True)),
-        ),
+        *evidence.BUFFER_RACES,
+        evidence.AVERAGE_ALONE,
         Mistake(
             "The length is smaller than n here, so some halves are empty. You may send them or"
             " leave them out, but both ends have to do the same: let sender and receiver look at"
             " the size of the same half.",
-            when=lambda e: (
-                e.diagnosis
-                in (Diagnosis.DEADLOCK, Diagnosis.UNMATCHED_MESSAGE, Diagnosis.SIZE_MISMATCH)
-                and length(e.case) < e.case.n
-            ),
-        ),
-        Mistake(
-            "The two halves of an odd number of elements differ by one. The buffer has to be as"
-            " long as the half that you keep, since that is the one that comes.",
-            when=lambda e: e.diagnosis is Diagnosis.SIZE_MISMATCH and length(e.case) % 2 == 1,
-        ),
-        Mistake(
-            "Whole tensors are exchanged. After the first exchange a rank needs the sum of one half"
-            " only, so send a half, then a quarter, then an eighth.",
-            when=lambda e: (
-                e.diagnosis in (Diagnosis.TOO_MANY_BYTES, Diagnosis.TOO_FEW_ROUNDS)
-                and _exchanges_whole_tensors(e)
-            ),
-        ),
-        Mistake(
-            "x has rows and columns here, and your halves are rows: an odd number of rows has no"
-            " even halves. Cut elements: x.view(-1).tensor_split(2).",
-            when=_whole_rows,
-        ),
-        _RING_ROUNDS,
-        Mistake(
-            "In each exchange one rank of a pair sends first and the other answers: that takes two"
-            " rounds. Start both sends at the same time, with isend.",
-            when=lambda e: _in_turn(e, 2 * floor_log(e.case.n)),
+            when=_short_ones_alone,
         ),
     ),
-    advice={
-        **_SHARED_ADVICE,
-        Diagnosis.WRONG_TYPE: "halving_doubling_all_reduce works in place, on x, and returns"
-        " nothing.",
-        Diagnosis.WRONG_VALUE: "Take four ranks and four numbers, and write down which numbers each"
-        " rank is responsible for after each exchange: all four, two of them, one. The two ranks of"
-        " a pair keep different halves.",
-        Diagnosis.SIZE_MISMATCH: "Both ends of an exchange must mean the same half: what you send"
-        " is what your partner keeps.",
-        Diagnosis.TOO_MANY_ROUNDS: "log₂ n exchanges to reduce and as many to gather; where n is"
-        " not a power of two, one more round to fold, and one to tell.",
-        Diagnosis.TOO_FEW_ROUNDS: "log₂ n exchanges to reduce and as many to gather, each with a"
-        " part of x.",
-        Diagnosis.TOO_MANY_BYTES: "Half of x, then a quarter, then an eighth: less than x in the"
-        " first phase, and as much in the second. Where n is not a power of two, some ranks hand"
-        " over all of x once, to fold or to tell.",
-    },
 )
 
 
@@ -659,156 +215,22 @@ def _streams(draw: Draw) -> Iterator[Case]:
         )
 
 
-def _tail_kept(c: Case, count: Callable[[Case], int]) -> list[torch.Tensor]:
-    """Return the results if the elements that do not fit into equal parts are not sent."""
-    whole = length(c) // count(c) * count(c)
-    told = c.x[c.src].flatten()[:whole]
-    return [
-        x if r == c.src else torch.cat([told, x.flatten()[whole:]]).reshape(x.shape)
-        for r, x in enumerate(c.x)
-    ]
-
-
-def _to_the_source(e: Evidence) -> bool:
-    """Return whether the source, which has everything, is sent something."""
-    return any(op.peer == e.case.src for op in e.trace.sends())
-
-
-#: Mistakes in a broadcast, whatever road x takes.
-_NOT_TOLD = (
-    Mistake(
-        "Every rank ends with rank 0's x. The source is src, and it is not always rank 0.",
-        gives=lambda c: [c.x[0]] * c.n if c.src else None,
-    ),
-    Mistake(
-        "Every rank ends with the x of rank −src, modulo n. The place of a rank after src is"
-        " (rank − src) % n, which is 0 for src itself.",
-        gives=lambda c: [c.x[-c.src % c.n]] * c.n,
-    ),
-    Mistake(
-        "x is unchanged on every rank, although messages were exchanged. Receive into views of x:"
-        " x.view(-1).tensor_split(...) gives some, clone() and cat() make new tensors.",
-        gives=lambda c: list(c.x),
-        when=lambda e: e.trace.traffic.messages > 0,
-    ),
-    Mistake(
-        "Nothing was sent: x is unchanged on every rank.",
-        gives=lambda c: list(c.x),
-    ),
-)
-
-
 pipelined_broadcast = Exercise(
     signature="pipelined_broadcast(x: Tensor, src: int, pieces: int) -> None",
     summary="in place, along the chain src, src + 1, … in pieces: n − 2 + pieces rounds",
     inputs=_streams,
-    result="x",
+    values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
     # on two ranks nothing is passed on
     world_sizes=(1, 4, 2, 3, 5, 8),
-    expected=lambda c: [c.x[c.src]] * c.n,
-    least=moved,
-    limits=(
-        along_chain(),
-        messages("=", lambda c: (c.n - 1) * _pieces(c)),
-        point(rounds("=", lambda c: c.n - 2 + _pieces(c) if c.n > 1 else 0)),
+    traffic=TrafficRules(
+        limits=(
+            along_chain(),
+            messages("=", lambda c: (c.n - 1) * _pieces(c)),
+            point(rounds("=", lambda c: c.n - 2 + _pieces(c) if c.n > 1 else 0)),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, x=tags(n, 4), src=1 % n, pieces=4),
-    hints=(
-        "A rank in the middle of the chain has received the first piece. What can it do with it"
-        " while the second one is on its way?",
-        "Each rank goes through the pieces in order: receive the piece from the rank before, unless"
-        " you are src, and start to send it to the rank after, unless you are the last. Do not wait"
-        " for that send before you receive the next piece.",
-        "k = max(1, min(pieces, x.numel())), and the pieces are x.view(-1).tensor_split(k). The"
-        " place in the chain is (rank − src) % n: 0 does not receive, n − 1 does not send. isend"
-        " starts a send; keep the requests in a list, and wait for all of them at the end.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    place = (rank - src) % n\n"
-        "    k = max(1, min(pieces, x.numel()))\n"
-        "    requests = []\n"
-        "    for piece in x.view(-1).tensor_split(k):\n"
-        "        if place > 0:\n"
-        "            dist.recv(piece, (rank - 1) % n)\n"
-        "        if place < n - 1:\n"
-        "            requests.append(dist.isend(piece, (rank + 1) % n))\n"
-        "    for request in requests:\n"
-        "        request.wait()",
-    ),
-    mistakes=(
-        *_NOT_TOLD,
-        Mistake(
-            "The last elements do not arrive: the length is not divisible by the number of pieces,"
-            " and pieces of equal size leave some over. x.view(-1).tensor_split(k) leaves none.",
-            gives=lambda c: _tail_kept(c, _pieces),
-        ),
-        Mistake(
-            "The chain has an end: the rank before src passes nothing on. Here it sends to src,"
-            " which has everything.",
-            when=_to_the_source,
-        ),
-        Mistake(
-            "There are fewer elements than pieces here, and some messages are empty. Send at most"
-            " one piece for each element: k = max(1, min(pieces, x.numel())).",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.TOO_MANY_MESSAGES
-                and length(e.case) > 0
-                and any(op.count == 0 for op in e.trace.sends())
-            ),
-        ),
-        Mistake(
-            "chunk(k) may give fewer than k pieces, and here it did: use tensor_split(k), which"
-            " always gives k.",
-            when=lambda e: e.diagnosis is Diagnosis.TOO_FEW_MESSAGES and e.written(r"\bchunk\("),
-        ),
-        Mistake(
-            "Here x has no elements, and each link still carries one piece, an empty one: leave no"
-            " message out.",
-            when=lambda e: e.diagnosis is Diagnosis.TOO_FEW_MESSAGES and length(e.case) == 0,
-        ),
-        Mistake(
-            "Each rank waits until it has all pieces before it sends the first one on, so only one"
-            " link of the chain is busy at a time. Pass each piece on as soon as it has come.",
-            when=lambda e: (
-                _exceeds_rounds(e)
-                and e.trace.traffic.rounds == (e.case.n - 1) * _pieces(e.case)
-                and _pieces(e.case) > 2
-            ),
-        ),
-        Mistake(
-            "A rank receives a piece, sends it, and waits for that send before it receives the next"
-            " one: it never does both at once. Start the send with isend, and wait at the end.",
-            when=lambda e: (
-                _exceeds_rounds(e)
-                and e.trace.traffic.rounds == e.case.n - 1 + 2 * (_pieces(e.case) - 1)
-            ),
-        ),
-        Mistake(
-            "A message goes to a rank that is not the next in the chain. src sends to src + 1"
-            " alone, that rank to src + 2, and so on, modulo n.",
-            when=lambda e: e.diagnosis is Diagnosis.NOT_NEIGHBOUR,
-        ),
-        Mistake(
-            "To the right of the last rank is rank 0: take both neighbours modulo n.",
-            when=evidence.no_rank,
-        ),
-    ),
-    advice={
-        Diagnosis.WRONG_TYPE: "pipelined_broadcast works in place and returns nothing.",
-        Diagnosis.WRONG_VALUE: "Take three ranks and three pieces, and follow each piece along the"
-        " chain: src, src + 1, src + 2, modulo 3.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make that"
-        " call at all? Every rank but src receives each piece, and every rank but the last sends"
-        " each piece.",
-        Diagnosis.TOO_MANY_MESSAGES: "Each of the n − 1 links of the chain carries k messages.",
-        Diagnosis.TOO_FEW_MESSAGES: "Each of the n − 1 links of the chain carries k messages, one"
-        " for each piece.",
-        Diagnosis.TOO_MANY_ROUNDS: "The first piece takes n − 1 rounds to reach the last rank, and"
-        " the others should follow it closely, one round apart: n − 2 + k rounds in all.",
-        Diagnosis.SIZE_MISMATCH: "All ranks have to cut x into the same pieces.",
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
-        " on each before you return.",
-    },
 )
 
 
@@ -820,160 +242,28 @@ def _roots(draw: Draw) -> Iterator[Case]:
         yield draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
 
 
-def _with_shares(c: Case, has: Callable[[int, int], bool], even: bool) -> list[torch.Tensor]:
-    """Return what ranks hold if the one at place v has only the shares i with ``has(v, i)``.
-
-    With ``even`` the shares are cut at i·len/n; else the first ones are the longer ones.
-    """
-    whole, n = c.x[c.src].flatten(), c.n
-    if even:
-        edges = [i * len(whole) // n for i in range(n + 1)]
-        shares = [slice(a, b) for a, b in pairwise(edges)]
-    else:
-        sizes = [len(part) for part in whole.tensor_split(n)]
-        shares = [slice(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(n)]
-    held = []
-    for r, x in enumerate(c.x):
-        mine = x.flatten().clone()
-        for i, part in enumerate(shares):
-            if r == c.src or has((r - c.src) % n, i):
-                mine[part] = whole[part]
-        held.append(mine.reshape(x.shape))
-    return held
-
-
-def _shares_of(has: Callable[[int, int, int], bool]) -> tuple[Gives, ...]:
-    """Return the results if place v lacks share i unless ``has(v, i, n)``, by place and by rank."""
-
-    def gives(c: Case, even: bool, by_rank: bool) -> list[torch.Tensor]:
-        shift = c.src if by_rank else 0
-        return _with_shares(c, lambda v, i: has((v + shift) % c.n, i, c.n), even)
-
-    return tuple(
-        partial(gives, even=even, by_rank=by_rank)
-        for even in (True, False)
-        for by_rank in (True, False)
-    )
-
-
 scatter_all_gather_broadcast = Exercise(
     signature="scatter_all_gather_broadcast(x: Tensor, src: int) -> None",
     summary="in place: src scatters x, then all gather it; no rank sends x twice",
     inputs=_roots,
-    result="x",
+    values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
     world_sizes=(1, 4, 2, 3, 5, 8),
-    expected=lambda c: [c.x[c.src]] * c.n,
-    least=moved,
-    limits=(
-        point(sent_elements("≤", lambda c: 2 * (c.n - 1) * share(c))),
-        point(largest_message("≤", lambda c: -(-c.n // 2) * share(c))),
+    traffic=TrafficRules(
+        limits=(
+            point(sent_elements("≤", lambda c: 2 * (c.n - 1) * share(c))),
+            point(largest_message("≤", lambda c: -(-c.n // 2) * share(c))),
+        ),
+        least=moved,
     ),
     demo=lambda n: demo(n, x=tags(n, n), src=1 % n),
-    hints=(
-        "src alone cannot feed everyone quickly. If each rank had another n-th of x, who could help"
-        " to send it around?",
-        "Cut x into n shares. First a scatter: each rank gets one share. Then an all-gather, for"
-        " example around a ring: each rank passes on the share that has just come, n − 1 times.",
-        "shares = x.view(-1).tensor_split(n) are views, so what is received into them is in place."
-        " Count ranks from src: v = (rank − src) % n. The rank at place v gets share v, and in step"
-        " s = 0 … n − 2 of the ring it sends share (v − s) % n to the right and receives share"
-        " (v − s − 1) % n.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    v = (rank - src) % n\n"
-        "    shares = x.view(-1).tensor_split(n)\n"
-        "    if rank == src:\n"
-        "        for place in range(1, n):\n"
-        "            dist.send(shares[place], (src + place) % n)\n"
-        "    else:\n"
-        "        dist.recv(shares[v], src)\n"
-        "    for s in range(n - 1):\n"
-        "        request = dist.isend(shares[(v - s) % n], (rank + 1) % n)\n"
-        "        dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)\n"
-        "        request.wait()",
-    ),
     mistakes=(
-        *_NOT_TOLD,
+        *evidence.BUFFER_RACES,
         Mistake(
-            "Only the scatter is there: each rank has one share of src's x. The all-gather is still"
-            " to come.",
-            gives=_shares_of(lambda v, i, n: v == i),
-        ),
-        Mistake(
-            "The all-gather is a step short: each rank lacks the share that would come last. There"
-            " are n − 1 steps.",
-            gives=(
-                *_shares_of(lambda v, i, n: i != (v + 1) % n),
-                *_shares_of(lambda v, i, n: i != (v - 1) % n),
-            ),
-        ),
-        Mistake(
-            "The last elements do not arrive: the length is not divisible by n, and shares of equal"
-            " size leave some over. x.view(-1).tensor_split(n) leaves none.",
-            gives=lambda c: _tail_kept(c, lambda c: c.n),
-        ),
-        Mistake(
-            "A message holds the whole of x. In the scatter, send each rank its share, or on a tree"
-            " the shares of those that it will serve: half of x at most.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.TOO_MANY_BYTES
-                and any(op.count == length(e.case) > 1 for op in e.trace.sends())
-            ),
-        ),
-        Mistake(
-            "src hands out every share to every rank. Each share should leave src once, and the"
-            " ranks pass it on to each other.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.TOO_MANY_BYTES
-                and {op.rank for op in e.trace.sends()} == {e.case.src}
-            ),
-        ),
-        Mistake(
-            "x has rows and columns here, and your shares are rows, which cannot be shared out"
-            " evenly among more ranks. Cut elements: x.view(-1).tensor_split(n).",
-            when=_whole_rows,
-        ),
-        Mistake(
-            "chunk(n) may give fewer than n shares, and here it did: use tensor_split(n), which"
-            " always gives n, some of them empty if it must be.",
-            when=lambda e: raised(e, "IndexError") and e.written(r"\bchunk\("),
-        ),
-        Mistake(
-            "Every rank sends and none receives: a blocking send waits for its receive. Start"
-            " with request = dist.isend(...), then recv, then request.wait().",
+            "Every rank waits until its message is received, and none receives. Start with request"
+            " = dist.isend(...), then recv, and only then request.wait().",
             when=evidence.all_send,
         ),
-        Mistake(
-            "A rank sends to itself, or receives from itself. Does src send a share to itself? Its"
-            " own is in place already.",
-            when=evidence.to_itself,
-        ),
-        Mistake(
-            "The shares are not all of one size, and both ends of a message must mean the same one."
-            " Do both count shares in the same way, by rank or by the place after src? And is your"
-            " buffer as long as the share that comes?",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.SIZE_MISMATCH and length(e.case) % e.case.n != 0
-            ),
-        ),
-        *evidence.BUFFER_RACES,
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "scatter_all_gather_broadcast works in place and returns nothing.",
-        Diagnosis.WRONG_VALUE: "Take three ranks, six numbers and src 1, and write down which share"
-        " each rank has after the scatter, and which comes in each step of the all-gather. Is a"
-        " share numbered by the rank that gets it, or by its place after src? Both work, if it is"
-        " the same in both phases.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make that"
-        " call at all? In the scatter only src, or a rank that has received, sends; in the"
-        " all-gather all ranks send to one side and receive from the other.",
-        Diagnosis.TOO_MANY_BYTES: "src sends n − 1 shares in the scatter, and every rank n − 1 in"
-        " the all-gather: 2(n − 1) shares of at most ⌈len/n⌉ elements.",
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before the next"
-        " step begins.",
-        Diagnosis.UNMATCHED_MESSAGE: "A share is sent that is never received: the number of steps"
-        " differs between ranks.",
-    },
 )
 
 
@@ -1040,68 +330,12 @@ def _nearly_two(n: int, size: int, alpha: float, beta: float, k: int) -> bool:
     return any(cost - least < least * Fraction(1, 10**11) for cost in costs)
 
 
-def _by(formula: Callable[[int, int, float, float], float]) -> tuple[Gives, Gives]:
-    """Return the results if the square of the best number were another.
-
-    Of the whole numbers beside the root one is chosen by the same formula, or by the right cost.
-    """
-
-    def gives(c: Case, right: bool) -> list[int] | None:
-        n, size, alpha, beta = c.arguments(0)
-        if n <= 2 or not size or not beta:
-            return None
-        square = formula(n, size, alpha, beta)
-        if not right:
-            return [settled(size, square)]
-        low = math.isqrt(int(square))
-        around = sorted({max(1, min(k, size)) for k in (low, low + 1)})
-        return [min(around, key=lambda k: pipeline_seconds(n, size, alpha, beta, k))]
-
-    return partial(gives, right=False), partial(gives, right=True)
-
-
-def _rounded(how: Callable[[float], int], capped: bool = True) -> Gives:
-    """Return the results if the root is rounded instead of comparing both neighbours."""
-
-    def gives(c: Case) -> list[int] | None:
-        n, size, alpha, beta = c.arguments(0)
-        if n <= 2 or not size or not beta:
-            return None
-        k = how(math.sqrt((n - 2) * size * beta / alpha))
-        return [max(1, min(k, size) if capped else k)]
-
-    return gives
-
-
-def _uncapped(c: Case) -> list[int] | None:
-    n, size, alpha, beta = c.arguments(0)
-    if n <= 2 or not size or not beta:
-        return None
-    return [settled(sys.maxsize, (n - 2) * size * beta / alpha)]
-
-
 best_pieces = Exercise(
     signature="best_pieces(n: int, nbytes: int, alpha: float, beta: float) -> int",
     summary="the number of pieces that makes a pipelined broadcast fastest",
     inputs=_chains,
     world_sizes=(1,),
-    expected=lambda c: [best(*c.arguments(0))],
-    hints=(
-        "Write the seconds as a function of k, and multiply the two brackets out. Which term grows"
-        " with k, which one shrinks, and where does their sum stop falling?",
-        "Of (n − 2 + k)(α + Sβ/k), only kα and (n − 2)Sβ/k depend on k. Their sum is least where"
-        " both are equal. That k is hardly ever a whole number: the best whole one is one of its"
-        " two neighbours, so compare the seconds of both.",
-        "root = math.sqrt((n - 2) * nbytes * beta / alpha), and the candidates are math.floor(root)"
-        " and math.floor(root) + 1. Keep both from 1 to nbytes, since a piece has at least one byte"
-        " and there is at least one piece.",
-        "This is the whole answer:\n"
-        "    if n <= 2:\n"
-        "        return 1\n"
-        "    root = math.floor(math.sqrt((n - 2) * nbytes * beta / alpha))\n"
-        "    candidates = [max(1, min(k, nbytes)) for k in (root, root + 1)]\n"
-        "    return min(candidates, key=lambda k: (n - 2 + k) * (alpha + nbytes * beta / k))",
-    ),
+    values=Values(lambda c: [best(*c.arguments(0))]),
     mistakes=(
         Mistake(
             "There is at least one piece, even where nothing has to be cut: the result is never"
@@ -1109,79 +343,16 @@ best_pieces = Exercise(
             when=lambda e: type(e.actual[0]) is int and e.actual[0] < 1,
         ),
         Mistake(
-            "nbytes and beta may be 0, and n may be 1 or 2. Do not divide by anything"
-            " that may be 0.",
-            when=lambda e: e.says("ZeroDivisionError"),
-        ),
-        Mistake(
-            "n may be 1, and then n − 2 is negative and has no root. On one rank or two nothing is"
-            " passed on, so one piece is best.",
-            when=lambda e: (
-                e.case.columns["n"] == 1
-                and (e.says("math domain") or e.says("nonnegative") or e.says("complex"))
-            ),
-        ),
-        Mistake(
             "On two ranks nothing is passed on, so more pieces only cost more latencies: one"
             " is best. On one rank nothing is sent at all.",
             when=lambda e: e.case.columns["n"] <= 2 and type(e.actual[0]) is int,
         ),
         Mistake(
-            "A piece has at least one byte: there are at most nbytes pieces.",
-            gives=_uncapped,
-        ),
-        Mistake(
-            "The root is rounded to the nearest whole number. Just below 1.5 that is 1, where 2"
-            " pieces are faster: compare the seconds of both neighbours.",
-            gives=(_rounded(round), _rounded(lambda k: math.floor(k + 0.5))),
-        ),
-        Mistake(
-            "The root is rounded down. The best whole number may be the one above it: compare the"
-            " seconds of both.",
-            gives=(_rounded(math.floor), _rounded(math.floor, capped=False)),
-        ),
-        Mistake(
-            "The root is rounded up. The best whole number may be the one below it: compare the"
-            " seconds of both.",
-            gives=(_rounded(math.ceil), _rounded(math.ceil, capped=False)),
-        ),
-        Mistake(
-            "The first piece passes n − 1 links, but the last one starts k − 1 rounds later: n − 2"
-            " + k rounds in all. So the root is of (n − 2)·S·β/α.",
-            gives=(
-                *_by(lambda n, s, a, b: (n - 1) * s * b / a),
-                *_by(lambda n, s, a, b: n * s * b / a),
-            ),
-        ),
-        Mistake(
-            "The number of ranks is missing: the longer the chain, the more pieces pay off.",
-            gives=_by(lambda n, s, a, b: s * b / a),
-        ),
-        Mistake(
-            "alpha and beta are swapped: a longer latency speaks for fewer pieces.",
-            gives=_by(lambda n, s, a, b: (n - 2) * s * a / b),
-        ),
-        Mistake(
-            "The square root is missing: the derivative of kα + (n − 2)Sβ/k is zero where k² ="
-            " (n − 2)Sβ/α.",
-            gives=_by(lambda n, s, a, b: ((n - 2) * s * b / a) ** 2),
-        ),
-        Mistake(
-            "You multiply by 8. beta is in seconds per byte, and nbytes are bytes: there are no"
-            " bits here.",
-            gives=_by(lambda n, s, a, b: 8 * (n - 2) * s * b / a),
+            "nbytes and beta may be 0, and n may be 1 or 2. Do not divide by anything"
+            " that may be 0.",
+            when=lambda e: e.raised("ZeroDivisionError"),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a whole number, as a Python int: int(...) makes one of a"
-        " float.",
-        Diagnosis.TIMEOUT: "Trying every number up to nbytes takes too long: for a gigabyte"
-        " that is 10⁹. Work out on paper where the cost stops falling, and try its neighbours.",
-        Diagnosis.WRONG_VALUE: "Put your number and the expected one into"
-        " (n − 2 + k)(α + nbytes·β/k). Which is less, and by which of the two terms?",
-        Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: what is asked for follows from the"
-        " arguments.",
-    },
 )
 
 
@@ -1295,51 +466,16 @@ def _told(e: Evidence, words: str) -> bool:
     return wrong.startswith(words)
 
 
-def _both_at(e: Evidence, sizes: Callable[[int], bool]) -> bool:
-    """Return whether ranks have children in both trees, and only where n is such a number."""
-    failed = [one.case for one in e.failed]
-    return all(c.look == "roles" and sizes(c.n_ranks) for c in failed) and any(
-        one.case.look == "roles" and one.case.n_ranks > 2 and not sizes(one.case.n_ranks)
-        for one in e.passed
-    )
-
-
 double_trees = Exercise(
     signature="double_trees(n: int) -> tuple[list, list]",
     summary="the parents in two trees over the same ranks; no rank has children in both",
     inputs=_forests,
     world_sizes=(1,),
     adapter=_report_in_rank,
-    expected=_right,
+    values=Values(_right),
     # what is no tree, or ends in an exception, says nothing of who passes on
     point=lambda one: one.case.look == "roles" and one.diagnosis is Diagnosis.WRONG_VALUE,
-    hints=(
-        "In a binary tree of n ranks, how many have children? If those are the first half of the"
-        " ranks in one tree, which ranks are left to have children in the other?",
-        "Any binary tree in which only half of the ranks have children will do for the first."
-        " For the second, give the ranks other numbers, so that the halves change places: what does"
-        " counting from the other end do?",
-        "In a heap, the parent of rank r is (r − 1) // 2, and only ranks below n // 2 have"
-        " children. Turn it round for the second tree: what is said of rank r there is said of rank"
-        " n − 1 − r here.",
-        "This is the whole answer:\n"
-        "    one = [None] + [(r - 1) // 2 for r in range(1, n)]\n"
-        "    two = [None if p is None else n - 1 - p for p in reversed(one)]\n"
-        "    return one, two",
-    ),
     mistakes=(
-        Mistake(
-            "It is right where n is even, and where n is odd a rank has children in both trees. If"
-            " the second tree is the first with every rank moved on by one, the last rank becomes"
-            " rank 0: does it have children in one tree, and rank 0 in the other?",
-            when=lambda e: _both_at(e, lambda n: n % 2 == 1),
-        ),
-        Mistake(
-            "It is right where n is odd, and where n is even a rank has children in both trees."
-            " With n even, exactly half of the ranks have children in each tree, so the second has"
-            " to use just the other half.",
-            when=lambda e: _both_at(e, lambda n: n % 2 == 0),
-        ),
         Mistake(
             "Both are trees, but some ranks have children in both. A binary tree needs only n // 2"
             " ranks with children: let the second tree use the ranks that have none in the first.",
@@ -1370,11 +506,4 @@ double_trees = Exercise(
             when=lambda e: _told(e, "the result"),
         ),
     ),
-    advice={
-        Diagnosis.TIMEOUT: "Take the n of the message, and go through the loop of that line by"
-        " hand. What changes in each turn, and what is to end it?",
-        Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: the trees follow from n.",
-        Diagnosis.EXCEPTION: "n may be any number from 1 on. Take the n of the message and go"
-        " through your function by hand.",
-    },
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -11,9 +10,9 @@ import torch
 import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import OPS, Case, Draw, Kind, magnitude, op_name, reduced
+from grader.course.cases import OPS, Case, Draw, Kind, magnitude, reduced
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Gives, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import across, carried, combined, point, sent_elements
 from grader.trace.trace import Operation
 
@@ -97,15 +96,10 @@ def groups_in_rank(answer: Callable[[int], Any], ranks_per_node: int) -> Any:
     ]
 
 
-def _pairs(c: Case, ranks_per_node: int) -> list[tuple[str, str]]:
-    return [
-        (named(node_of(r, ranks_per_node)), named(rail_of(r, ranks_per_node, c.n))) for r in c.ranks
-    ]
-
-
-def _places(pick: Callable[[str, str], tuple[str, str]]) -> Gives:
-    """Make a ``gives`` that picks two groups of the right pair."""
-    return lambda c: [pick(*pair) for pair in _pairs(c, c.ranks_per_node)]
+def _pairs(c: Case) -> list[tuple[str, str]]:
+    """Return the reports on the two groups of each rank."""
+    d = c.ranks_per_node
+    return [(named(node_of(r, d)), named(rail_of(r, d, c.n))) for r in c.ranks]
 
 
 def _reported(e: Evidence, *starts: str) -> bool:
@@ -114,11 +108,11 @@ def _reported(e: Evidence, *starts: str) -> bool:
     return any(str(entry).startswith(starts) for pair in pairs for entry in pair)
 
 
-_ALL_GROUPS = (
-    "new_group is a collective of the whole world: every rank makes the same groups in the same"
-    " order, including those that it is not in. Or it makes only its own, with"
-    " use_local_synchronization=True."
-)
+def _all_make_groups(e: Evidence) -> bool:
+    """Return whether every rank waits in new_group; had all made all groups, they would meet."""
+    waits = e.failure.waits if e.failure else ()
+    return len(waits) == e.case.n and all(wait.call == "new_group" for wait in waits)
+
 
 node_groups = Exercise(
     signature="node_groups(ranks_per_node: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]",
@@ -128,74 +122,9 @@ node_groups = Exercise(
         draw.case(f"nodes of {d} rank{'s' * (d > 1)}", ranks_per_node=d) for d in divisors(draw.n)
     ),
     adapter=groups_in_rank,
-    expected=lambda c: _pairs(c, c.ranks_per_node),
-    allowed=frozenset({"new_group"}),
-    hints=(
-        "Write down both groups of every rank for 6 ranks, 3 on a node. Which lists occur, and in"
-        " which of them is rank 4?",
-        "new_group is a collective: all ranks make all groups, in the same order, and each keeps"
-        " the two that it is in. The groups of nodes are blocks of ranks_per_node ranks, the others"
-        " are range(place, n, ranks_per_node).",
-        "Two loops. The first is over the first rank of each node: for first in range(0, n,"
-        " ranks_per_node); it makes range(first, first + ranks_per_node). The second is over the"
-        " places in a node. In both: group = dist.new_group(members), and keep it if rank is in"
-        " members.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    for first in range(0, n, ranks_per_node):\n"
-        "        members = range(first, first + ranks_per_node)\n"
-        "        group = dist.new_group(list(members))\n"
-        "        if rank in members:\n"
-        "            node = group\n"
-        "    for place in range(ranks_per_node):\n"
-        "        members = range(place, n, ranks_per_node)\n"
-        "        group = dist.new_group(list(members))\n"
-        "        if rank in members:\n"
-        "            across = group\n"
-        "    return node, across",
-    ),
+    values=Values(_pairs),
+    traffic=TrafficRules(allowed=frozenset({"new_group"})),
     mistakes=(
-        Mistake(
-            "The two groups are swapped: the one of the node comes first.",
-            gives=_places(lambda node, rail: (rail, node)),
-        ),
-        Mistake(
-            "ranks_per_node is taken for the number of nodes. It is the size of a node; there are"
-            " n // ranks_per_node nodes.",
-            gives=lambda c: _pairs(c, c.n // c.ranks_per_node),
-        ),
-        Mistake(
-            "Ranks are dealt out to the nodes in turn here. They fill one node after the other: the"
-            " node of rank r is r // ranks_per_node, its place there r % ranks_per_node.",
-            gives=lambda c: [pair[::-1] for pair in _pairs(c, c.n // c.ranks_per_node)],
-        ),
-        Mistake(
-            "Both are the group of the node. The second has the ranks with the same place on each"
-            " node: range(rank % ranks_per_node, n, ranks_per_node).",
-            gives=_places(lambda node, rail: (node, node)),
-        ),
-        Mistake(
-            "Both have the same place on all nodes. The first has the ranks of one node:"
-            " ranks_per_node of them, one after the other.",
-            gives=_places(lambda node, rail: (rail, rail)),
-        ),
-        Mistake(
-            "One of the groups has all ranks. That is so for nodes of 1 or of n ranks only;"
-            " otherwise each of the two has a part of them.",
-            gives=(
-                lambda c: [(node, named(c.ranks)) for node, _ in _pairs(c, c.ranks_per_node)],
-                lambda c: [(named(c.ranks), rail) for _, rail in _pairs(c, c.ranks_per_node)],
-                lambda c: [(named(c.ranks), named(c.ranks))] * c.n,
-            ),
-        ),
-        Mistake(
-            "The second group is the same for all ranks: those with the first place on each node."
-            " Every place has a group of its own.",
-            gives=lambda c: [
-                (node, named(rail_of(0, c.ranks_per_node, c.n)))
-                for node, _ in _pairs(c, c.ranks_per_node)
-            ],
-        ),
         Mistake(
             "Lists of ranks are not groups yet. dist.new_group(ranks) makes a group of them.",
             when=lambda e: _reported(e, "list", "tuple", "range", "Tensor"),
@@ -207,44 +136,12 @@ node_groups = Exercise(
             when=lambda e: _reported(e, f"int {dist.GroupMember.NON_GROUP_MEMBER}"),
         ),
         Mistake(
-            "With use_local_synchronization=True new_group returns None on a rank that is not in"
-            " the group. Keep a group only where rank is among its members.",
-            when=lambda e: _reported(e, "NoneType") and e.written("use_local_synchronization=True"),
-        ),
-        Mistake(
             "Ranks wait for each other in new_group: with use_local_synchronization=True a group is"
             " made when all its members have called. Do all of them name the same members, and does"
             " every rank make the same kind of group first?",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.DEADLOCK and e.written("use_local_synchronization")
-            ),
-        ),
-        Mistake(
-            "A group may have only ranks that exist: 0 to n − 1. With range(first, first +"
-            " ranks_per_node) let first run in steps of ranks_per_node.",
-            when=lambda e: e.says("there is no rank"),
-        ),
-        Mistake(
-            "/ gives a float even where nothing is left over: use // for numbers of ranks and"
-            " nodes.",
-            when=lambda e: (
-                e.says("'float' object cannot be interpreted as an integer")
-                or e.says("a rank is a whole number")
-            ),
+            when=_all_make_groups,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return two process groups, as dist.new_group makes them: first that"
-        " of the node, then that of the same place on all nodes.",
-        Diagnosis.WRONG_SHAPE: "Return two groups: that of the node, and that of the same place on"
-        " all nodes.",
-        Diagnosis.WRONG_VALUE: "Write down both lists for each of 6 ranks, with 3 on a node, and"
-        " compare them with what your loops make.",
-        Diagnosis.ORDER_MISMATCH: _ALL_GROUPS,
-        Diagnosis.DEADLOCK: "A new group is there when all its members have called new_group. Do"
-        " all ranks reach that line, in the same order?",
-        Diagnosis.FORBIDDEN_CALL: "new_group is the only collective that you need.",
-    },
 )
 
 
@@ -293,87 +190,10 @@ def nodes(c: Case) -> int:
     return int(c.n // c.ranks_per_node)
 
 
-def _combined(op: str, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return a reduction in float64, or in the integers' own dtype; AVG adds up."""
-    wide = torch.float64 if tensors[0].dtype.is_floating_point else tensors[0].dtype
-    return reduced(OPS["SUM" if op == "AVG" else op], [t.to(wide) for t in tensors])
-
-
-def levels(
-    c: Case, inside: str = "", between: str = "", divided: Callable[[Case], float] | None = None
-) -> list[torch.Tensor] | None:
-    """Return what ranks hold if the two levels combine in these ways.
-
-    Args:
-        c: a case.
-        inside, between: the reduction in a node and across them; ``op`` if empty.
-        divided: for AVG, what the sum is divided by; the case tells nothing of other reductions.
-    """
-    op = op_name(c.op)
-    if divided is not None and op != "AVG":
-        return None
-    parts = [[c.x[r] for r in node_of(first, c.ranks_per_node)]
-             for first in range(0, c.n, c.ranks_per_node)]  # fmt: skip
-    whole = _combined(between or op, [_combined(inside or op, part) for part in parts])
-    by = divided(c) if divided is not None else c.n if op == "AVG" else 1
-    return [(whole if by == 1 else whole / by).to(c.x[0].dtype)] * c.n
-
-
-def _instead(op: str) -> tuple[Gives, ...]:
-    """Return the results if one of the levels, or both, reduce by ``op`` whatever is asked."""
-
-    def guess(c: Case, inside: str, between: str) -> list[torch.Tensor] | None:
-        if op_name(c.op) == "AVG":
-            return None
-        return levels(c, inside, between)
-
-    return tuple(partial(guess, inside=a, between=b) for a, b in ((op, op), (op, ""), ("", op)))
-
-
-def of_the_node(c: Case) -> list[torch.Tensor] | None:
-    """Return what ranks hold if nothing crosses: the reduction of each node."""
-    if op_name(c.op) == "AVG":
-        return None  # divided by n, or by the ranks of a node
-    return [reduced(c.op, [c.x[m] for m in node_of(r, c.ranks_per_node)]) for r in c.ranks]
-
-
-def _own_share_only(e: Evidence) -> bool:
-    """Return whether every rank has some of the result, and none more than one share of it."""
-    c = e.case
-    if e.diagnosis is not Diagnosis.WRONG_VALUE or c.ranks_per_node == 1:
-        return False
-    right = reduced(c.op, c.x).flatten()
-    changed = [(t != c.x[r]).flatten() for r, t in enumerate(e.actual)]
-    return any(mask.any() for mask in changed) and all(
-        int(mask.sum()) <= share(c) and bool((t.flatten()[mask] == right[mask]).all())
-        for mask, t in zip(changed, e.actual, strict=True)
-    )
-
-
-def tail_left(c: Case) -> list[torch.Tensor]:
-    """Return the results if the elements that are left over are not reduced."""
-    whole = length(c) // int(c.ranks_per_node) * int(c.ranks_per_node)
-    total = reduced(c.op, c.x).flatten()
-    return [torch.cat([total[:whole], x.flatten()[whole:]]).reshape(x.shape) for x in c.x]
-
-
-def _flat_ones_right(c: Case) -> list[torch.Tensor]:
-    """Return the results of a program that takes flatten() for a copy: it is none in 1-D."""
-    return [reduced(c.op, c.x)] * c.n if c.x[0].dim() == 1 else list(c.x)
-
-
-def _raised(*words: str) -> Callable[[Evidence], bool]:
-    return lambda e: e.diagnosis is Diagnosis.EXCEPTION and any(map(e.says, words))
-
-
 def _crossing(e: Evidence, *kinds: str) -> list[Operation]:
     """Return the calls and messages of these kinds that are between nodes."""
     crossing = e.trace.among(partial(between_nodes, e.case))
     return [op for operations in crossing.operations for op in operations if op.kind in kinds]
-
-
-def _too_much(test: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
-    return lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and test(e)
 
 
 def _whole_world(e: Evidence, *kinds: str) -> bool:
@@ -382,193 +202,64 @@ def _whole_world(e: Evidence, *kinds: str) -> bool:
     return inner and any(len(e.trace.members(op.group)) == e.case.n for op in _crossing(e, *kinds))
 
 
-def _of_the_world(e: Evidence) -> bool:
-    """Return whether sizes that fit a node are given to a call of the whole world."""
-    c, message = e.case, e.failure.message if e.failure else ""
-    lists = re.search(r"list of \w+ has (\d+) tensors; a group of (\d+)", message)
-    if lists:
-        return (int(lists[1]), int(lists[2])) == (c.ranks_per_node, c.n) and nodes(c) > 1
-    itself = re.search(r"gives itself (\d+) elements and takes (\d+) from itself", message)
-    if itself:
-        given, taken = int(itself[1]), int(itself[2])
-        return (
-            given != taken
-            and nodes(c) > 1
-            and nodes(c) in (given / (taken or 1), taken / (given or 1))
-        )
-    uneven = re.search(r"has (\d+) elements, which do not divide evenly among (\d+)", message)
-    if not uneven:
-        return False
-    inside = int(c.ranks_per_node)
-    return int(uneven[1]) % inside == 0 and int(uneven[2]) == c.n > inside
+def _too_much(test: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
+    """Make a test of what crosses; no program tells, since in each of these ways as much does."""
+    return lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and test(e)
 
 
-def _too_few_pieces(e: Evidence) -> bool:
-    """Return whether chunk or split gave fewer pieces than a node has ranks."""
-    found = re.search(
-        r"has (\d+) tensors; a group of (\d+)", e.failure.message if e.failure else ""
+def _flat_ring(e: Evidence) -> bool:
+    """Return whether what crosses are messages of at most 1/n of x, between neighbours in rank."""
+    crossing, n = _crossing(e, "send"), e.case.n
+    return bool(crossing) and all(
+        (op.peer - op.rank) % n in (1, n - 1) and op.count <= -(-length(e.case) // n)
+        for op in crossing
     )
-    short = int(found[1]) < int(found[2]) if found else _raised("index out of range")(e)
-    return short and e.written(r"\b(chunk|split)\(")
 
 
-_AVERAGE = (
-    Mistake(
-        "AVG is the sum divided by the number of ranks; the division is missing.",
-        gives=partial(levels, divided=lambda c: 1),
-    ),
-    Mistake(
-        "The sum is divided by the number of ranks on a node. n ranks are added up in all, so"
-        " divide by n; or let both levels take the average.",
-        gives=partial(levels, divided=lambda c: c.ranks_per_node),
-    ),
-    Mistake(
-        "The sum is divided by the number of nodes. n ranks are added up in all, so divide by n;"
-        " or let both levels take the average.",
-        gives=partial(levels, divided=nodes),
-    ),
-    Mistake(
-        "The average is divided once too often. Either both levels take the average, or both take"
-        " the sum and you divide by n once.",
-        gives=(
-            partial(levels, divided=lambda c: c.n**2),
-            partial(levels, divided=lambda c: c.n * c.ranks_per_node),
-            partial(levels, divided=lambda c: c.n * nodes(c)),
-        ),
-    ),
-)
+def _fails_unless_it_divides(e: Evidence) -> bool:
+    """Return whether there are exceptions, and only where a node's ranks do not divide x evenly."""
+    divides = [one for one in e.judged if length(one.case) % one.case.ranks_per_node == 0]
+    return (
+        e.diagnosis is Diagnosis.EXCEPTION
+        and any(one.case.ranks_per_node > 1 for one in divides)
+        and all(one.passed for one in divides)
+    )
+
 
 hierarchical_all_reduce = Exercise(
     signature="hierarchical_all_reduce(x: Tensor, op, ranks_per_node: int) -> None",
     summary="in place: reduce-scatter in the node, all-reduce across, all-gather in the node",
     inputs=_tensors,
-    result="x",
+    values=Values(
+        lambda c: [reduced(c.op, c.x)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+    ),
     world_sizes=_SIZES,
-    expected=lambda c: [reduced(c.op, c.x)] * c.n,
-    least=combined,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    allowed=frozenset({"new_group", "reduce_scatter", "all_reduce", "all_gather"}),
-    # the second limit is for those who send many small messages: a flat ring sends twice the whole
-    # of x over the border of a node; the plainest all-reduce of a share, through one rank, sends
-    # the share to every other node
-    limits=(
-        point(across(carried("≤", share), "between nodes", between_nodes)),
-        point(
-            across(
-                sent_elements("≤", lambda c: max(2, nodes(c) - 1) * share(c)),
-                "between nodes",
-                between_nodes,
-            )
-        ),
-    ),
-    hints=(
-        "Suppose that x can be cut into one share for each rank of a node. After a reduce-scatter"
-        " inside the node, what does each rank hold? Which ranks hold the same share, and of what?",
-        "Three calls: reduce_scatter in the node, all_reduce in the group of the same place on all"
-        " nodes, all_gather in the node. Say group=… in each. Where ranks_per_node does not divide"
-        " the length, work on a longer tensor, and cut the end off.",
-        "size = -(-x.numel() // ranks_per_node), and padded = x.new_zeros(size * ranks_per_node)"
-        " begins with the elements of x. reduce_scatter puts this rank's piece of it into mine,"
-        " all_reduce works on mine, and all_gather fills the pieces of padded. For AVG take SUM in"
-        " both reductions, and divide mine by n.",
-        "This is the whole answer, with your own node_groups:\n"
-        "    node, across = node_groups(ranks_per_node)\n"
-        "    average = op == dist.ReduceOp.AVG\n"
-        "    combine = dist.ReduceOp.SUM if average else op\n"
-        "    size = -(-x.numel() // ranks_per_node)\n"
-        "    padded = x.new_zeros(size * ranks_per_node)\n"
-        "    padded[: x.numel()] = x.flatten()\n"
-        "    mine = x.new_empty(size)\n"
-        "    dist.reduce_scatter_tensor(mine, padded, op=combine, group=node)\n"
-        "    dist.all_reduce(mine, op=combine, group=across)\n"
-        "    if average:\n"
-        "        mine /= dist.get_world_size()\n"
-        "    dist.all_gather_into_tensor(padded, mine, group=node)\n"
-        "    x.copy_(padded[: x.numel()].view_as(x))",
-    ),
-    mistakes=(
-        Mistake(
-            "x is unchanged on every rank. The result is in another tensor: write it back at the"
-            " end, as in x.copy_(result).",
-            gives=lambda c: list(c.x),
-        ),
-        Mistake(
-            "A matrix is unchanged, and only a vector is reduced: what you reduced was a copy of"
-            " the matrix. Write the result back, as in x.copy_(result).",
-            gives=_flat_ones_right,
-            when=lambda e: any(one.case.x[0].dim() == 1 for one in e.passed if one.case.n > 1),
-        ),
-        Mistake(
-            "Every rank has the reduction of its own node: nothing has crossed to the others. The"
-            " all_reduce in the second group is missing, or it is in the first.",
-            gives=of_the_node,
-        ),
-        Mistake(
-            "Every rank has its own share of the result in x, and no other. The last step is"
-            " missing, which is the all_gather in the node.",
-            when=_own_share_only,
-        ),
-        Mistake(
-            "The last elements are not reduced: ranks_per_node does not divide the length, and"
-            " length // ranks_per_node rounds down. Round up, and pad.",
-            gives=tail_left,
-        ),
-        Mistake(
-            "You sum where op says something else. Both the reduce_scatter and the all_reduce need"
-            " op=…: without it they sum.",
-            gives=_instead("SUM"),
-        ),
-        *_AVERAGE,
-        evidence.AVERAGE_ALONE,
-        Mistake(
-            "The all_reduce is one of all ranks. It belongs to the group of those that hold the"
-            " same share: group=across.",
-            when=lambda e: (
-                e.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.SIZE_MISMATCH)
-                and _whole_world(e, "all_reduce")
+    traffic=TrafficRules(
+        # the second limit is for those who send many small messages: a flat ring sends twice the
+        # whole of x over the border of a node; the plainest all-reduce of a share, through one
+        # rank, sends the share to every other node
+        limits=(
+            point(across(carried("≤", share), "between nodes", between_nodes)),
+            point(
+                across(
+                    sent_elements("≤", lambda c: max(2, nodes(c) - 1) * share(c)),
+                    "between nodes",
+                    between_nodes,
+                )
             ),
         ),
-        Mistake(
-            "Without group=… a collective is one of all ranks, and this one is called with what"
-            " fits a node: say group=node.",
-            when=_of_the_world,
-        ),
-        Mistake(
-            "There are fewer pieces than ranks on the node. chunk(k) and split make at most k, and"
-            " for many lengths fewer; tensor_split(k) always gives k, some of them empty.",
-            when=_too_few_pieces,
-        ),
-        Mistake(
-            "gloo's all_gather takes pieces of one size only. Where ranks_per_node does not divide"
-            " the length, pad x first, and cut the padding off afterwards.",
-            when=_raised("needs tensors of one size"),
-        ),
+        least=combined,
+        allowed=frozenset({"new_group", "reduce_scatter", "all_reduce", "all_gather"}),
+    ),
+    mistakes=(
+        evidence.AVERAGE_ALONE,
         Mistake(
             "ranks_per_node does not divide this length. Pad x up to a multiple of it:"
             " x.new_zeros(size * ranks_per_node) with size = -(-x.numel() // ranks_per_node).",
-            when=lambda e: (
-                length(e.case) % int(e.case.ranks_per_node) != 0
-                and _raised(
-                    "do not divide evenly",
-                    "negative dimension",
-                    "is invalid for input of size",
-                    "split_with_sizes",
-                    "gives itself",
-                )(e)
-            ),
-        ),
-        Mistake(
-            "gloo's reduce_scatter_tensor compares the first dimensions: give it flat tensors.",
-            when=_raised("outputShape[0]"),
-        ),
-        Mistake(
-            "Divide only if op is AVG: integers cannot be divided in place.",
-            when=_raised("can't be cast"),
-        ),
-        Mistake(
-            "Buffers for shares and padding need x's dtype: x.new_zeros(size) keeps it.",
-            when=_raised("of one dtype", "tensor type", "scalar type"),
+            when=_fails_unless_it_divides,
         ),
         Mistake(
             "The groups are swapped: the reduce_scatter is across the nodes. The result is right,"
@@ -600,25 +291,7 @@ hierarchical_all_reduce = Exercise(
             "Many small messages cross, and together they carry all of x, more than once. A ring"
             " of all ranks does that at the border of every node. Make shares inside the node"
             " first, and let only shares cross.",
-            when=_too_much(lambda e: bool(_crossing(e, "send"))),
-        ),
-        Mistake(
-            _ALL_GROUPS,
-            when=lambda e: e.diagnosis is Diagnosis.ORDER_MISMATCH and e.says("new_group"),
+            when=_too_much(_flat_ring),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "It works in place: put the result into x itself, with x.copy_(...),"
-        " and return nothing.",
-        Diagnosis.WRONG_VALUE: "Follow one element: through its share in the node, across, and"
-        " back. What is cut off at the end must be exactly what was added.",
-        Diagnosis.TOO_MANY_BYTES: "Between nodes each rank may take its share of x, which is"
-        " 1/ranks_per_node of it, rounded up. What else crosses?",
-        Diagnosis.FORBIDDEN_CALL: "new_group, reduce_scatter, all_reduce and all_gather are all"
-        " that you need.",
-        Diagnosis.ORDER_MISMATCH: "All members of a group make the same calls on it, in the same"
-        " order.",
-        Diagnosis.DEADLOCK: "All members of a group make the same calls on it, even those whose"
-        " share is empty.",
-    },
 )

@@ -1,6 +1,6 @@
 """Chapter 22: records that differ, and a sum that outlives a rank."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
 from grader.core.wire import AT_RETURN
 from grader.course.cases import OPS, Case, Delay, Draw, Kill, Kind, magnitude, reduced
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import Limit, point
 from grader.trace.trace import Measured, Trace
 
@@ -61,69 +61,16 @@ def _records(draw: Draw) -> Iterator[Case]:
         yield draw.case(name, records=[[calls[letter] for letter in rank] for rank in records])
 
 
-def _most_frequent(calls: Sequence[Any]) -> Any:
-    return max(calls, key=calls.count)
-
-
-def _divergence(
-    records: Sequence[_Record],
-    norm: Callable[[list[Any]], Any] = _most_frequent,
-    seen: Callable[[Any], Any] = lambda call: call,
-    to_the_end: bool = True,
-    ended_differs: bool = True,
-) -> tuple[int, list[int]] | None:
-    """Return the first divergence; arguments beyond the first are for mistakes.
-
-    Args:
-        records: as in the exercise.
-        norm: chooses among the calls at a position, in rank order.
-        seen: what is compared of a call.
-        to_the_end: whether to go on to the end of the longest list, not of the shortest.
-        ended_differs: whether the end of a list cannot be the norm.
-    """
-    until = (max if to_the_end else min)(map(len, records), default=0)
-    for position in range(until):
-        calls = [seen(one[position]) if position < len(one) else None for one in records]
-        usual = norm([call for call in calls if call is not None or not ended_differs])
-        differs = [rank for rank, call in enumerate(calls) if call != usual]
-        if differs:
-            return position, differs
+def _divergence(records: Sequence[_Record]) -> tuple[int, list[int]] | None:
+    """Return the first position at which a rank differs from the norm, and the ranks that do."""
+    for position in range(max(map(len, records), default=0)):
+        calls = [one[position] if position < len(one) else None for one in records]
+        made = [call for call in calls if call is not None]
+        norm = max(made, key=made.count)
+        differ = [rank for rank, call in enumerate(calls) if call != norm]
+        if differ:
+            return position, differ
     return None
-
-
-def _found(c: Case) -> tuple[int, list[int]] | None:
-    return _divergence(c.records)
-
-
-def _changed(
-    change: Callable[[Case, int, list[int]], Any],
-) -> Callable[[Case], list[Any]]:
-    """Return what a mistake gives that changes a right result, and leaves ``None`` as it is."""
-
-    def gives(c: Case) -> list[Any]:
-        found = _found(c)
-        return [None if found is None else change(c, *found)] * c.n
-
-    return gives
-
-
-def _ignoring_ended(c: Case) -> list[Any]:
-    """Return the first position at which calls differ, whatever lists have ended."""
-    for position in range(max(map(len, c.records), default=0)):
-        calls = {rank: r[position] for rank, r in enumerate(c.records) if position < len(r)}
-        usual = _most_frequent(list(calls.values()))
-        differs = [rank for rank, call in calls.items() if call != usual]
-        if differs:
-            return [(position, differs)] * c.n
-    return [None] * c.n
-
-
-def _last_of_ties(calls: list[Any]) -> Any:
-    return _most_frequent(calls[::-1])
-
-
-def _short_list(e: Evidence) -> bool:
-    return e.says("IndexError") and len({len(record) for record in e.case.records}) > 1
 
 
 first_divergence = Exercise(
@@ -133,113 +80,20 @@ first_divergence = Exercise(
     summary="the first position at which the records of ranks differ, and the ranks that do",
     inputs=_records,
     world_sizes=(1,),
-    expected=lambda c: [_found(c)] * c.n,
-    hints=(
-        "Write the lists one below the other, one row for each rank, and read column by column. In"
-        " which column does one rank differ, and how do you tell which one it is?",
-        "At each position up to the end of the longest list, collect the call of every rank, and"
-        " None for a list that has ended. The norm is the most frequent call that is not None;"
-        " every rank that has something else differs from it.",
-        "max(made, key=made.count) is the most frequent element of the list made, and the first of"
-        " those that are equally frequent: that of the lowest rank, if made is in rank order."
-        " Return at the first position at which any rank differs.",
-        "This is the whole answer:\n"
-        "    for position in range(max(map(len, records), default=0)):\n"
-        "        calls = [one[position] if position < len(one) else None for one in records]\n"
-        "        made = [call for call in calls if call is not None]\n"
-        "        norm = max(made, key=made.count)\n"
-        "        differ = [rank for rank, call in enumerate(calls) if call != norm]\n"
-        "        if differ:\n"
-        "            return position, differ\n"
-        "    return None",
-    ),
+    values=Values(lambda c: [_divergence(c.records)] * c.n),
     mistakes=(
-        Mistake(
-            "You stop at the end of the shortest list, as zip does. A rank whose list has ended"
-            " differs from those that go on: look as far as the longest list goes.",
-            gives=lambda c: [_divergence(c.records, to_the_end=False)] * c.n,
-        ),
-        Mistake(
-            "You take rank 0's call for the norm. Rank 0 may be the one that is wrong: the norm is"
-            " the most frequent call.",
-            gives=(
-                lambda c: [_divergence(c.records, norm=lambda calls: calls[0])] * c.n,
-                lambda c: (
-                    [_divergence(c.records, lambda calls: calls[0], ended_differs=False)] * c.n
-                ),
-            ),
-        ),
-        Mistake(
-            "You compare the operations alone. Two ranks that call all_reduce on different numbers"
-            " of elements differ, too.",
-            gives=lambda c: [_divergence(c.records, seen=lambda call: call[0])] * c.n,
-        ),
-        Mistake(
-            "You compare the numbers of elements alone. Calls of different operations differ, too.",
-            gives=lambda c: [_divergence(c.records, seen=lambda call: call[1])] * c.n,
-        ),
-        Mistake(
-            "Where most lists have ended, you take the end for the norm. An end is not a call: the"
-            " ranks that have ended are those that differ.",
-            gives=lambda c: [_divergence(c.records, ended_differs=False)] * c.n,
-        ),
-        Mistake(
-            "You leave out the ranks whose lists have ended. They make no call where others make"
-            " one, so they always differ.",
-            gives=_ignoring_ended,
-        ),
-        Mistake(
-            "Of two calls that are equally frequent, you take the one of the highest rank for the"
-            " norm. It should be that of the lowest.",
-            gives=lambda c: [_divergence(c.records, norm=_last_of_ties)] * c.n,
-        ),
-        Mistake(
-            "These are the ranks that agree with the norm. Return the others.",
-            gives=_changed(
-                lambda c, position, ranks: (
-                    position,
-                    [rank for rank in range(len(c.records)) if rank not in ranks],
-                )
-            ),
-        ),
-        Mistake(
-            "The position is one too high: positions count from 0.",
-            gives=_changed(lambda c, position, ranks: (position + 1, ranks)),
-        ),
-        Mistake(
-            "You return only the first of the ranks that differ. There may be several at the same"
-            " position: return all of them.",
-            gives=_changed(lambda c, position, ranks: (position, ranks[:1])),
-        ),
-        Mistake(
-            "The position is right, but you return all ranks. Return only those that differ from"
-            " the norm.",
-            gives=_changed(lambda c, position, _: (position, list(range(len(c.records))))),
-        ),
         Mistake(
             "The lists are not equally long: at some position one of them has ended, and there is"
             " nothing to look up.",
-            when=_short_list,
-        ),
-        Mistake(
-            "max of an empty sequence: there may be no records at all, and then all agree."
-            " max(..., default=0) helps.",
-            when=lambda e: not e.case.records and e.says("max()"),
+            when=lambda e: e.raised("IndexError") and len(set(map(len, e.case.records))) > 1,
         ),
         Mistake(
             "You return a position even where all ranks agree; return None there.",
-            when=lambda e: _found(e.case) is None and isinstance(e.actual[0], (tuple, list)),
+            when=lambda e: (
+                _divergence(e.case.records) is None and isinstance(e.actual[0], (tuple, list))
+            ),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Return a pair, the position and a list of ranks, or None if all"
-        " agree.",
-        Diagnosis.WRONG_SHAPE: "Ranks are missing from your list, or too many are in it. Go through"
-        " the records of the case by hand: which call is the most frequent there?",
-        Diagnosis.WRONG_VALUE: "Go through the records of the case by hand: at which position does"
-        " a rank first differ from the norm?",
-        Diagnosis.INPUT_CHANGED: "records belongs to the caller: take nothing out of its lists.",
-    },
 )
 
 
@@ -357,6 +211,17 @@ def _lists(e: Evidence) -> list[list[int]]:
     return [list(e.actual[rank][1]) for rank in _living(e.case)]
 
 
+def _returned(e: Evidence, summed: Sequence[int], listed: list[int]) -> bool:
+    """Return whether all survivors return the sum over some ranks, and a list of some."""
+    if e.diagnosis not in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE):
+        return False
+    total = _total(e.case, summed)
+    return _lists(e) == [listed] * len(_living(e.case)) and all(
+        compare(total, e.actual[rank][0], e.case.n, total.abs() + 1) is None
+        for rank in _living(e.case)
+    )
+
+
 def _sums(one: JudgedCase) -> list[torch.Tensor]:
     """Return the different sums that survivors return, where rounding makes no difference.
 
@@ -453,55 +318,32 @@ sum_of_survivors = Exercise(
     summary="the sum over the ranks that survive, and their ranks, though one may be killed",
     inputs=_survival,
     world_sizes=(3, 4, 5, 8),
-    expected=lambda c: _of(c, _living(c)),
-    also=_may_count,
-    reduced=lambda c: c.n,
-    magnitude=lambda c: [[magnitude(OPS["SUM"], c.x), None]] * c.n,
-    agree=True,
+    values=Values(
+        lambda c: _of(c, _living(c)),
+        also=_may_count,
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [[magnitude(OPS["SUM"], c.x), None]] * c.n,
+        agree=True,
+    ),
     point=_do_not_agree,
-    allowed=frozenset({"all_reduce", "new_group"}),
-    store=True,
-    limits=(
-        point(
-            Limit(
-                "multiples of `seconds` until the last survivor returns",
-                _nanoseconds,
-                "≤",
-                lambda c: _MANY,
-                Diagnosis.TIMEOUT,
-                Diagnosis.TIMEOUT,
-                unit=lambda c: round(c.seconds * 1e9),
-            )
+    traffic=TrafficRules(
+        limits=(
+            point(
+                Limit(
+                    "multiples of `seconds` until the last survivor returns",
+                    _nanoseconds,
+                    "≤",
+                    lambda c: _MANY,
+                    Diagnosis.TIMEOUT,
+                    Diagnosis.TIMEOUT,
+                    unit=lambda c: round(c.seconds * 1e9),
+                )
+            ),
         ),
+        allowed=frozenset({"all_reduce", "new_group"}),
+        store=True,
     ),
     patient=_with_more_time,
-    hints=(
-        "A rank that is dead sends nothing, and a rank that is slow sends nothing yet. What tells"
-        " you which it is, and where could a rank leave its x so that the others find it even"
-        " after it has died?",
-        "Every rank puts its x into the store under a key of its own, and then waits for the key"
-        " of each rank, at most `seconds`: store.wait([key], timedelta(seconds=seconds)) raises a"
-        " RuntimeError when the time is up. The ranks whose keys came are the survivors.",
-        "Two ranks may have found different survivors, so let the first to propose a list decide:"
-        ' store.compare_set("survivors", "", mine) puts mine there if nothing is there yet, and'
-        " returns what is there. Sum the x of the ranks in that list, all of which are in the"
-        " store. json.dumps(x.tolist()) turns a tensor into text.",
-        "This is the whole answer:\n"
-        "    import json\n"
-        "    from datetime import timedelta\n"
-        "    store = dist.distributed_c10d._get_default_store()\n"
-        '    store.set(f"x of {dist.get_rank()}", json.dumps(x.tolist()))\n'
-        "    alive = []\n"
-        "    for rank in range(dist.get_world_size()):\n"
-        "        try:\n"
-        '            store.wait([f"x of {rank}"], timedelta(seconds=seconds))\n'
-        "            alive.append(rank)\n"
-        "        except RuntimeError:\n"
-        "            pass\n"
-        '    alive = json.loads(store.compare_set("survivors", "", json.dumps(alive)))\n'
-        '    terms = [json.loads(store.get(f"x of {rank}")) for rank in alive]\n'
-        "    return torch.tensor(terms, dtype=x.dtype).sum(0), alive",
-    ),
     mistakes=(
         Mistake(
             "The survivors do not agree: they list different ranks. One of them may have heard from"
@@ -540,39 +382,10 @@ sum_of_survivors = Exercise(
             when=lambda e: _waits_without_end(e, "new_group"),
         ),
         Mistake(
-            "The time limit has run out, as it should, and nothing catches the exception. It tells"
-            " you that a rank is missing: catch the RuntimeError, and go on without that rank.",
-            when=lambda e: (
-                e.case.killed is not None
-                and e.diagnosis is Diagnosis.EXCEPTION
-                and any(map(e.says, ("wait timeout", "Timed out", "timed out")))
-            ),
-        ),
-        Mistake(
-            "The connection to the dead rank breaks, and nothing catches the exception: catch the"
-            " RuntimeError, and go on without that rank. Ranks that have no connection to it get"
-            " no exception, so they need a time limit as well.",
-            when=lambda e: (
-                e.case.killed is not None
-                and e.diagnosis is Diagnosis.EXCEPTION
-                and any(map(e.says, ("by peer", "Read error", "Write error", "Broken pipe")))
-            ),
-        ),
-        Mistake(
-            "store.get waits until the key is there, and the rank that should set it is dead. Wait"
-            " for the key first, with a time limit: store.wait([key], timedelta(seconds=seconds)).",
-            when=lambda e: (
-                _waits_without_end(e, "store")
-                and e.calls("get", "multi_get")
-                and not e.written(r"\.wait\(\s*\[[^\]]*\]\s*\)")
-            ),
-        ),
-        Mistake(
-            "store.wait without a time limit waits for the key of the dead rank forever: give it"
-            " timedelta(seconds=seconds) as a second argument.",
-            when=lambda e: (
-                _waits_without_end(e, "store") and e.written(r"\.wait\(\s*\[[^\]]*\]\s*\)")
-            ),
+            "store.get, and store.wait without a time limit, wait forever for a key that a dead"
+            " rank should set. Wait for each key with a limit first:"
+            " store.wait([key], timedelta(seconds=seconds)).",
+            when=lambda e: _waits_without_end(e, "store"),
         ),
         Mistake(
             "A rank that lives is left out. It may be up to `seconds` late: wait that long for"
@@ -590,20 +403,12 @@ sum_of_survivors = Exercise(
         Mistake(
             "You list every rank, even the dead one, whose x is not in the sum. List the ranks"
             " that were summed.",
-            gives=lambda c: (
-                None
-                if c.late or (c.killed and c.killed.step)
-                else _survivors_hold(c, (_total(c, _living(c)), list(c.ranks)))
-            ),
+            when=lambda e: _returned(e, _living(e.case), list(e.case.ranks)),
         ),
         Mistake(
             "The dead rank is in the sum but not in your list. It has to count in both, or in"
             " neither.",
-            gives=lambda c: (
-                None
-                if c.late or (c.killed and not c.killed.step)
-                else _survivors_hold(c, (_total(c, c.ranks), _living(c)))
-            ),
+            when=lambda e: _returned(e, e.case.ranks, _living(e.case)),
         ),
         Mistake(
             "You return how many survived. Return their ranks, as a list.",
@@ -622,23 +427,4 @@ sum_of_survivors = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.TIMEOUT and e.failure is None,
         ),
     ),
-    advice={
-        Diagnosis.INPUT_CHANGED: "all_reduce writes into its tensor, and may do so even when it"
-        " fails: work on a copy, x.clone(), so that you still have your x.",
-        Diagnosis.DEADLOCK: "Which of the ranks that the message names is dead, and which wait has"
-        " no time limit?",
-        Diagnosis.TIMEOUT: "A survivor waits too long for a rank that is dead. Which call is it,"
-        " and what is its time limit?",
-        Diagnosis.EXCEPTION: "What fails because a rank is dead raises a RuntimeError: catch it"
-        " around the call that needs the other rank.",
-        Diagnosis.FORBIDDEN_CALL: "all_reduce and new_group are allowed, and the store is enough.",
-        Diagnosis.WRONG_TYPE: "Return a pair: the sum as a tensor, and the ranks as a list.",
-        Diagnosis.WRONG_VALUE: "Which ranks did each survivor sum, and which does it list?",
-        Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of the additions: sum in the"
-        " order of the list on every rank.",
-        Diagnosis.WRONG_DTYPE: "The sum has the dtype of x. torch.tensor(...) guesses one from the"
-        " numbers, even where there are none: give it dtype=x.dtype. And a division makes floats"
-        " of integers: return the sum, not an average.",
-        Diagnosis.UNWAITED_REQUEST: "Wait for every operation that you start between living ranks.",
-    },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +13,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, Large, Pause, PerRank
-from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import PROCESS, grown, held, holding, point, sent_elements
 from grader.rank.instrumentation import HeldStorages, return_freed_memory, without_compiler
 
@@ -255,144 +254,34 @@ def _key(i: int, step: int) -> str:
     return f"parameter {i} after step {step}"
 
 
-# The oracle, and what mistakes give. ------------------------------------------------
-
-#: The gradients of all ranks for one parameter and step, to what rank r makes of them.
-Combine = Callable[[list[torch.Tensor | None], int], torch.Tensor | None]
+# The oracle. ------------------------------------------------------------------------
 
 
-def mean(grads: list[torch.Tensor | None], _: int) -> torch.Tensor | None:
-    """Return the mean over all ranks, zeros for ``None``; ``None`` if no rank has a gradient."""
-    there = [g.double() for g in grads if g is not None]
-    return None if not there else torch.stack(there).sum(0) / len(grads)
-
-
-def total(grads: list[torch.Tensor | None], rank: int) -> torch.Tensor | None:
-    """Return the sum instead of the mean."""
-    found = mean(grads, rank)
-    return None if found is None else found * len(grads)
-
-
-def among_holders(grads: list[torch.Tensor | None], _: int) -> torch.Tensor | None:
-    """Return the mean over the ranks that have a gradient."""
-    there = [g for g in grads if g is not None]
-    return mean(list(there), 0) if there else None
-
-
-def alone(grads: list[torch.Tensor | None], rank: int) -> torch.Tensor | None:
-    """Return the rank's own gradient."""
-    return grads[rank]
-
-
-def zeros_for_none(grads: list[torch.Tensor | None], rank: int) -> torch.Tensor | None:
-    """Return the mean, and a mark for zeros where no rank has a gradient."""
-    found = mean(grads, rank)
-    return torch.zeros(()) if found is None else found
-
-
-def _gradient(
-    c: Case, rank: int, step: int, i: int, combine: Combine, like: torch.Tensor
-) -> torch.Tensor | None:
-    if i in c.frozen:
-        return None
-    found = combine([c.gradients[q][step][i] for q in c.ranks], rank)
-    return None if found is None else found.to(like.dtype).expand_as(like).clone()
-
-
-def _reported(c: Case, report: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of a report that ranks make in this case: of the large one, the last step."""
-    last = _key(0, len(c.gradients[0]))
-    kept = {last: report[last]} if c.secrets else report
-    return {**kept, "gradients cleared by zero_grad": True}
-
-
-def _reports(c: Case, of_rank: Callable[[int], dict[str, Any]], same: bool) -> list[dict[str, Any]]:
-    if same:
-        return [of_rank(0)] * c.n
-    return [of_rank(rank) for rank in c.ranks]
-
-
-def with_torch(
-    c: Case,
-    combine: Combine = mean,
-    kind: type[torch.optim.Optimizer] = torch.optim.AdamW,
-    **changed: Any,
-) -> list[dict[str, Any]]:
-    """Return what torch's optimizer makes of the parameters in one process, for every rank."""
-
-    def of_rank(rank: int) -> dict[str, Any]:
-        parameters = [nn.Parameter(tensor.clone()) for tensor in c.state]
-        report: dict[str, Any] = {}
-        with without_compiler():
-            options = {**c.options, **changed}
-            optimizer = kind(parameters, **options)
-            for step in range(len(c.gradients[0])):
-                for i, p in enumerate(parameters):
-                    p.grad = _gradient(c, rank, step, i, combine, p.detach())
-                optimizer.step()
-                for i, p in enumerate(parameters):
-                    report[_key(i, step + 1)] = p.detach().clone()
-        return _reported(c, report)
-
-    return _reports(c, of_rank, combine is not alone)
-
-
-@dataclass(frozen=True)
-class _Variant:
-    """A way to count steps for the bias correction, and where eps is added.
-
-    ``count`` takes the number of the step, how often the parameter has been updated with this
-    one, how often all of them, and how many parameters were passed with this one.  With
-    ``eps_corrected`` eps is divided by the bias correction, too; with ``decay_last`` weights decay
-    after the step.
-    """
-
-    count: Callable[[int, int, int, int], int | None] = lambda step, updates, made, passed: updates
-    eps_inside: bool = False
-    eps_corrected: bool = False
-    decay_last: bool = False
-    tied_twice: bool = False
-
-
-def by_hand(c: Case, rule: _Variant) -> list[dict[str, Any]] | None:
-    """Return what all ranks hold if AdamW on the mean gradients is changed by a rule."""
-    if c.secrets:  # a rule may count parameters, of which only some elements are known here
-        return None
-    beta, gamma = c.options["betas"]
-    lr, eps, decay = c.options["lr"], c.options["eps"], c.options["weight_decay"]
-    parameters = [tensor.double().clone() for tensor in c.state]
-    m, v = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
-    updates, made, passed = [0] * len(parameters), 0, 0
-    trained = [i for i in dict.fromkeys(c.order) if i not in c.frozen]
-    visited = [i for i in c.order if i not in c.frozen] if rule.tied_twice else trained
+def with_torch(c: Case) -> list[dict[str, Any]]:
+    """Return what torch's optimizer makes of the mean gradients in one process, for every rank."""
+    parameters = [nn.Parameter(tensor.clone()) for tensor in c.state]
     report: dict[str, Any] = {}
-    for step in range(len(c.gradients[0])):
-        for i in visited:
-            passed += 1
-            gradient = _gradient(c, 0, step, i, mean, c.state[i])
-            if gradient is None:
-                continue
-            made += 1
-            g, updates[i] = gradient.double(), updates[i] + 1
-            p = parameters[i]
-            if not rule.decay_last:
-                p *= 1 - lr * decay
-            m[i] = beta * m[i] + (1 - beta) * g
-            v[i] = gamma * v[i] + (1 - gamma) * g * g
-            t = rule.count(step + 1, updates[i], made, passed)
-            first, second = (1 - b**t if t else 1.0 for b in (beta, gamma))
-            if rule.eps_inside:
-                root = (v[i] / second + eps).sqrt()
-            elif rule.eps_corrected:
-                root = (v[i].sqrt() + eps) / second**0.5
-            else:
-                root = (v[i] / second).sqrt() + eps
-            p -= lr * (m[i] / first) / root
-            if rule.decay_last:
-                p *= 1 - lr * decay
-        for i, p in enumerate(parameters):
-            report[_key(i, step + 1)] = p.clone().to(c.state[i].dtype)
+    with without_compiler():
+        optimizer = torch.optim.AdamW(parameters, **c.options)
+        for step in range(len(c.gradients[0])):
+            for i, p in enumerate(parameters):
+                p.grad = None if i in c.frozen else _mean([row[step][i] for row in c.gradients])
+            optimizer.step()
+            for i, p in enumerate(parameters):
+                report[_key(i, step + 1)] = p.detach().clone()
+    if c.secrets:  # of the large case, ranks report the last step
+        last = _key(0, len(c.gradients[0]))
+        report = {last: report[last]}
     return [{**report, "gradients cleared by zero_grad": True}] * c.n
+
+
+def _mean(gradients: list[torch.Tensor | None]) -> torch.Tensor | None:
+    """Return the mean over all ranks, zeros for ``None``; ``None`` if no rank has a gradient."""
+    there = [g.double() for g in gradients if g is not None]
+    if not there:
+        return None
+    like = next(g for g in gradients if g is not None)
+    return (torch.stack(there).sum(0) / len(gradients)).to(like.dtype)
 
 
 def sizes(c: Case) -> list[dict[str, Any]]:
@@ -444,69 +333,6 @@ def most_sent(c: Case) -> int:
 # What an answer shows. --------------------------------------------------------------
 
 
-def _alike(a: Any, b: torch.Tensor) -> bool:
-    return (
-        isinstance(a, torch.Tensor)
-        and a.shape == b.shape
-        and torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-4)
-    )
-
-
-def _wrong(c: Case, actual: Sequence[Any]) -> Iterator[tuple[int, int, torch.Tensor, torch.Tensor]]:
-    """Yield rank and parameter of each that has wrong elements after the last step.
-
-    With them come a mask of those elements, and what the rank holds.
-    """
-    last = len(c.gradients[0])
-    for rank, (want, found) in enumerate(zip(with_torch(c), actual, strict=True)):
-        for i in range(len(c.state)):
-            right, held = want[_key(i, last)], found[_key(i, last)]
-            off = (held - right).abs() > 1e-4 * right.abs().clamp(min=1)
-            if off.any():
-                yield rank, i, off, held
-
-
-def _as_they_were(one: JudgedCase) -> bool:
-    """Return whether every wrong element is as it was at first, and some elements are right."""
-    wrong = list(_wrong(one.case, one.actual))
-    count = sum(int(off.sum()) for _, _, off, _ in wrong)
-    return 0 < count < one.case.n * elements(one.case) and all(
-        torch.equal(found[off], one.case.state[i][off]) for _, i, off, found in wrong
-    )
-
-
-def _wrong_values(e: Evidence) -> list[JudgedCase]:
-    return [one for one in e.failed if one.diagnosis is Diagnosis.WRONG_VALUE and one.actual]
-
-
-def _not_gathered(e: Evidence) -> bool:
-    """Return whether each rank has updated some elements only, and others on another rank."""
-
-    def parts(one: JudgedCase) -> bool:
-        ranks = {rank for rank, *_ in _wrong(one.case, one.actual)}
-        return len(ranks) > 1 and _as_they_were(one)
-
-    wrong = [one for one in _wrong_values(e) if elements(one.case) >= one.case.n > 1]
-    return bool(wrong) and all(map(parts, wrong))
-
-
-def _rest_left_out(e: Evidence) -> bool:
-    """Return whether just the last P mod n elements stay as they were, on all ranks."""
-
-    def tail(one: JudgedCase) -> bool:
-        c = one.case
-        wrong = list(_wrong(c, one.actual))
-        masks = [torch.zeros_like(t, dtype=torch.bool) for t in c.state]
-        for _, i, off, _ in wrong:
-            masks[i] |= off
-        flat = torch.cat([masks[i].flatten() for i in range(len(masks)) if i not in c.frozen])
-        rest = len(flat) % c.n
-        return bool(rest) and _as_they_were(one) and not bool(flat[: len(flat) - rest].any())
-
-    wrong = _wrong_values(e)
-    return bool(wrong) and all(map(tail, wrong))
-
-
 def _fails_unless_n_divides(e: Evidence) -> bool:
     """Return whether runs break off where n does not divide P, and pass where it does."""
     several = [one for one in e.judged if one.case.n > 1 and one.limit is None]
@@ -538,14 +364,9 @@ def _missing_on_some(c: Case) -> bool:
     )
 
 
-def _missing(c: Case) -> bool:
-    """Return whether a gradient of a parameter that is trained is missing on some rank."""
-    return any(
-        g is None and i not in c.frozen
-        for rank in c.gradients
-        for row in rank
-        for i, g in enumerate(row)
-    )
+def _lacks(c: Case) -> bool:
+    """Return whether a gradient is missing on some rank."""
+    return any(g is None for rank in c.gradients for row in rank for g in row)
 
 
 def _holds(e: Evidence, least: Callable[[Case], int]) -> bool:
@@ -567,69 +388,6 @@ def _called(e: Evidence, *kinds: str) -> bool:
     return any(op.kind in kinds for ops in e.trace.operations for op in ops)
 
 
-_LAST_HINT = (
-    "This is the whole answer:\n"
-    "    class ShardedAdamW:\n"
-    "        def __init__(self, params, lr, betas, eps, weight_decay):\n"
-    "            self.params = [p for p in dict.fromkeys(params) if p.requires_grad]\n"
-    "            self.lr, self.betas, self.eps = lr, betas, eps\n"
-    "            self.weight_decay = weight_decay\n"
-    "            n, rank = dist.get_world_size(), dist.get_rank()\n"
-    "            self.size = -(-sum(p.numel() for p in self.params) // n)\n"
-    "            self.shard = slice(rank * self.size, (rank + 1) * self.size)\n"
-    "            self.m, self.v = self.params[0].detach().new_zeros(2, self.size)\n"
-    "            self.steps = [0] * len(self.params)\n"
-    "\n"
-    "        def _flat(self, tensors):\n"
-    "            flat = self.params[0].detach().new_zeros(dist.get_world_size() * self.size)\n"
-    "            start = 0\n"
-    "            for p, tensor in zip(self.params, tensors):\n"
-    "                if tensor is not None:\n"
-    "                    flat[start : start + p.numel()] = tensor.flatten()\n"
-    "                start += p.numel()\n"
-    "            return flat\n"
-    "\n"
-    "        def _exists(self):\n"
-    "            mine = torch.tensor([p.grad is not None for p in self.params]).to(torch.uint8)\n"
-    "            flags = [torch.empty_like(mine) for _ in range(dist.get_world_size())]\n"
-    "            dist.all_gather(flags, mine)\n"
-    "            return torch.stack(flags).any(0).tolist()\n"
-    "\n"
-    "        @torch.no_grad()\n"
-    "        def step(self):\n"
-    "            exists = self._exists()\n"
-    "            mean = torch.empty_like(self.m)\n"
-    "            dist.reduce_scatter_tensor(mean, self._flat([p.grad for p in self.params]))\n"
-    "            mean /= dist.get_world_size()\n"
-    "            weights = self._flat(self.params)\n"
-    "            mine = weights[self.shard].clone()\n"
-    "            start = -self.shard.start\n"
-    "            for i, p in enumerate(self.params):\n"
-    "                first, last = max(start, 0), max(min(start + p.numel(), self.size), 0)\n"
-    "                start += p.numel()\n"
-    "                if exists[i]:\n"
-    "                    self.steps[i] += 1\n"
-    "                    self._update(mine[first:last], mean[first:last], self.m[first:last],\n"
-    "                                 self.v[first:last], self.steps[i])\n"
-    "            dist.all_gather_into_tensor(weights, mine)\n"
-    "            start = 0\n"
-    "            for p in self.params:\n"
-    "                p.copy_(weights[start : start + p.numel()].view_as(p))\n"
-    "                start += p.numel()\n"
-    "\n"
-    "        def _update(self, w, g, m, v, t):\n"
-    "            beta1, beta2 = self.betas\n"
-    "            w *= 1 - self.lr * self.weight_decay\n"
-    "            m += (1 - beta1) * (g - m)\n"
-    "            v += (1 - beta2) * (g * g - v)\n"
-    "            root = (v / (1 - beta2**t)).sqrt() + self.eps\n"
-    "            w -= self.lr * (m / (1 - beta1**t)) / root\n"
-    "\n"
-    "        def zero_grad(self):\n"
-    "            for p in self.params:\n"
-    "                p.grad = None"
-)
-
 ShardedAdamW = Exercise(
     signature=(
         "ShardedAdamW(params, lr: float, betas: tuple[float, float], eps: float,"
@@ -638,115 +396,22 @@ ShardedAdamW = Exercise(
     summary="AdamW, of which every rank keeps the state of one shard",
     inputs=inputs,
     adapter=optimise,
-    expected=with_torch,
-    # 168 roundings of float32 are 1e-5
-    reduced=lambda c: 167,
-    magnitude=sizes,
-    allowed=frozenset({"reduce_scatter", "all_gather", "broadcast"}),
-    limits=(
-        point(held("bytes held by one rank between calls", "≤", most_held)),
-        point(grown("≤", most_grown)),
-        point(sent_elements("≤", lambda c: most_sent(c) * len(c.gradients[0]))),
+    values=Values(
+        with_torch,
+        # 168 roundings of float32 are 1e-5
+        reduced=lambda c: 167,
+        magnitude=sizes,
+    ),
+    traffic=TrafficRules(
+        limits=(
+            point(held("bytes held by one rank between calls", "≤", most_held)),
+            point(grown("≤", most_grown)),
+            point(sent_elements("≤", lambda c: most_sent(c) * len(c.gradients[0]))),
+        ),
+        allowed=frozenset({"reduce_scatter", "all_gather", "broadcast"}),
     ),
     points=3.0,
-    hints=(
-        "Lay all trainable parameters end to end, and cut the row into n shards. Which rank needs"
-        " the momentum of which elements, and which mean gradients? What does it know after its"
-        " update that the others do not?",
-        "A step has three parts: a reduce-scatter leaves each rank with the gradients of its"
-        " shard, summed; the rank updates that shard, with momentum and variance for these"
-        " elements alone; an all-gather brings all shards to all ranks. What do you do with the"
-        " rest where n does not divide P?",
-        "Pad the row to n·⌈P/n⌉ elements. A shard may hold the end of one parameter and the"
-        " beginning of the next: for each parameter work out where it begins and ends in your"
-        " shard, and update that slice with a step count of its own. A parameter is skipped only if"
-        " no rank has a gradient: first all-gather a flag for each.",
-        _LAST_HINT,
-    ),
     mistakes=(
-        Mistake(
-            "Each rank has made a step with its own gradients. They have to be averaged over the"
-            " ranks first.",
-            gives=lambda c: with_torch(c, alone) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The gradients are added up, but not divided by n. Adam nearly hides that: only eps"
-            " notices how large a gradient is.",
-            gives=lambda c: with_torch(c, total) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The sum is divided by the number of ranks that have a gradient. One that is None"
-            " counts as zero: divide by n.",
-            gives=lambda c: with_torch(c, among_holders),
-        ),
-        Mistake(
-            "Weight decay is missing: before the step, AdamW multiplies each weight by"
-            " 1 − lr · weight_decay.",
-            gives=lambda c: with_torch(c, weight_decay=0.0),
-        ),
-        Mistake(
-            "Here weight decay is added to the gradient, as in Adam with L2 regularisation. AdamW"
-            " keeps the two apart: it multiplies the weight by 1 − lr · weight_decay.",
-            gives=lambda c: with_torch(c, kind=torch.optim.Adam),
-        ),
-        Mistake(
-            "The bias correction is missing: divide m by 1 − beta1^t and v by 1 − beta2^t, where t"
-            " is the number of this step, from 1.",
-            gives=lambda c: by_hand(c, _Variant(lambda *_: None)),
-        ),
-        Mistake(
-            "The step is counted once for every parameter. In each step t grows by one.",
-            gives=(
-                lambda c: by_hand(c, _Variant(lambda step, updates, made, passed: made)),
-                lambda c: by_hand(c, _Variant(lambda step, updates, made, passed: passed)),
-            ),
-        ),
-        Mistake(
-            "The bias correction counts from 0 or from 2: in the first step t is 1.",
-            gives=(
-                lambda c: by_hand(c, _Variant(lambda step, updates, *_: updates + 1)),
-                lambda c: by_hand(c, _Variant(lambda step, updates, *_: updates - 1)),
-            ),
-        ),
-        Mistake(
-            "A parameter that was skipped counts its own steps: its bias correction is behind that"
-            " of the others by the steps in which it had no gradient.",
-            gives=lambda c: by_hand(c, _Variant(lambda step, *_: step)),
-        ),
-        Mistake(
-            "eps is added to the root, √v̂ + eps, not to what is under it.",
-            gives=lambda c: by_hand(c, _Variant(eps_inside=True)),
-        ),
-        Mistake(
-            "eps is added too early: it comes after the bias correction, √(v / (1 − beta2^t)) +"
-            " eps. With (√v + eps) / √(1 − beta2^t) it is corrected as well.",
-            gives=lambda c: by_hand(c, _Variant(eps_corrected=True)),
-        ),
-        Mistake(
-            "Weight decay comes after the step here, and shrinks the step as well. Multiply the"
-            " weight by 1 − lr · weight_decay first.",
-            gives=lambda c: by_hand(c, _Variant(decay_last=True)),
-        ),
-        Mistake(
-            "A gradient that is None on all ranks is not a gradient of zeros: the parameter does"
-            " not change in this step, by decay or otherwise, and its momentum does not either.",
-            gives=lambda c: with_torch(c, zeros_for_none),
-        ),
-        Mistake(
-            "A tied weight is updated once for each time that it is in params. It is one"
-            " parameter: list(dict.fromkeys(params)) has each of them once.",
-            gives=lambda c: by_hand(c, _Variant(tied_twice=True)),
-        ),
-        Mistake(
-            "The last elements are never updated: those that are left over where n does not divide"
-            " the number of elements. Pad the row to n·⌈P/n⌉, and cut the padding off at the end.",
-            when=_rest_left_out,
-        ),
-        Mistake(
-            "Each rank has updated its own shard, and the other shards are as they were. Gather"
-            " them, and copy them back into the parameters.",
-            when=_not_gathered,
-        ),
         Mistake(
             "It works where n divides the number of elements, and only there. Pad the row of all"
             " elements with zeros to n·⌈P/n⌉ before it is cut.",
@@ -755,7 +420,7 @@ ShardedAdamW = Exercise(
         Mistake(
             "params may be a generator, as module.parameters() is, and can be gone through only"
             " once. Make a list of it first.",
-            when=lambda e: _only(e, lambda c: bool(c.once)) or e.says("generator"),
+            when=lambda e: _only(e, lambda c: bool(c.once)),
         ),
         Mistake(
             "Where a gradient is None on some ranks, these leave out a call that the others make."
@@ -767,26 +432,9 @@ ShardedAdamW = Exercise(
             ),
         ),
         Mistake(
-            "A gradient that is None on some ranks only counts as zero there, and every rank makes"
-            " the step with the mean. No rank can tell from its own gradients whether a parameter"
-            " is skipped.",
-            when=lambda e: (
-                e.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.EXCEPTION)
-                and _only(e, _missing_on_some)
-            ),
-        ),
-        Mistake(
             "p.grad may be None: on this rank, or on all of them. A frozen parameter has none at"
             " all.",
-            when=lambda e: evidence.used_none(e) and (_missing(e.case) or bool(e.case.frozen)),
-        ),
-        Mistake(
-            "zero_grad leaves gradients behind: set p.grad = None for every parameter, or fill it"
-            " with zeros.",
-            when=lambda e: any(
-                isinstance(report, dict) and report.get("gradients cleared by zero_grad") is False
-                for report in e.actual
-            ),
+            when=lambda e: e.raised("AttributeError", "TypeError") and _only(e, _lacks),
         ),
         Mistake(
             "With a tied weight the shards are too long: it is counted once for each time that it"
@@ -824,12 +472,4 @@ ShardedAdamW = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and _called(e, "reduce_scatter"),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "reduce_scatter, all_gather and broadcast are allowed. An"
-        " all_reduce is a reduce-scatter and an all-gather: here the update comes between the two.",
-        Diagnosis.MEMORY_LIMIT: "Between calls a rank keeps the momentum and the variance of its"
-        " own shard, and no other long tensor: the message names what is held.",
-        Diagnosis.WRONG_TYPE: "Parameters keep their shape and dtype: write into them, with"
-        " p.copy_(...) under torch.no_grad().",
-    },
 )

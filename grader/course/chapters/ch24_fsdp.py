@@ -15,7 +15,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, Large, Pause, PerRank
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import PROCESS, Limit, grown, held, holding, moved, point
 from grader.rank.instrumentation import (
     HeldStorages,
@@ -470,13 +470,6 @@ def alone(gradients: list[torch.Tensor], rank: int) -> torch.Tensor:
     return gradients[rank]
 
 
-def slices(gradients: list[torch.Tensor], _: int) -> torch.Tensor:
-    """Return shard r from rank r's own gradient, as if nothing had been reduced."""
-    size = -(-gradients[0].numel() // len(gradients))
-    parts = [g.flatten()[r * size : (r + 1) * size] for r, g in enumerate(gradients)]
-    return torch.cat(parts).view_as(gradients[0])
-
-
 def _computes_in(module: nn.Module, dtype: torch.dtype) -> None:
     """Let every layer compute in a dtype, with its parameters and its floating inputs cast."""
     for layer in module.modules():
@@ -889,143 +882,25 @@ def _first_weights(report: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     return {name: value for name, value in state.items() if name not in BUFFERS}
 
 
-_LAST_HINT = (
-    "This is the whole answer:\n"
-    "    class Whole(torch.autograd.Function):\n"
-    "        @staticmethod\n"
-    "        def forward(ctx, shard, owner):\n"
-    "            ctx.shard, ctx.owner = shard, owner\n"
-    "            return owner._gather(shard, owner.compute_dtype)\n"
-    "\n"
-    "        @staticmethod\n"
-    "        def backward(ctx, gradient):\n"
-    "            return ctx.owner._reduce(ctx.shard, gradient), None\n"
-    "\n"
-    "    class FullySharded(nn.Module):\n"
-    "        def __init__(self, module, compute_dtype=None):\n"
-    "            super().__init__()\n"
-    "            self.module, self.compute_dtype = module, compute_dtype\n"
-    "            self.shapes, self.gathered = {}, {}\n"
-    "            for layer in module.modules():\n"
-    "                own = dict(layer.named_parameters(recurse=False))\n"
-    "                for name, p in own.items():\n"
-    "                    dist.broadcast(p.data, 0)\n"
-    "                    if p.numel() > 128:\n"
-    "                        shard = nn.Parameter(self._mine(p.data).clone(), p.requires_grad)\n"
-    "                        self.shapes[shard] = p.shape\n"
-    "                        setattr(layer, name, shard)\n"
-    "                if own:\n"
-    "                    layer.forward = self._around(layer, layer.forward)\n"
-    "\n"
-    "        def _mine(self, whole):\n"
-    "            n = dist.get_world_size()\n"
-    "            row = nn.functional.pad(whole.flatten(), (0, -whole.numel() % n))\n"
-    "            return row.chunk(n)[dist.get_rank()]\n"
-    "\n"
-    "        def _gather(self, shard, dtype):\n"
-    "            mine, shape = shard.detach().to(dtype or shard.dtype), self.shapes[shard]\n"
-    "            row = mine.new_empty(dist.get_world_size() * len(mine))\n"
-    "            dist.all_gather_into_tensor(row, mine)\n"
-    "            return row[: shape.numel()].view(shape)\n"
-    "\n"
-    "        def _reduce(self, shard, gradient):\n"
-    "            self.gathered.pop(shard, None)\n"
-    "            n = dist.get_world_size()\n"
-    "            row = gradient.to(shard.dtype).flatten()\n"
-    "            row = nn.functional.pad(row, (0, -len(row) % n))\n"
-    "            mean = torch.empty_like(shard)\n"
-    "            dist.reduce_scatter_tensor(mean, row)\n"
-    "            return mean / n\n"
-    "\n"
-    "        def _cast(self, x):\n"
-    "            floats = isinstance(x, torch.Tensor) and x.is_floating_point()\n"
-    "            return x.to(self.compute_dtype) if self.compute_dtype and floats else x\n"
-    "\n"
-    "        def _around(self, layer, compute):\n"
-    "            def forward(*inputs):\n"
-    "                own, whole, shards = dict(layer._parameters), {}, {}\n"
-    "                for name, p in layer.named_parameters(recurse=False):\n"
-    "                    if p in self.shapes:\n"
-    "                        whole[name] = Whole.apply(p, self)\n"
-    "                        shards[whole[name].untyped_storage().data_ptr()] = p\n"
-    "                    else:\n"
-    "                        whole[name] = self._cast(p)\n"
-    "\n"
-    "                def pack(x):\n"
-    "                    shard = shards.get(x.untyped_storage().data_ptr())\n"
-    "                    view = x.size(), x.stride(), x.storage_offset()\n"
-    "                    return x if shard is None else (shard, view)\n"
-    "\n"
-    "                layer._parameters.update(whole)\n"
-    "                with torch.autograd.graph.saved_tensors_hooks(pack, self._unpack):\n"
-    "                    result = compute(*map(self._cast, inputs))\n"
-    "                layer._parameters.update(own)\n"
-    "                whole.clear()\n"
-    "                shards.clear()\n"
-    "                return result\n"
-    "\n"
-    "            return forward\n"
-    "\n"
-    "        def _unpack(self, packed):\n"
-    "            if isinstance(packed, torch.Tensor):\n"
-    "                return packed\n"
-    "            shard, view = packed\n"
-    "            if shard not in self.gathered:\n"
-    "                self.gathered[shard] = self._gather(shard, self.compute_dtype)\n"
-    "            return self.gathered[shard].as_strided(*view)\n"
-    "\n"
-    "        def forward(self, *inputs):\n"
-    "            return self.module(*inputs)\n"
-    "\n"
-    "        def finish_gradient_synchronization(self):\n"
-    "            for p in self.parameters():\n"
-    "                if p not in self.shapes and p.grad is not None:\n"
-    "                    dist.all_reduce(p.grad)\n"
-    "                    p.grad /= dist.get_world_size()\n"
-    "\n"
-    "        def full_state_dict(self):\n"
-    "            state = dict(self.module.state_dict())\n"
-    "            for name, p in self.module.named_parameters():\n"
-    "                if p in self.shapes:\n"
-    "                    state[name] = self._gather(p, None)\n"
-    "            return state"
-)
-
 FullySharded = Exercise(
     signature="FullySharded(module: nn.Module, compute_dtype: torch.dtype or None = None)",
     summary="ZeRO-3: parameters in shards, which are gathered for one layer at a time",
     inputs=training,
     adapter=train_in_rank,
-    expected=with_torch,
-    reduced=roundings,
-    magnitude=sizes,
-    least=lambda c, expected: moved(c, [_first_weights(report) for report in expected]),
-    allowed=frozenset({"all_gather", "reduce_scatter", "all_reduce", "broadcast"}),
-    limits=(
-        point(held("bytes held by one rank between calls", "≤", most_held)),
-        point(grown("≤", most_grown)),
-        point(two_layers),
-        point(own_dtype),
-        gathers,
-        reductions,
+    values=Values(with_torch, reduced=roundings, magnitude=sizes),
+    traffic=TrafficRules(
+        limits=(
+            point(held("bytes held by one rank between calls", "≤", most_held)),
+            point(grown("≤", most_grown)),
+            point(two_layers),
+            point(own_dtype),
+            gathers,
+            reductions,
+        ),
+        least=lambda c, expected: moved(c, [_first_weights(report) for report in expected]),
+        allowed=frozenset({"all_gather", "reduce_scatter", "all_reduce", "broadcast"}),
     ),
     points=3.0,
-    hints=(
-        "Follow one layer through a step. When does a rank need its whole weights, when not? What"
-        " does it need of the gradient of these weights? Begin without compute_dtype, on one"
-        " nn.Linear.",
-        "Replace each large parameter of a layer by an nn.Parameter with this rank's shard, and the"
-        " layer's forward by one that gathers the weights, computes, and puts the shards back. What"
-        " autograd saves for backward keeps the weights in memory, also as a view like weight.t():"
-        " look at what saved_tensors_hooks can do about it, or at untyped_storage().resize_(0).",
-        "A gather whose backward is a reduce-scatter is an autograd.Function: its input is the"
-        " shard, so autograd itself puts the mean into shard.grad, in the shard's dtype. In"
-        " saved_tensors_hooks, pack a tensor that has the storage of a gathered weight as (shard,"
-        " size, stride, offset); unpack gathers again, keeps the weight until its gradient is there"
-        " and returns its as_strided. The small parameters are left for"
-        " finish_gradient_synchronization.",
-        _LAST_HINT,
-    ),
     mistakes=(
         Mistake(
             "FullySharded is an nn.Module: class FullySharded(nn.Module), with super().__init__()"
@@ -1055,40 +930,6 @@ FullySharded = Exercise(
         Mistake(
             "Each rank has begun with its own weights. Broadcast rank 0's before you cut them.",
             when=_own_weights,
-        ),
-        Mistake(
-            "The gradients are added up over the ranks, but not divided by n.",
-            gives=lambda c: with_torch(c, total, total) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The gradients of the sharded parameters are sums over the ranks: a reduce-scatter adds"
-            " up. Divide by n.",
-            gives=lambda c: with_torch(c, total, mean) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The gradients of the small, replicated parameters are sums over the ranks. Divide"
-            " them by n, too.",
-            gives=lambda c: with_torch(c, mean, total) if c.n > 1 else None,
-        ),
-        Mistake(
-            "Each rank keeps its own gradients of the small parameters, and their copies drift"
-            " apart. finish_gradient_synchronization has to average them.",
-            gives=lambda c: with_torch(c, mean, alone) if c.n > 1 else None,
-        ),
-        Mistake(
-            "Each rank takes its shard from its own gradient. The shard has to be the mean of all"
-            " ranks' gradients: reduce-scatter them.",
-            gives=lambda c: with_torch(c, slices, mean) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The second step computes with the weights of the first: the optimizer has changed the"
-            " shards, and they have to be gathered anew in each forward.",
-            gives=lambda c: with_torch(c, stale=True),
-        ),
-        Mistake(
-            "The gradients of the second step still contain those of the first, though the"
-            " optimizer's zero_grad was called in between.",
-            gives=lambda c: with_torch(c, accumulates=True),
         ),
         Mistake(
             "full_state_dict has the names that the module itself gives its entries, without a"
@@ -1129,31 +970,6 @@ FullySharded = Exercise(
             "compute_dtype is not what the layers compute in: cast their weights, gathered or"
             " replicated, and their floating inputs.",
             when=_computed_elsewhere,
-        ),
-        Mistake(
-            "Weights and inputs of a layer have different dtypes. With compute_dtype, cast whatever"
-            " is floating: the gathered weights, the small parameters, and the layer's inputs.",
-            when=lambda e: (
-                bool(e.case.compute)
-                and e.diagnosis is Diagnosis.EXCEPTION
-                and "dtype" in (e.failure.message if e.failure else "")
-                and _only(e, lambda c: bool(c.compute))
-            ),
-        ),
-        Mistake(
-            "Autograd has noticed that a tensor it saved was changed in place. If that is a weight"
-            " whose memory you fill again for backward, write into its .data: autograd does not"
-            " watch that.",
-            when=lambda e: e.says("modified by an inplace operation"),
-        ),
-        Mistake(
-            "An integer input was cast. Only floating inputs are: x.is_floating_point() tells.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.EXCEPTION
-                and bool(e.case.compute)
-                and e.case.architecture == "an embedding, and buffers"
-                and (e.says("indices") or e.says("index"))
-            ),
         ),
         Mistake(
             "It works where n divides the number of weights, and only there. Pad the flattened"
@@ -1200,13 +1016,4 @@ FullySharded = Exercise(
             when=lambda e: _bytes_of(e, "all_reduce"),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "all_gather and reduce_scatter, all_reduce for the replicated"
-        " parameters, and broadcast are allowed. torch's own fully_shard is what you are writing.",
-        Diagnosis.MEMORY_LIMIT: "The message names what is held. Between calls a rank keeps its"
-        " shards, the small parameters and gradients; whole weights only while their layer"
-        " computes.",
-        Diagnosis.WRONG_SHAPE: "In full_state_dict every weight is whole and has the shape that it"
-        " had in the module: gather the shards, cut the padding off, and view.",
-    },
 )

@@ -17,8 +17,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import held, holding, point, virtual_seconds
 from grader.rank.instrumentation import HeldStorages
 
@@ -114,98 +113,14 @@ def _pipelines(draw: Draw) -> Iterator[Case]:
         )
 
 
-def _order(
-    wrong: Callable[[int, int, int], Order | None],
-) -> Callable[[Case], list[Any] | None]:
-    """Make a ``gives``: the results of a wrong order, ``None`` where it gives nothing."""
-
-    def gives(c: Case) -> list[Any] | None:
-        found = wrong(c.stage, c.stages, c.micro_batches)
-        return None if found is None else [found]
-
-    return gives
-
-
-_MALFORMED = (
-    Mistake(
-        'An entry is a pair of a word and a number, ("forward", i) or ("backward", i), with i from'
-        " 0 on.",
-        when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE,
-    ),
-    Mistake(
-        "Micro-batches are counted from 0, so the last one is micro_batches − 1.",
-        gives=(
-            lambda c: [[(what, i + 1) for what, i in gpipe(c.micro_batches)]],
-            lambda c: [
-                [(what, i + 1) for what, i in one_f_one_b(c.stage, c.stages, c.micro_batches)]
-            ],
-        ),
-    ),
-)
-
-_SENDS_NOTHING = {
-    Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: what is asked for follows from the arguments.",
-}
-
 gpipe_order = Exercise(
     signature="gpipe_order(stage: int, stages: int, micro_batches: int) -> list[tuple[str, int]]",
     summary="the passes of a stage in GPipe's order",
     inputs=_pipelines,
     world_sizes=(1,),
-    expected=lambda c: [gpipe(c.micro_batches)],
-    also=lambda c: [[gpipe(c.micro_batches, down=True)]],
-    hints=(
-        "In GPipe's order, what has a stage done when it begins its first backward pass? Does that"
-        " depend on the stage?",
-        "All forward passes come first, of micro-batches 0, 1, 2, …; then all backward passes."
-        " Every stage has the same order.",
-        "This is the whole answer:\n"
-        '    forward = [("forward", i) for i in range(micro_batches)]\n'
-        '    backward = [("backward", i) for i in range(micro_batches)]\n'
-        "    return forward + backward",
+    values=Values(
+        lambda c: [gpipe(c.micro_batches)], also=lambda c: [[gpipe(c.micro_batches, down=True)]]
     ),
-    mistakes=(
-        Mistake(
-            "Each backward pass follows its own forward pass here, so only one micro-batch is ever"
-            " on its way, and all other stages wait. In GPipe's order all forward passes come"
-            " first.",
-            gives=lambda c: [in_turn(c.micro_batches)],
-        ),
-        Mistake(
-            "That is 1F1B. In GPipe's order a stage makes all its forward passes before its first"
-            " backward pass.",
-            gives=_order(one_f_one_b),
-        ),
-        Mistake(
-            "The backward passes are missing.",
-            gives=lambda c: [[(FORWARD, i) for i in range(c.micro_batches)]],
-        ),
-        Mistake(
-            "There are as many passes of each kind as micro-batches; the number of stages does not"
-            " matter.",
-            gives=(
-                lambda c: [gpipe(c.stages)],
-                lambda c: [gpipe(c.stages, down=True)],
-                lambda c: [gpipe(c.micro_batches - c.stage)],
-            ),
-        ),
-        Mistake(
-            "The forward passes run from the last micro-batch to the first. Only the backward"
-            " passes may do that.",
-            gives=(
-                lambda c: [
-                    [(FORWARD, i) for i in reversed(range(c.micro_batches))]
-                    + [(BACKWARD, i) for i in range(c.micro_batches)]
-                ],
-                lambda c: [
-                    [(FORWARD, i) for i in reversed(range(c.micro_batches))]
-                    + [(BACKWARD, i) for i in reversed(range(c.micro_batches))]
-                ],
-            ),
-        ),
-        *_MALFORMED,
-    ),
-    advice=_SENDS_NOTHING,
 )
 
 
@@ -248,46 +163,6 @@ def _right_look(c: Case) -> list[Any]:
     return [{"micro-batches in flight at most": most_in_flight(order)}]
 
 
-def _backward_first(stage: int, stages: int, m: int) -> Order:
-    """Return the right warm-up, and then pairs that begin with the backward pass."""
-    warm_up = min(stages - stage - 1, m)
-    order = [(FORWARD, i) for i in range(warm_up)]
-    for i in range(m - warm_up):
-        order += [(BACKWARD, i), (FORWARD, i + warm_up)]
-    return order + [(BACKWARD, i) for i in range(m - warm_up, m)]
-
-
-def _nonexistent(e: Evidence) -> bool:
-    """Return whether just short orders fail, and hold micro-batches that there are not."""
-
-    def short(c: Case) -> bool:
-        return bool(c.micro_batches < c.stages - c.stage)
-
-    orders = [(one.case, one.actual[0]) for one in e.failed if one.case.look == "order"]
-    try:
-        beyond = [any(i not in range(c.micro_batches) for _, i in order) for c, order in orders]
-    except (TypeError, ValueError):
-        return False
-    return any(beyond) and all(short(one.case) for one in e.failed)
-
-
-def _as_order(
-    *wrong: Callable[[int, int, int], Order],
-) -> tuple[Callable[[Case], list[Any] | None], ...]:
-    """Make alternatives for ``gives``, each a wrong order and the number in flight that follows."""
-
-    def gives(one: Callable[[int, int, int], Order]) -> Callable[[Case], list[Any] | None]:
-        def of(c: Case) -> list[Any] | None:
-            order = one(c.stage, c.stages, c.micro_batches)
-            if c.look == "order":
-                return [order]
-            return [{"micro-batches in flight at most": most_in_flight(order)}]
-
-        return of
-
-    return tuple(map(gives, wrong))
-
-
 one_f_one_b_order = Exercise(
     signature=(
         "one_f_one_b_order(stage: int, stages: int, micro_batches: int) -> list[tuple[str, int]]"
@@ -296,90 +171,8 @@ one_f_one_b_order = Exercise(
     inputs=_looks,
     world_sizes=(1,),
     adapter=_looked_at,
-    expected=_right_look,
+    values=Values(_right_look),
     point=lambda one: one.case.look == "flight" and one.diagnosis is Diagnosis.WRONG_VALUE,
-    hints=(
-        "When does the first gradient arrive at a stage? Until then, how many forward passes can it"
-        " make, and after it, when is the next one due?",
-        "The last stage can turn round at once: forward 0, backward 0, forward 1, … The stage"
-        " before it makes one more forward pass first, and the one before that two. From then on"
-        " every stage makes one forward and one backward pass in turn, and at the end the backward"
-        " passes that are left.",
-        "Stage s of S warms up with S − s − 1 forward passes, or with all of them if there are"
-        " fewer micro-batches. Forward pass i is then followed by backward pass i − (S − s − 1).",
-        "This is the whole answer:\n"
-        "    warm_up = min(stages - stage - 1, micro_batches)\n"
-        '    order = [("forward", i) for i in range(warm_up)]\n'
-        "    for i in range(warm_up, micro_batches):\n"
-        '        order += [("forward", i), ("backward", i - warm_up)]\n'
-        '    order += [("backward", i) for i in range(micro_batches - warm_up, micro_batches)]\n'
-        "    return order",
-    ),
-    mistakes=(
-        Mistake(
-            "That is GPipe's order: all micro-batches are in flight. A stage turns to backward as"
-            " soon as the first gradient can have arrived.",
-            gives=_as_order(
-                lambda stage, stages, m: gpipe(m), lambda stage, stages, m: gpipe(m, down=True)
-            ),
-        ),
-        Mistake(
-            "Every stage works like the last one here: only one micro-batch is on its way at any"
-            " time. Earlier stages have to warm up first, so that the later ones have work.",
-            gives=_as_order(lambda stage, stages, m: in_turn(m)),
-        ),
-        Mistake(
-            "The warm-up is that of the first stage everywhere. It gets shorter from stage to"
-            " stage, and the last one has none.",
-            gives=_as_order(
-                lambda stage, stages, m: alternating(stages - 1, m),
-                lambda stage, stages, m: alternating(stages, m),
-            ),
-        ),
-        Mistake(
-            "The warm-up is one forward pass too long: in the steady state a forward pass comes"
-            " first, so stages − stage micro-batches are in flight after it, and not one more.",
-            gives=_as_order(lambda stage, stages, m: alternating(stages - stage, m)),
-        ),
-        Mistake(
-            "The warm-up is one forward pass too short: the stage would wait for the first gradient"
-            " while it could make another forward pass.",
-            gives=_as_order(lambda stage, stages, m: alternating(stages - stage - 2, m)),
-        ),
-        Mistake(
-            "After the warm-up a backward pass comes before a forward pass here, so a stage waits"
-            " for the gradient while it could make a forward pass; and the last stage has nothing"
-            " yet to go backward with. The forward pass of a pair comes first.",
-            gives=lambda c: (
-                [_backward_first(c.stage, c.stages, c.micro_batches)] if c.look == "order" else None
-            ),
-        ),
-        Mistake(
-            "The warm-up gets longer from stage to stage here. It is the first stage that waits"
-            " longest for a gradient.",
-            gives=_as_order(lambda stage, stages, m: alternating(stage, m)),
-        ),
-        Mistake(
-            "With fewer micro-batches than the warm-up takes, passes come of micro-batches that do"
-            " not exist: the warm-up has at most micro_batches passes.",
-            when=_nonexistent,
-        ),
-        Mistake(
-            "The last backward passes are missing: after the last forward pass, as many are left as"
-            " the warm-up had forward passes.",
-            gives=lambda c: (
-                [
-                    alternating(c.stages - c.stage - 1, c.micro_batches)[
-                        : -min(c.stages - c.stage - 1, c.micro_batches) or None
-                    ]
-                ]
-                if c.look == "order"
-                else None
-            ),
-        ),
-        *_MALFORMED,
-    ),
-    advice=_SENDS_NOTHING,
 )
 
 
@@ -400,62 +193,18 @@ def _bubbles(draw: Draw) -> Iterator[Case]:
         )
 
 
-def _share(wrong: Callable[[int, int], float]) -> Callable[[Case], list[Any]]:
-    return lambda c: [float(wrong(c.stages, c.micro_batches))]
-
-
 pipeline_bubble = Exercise(
     signature="pipeline_bubble(stages: int, micro_batches: int) -> float",
     summary="the idle share of a stage's time, with forward and backward passes alike",
     inputs=_bubbles,
     world_sizes=(1,),
-    expected=lambda c: [bubble(c.stages, c.micro_batches)],
-    relative=1e-12,
-    hints=(
-        "How long does the first stage work in a step, in units of a forward and a backward pass?"
-        " And how long does the last stage wait before its first forward pass?",
-        "The last stage begins after stages − 1 forward passes, and the first one ends stages − 1"
-        " backward passes after the last. So the step takes micro_batches + stages − 1 units, of"
-        " which a stage works micro_batches.",
-        "This is the whole answer:\n    return (stages - 1) / (micro_batches + stages - 1)",
-    ),
+    values=Values(lambda c: [bubble(c.stages, c.micro_batches)], relative=1e-12),
     mistakes=(
         Mistake(
-            "That compares the idle time with the *work*, as papers do. Divide by the whole time of"
-            " a stage instead: work and waiting together.",
-            gives=_share(lambda p, m: (p - 1) / m),
-        ),
-        Mistake(
-            "With one stage nothing is idle: stages − 1 units are lost, not stages.",
-            gives=(_share(lambda p, m: p / (m + p)), _share(lambda p, m: p / (m + p - 1))),
-        ),
-        Mistake(
-            "That is the share in which a stage works. The bubble is the rest.",
-            gives=_share(lambda p, m: m / (m + p - 1)),
-        ),
-        Mistake(
-            "The time of a step is longer than that: micro_batches units of work, and stages − 1 of"
-            " waiting.",
-            gives=_share(lambda p, m: (p - 1) / (m + p)),
-        ),
-        Mistake(
-            "It is the same unit for both: a stage waits for stages − 1 forward and stages − 1"
-            " backward passes, and works for micro_batches of each.",
-            gives=(
-                _share(lambda p, m: 2 * (p - 1) / (m + 2 * (p - 1))),
-                _share(lambda p, m: (p - 1) / (2 * m + p - 1)),
-            ),
-        ),
-        Mistake(
             "stages may be 1: then stages − 1 is 0, and nothing can be divided by it.",
-            when=lambda e: e.says("ZeroDivisionError") and e.case.stages == 1,
-        ),
-        Mistake(
-            "That is a percentage. Return the share as a number between 0 and 1.",
-            gives=_share(lambda p, m: 100 * bubble(p, m)),
+            when=lambda e: e.raised("ZeroDivisionError") and e.case.stages == 1,
         ),
     ),
-    advice=_SENDS_NOTHING,
 )
 
 
@@ -676,7 +425,9 @@ def train_once(
         if over:
             note(holding(excess, f"holds, after forward pass number {passes}", str(storages)))
 
-    storages = None if any(seconds) else _Activations(own, weights)
+    # simulated ranks share a process, where no rank's memory can be told from another's
+    simulated = not hasattr(dist.group.WORLD, "pause")
+    storages = None if simulated or any(seconds) else _Activations(own, weights)
     stage = _Stage(weights, seconds, note, look)
     given = [(what, i) for what, i in order]
     call = (stage, given, inputs, targets, LOSS, tuple(shape))
@@ -694,29 +445,16 @@ def train_once(
     return report
 
 
-# The oracle, and what mistakes give. ------------------------------------------------
+# The oracle. --------------------------------------------------------------------------
 
 
 def _names(weights: Sequence[torch.Tensor]) -> list[str]:
     return ["w_in", "w_out", "embedding"][: len(weights)]
 
 
-def whole(
-    c: Case,
-    share: Callable[[int, int], float] = lambda i, m: 1 / m,
-    of_loss: Callable[[int, int], float] | None = None,
-    loss: Callable[..., torch.Tensor] = LOSS,
-) -> list[dict[str, Any]]:
-    """Return what all ranks hold if the whole model is trained in one process.
-
-    Args:
-        c: the case.
-        share: the factor of a micro-batch's loss in the loss of which there are gradients, given
-            its number and how many there are.
-        of_loss: the same for the loss that is returned, if it is another.
-        loss: what is computed of outputs and targets.
-    """
-    dtype, m = c.weights[0][0].dtype, len(c.inputs[0])
+def whole(c: Case) -> list[dict[str, Any]]:
+    """Return what all ranks hold if the whole model is trained in one process."""
+    dtype = c.weights[0][0].dtype
     # a copy in any case, so that the inputs do not gather gradients
     state = [[w.clone().double().requires_grad_() for w in weights] for weights in c.weights]
     x, targets = torch.stack(c.inputs[0]), torch.stack(c.targets[-1]).double()
@@ -725,15 +463,12 @@ def whole(
     x = x.double()
     for weights in state:
         x = x + torch.tanh(x @ weights[0]) @ weights[1]
-    losses = loss(x, targets, reduction="none").flatten(1).mean(1)
-    total, returned = (
-        losses @ torch.tensor([factor(i, m) for i in range(m)], dtype=torch.float64)
-        for factor in (share, of_loss or share)
-    )
-    total.backward()  # type: ignore[no-untyped-call]
+    # all micro-batches are of one size, so the mean of their losses is that of all numbers
+    loss = LOSS(x, targets)
+    loss.backward()  # type: ignore[no-untyped-call]
     return [
         {
-            "the loss": returned.item() if rank == c.n - 1 else None,
+            "the loss": loss.item() if rank == c.n - 1 else None,
             **{
                 f"gradient of {name}": None if w.grad is None else w.grad.to(dtype)
                 for name, w in zip(_names(weights), weights, strict=True)
@@ -744,23 +479,6 @@ def whole(
         }
         for rank, weights in enumerate(state)
     ]
-
-
-def _mean(i: int, m: int) -> float:
-    return 1 / m
-
-
-def _sum(i: int, m: int) -> float:
-    return 1.0
-
-
-def _last(i: int, m: int) -> float:
-    return float(i == m - 1)
-
-
-def _final(c: Case) -> int:
-    """Return the micro-batch whose backward pass is the last."""
-    return int(c.order[0][-1][1])
 
 
 def sizes(c: Case) -> list[dict[str, Any]]:
@@ -866,44 +584,6 @@ def _loss(e: Evidence, rank: int) -> Any:
     return e.actual[rank]["the loss"]
 
 
-_LAST_HINT = (
-    "This is the whole answer:\n"
-    "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-    "    dtype = next(stage.parameters()).dtype\n"
-    "    kept, sends, total, last_gradient = {}, {}, 0.0, None\n"
-    "    for what, i in order:\n"
-    '        if what == "forward":\n'
-    "            if rank == 0:\n"
-    "                x = inputs[i]\n"
-    "            else:\n"
-    "                x = torch.empty(shape, dtype=dtype)\n"
-    "                dist.recv(x, rank - 1)\n"
-    "                x.requires_grad_()\n"
-    "            y = stage(x)\n"
-    "            if rank == n - 1:\n"
-    "                y = loss_fn(y, targets[i]) / len(targets)\n"
-    "                total += y.item()\n"
-    "            else:\n"
-    "                sends[i] = dist.isend(y.detach(), rank + 1)\n"
-    "            kept[i] = x, y\n"
-    "        else:\n"
-    "            x, y = kept.pop(i)\n"
-    "            if rank == n - 1:\n"
-    "                y.backward()\n"
-    "            else:\n"
-    "                gradient = torch.empty(shape, dtype=dtype)\n"
-    "                dist.recv(gradient, rank + 1)\n"
-    "                sends.pop(i).wait()\n"
-    "                y.backward(gradient)\n"
-    "            if rank > 0:\n"
-    "                if last_gradient is not None:\n"
-    "                    last_gradient.wait()\n"
-    "                last_gradient = dist.isend(x.grad, rank - 1)\n"
-    "    if last_gradient is not None:\n"
-    "        last_gradient.wait()\n"
-    "    return total if rank == n - 1 else None"
-)
-
 run_pipeline = Exercise(
     signature=(
         "run_pipeline(stage: nn.Module, order: list[tuple[str, int]], inputs: list[Tensor] | None,"
@@ -912,71 +592,26 @@ run_pipeline = Exercise(
     summary="forward and backward passes of a stage in a given order, between its neighbours",
     inputs=inputs,
     adapter=train_once,
-    expected=whole,
-    # 1678 roundings of float32 are 1e-4 of the largest element
-    reduced=lambda c: 1677,
-    magnitude=sizes,
-    relative=1e-4,
-    limits=(
-        point(
-            replace(
-                held("bytes of activations beyond those of the order", "=", lambda c: 0),
-                applies=lambda c: c.network is None,
-            )
-        ),
-        virtual_seconds("=", lambda c: schedule_seconds(c.order, *c.seconds)),
+    values=Values(
+        whole,
+        # 1678 roundings of float32 are 1e-4 of the largest element
+        reduced=lambda c: 1677,
+        magnitude=sizes,
+        relative=1e-4,
+    ),
+    traffic=TrafficRules(
+        limits=(
+            point(
+                replace(
+                    held("bytes of activations beyond those of the order", "=", lambda c: 0),
+                    applies=lambda c: c.network is None,
+                )
+            ),
+            virtual_seconds("=", lambda c: schedule_seconds(c.order, *c.seconds)),
+        )
     ),
     points=2.0,
-    hints=(
-        "For one forward pass and one backward pass: what does the stage need from which neighbour,"
-        " what does it compute, and what does it pass on to whom? What are the first and the last"
-        " stage spared?",
-        "Forward: receive x from the stage before (the first one takes inputs[i]), compute"
-        " y = stage(x), send y on (the last one computes the loss). Backward: receive the gradient"
-        " of y from the next stage, call y.backward(gradient), and send x.grad back. Between the"
-        " two, keep x and y of each micro-batch, and no longer.",
-        "A received x needs requires_grad_() before the stage sees it, or x.grad is None. Send with"
-        " isend, because two neighbours may send to each other at the same time, and wait for a"
-        " send when you know that it has arrived. The loss of a micro-batch counts 1/m.",
-        _LAST_HINT,
-    ),
     mistakes=(
-        Mistake(
-            "The loss and the gradients are sums over the micro-batches. The mean is asked for:"
-            " divide the loss of each by their number before you call backward.",
-            gives=lambda c: whole(c, _sum) if len(c.inputs[0]) > 1 else None,
-        ),
-        Mistake(
-            "The loss is a mean, and the gradients are sums over the micro-batches: divide before"
-            " you call backward.",
-            gives=lambda c: whole(c, _sum, _mean) if len(c.inputs[0]) > 1 else None,
-        ),
-        Mistake(
-            "The gradients are right, and the loss that is returned is a sum over the"
-            " micro-batches. The mean is asked for.",
-            gives=lambda c: whole(c, _mean, _sum),
-        ),
-        Mistake(
-            "The gradients are right, and the loss that is returned is that of one micro-batch, not"
-            " the mean of all.",
-            gives=(
-                lambda c: whole(c, _mean, _last),
-                lambda c: whole(c, _mean, lambda i, m: float(i == m - 1) / m),
-                lambda c: whole(c, _mean, lambda i, m: float(i == 0)),
-            ),
-        ),
-        Mistake(
-            "loss_fn takes the output first and then the target.",
-            gives=lambda c: whole(c, loss=lambda x, y, **how: LOSS(y, x, **how)),
-        ),
-        Mistake(
-            "Only one micro-batch has left its gradients: they are cleared in between, or set and"
-            " not added up. backward adds to p.grad by itself.",
-            gives=(
-                lambda c: whole(c, lambda i, m: float(i == _final(c)) / m, _mean),
-                lambda c: whole(c, lambda i, m: float(i == _final(c)), _mean),
-            ),
-        ),
         Mistake(
             "The loss is returned on the last stage alone, as a float; the others return None.",
             when=lambda e: (
@@ -1011,30 +646,11 @@ run_pipeline = Exercise(
             ),
         ),
         Mistake(
-            "x.grad is None: autograd does not compute a gradient for a received tensor unless"
-            " x.requires_grad_() comes before stage(x).",
-            when=lambda e: e.case.n > 1 and (evidence.used_none(e) or e.says("but got None")),
-        ),
-        Mistake(
-            "The inputs of the first stage may be integers, such as numbers of tokens, which have"
-            " no gradient. Nothing has to be sent back from there.",
-            when=lambda e: e.says("floating point") and e.says("require gradients"),
-        ),
-        Mistake(
-            "backward goes through the same output twice. Several micro-batches are in flight: keep"
-            " the output of each under its number, and take that of micro-batch i.",
-            when=lambda e: e.says("backward through the graph a second time"),
-        ),
-        Mistake(
             "The tensors between stages have the dtype of the stage's parameters:"
             " next(stage.parameters()).dtype.",
             when=lambda e: (
-                e.case.weights[0][0].dtype is torch.float64
-                and (
-                    e.diagnosis is Diagnosis.DTYPE_MISMATCH
-                    or e.says("same dtype")
-                    or e.says("dtype")
-                )
+                e.diagnosis in (Diagnosis.DTYPE_MISMATCH, Diagnosis.EXCEPTION)
+                and _only(e, lambda c: c.weights[0][0].dtype is torch.float64)
             ),
         ),
         Mistake(
@@ -1066,9 +682,9 @@ run_pipeline = Exercise(
         ),
         Mistake(
             "What the stage keeps inside is freed in time, but inputs, outputs or gradients of"
-            " micro-batches that are done are still there: in a list or dictionary, or in requests."
-            " A request keeps its tensor until it is waited for and dropped: take both out when the"
-            " backward pass comes.",
+            " micro-batches that are done are still there: in a list or dictionary, in requests, or"
+            " in variables that the next pass has not set yet. A request keeps its tensor until it"
+            " is waited for and dropped: take both out when the backward pass comes.",
             when=lambda e: _held(e, lambda one: not _graphs(one) and not _own_order(one)),
         ),
         Mistake(
@@ -1082,15 +698,6 @@ run_pipeline = Exercise(
             ),
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "Only point-to-point calls are needed: a stage talks to the one"
-        " before it and the one after it.",
-        Diagnosis.WRONG_GRADIENT: "Begin with one micro-batch on two ranks. The last stage's"
-        " gradients depend on x and the loss alone; those of the stage before also on what you send"
-        " back, which is the gradient of the loss with respect to x.",
-        Diagnosis.SIZE_MISMATCH: "What travels between stages has the given shape, in both"
-        " directions: a gradient is as large as its tensor.",
-    },
 )
 
 

@@ -5,9 +5,10 @@ The oracles work on the whole tensors, in one process and in float64.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.course.limits import (
     after,
     before,
@@ -60,7 +61,9 @@ def both_ways(
         group.mark(BETWEEN)
         return result
 
-    with noticing_unseen():
+    # simulated ranks have one group together, which cannot be watched for each of them
+    own = hasattr(group, "pause")
+    with noticing_unseen() if own else contextlib.nullcontext():
         if not leaves:
             return {"result": forward(*arguments)}
         return differentiated(forward, arguments, leaves, cotangent.clone())
@@ -83,10 +86,7 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _rounded(report: Report, dtype: torch.dtype) -> Report:
-    return [
-        {key: None if value is None else value.to(dtype) for key, value in entry.items()}
-        for entry in report
-    ]
+    return [{key: value.to(dtype) for key, value in entry.items()} for entry in report]
 
 
 # What an answer shows. --------------------------------------------------------------
@@ -133,39 +133,7 @@ _LEFT_OUT_BACKWARD = Mistake(
     when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only(e, _backward),
 )
 
-_NUMBER_OF_GRADIENTS = Mistake(
-    "backward returns one gradient for each argument of forward, in that order, and None for those"
-    " that are not tensors: count both.",
-    when=lambda e: e.says("incorrect number of gradients"),
-)
-
-_UNWRITTEN = Mistake(
-    "Without a backward of its own a torch.autograd.Function has no gradient: write backward(ctx,"
-    " grad), which returns a gradient, or None, for each argument of forward.",
-    when=lambda e: e.says("backward is not written yet"),
-)
-
-_HOOK = Mistake(
-    "The input does not always require a gradient, and then it cannot take a hook: look at"
-    " requires_grad first, or use a torch.autograd.Function.",
-    when=lambda e: e.says("cannot register a hook"),
-)
-
-_COMMON = (
-    _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD, *evidence.NOT_IN_ONE_PIECE, _NUMBER_OF_GRADIENTS,
-    _UNWRITTEN, _HOOK,
-)  # fmt: skip
-
-_DEADLOCK = (
-    "Every rank makes the same calls in the same order, in backward as well. Which one does some"
-    " rank leave out?"
-)
-
-_TIMEOUT = (
-    "Does the loop at that line ever end? Or does it call the functional collectives of torch?"
-    " Those load torch's compiler first, which takes longer than a call may take: use"
-    " dist.all_reduce in a torch.autograd.Function."
-)
+_LEFT_OUT = (_LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD)
 
 
 # An MLP. ----------------------------------------------------------------------------
@@ -214,66 +182,28 @@ def mlp_in_rank(
     return both_ways(answer, [x, w_in_shard, w_out_shard], leaves, cotangent)
 
 
-def _total(parts: list[torch.Tensor]) -> list[torch.Tensor]:
-    return [torch.stack(parts).sum(0)] * len(parts)
+def mlp_report(c: Case) -> Report:
+    """Return every rank's result and gradients, in the dtype of its arguments.
 
-
-def _mean(parts: list[torch.Tensor]) -> list[torch.Tensor]:
-    return [torch.stack(parts).mean(0)] * len(parts)
-
-
-def _own(parts: list[torch.Tensor]) -> list[torch.Tensor]:
-    return parts
-
-
-def _times_n(parts: list[torch.Tensor]) -> list[torch.Tensor]:
-    return [torch.stack(parts).sum(0) * len(parts)] * len(parts)
-
-
-def _nothing(parts: list[torch.Tensor]) -> list[None]:
-    return [None] * len(parts)
-
-
-@dataclass(frozen=True)
-class _Way:
-    """A way to compute the MLP and its gradients, right or wrong.
-
-    Attributes:
-        activation: what stands between the products.
-        result: what each rank makes of the ranks' row products.
-        upstream: what the gradient of the result is multiplied by before it goes back, by n.
-        x: what each rank makes of the ranks' parts of the gradient of x.
-        weights: the same for each rank's own gradients of its shards, which are right.
-        x_times: what x is multiplied by as it comes in, by n.
+    The result and the gradient of x are sums of what the ranks' shards contribute.
     """
-
-    activation: Callable[[torch.Tensor], torch.Tensor] = F.gelu
-    result: Callable[[list[torch.Tensor]], Sequence[Any]] = _total
-    upstream: Callable[[int], float] = lambda n: 1.0
-    x: Callable[[list[torch.Tensor]], Sequence[Any]] = _total
-    weights: Callable[[list[torch.Tensor]], Sequence[Any]] = _own
-    x_times: Callable[[int], float] = lambda n: 1.0
-
-
-def mlp_report(c: Case, way: _Way = _Way()) -> Report:
-    """Return every rank's result and gradients, in the dtype of its arguments."""
-    x = c.x.double() * way.x_times(c.n)
-    slope = c.cotangent.double() * way.upstream(c.n)
-    found: dict[str, list[torch.Tensor]] = {"y": [], "x": [], "w_in_shard": [], "w_out_shard": []}
-    for w_in, w_out in zip(c.w_in_shard, c.w_out_shard, strict=True):
-        leaves = [t.double().clone().requires_grad_() for t in (x, w_in, w_out)]
-        y = way.activation(leaves[0] @ leaves[1]) @ leaves[2]
-        grads = torch.autograd.grad((y * slope).sum(), leaves)
-        for key, value in zip(found, (y.detach(), *grads), strict=True):
-            found[key].append(value)
-    results = way.result(found["y"])
-    gradients = {
-        "x": way.x(found["x"]),
-        "w_in_shard": way.weights(found["w_in_shard"]),
-        "w_out_shard": way.weights(found["w_out_shard"]),
+    found: dict[str, list[torch.Tensor]] = {
+        "result": [],
+        "x": [],
+        "w_in_shard": [],
+        "w_out_shard": [],
     }
+    for w_in, w_out in zip(c.w_in_shard, c.w_out_shard, strict=True):
+        leaves = [t.double().clone().requires_grad_() for t in (c.x, w_in, w_out)]
+        y = F.gelu(leaves[0] @ leaves[1]) @ leaves[2]
+        gradients = torch.autograd.grad((y * c.cotangent.double()).sum(), leaves)
+        for key, value in zip(found, (y.detach(), *gradients), strict=True):
+            found[key].append(value)
+    for key in ("result", "x"):
+        found[key] = [torch.stack(found[key]).sum(0)] * c.n
     report = [
-        {"result": results[r]} | {f"gradient of {name}": gradients[name][r] for name in c.wanted}
+        {"result": found["result"][r]}
+        | {f"gradient of {name}": found[name][r] for name in c.wanted}
         for r in c.ranks
     ]
     return _rounded(report, c.cotangent.dtype)
@@ -341,161 +271,30 @@ def _one_call(where: str) -> Callable[[Evidence], bool]:
     return lambda e: e.diagnosis is Diagnosis.TOO_MANY_MESSAGES and _missed(e, where)
 
 
-def _tanh_gelu(x: torch.Tensor) -> torch.Tensor:
-    return F.gelu(x, approximate="tanh")
-
-
-def _sigmoid_gelu(x: torch.Tensor) -> torch.Tensor:
-    return x * torch.sigmoid(1.702 * x)
-
-
-def _gives(way: _Way, backward: bool = False) -> Callable[[Case], Report | None]:
-    """Make what a mistake gives; one of backward says nothing where no gradient is asked for."""
-    return lambda c: mlp_report(c, way) if c.wanted or not backward else mlp_report(c)
-
-
 parallel_mlp = Exercise(
     signature="parallel_mlp(x: Tensor, w_in_shard: Tensor, w_out_shard: Tensor) -> Tensor",
     summary="a GELU between two products whose weights are shared out, by columns and by rows",
     inputs=mlps,
     adapter=mlp_in_rank,
-    remark=unseen,
-    expected=mlp_report,
-    least=least_of_mlp,
-    reduced=mlp_terms,
-    magnitude=mlp_magnitude,
-    allowed=frozenset({"all_reduce"}),
-    limits=(
-        # on one rank there is nothing to say of calls that add up nothing
-        replace(
-            point(before(calls({"all_reduce"}, "≤", lambda c: c.n), BETWEEN, "in forward")),
-            applies=lambda c: c.n > 1,
+    traffic=TrafficRules(
+        limits=(
+            # on one rank there is nothing to say of calls that add up nothing
+            replace(
+                point(before(calls({"all_reduce"}, "≤", lambda c: c.n), BETWEEN, "in forward")),
+                applies=lambda c: c.n > 1,
+            ),
+            replace(
+                point(after(calls({"all_reduce"}, "≤", lambda c: c.n), BETWEEN, "in backward")),
+                applies=lambda c: c.n > 1 and _backward(c),
+            ),
+            point(sent_elements("≤", _most_sent_by_mlp)),
         ),
-        replace(
-            point(after(calls({"all_reduce"}, "≤", lambda c: c.n), BETWEEN, "in backward")),
-            applies=lambda c: c.n > 1 and _backward(c),
-        ),
-        point(sent_elements("≤", _most_sent_by_mlp)),
+        least=least_of_mlp,
+        remark=unseen,
+        allowed=frozenset({"all_reduce"}),
     ),
-    hints=(
-        "Follow x through the layer on two ranks. Which numbers does a rank have after its columns,"
-        " after the GELU, and after its rows? Which of them are whole, which are a part, and which"
-        " are one term of a sum? Then follow the gradient back.",
-        "Two functions stand at the ends, and mirror each other. f, before the columns: forward"
-        " passes x on, backward all-reduces the gradient, since x went into the columns of all"
-        " ranks. g, after the rows: forward all-reduces, backward passes the gradient on. Between"
-        " them nothing is sent.",
-        "Write f and g as torch.autograd.Functions. Forward of f returns x.view_as(x); backward of"
-        " f and forward of g reduce a copy, total = x.clone(), with dist.all_reduce(total). Then"
-        " the layer is g(F.gelu(f(x) @ w_in_shard) @ w_out_shard).",
-        "This is the whole answer:\n"
-        "    def added_up(x):\n"
-        "        total = x.clone(memory_format=torch.contiguous_format)\n"
-        "        dist.all_reduce(total)\n"
-        "        return total\n"
-        "\n"
-        "    class Enter(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, x):\n"
-        "            return x.view_as(x)\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            return added_up(grad)\n"
-        "\n"
-        "    class Leave(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, part):\n"
-        "            return added_up(part)\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            return grad\n"
-        "\n"
-        "    def parallel_mlp(x, w_in_shard, w_out_shard):\n"
-        "        hidden = torch.nn.functional.gelu(Enter.apply(x) @ w_in_shard)\n"
-        "        return Leave.apply(hidden @ w_out_shard)",
-    ),
+    values=Values(mlp_report, reduced=mlp_terms, magnitude=mlp_magnitude),
     mistakes=(
-        Mistake(
-            "Every rank returns only what its own rows contribute. The result is the sum of these"
-            " over ranks: one all-reduce, in forward.",
-            gives=(
-                _gives(_Way(result=_own)),
-                _gives(_Way(result=_own, x=_own)),
-                _gives(_Way(result=_own, x=_nothing, weights=_nothing)),
-            ),
-        ),
-        Mistake(
-            "The gradient of x is what this rank's own columns contribute. x went into the columns"
-            " of all ranks: add up their parts, with an all-reduce in backward.",
-            gives=_gives(_Way(x=_own), backward=True),
-        ),
-        Mistake(
-            "The gradients are n times too large. Every rank computes the same loss, so each has"
-            " the whole gradient of the sum already: backward of g passes it on as it is. An"
-            " all-reduce there adds up n copies of it; that is what"
-            " torch.distributed.nn.functional.all_reduce does.",
-            gives=(
-                _gives(_Way(upstream=float), backward=True),
-                _gives(_Way(upstream=float, x=_own), backward=True),
-            ),
-        ),
-        Mistake(
-            "The result is divided by n. The rows of the second weight are summed over: their parts"
-            " are added up, and not averaged.",
-            gives=(_gives(_Way(result=_mean)), _gives(_Way(result=_mean, x=_mean))),
-        ),
-        Mistake(
-            "The gradient of x is divided by n. Every rank contributes another part of it: these"
-            " are added up, and not averaged.",
-            gives=_gives(_Way(x=_mean), backward=True),
-        ),
-        Mistake(
-            "The gradient of x is n times too large: it is added up over ranks once too often."
-            " After one all-reduce it is whole on every rank.",
-            gives=_gives(_Way(x=_times_n), backward=True),
-        ),
-        Mistake(
-            "f and g are in each other's places. Before the columns, forward passes x on, and"
-            " backward adds up; after the rows it is the other way round.",
-            gives=_gives(
-                _Way(result=_own, upstream=float, x=_own, x_times=float),
-            ),
-        ),
-        Mistake(
-            "No gradient comes back: what was reduced has lost its history (.detach(), .data,"
-            " torch.no_grad(), a buffer). Reduce in a torch.autograd.Function whose backward passes"
-            " the gradient on as it is.",
-            gives=_gives(_Way(x=_nothing, weights=_nothing), backward=True),
-        ),
-        Mistake(
-            "No gradient reaches x: it is used without its history (.detach(), .data,"
-            " torch.no_grad()), or backward returns None for it.",
-            gives=_gives(_Way(x=_nothing), backward=True),
-        ),
-        Mistake(
-            "This is the tanh approximation of GELU. The exact one is torch.nn.functional.gelu(x),"
-            " without approximate.",
-            gives=_gives(_Way(_tanh_gelu)),
-        ),
-        Mistake(
-            "This is the approximation x·sigmoid(1.702·x). The exact GELU is"
-            " torch.nn.functional.gelu(x).",
-            gives=_gives(_Way(_sigmoid_gelu)),
-        ),
-        Mistake(
-            "Between the two products stands a ReLU, and it should be a GELU.",
-            gives=_gives(_Way(torch.relu)),
-        ),
-        Mistake(
-            "Between the two products stands a SiLU, and it should be a GELU.",
-            gives=_gives(_Way(F.silu)),
-        ),
-        Mistake(
-            "The GELU between the two products is missing.",
-            gives=_gives(_Way(lambda h: h)),
-        ),
         Mistake(
             "There is more than one all-reduce in forward. After the columns nothing has to be"
             " added up or put together: GELU takes each number alone, and these columns are just"
@@ -512,9 +311,7 @@ parallel_mlp = Exercise(
             "The gradients of the shards are added up over ranks. Each rank has shards of its own,"
             " and their gradients belong to no other rank.",
             when=lambda e: (
-                e.diagnosis in (Diagnosis.SIZE_MISMATCH, Diagnosis.WRONG_GRADIENT)
-                and _backward(e.case)
-                and e.says("all_reduce")
+                e.diagnosis is Diagnosis.SIZE_MISMATCH
                 and _only(e, lambda c: _backward(c) and _uneven(c))
             ),
         ),
@@ -523,24 +320,8 @@ parallel_mlp = Exercise(
             " weights and no columns travel.",
             when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES,
         ),
-        *_COMMON,
+        *_LEFT_OUT,
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "One all_reduce in forward and one in backward are all you need,"
-        " and all_reduce is all that is allowed.",
-        Diagnosis.WRONG_SHAPE: "The result has the dimensions of x, but for the last: that is as"
-        " wide as w_out_shard.",
-        Diagnosis.WRONG_TYPE: "The result is returned. all_reduce works in place, and returns"
-        " nothing.",
-        Diagnosis.WRONG_GRADIENT: "Follow the gradient back: the same on all ranks to the sum, then"
-        " through this rank's own shards, and added up over ranks where it arrives at x.",
-        Diagnosis.WRONG_VALUE: "Take two ranks and an inner width of two, so that each rank has one"
-        " column and one row.",
-        Diagnosis.INPUT_CHANGED: "x and the shards stay as they are: reduce a copy.",
-        Diagnosis.WRONG_DTYPE: "The result has the dtype of x. Where does another one come from?",
-        Diagnosis.DEADLOCK: _DEADLOCK,
-        Diagnosis.TIMEOUT: _TIMEOUT,
-    },
 )
 
 
@@ -606,12 +387,6 @@ def _logits(c: Case) -> torch.Tensor:
     return torch.cat(list(c.logits_shard), 1).double()
 
 
-def _starts(c: Case) -> list[int]:
-    """Return where each rank's part of the vocabulary begins."""
-    widths = [shard.shape[1] for shard in c.logits_shard]
-    return [sum(widths[:r]) for r in c.ranks]
-
-
 def _loss(c: Case, rank: int, results: Sequence[Any], gradient: Sequence[Any]) -> dict[str, Any]:
     entry = {"result": results[rank]}
     return entry | {f"gradient of {name}": gradient[rank] for name in c.wanted}
@@ -622,22 +397,15 @@ def _parts(c: Case, whole: torch.Tensor) -> list[torch.Tensor]:
 
 
 def loss_report(c: Case) -> Report:
-    """Return the mean loss for every rank, and the gradient of its shard."""
-    return _loss_report(c)
+    """Return the mean loss for every rank, and the gradient of its shard.
 
-
-def _loss_report(
-    c: Case,
-    result: Callable[[Case], list[torch.Tensor]] | None = None,
-    gradient: Callable[[Case], Sequence[Any]] | None = None,
-) -> Report:
-    """Return the reports, with another result or gradient on each rank if one is given."""
+    The derivative of a row's loss is softmax − one-hot.
+    """
     logits, rows = _logits(c), len(c.targets)
     hot = F.one_hot(c.targets, logits.shape[1])
-    right = (logits.softmax(1) - hot) / rows * c.cotangent.double()
-    results = result(c) if result else [F.cross_entropy(logits, c.targets)] * c.n
-    gradients = gradient(c) if gradient else _parts(c, right)
-    return _rounded([_loss(c, r, results, gradients) for r in c.ranks], c.cotangent.dtype)
+    slope = _parts(c, (logits.softmax(1) - hot) / rows * c.cotangent.double())
+    whole = [F.cross_entropy(logits, c.targets)] * c.n
+    return _rounded([_loss(c, r, whole, slope) for r in c.ranks], c.cotangent.dtype)
 
 
 def loss_terms(c: Case) -> int:
@@ -673,91 +441,6 @@ def least_of_loss(c: Case, expected: Sequence[Any]) -> int:
     width = _logits(c).shape[1]
     sums = _logits(c).logsumexp(1).to(c.cotangent.dtype)
     return combined(c, [sums if 0 < s.shape[1] < width else None for s in c.logits_shard])
-
-
-# What mistakes give.
-
-
-def _combined_loss(c: Case, tops: Sequence[torch.Tensor], hit: torch.Tensor) -> list[torch.Tensor]:
-    """Return every rank's loss if it subtracts its own of ``tops``, by row.
-
-    ``hit`` is what all ranks take for the target's logit, by row.
-    """
-    sums = [
-        (shard.double() - top[:, None]).exp().sum(1)
-        for shard, top in zip(c.logits_shard, tops, strict=True)
-    ]
-    total = torch.stack(sums).sum(0)
-    return [(total.log() + top - hit).mean() for top in tops]
-
-
-def _hits(c: Case, starts: Sequence[int], masked: bool = True) -> torch.Tensor:
-    """Return, by row, the sum of what the ranks take for the target's logit.
-
-    A rank takes the logit at the target's place behind its start, if it has one there; unmasked,
-    it takes its first or last one otherwise.
-    """
-    total = torch.zeros(len(c.targets), dtype=_DOUBLE)
-    for shard, start in zip(c.logits_shard, starts, strict=True):
-        width = shard.shape[1]
-        place = c.targets - start
-        there = (place >= 0) & (place < width)
-        if width:
-            taken = shard.double().gather(1, place.clamp(0, width - 1)[:, None])[:, 0]
-            total += taken if not masked else torch.where(there, taken, 0.0)
-    return total
-
-
-def _tops(c: Case) -> list[torch.Tensor]:
-    return [_logits(c).amax(1)] * c.n
-
-
-def _own_tops(c: Case) -> list[torch.Tensor]:
-    return [shard.double().amax(1) for shard in c.logits_shard]
-
-
-def _own_hit(c: Case, rank: int) -> torch.Tensor:
-    """Return, by row, the target's logit where the rank has it, and 0 elsewhere."""
-    nowhere = int(_logits(c).shape[1])
-    return _hits(c, [start if r == rank else nowhere for r, start in enumerate(_starts(c))])
-
-
-def _forward(result: Callable[[Case], list[torch.Tensor]]) -> Callable[[Case], Report | None]:
-    """Make what a mistake of the loss gives: where gradients are compared, it predicts nothing."""
-    return lambda c: None if c.wanted else _loss_report(c, result)
-
-
-def _slopes(
-    change: Callable[[Case, int, torch.Tensor, torch.Tensor], Any],
-) -> Callable[[Case], Report]:
-    """Make what a mistake in the gradient gives.
-
-    ``change`` takes the case, the rank, and its parts of the softmax and of the one-hot targets;
-    what it returns is multiplied by the gradient that comes back, over the number of rows.
-    """
-
-    def gives(c: Case) -> Report:
-        logits = _logits(c)
-        soft = _parts(c, logits.softmax(1))
-        hot = _parts(c, F.one_hot(c.targets, logits.shape[1]).double())
-
-        def gradient(c: Case) -> list[Any]:
-            changed = [change(c, r, soft[r], hot[r]) for r in c.ranks]
-            factor = c.cotangent.double() / len(c.targets)
-            return [None if one is None else one * factor for one in changed]
-
-        return _loss_report(c, gradient=gradient)
-
-    return gives
-
-
-def _wrong_hot(c: Case, rank: int, soft: torch.Tensor, hot: torch.Tensor) -> torch.Tensor:
-    """Return the gradient if a rank without the target counts it at its first or last column."""
-    changed = soft.clone()
-    if soft.shape[1]:
-        place = (c.targets - _starts(c)[rank]).clamp(0, soft.shape[1] - 1)
-        changed[torch.arange(len(place)), place] -= 1
-    return changed
 
 
 def _overflows(e: Evidence) -> bool:
@@ -803,181 +486,18 @@ vocab_parallel_cross_entropy = Exercise(
     summary="the mean cross-entropy of logits whose vocabulary is shared out",
     inputs=losses,
     adapter=loss_in_rank,
-    remark=unseen,
-    expected=loss_report,
-    least=least_of_loss,
-    reduced=loss_terms,
-    magnitude=loss_magnitude,
-    allowed=frozenset({"all_reduce"}),
-    limits=(
-        point(carried("≤", _rows)),
-        # three numbers a row are needed; a fourth is granted, and one for the vocabulary's size
-        sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-(4 * _rows(c) + 1) // c.n)),
+    traffic=TrafficRules(
+        limits=(
+            point(carried("≤", _rows)),
+            # three numbers a row are needed; a fourth is granted, and one for the vocabulary's size
+            sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-(4 * _rows(c) + 1) // c.n)),
+        ),
+        least=least_of_loss,
+        remark=unseen,
+        allowed=frozenset({"all_reduce"}),
     ),
-    hints=(
-        "The loss of a row is log(Σ exp(l − m)) + m − l[target], for any m; with the largest logit"
-        " as m nothing overflows. Which of these three, the largest, the sum and the target's"
-        " logit, can each rank find for its own columns, and how do those of all ranks become one?",
-        "Three all-reduces of one number a row: MAX of the largest logit, which is −inf where a"
-        " rank has no columns; SUM of the exponentials; SUM of the target's logit, which is 0 on"
-        " all ranks but the one that has it. A rank knows which columns it has once an all-reduce"
-        " has added up the widths: tensor_split says the rest.",
-        "Backward needs no messages: the gradient of logits_shard is (softmax − one-hot) / rows,"
-        " times the gradient that comes in, and softmax is exp(l − m) / sum, which every rank can"
-        " work out for its own columns. Keep it in a torch.autograd.Function. For the target:"
-        " place = targets − start, mine = (place >= 0) & (place < width).",
-        "This is the whole answer:\n"
-        "    class Loss(torch.autograd.Function):\n"
-        "        @staticmethod\n"
-        "        def forward(ctx, logits, targets):\n"
-        "            rows, width = logits.shape\n"
-        "            total = torch.tensor(width)\n"
-        "            dist.all_reduce(total)\n"
-        "            columns = torch.arange(int(total)).tensor_split(dist.get_world_size())\n"
-        "            mine = columns[dist.get_rank()]\n"
-        "            lowest = logits.new_full((rows, 1), -torch.inf)\n"
-        "            top = torch.cat([logits, lowest], 1).amax(1)\n"
-        "            dist.all_reduce(top, dist.ReduceOp.MAX)\n"
-        "            exponentials = (logits - top[:, None]).exp()\n"
-        "            sums = exponentials.sum(1)\n"
-        "            dist.all_reduce(sums)\n"
-        "            hot = (targets[:, None] == mine).to(logits.dtype)\n"
-        "            hit = (logits * hot).sum(1)\n"
-        "            dist.all_reduce(hit)\n"
-        "            ctx.save_for_backward(exponentials / sums[:, None] - hot)\n"
-        "            return (sums.log() + top - hit).mean()\n"
-        "\n"
-        "        @staticmethod\n"
-        "        def backward(ctx, grad):\n"
-        "            (slope,) = ctx.saved_tensors\n"
-        "            return grad * slope / len(slope), None\n"
-        "\n"
-        "    def vocab_parallel_cross_entropy(logits_shard, targets):\n"
-        "        return Loss.apply(logits_shard, targets)",
-    ),
+    values=Values(loss_report, reduced=loss_terms, magnitude=loss_magnitude),
     mistakes=(
-        Mistake(
-            "The loss is summed over rows. It is their mean.",
-            gives=_forward(lambda c: [_loss_report(c)[0]["result"].double() * _rows(c)] * c.n),
-        ),
-        Mistake(
-            "Each rank subtracts the largest of its own logits, and then adds up exponentials of"
-            " different scales. All ranks subtract the same number: all-reduce the largest with"
-            " MAX first.",
-            gives=_forward(lambda c: _combined_loss(c, _own_tops(c), _hits(c, _starts(c)))),
-        ),
-        Mistake(
-            "The largest logit is subtracted in the exponents and not added again to the logarithm:"
-            " log Σ exp(l) = m + log Σ exp(l − m).",
-            gives=_forward(
-                lambda c: [
-                    one - top.mean()
-                    for one, top in zip(
-                        _combined_loss(c, _tops(c), _hits(c, _starts(c))), _tops(c), strict=True
-                    )
-                ]
-            ),
-        ),
-        Mistake(
-            "Targets number the whole vocabulary. A rank looks them up in its own columns, so it"
-            " has to subtract the number of its first column.",
-            gives=(
-                _forward(lambda c: _combined_loss(c, _tops(c), _hits(c, [0] * c.n))),
-                _forward(lambda c: _combined_loss(c, _tops(c), _hits(c, [0] * c.n, masked=False))),
-            ),
-        ),
-        Mistake(
-            "A rank's first column is not always rank · width: where n does not divide the"
-            " vocabulary, the first ranks have one column more. torch.arange(V).tensor_split(n)"
-            " says which columns each rank has.",
-            gives=(
-                _forward(
-                    lambda c: _combined_loss(
-                        c,
-                        _tops(c),
-                        _hits(c, [r * c.logits_shard[r].shape[1] for r in c.ranks]),
-                    )
-                ),
-                _forward(
-                    lambda c: _combined_loss(
-                        c,
-                        _tops(c),
-                        _hits(c, [r * (_logits(c).shape[1] // c.n) for r in c.ranks]),
-                    )
-                ),
-                _forward(
-                    lambda c: _combined_loss(
-                        c,
-                        _tops(c),
-                        _hits(c, [r * -(-_logits(c).shape[1] // c.n) for r in c.ranks]),
-                    )
-                ),
-            ),
-        ),
-        Mistake(
-            "A rank that does not have the target adds another logit in its place. It adds 0: mask"
-            " what it looks up.",
-            gives=_forward(
-                lambda c: _combined_loss(c, _tops(c), _hits(c, _starts(c), masked=False))
-            ),
-        ),
-        Mistake(
-            "Every rank has its own loss, of its own columns alone. The sum of the exponentials and"
-            " the target's logit have to be added up over ranks.",
-            gives=_forward(
-                lambda c: [
-                    (shard.double().logsumexp(1) - _own_hit(c, r)).mean()
-                    for r, shard in enumerate(c.logits_shard)
-                ]
-            ),
-        ),
-        Mistake(
-            "The gradient is the softmax alone. Where a rank has the target's column, 1 is"
-            " subtracted: (softmax − one-hot) / rows.",
-            gives=_slopes(lambda c, r, soft, hot: soft),
-        ),
-        Mistake(
-            "In the gradient 1 is subtracted on ranks that do not have the target, too: at the"
-            " clamped place, which is another column. Mask it there as in forward.",
-            gives=_slopes(_wrong_hot),
-        ),
-        Mistake(
-            "The gradient is not divided by the number of rows. The loss is their mean.",
-            gives=_slopes(lambda c, r, soft, hot: (soft - hot) * _rows(c)),
-        ),
-        Mistake(
-            "The gradient is n times too large: a gradient has been added up over ranks. Every rank"
-            " computes the same loss, so backward needs no messages.",
-            gives=_slopes(lambda c, r, soft, hot: (soft - hot) * c.n),
-        ),
-        Mistake(
-            "Part of the gradient is n times too large: an all-reduce that adds up gradients in"
-            " backward, like that of torch.distributed.nn.functional, expects a loss of each rank's"
-            " own. Here all ranks have one loss, and backward needs no messages.",
-            gives=(
-                _slopes(lambda c, r, soft, hot: soft * c.n - hot),
-                _slopes(lambda c, r, soft, hot: soft - hot * c.n),
-            ),
-        ),
-        Mistake(
-            "backward leaves out the gradient that comes in: multiply by it. The loss may be a part"
-            " of a larger sum.",
-            gives=_slopes(lambda c, r, soft, hot: (soft - hot) / c.cotangent.double()),
-        ),
-        Mistake(
-            "The sign of the gradient is wrong: it is softmax − one-hot.",
-            gives=_slopes(lambda c, r, soft, hot: hot - soft),
-        ),
-        Mistake(
-            "The gradient is that of a softmax over the rank's own columns. Divide by the sum over"
-            " all ranks.",
-            gives=_slopes(lambda c, r, soft, hot: soft / soft.sum(1, keepdim=True) - hot),
-        ),
-        Mistake(
-            "No gradient comes back: what was reduced has lost its history. Write a"
-            " torch.autograd.Function, and return (softmax − one-hot) / rows from its backward.",
-            gives=_slopes(lambda c, r, soft, hot: None),
-        ),
         Mistake(
             "Large logits overflow: exp(1000) is infinite, and the exponentials of very negative"
             " numbers are all 0, whose logarithm is −inf. Subtract the largest logit of the row"
@@ -989,22 +509,6 @@ vocab_parallel_cross_entropy = Exercise(
             " of the row, over all ranks? A rank without columns, or a buffer that begins with 0,"
             " must not take part with 0: the neutral element of a maximum is −inf.",
             when=lambda e: _overflows(e) and e.calls("max", "amax", "logsumexp"),
-        ),
-        Mistake(
-            "amax and max have no result for an empty row, and some ranks have no columns: let them"
-            " take part with −inf, for example by appending a column of it.",
-            when=lambda e: (
-                e.says("Expected reduction dim")
-                or e.says("operation does not have an identity")
-                or e.says("zero-size")
-                or e.says("have non-zero size")
-            ),
-        ),
-        Mistake(
-            "A target is looked up in columns that this rank does not have. Clamp the place to the"
-            " rank's own columns, and mask what comes out; a rank without columns looks up"
-            " nothing.",
-            when=lambda e: e.says("out of bounds") or e.says("out of range"),
         ),
         Mistake(
             "Two numbers a row go out in one call. That is fewer calls, but this exercise asks for"
@@ -1030,22 +534,8 @@ vocab_parallel_cross_entropy = Exercise(
             " keep what it needs of them.",
             when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and _missed(e, "sent by"),
         ),
-        *_COMMON,
+        *_LEFT_OUT,
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "all_reduce is all that is allowed. Gathered logits would be as"
-        " large as the tensor that no rank should have to hold; three numbers a row are enough.",
-        Diagnosis.WRONG_SHAPE: "The result is one number, the mean over all rows.",
-        Diagnosis.WRONG_TYPE: "The loss is returned, as a tensor without dimensions.",
-        Diagnosis.WRONG_GRADIENT: "The gradient of logits_shard is (softmax − one-hot) / rows, for"
-        " the rank's own columns, times the gradient that comes in.",
-        Diagnosis.WRONG_VALUE: "Take one row and two ranks with one column each, and compare the"
-        " largest logit, the sum and the target's logit with what they should be.",
-        Diagnosis.INPUT_CHANGED: "logits_shard and targets stay as they are: make new tensors.",
-        Diagnosis.WRONG_DTYPE: "The loss has the dtype of the logits.",
-        Diagnosis.DEADLOCK: _DEADLOCK,
-        Diagnosis.TIMEOUT: _TIMEOUT,
-    },
 )
 
 
@@ -1111,14 +601,10 @@ def gather_in_rank(
     return result
 
 
-def _pieces(c: Case, which: Callable[[int, int], int]) -> list[torch.Tensor]:
-    """Return every rank's result if its part j is the product of piece ``which(rank, j)``."""
-    return [torch.cat([c.x_shard[which(r, j)] @ c.weight[r] for j in c.ranks]) for r in c.ranks]
-
-
 def gathered(c: Case) -> list[torch.Tensor]:
     """Return the products of all pieces in rank order, by each rank's own weight."""
-    return _pieces(c, lambda r, j: j)
+    whole = torch.cat(list(c.x_shard))
+    return [whole @ weight for weight in c.weight]
 
 
 def _gathered_sizes(c: Case) -> list[torch.Tensor]:
@@ -1150,159 +636,25 @@ def overlapped_seconds(c: Case) -> float:
     return float(max(c.n * c.seconds, (c.n - 1) * _piece_travels(c)) + c.seconds)
 
 
-def _took(seconds: Callable[[Case], float]) -> Callable[[Evidence], bool]:
-    """Make a test for the virtual time in every case that took too long."""
-
-    def when(e: Evidence) -> bool:
-        over = [
-            (one.case, one.limit.measured)
-            for one in e.failed
-            if one.limit is not None and one.diagnosis is Diagnosis.TOO_MANY_SECONDS
-        ]
-        return e.diagnosis is Diagnosis.TOO_MANY_SECONDS and all(
-            abs(measured - seconds(case)) < 2e-9 for case, measured in over
-        )
-
-    return when
-
-
-def _one_after_the_other(c: Case) -> float:
-    return float(c.n * c.seconds + (c.n - 1) * _piece_travels(c))
-
-
 gather_matmul = Exercise(
     signature="gather_matmul(x_shard: Tensor, multiply: Callable[[Tensor], Tensor]) -> Tensor",
     summary="the products of all ranks' pieces, each multiplied while the next one travels",
     inputs=gathers,
     adapter=gather_in_rank,
-    expected=gathered,
-    least=least_of_gathered,
-    reduced=lambda c: c.x_shard[0].shape[1],
-    magnitude=_gathered_sizes,
-    limits=(
-        neighbours_only(),
-        sent_elements("≤", lambda c: (c.n - 1) * c.x_shard[0].numel()),
-        point(virtual_seconds("≤", overlapped_seconds)),
-    ),
-    hints=(
-        "A ring all-gather takes n − 1 steps. After each of them a rank has one more piece. What"
-        " can it do with the piece that is here, while the next one travels?",
-        "In each step: pass the piece that you have to the right, and receive the next one from the"
-        " left, without waiting (isend, irecv); multiply the piece that you have; then wait for"
-        " both. After s steps a rank has the piece of rank (r − s) mod n.",
-        "Begin with piece = x_shard, and a list of n products. For s from 0 to n − 1: if s < n − 1,"
-        " post isend(piece) to the right and irecv into a new tensor from the left; then"
-        " products[(rank − s) % n] = multiply(piece); then wait for both requests, and go on with"
-        " what came. torch.cat(products) is the result.",
-        "This is the whole answer:\n"
-        "    def gather_matmul(x_shard, multiply):\n"
-        "        rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "        products, piece = [None] * n, x_shard\n"
-        "        for step in range(n):\n"
-        "            moving, came = [], torch.empty_like(piece)\n"
-        "            if step < n - 1:\n"
-        "                moving.append(dist.isend(piece, (rank + 1) % n))\n"
-        "                moving.append(dist.irecv(came, (rank - 1) % n))\n"
-        "            products[(rank - step) % n] = multiply(piece)\n"
-        "            for request in moving:\n"
-        "                request.wait()\n"
-        "            piece = came\n"
-        "        return torch.cat(products)",
+    values=Values(gathered, reduced=lambda c: c.x_shard[0].shape[1], magnitude=_gathered_sizes),
+    traffic=TrafficRules(
+        limits=(
+            neighbours_only(),
+            sent_elements("≤", lambda c: (c.n - 1) * c.x_shard[0].numel()),
+            point(virtual_seconds("≤", overlapped_seconds)),
+        ),
+        least=least_of_gathered,
     ),
     mistakes=(
         Mistake(
-            "Each rank begins with its own piece, and the products stay in the order in which the"
-            " pieces came. They belong in the order of the ranks: after s steps you have the piece"
-            " of rank (r − s) mod n, if pieces go to the right.",
-            gives=(
-                lambda c: _pieces(c, lambda r, j: (r - j) % c.n),
-                lambda c: _pieces(c, lambda r, j: (r + j) % c.n),
-            ),
-        ),
-        Mistake(
-            "A product stands in the place of another rank's piece. Pieces that go to the right"
-            " come from the left: after s steps you have that of rank (r − s) mod n.",
-            gives=(
-                lambda c: _pieces(c, lambda r, j: (2 * r - j) % c.n),
-                lambda c: _pieces(c, lambda r, j: (j + 1) % c.n),
-                lambda c: _pieces(c, lambda r, j: (j - 1) % c.n),
-            ),
-        ),
-        Mistake(
-            "Every rank passes on its own piece in every step, so its neighbour has no other. Pass"
-            " on the piece that came last.",
-            gives=lambda c: _pieces(c, lambda r, j: r if j == r else (r - 1) % c.n),
-        ),
-        Mistake(
-            "Every product is that of the rank's own piece. Multiply the piece that is here in each"
-            " step.",
-            gives=lambda c: _pieces(c, lambda r, j: r),
-        ),
-        Mistake(
-            "Every rank returns the product of its own piece only. All pieces are to be multiplied,"
-            " by the multiply of every rank.",
-            gives=lambda c: [x @ w for x, w in zip(c.x_shard, c.weight, strict=True)],
-        ),
-        Mistake(
-            "Every rank has multiplied its own piece, and products were passed around. multiply is"
-            " another function on each rank, with other columns: pieces have to travel, and not"
-            " their products.",
-            gives=lambda c: (
-                [torch.cat([x @ w for x, w in zip(c.x_shard, c.weight, strict=True)])] * c.n
-            ),
-        ),
-        Mistake(
-            "Nothing overlaps: the time is that of all transfers, and then of all products. Post"
-            " the messages, multiply the piece that is here, and only then wait for them.",
-            when=_took(_one_after_the_other),
-        ),
-        Mistake(
-            "Products and transfers overlap, but there is one transfer too many: after n − 1 steps"
-            " every piece has been everywhere, and the last one is multiplied without a message"
-            " beside it.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.TOO_MANY_BYTES
-                and all(
-                    one.limit.measured == one.case.n * one.case.x_shard[0].numel()
-                    for one in e.failed
-                    if one.limit is not None and "sent by" in one.limit.quantity
-                )
-            ),
-        ),
-        Mistake(
-            "Some of the time is hidden, but not all that could be. Is the next piece on its way"
-            " before you begin to multiply, in every step, the first one too?",
-            when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_SECONDS,
-        ),
-        Mistake(
             "All ranks send before they receive, and a send waits until it is received. Post the"
             " send with dist.isend, and wait for it after the receive.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.DEADLOCK
-                and e.calls("send")
-                and all(
-                    op.kind == "send" and op.blocked is not None
-                    for ops in e.trace.operations
-                    for op in ops[-1:]
-                )
-            ),
+            when=evidence.all_send,
         ),
     ),
-    advice={
-        Diagnosis.FORBIDDEN_CALL: "Only messages between neighbours are allowed: a built-in"
-        " collective hands over everything at its end, and nothing can be multiplied before.",
-        Diagnosis.NOT_NEIGHBOUR: "Pass pieces around the ring: send to (rank + 1) % n, and receive"
-        " from (rank − 1) % n.",
-        Diagnosis.TOO_MANY_BYTES: "A rank sends n − 1 pieces: its own, and those that it passes"
-        " on.",
-        Diagnosis.WRONG_SHAPE: "The result has the rows of all ranks, one below another, and the"
-        " columns of multiply(piece).",
-        Diagnosis.WRONG_TYPE: "The products are returned as one tensor: torch.cat(products).",
-        Diagnosis.WRONG_VALUE: "Take two ranks with one row each. Which rank's row comes first, and"
-        " is it so on both?",
-        Diagnosis.BUFFER_RACE: "The piece is still being sent while it is overwritten. Receive into"
-        " a new tensor, or into the other one of two, and wait for both requests before you go on.",
-        Diagnosis.INPUT_CHANGED: "x_shard stays as it is: receive into a tensor of your own.",
-        Diagnosis.UNWAITED_REQUEST: "Wait for the send as well as for the receive, in every step.",
-    },
 )

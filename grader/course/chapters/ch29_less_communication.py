@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from grader.core.compare import tolerance
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import LUCK, Limit, combined, point, sent
 from grader.trace.trace import Measured, Trace
 
@@ -86,97 +85,6 @@ def told(c: Case, _: Sequence[Any]) -> int:
     return bits // 8
 
 
-def cut(x: torch.Tensor, n: int, equal: bool) -> list[torch.Tensor]:
-    """Cut a tensor into n chunks: with ``tensor_split``, or of ⌈len/n⌉ elements while they last."""
-    flat = x.flatten()
-    if not equal:
-        return list(flat.tensor_split(n))
-    size = -(-len(flat) // n)
-    return [flat[i * size : (i + 1) * size] for i in range(n)]
-
-
-def not_gathered(c: Case, equal: bool) -> list[torch.Tensor]:
-    """Return the results if rank r has the sum of chunk r, and the other chunks are its own."""
-    sums = cut(total(c), c.n, equal)
-    rows = [cut(x, c.n, equal) for x in c.x]
-    return [
-        torch.cat([sums[i] if i == r else rows[r][i] for i in c.ranks]).reshape(c.x[r].shape)
-        for r in c.ranks
-    ]
-
-
-def own_missing(c: Case, equal: bool) -> list[torch.Tensor]:
-    """Return the results if the rank that adds up a chunk leaves out its own."""
-    sums = cut(total(c), c.n, equal)
-    rows = [cut(x, c.n, equal) for x in c.x]
-    whole = torch.cat([sums[i] - rows[i][i] for i in c.ranks]).reshape(c.x[0].shape)
-    return [whole] * c.n
-
-
-def own_kept(c: Case, equal: bool) -> list[torch.Tensor]:
-    """Return the results if the rank that adds up a chunk sends the sum, and does not keep it."""
-    sums = cut(total(c), c.n, equal)
-    rows = [cut(x, c.n, equal) for x in c.x]
-    return [
-        torch.cat([rows[r][i] if i == r else sums[i] for i in c.ranks]).reshape(c.x[r].shape)
-        for r in c.ranks
-    ]
-
-
-def either(make: Callable[..., list[torch.Tensor]]) -> tuple[Any, ...]:
-    """Return the results of a mistake for both ways to cut a tensor."""
-    return tuple(partial(make, equal=equal) for equal in (False, True))
-
-
-def _wrong_values(e: Evidence) -> list[JudgedCase]:
-    return [one for one in e.failed if one.diagnosis is Diagnosis.WRONG_VALUE and one.actual]
-
-
-def _divides_by_zero(e: Evidence) -> bool:
-    """Return whether all that is wrong is NaN, where some rank has a chunk of zeros."""
-
-    def shows(one: JudgedCase) -> bool:
-        c = one.case
-        zeros = any(not chunk.any() for x in c.x for chunk in cut(x, c.n, False) if len(chunk))
-        off = [(a - total(c)).abs() > may_be_off(c) for a in one.actual]  # no NaN is among them
-        return zeros and any(a.isnan().any() for a in one.actual) and not any(t.any() for t in off)
-
-    wrong = _wrong_values(e)
-    return bool(wrong) and all(map(shows, wrong))
-
-
-def _wraps(e: Evidence) -> bool:
-    """Return whether every wrong element is one whose 128 has become −128, and 128 is written.
-
-    Then a rank's number has changed its sign before it was added, or the sum has afterwards.
-    """
-
-    def shows(one: JudgedCase) -> bool:
-        c, near = one.case, may_be_off(one.case)
-        right = total(c)
-        before = [right, *(right - 2 * x for x in c.x)]
-        for actual in one.actual:
-            off = (actual - right).abs() > near
-            explained = torch.zeros_like(off)
-            for value in before:
-                explained |= ((actual - value).abs() <= near) | ((actual + value).abs() <= near)
-            if (off & ~explained).any():
-                return False
-        return True
-
-    wrong = _wrong_values(e)
-    return bool(wrong) and e.written(r"\b128\b") and all(map(shows, wrong))
-
-
-#: What finds a magnitude.
-_MAGNITUDES = r"abs|\ba?min(imum|max)?\b|norm|pow|square|sqrt|\*\*"
-
-
-def _no_magnitudes(e: Evidence) -> bool:
-    """Return whether the source looks for a largest number, and has nothing to find magnitudes."""
-    return bool(_wrong_values(e)) and e.written(r"\ba?max\b") and not e.written(_MAGNITUDES)
-
-
 def _only_matrices(e: Evidence) -> bool:
     """Return whether calls fail with tensors of several dimensions only, and vectors pass."""
     return all(
@@ -199,11 +107,9 @@ def _owner_differs(e: Evidence) -> bool:
 
 
 def _differs_when_repeated(e: Evidence) -> bool:
-    """Return whether all ranks agree in each run, and the source draws random numbers."""
-    return (
-        e.diagnosis is Diagnosis.NONDETERMINISTIC
-        and all(torch.equal(one, e.actual[0]) for one in e.actual)
-        and e.written(r"rand|bernoulli|uniform_")
+    """Return whether all ranks hold the same bits, so that it is another run that differs."""
+    return e.diagnosis is Diagnosis.NONDETERMINISTIC and all(
+        torch.equal(one, e.actual[0]) for one in e.actual
     )
 
 
@@ -218,102 +124,17 @@ quantized_all_reduce = Exercise(
     signature="quantized_all_reduce(x: Tensor) -> None",
     summary="in place, the sum of float32 tensors, of which int8 is sent",
     inputs=tensors,
-    result="x",
-    expected=lambda c: [total(c)] * c.n,
-    reduced=lambda c: c.n,
-    magnitude=slack,
-    same_bits=True,
-    least=told,
-    limits=(point(sent("≤", lambda c: 2 * (c.n - 1) * (-(-length(c) // c.n) + 8))),),
-    hints=(
-        "A float32 is four bytes, and an int8 one. Which number turns the largest │x│ of a chunk"
-        " into 127? And who else has to know that number?",
-        "Cut x into n chunks; rank i is the owner of chunk i, and adds it up. Quantize each of the"
-        " other chunks, and send it to its owner with its scale. The owner turns what comes into"
-        " floats, adds up, quantizes the sum, and sends that to all. Which numbers does the owner"
-        " itself keep?",
-        "scale = max│chunk│ / 127, and q = round(chunk / scale) as int8. A scale of 0 needs care,"
-        " and so does a chunk without elements. Four bytes of float32 become four int8 by"
-        " scale.view(torch.int8), so that both fit into one message. Everyone, the owner too, ends"
-        " with q · scale of the owner's sum.",
-        "This is the whole answer:\n"
-        "    n, rank = dist.get_world_size(), dist.get_rank()\n"
-        "\n"
-        "    def packed(chunk):\n"
-        "        top = chunk.abs().max() if len(chunk) else torch.tensor(0.0)\n"
-        "        scale = (top / 127).reshape(1)\n"
-        "        q = (chunk / scale if scale else chunk).round().to(torch.int8)\n"
-        "        return torch.cat([q, scale.view(torch.int8)])\n"
-        "\n"
-        "    def unpacked(message):\n"
-        "        return message[:-4].float() * message[-4:].clone().view(torch.float32)\n"
-        "\n"
-        "    chunks = list(x.view(-1).tensor_split(n))\n"
-        "    peers = [(rank + step) % n for step in range(1, n)]\n"
-        "    sends = [dist.isend(packed(chunks[peer]), peer) for peer in peers]\n"
-        "    mine = chunks[rank].clone()\n"
-        "    for peer in reversed(peers):\n"
-        "        message = torch.empty(len(mine) + 4, dtype=torch.int8)\n"
-        "        dist.recv(message, peer)\n"
-        "        mine += unpacked(message)\n"
-        "    done = packed(mine)\n"
-        "    sends += [dist.isend(done, peer) for peer in peers]\n"
-        "    for request in sends[: n - 1]:\n"
-        "        request.wait()\n"
-        "    chunks[rank].copy_(unpacked(done))\n"
-        "    for peer in reversed(peers):\n"
-        "        message = torch.empty(len(chunks[peer]) + 4, dtype=torch.int8)\n"
-        "        dist.recv(message, peer)\n"
-        "        chunks[peer].copy_(unpacked(message))\n"
-        "    for request in sends[n - 1 :]:\n"
-        "        request.wait()",
+    values=Values(
+        lambda c: [total(c)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=slack,
+        same_bits=True,
+    ),
+    traffic=TrafficRules(
+        limits=(point(sent("≤", lambda c: 2 * (c.n - 1) * (-(-length(c) // c.n) + 8))),), least=told
     ),
     mistakes=(
-        Mistake(
-            "A chunk of zeros has a scale of 0, and 0/0 is not a number. Such a chunk needs no"
-            " scale: leave it as it is, or divide by 1.",
-            when=_divides_by_zero,
-        ),
-        Mistake(
-            "128 does not fit into int8, whose largest number is 127: it comes out as −128, with"
-            " the wrong sign. Let the scale be max│x│ / 127.",
-            when=_wraps,
-        ),
-        Mistake(
-            "x is as it was. Write the sum into it: x.copy_(...), or into chunks that are views"
-            " of it.",
-            gives=lambda c: list(c.x),
-        ),
-        Mistake(
-            "This is the mean, not the sum: leave out the division by n.",
-            gives=lambda c: [total(c) / c.n] * c.n,
-        ),
-        Mistake(
-            "Each rank has the sum of one chunk, and the other chunks are still its own. The sums"
-            " have to go to all ranks, quantized once more.",
-            gives=either(not_gathered),
-        ),
-        Mistake(
-            "The rank that adds up a chunk has left out its own part: begin with that, and add"
-            " what comes.",
-            gives=either(own_missing),
-        ),
-        Mistake(
-            "Each rank has the sums of the other chunks, and in the one that it adds up there are"
-            " still its own numbers. Write the sum there, too, as the others get it: q · scale.",
-            gives=either(own_kept),
-        ),
-        Mistake(
-            "Your code looks for a largest number, and nowhere at magnitudes: −5 does not fit if 3"
-            " becomes 127. Take the scale from max│x│.",
-            when=_no_magnitudes,
-        ),
-        Mistake(
-            "Four bytes can be read as a float32 only where their place in the tensor is a"
-            " multiple of four. Put the scale in front of the int8 numbers, or clone() its bytes"
-            " before the view.",
-            when=lambda e: e.says("storage_offset"),
-        ),
         Mistake(
             "x may have several dimensions. x.view(-1) is the same memory as one row: cut that.",
             when=_only_matrices,
@@ -325,8 +146,9 @@ quantized_all_reduce = Exercise(
             when=_owner_differs,
         ),
         Mistake(
-            "All ranks agree, but the same call gives other bits when it is repeated, since you"
-            " round at random. Round to the nearest, or draw from a generator with a fixed seed.",
+            "All ranks agree, but the same call gives other bits when it is repeated: something is"
+            " drawn at random, or depends on which message comes first. Round to the nearest, or"
+            " with a generator that has a fixed seed, and add up in a fixed order.",
             when=_differs_when_repeated,
         ),
         Mistake(
@@ -340,44 +162,12 @@ quantized_all_reduce = Exercise(
             when=lambda e: _sends(e, lambda op, c: op.count >= length(c) > c.n + 8 > 10),
         ),
         Mistake(
-            "A chunk may be empty here, and nothing has no largest element: give it any scale, or"
-            " send no message for it, on both sides.",
-            when=lambda e: length(e.case) < e.case.n and e.says("max"),
-        ),
-        Mistake(
-            "chunk(n) may give fewer than n pieces, and here it did: use tensor_split(n), which"
-            " always gives n, some of them empty if it must be.",
-            when=lambda e: (
-                e.says("IndexError") and length(e.case) % e.case.n > 0 and e.written(r"\bchunk\(")
-            ),
-        ),
-        Mistake(
-            "Every rank sends and none receives: a blocking send waits for its receive. Start"
-            " with request = dist.isend(...), then recv, then request.wait().",
+            "All ranks wait for what they send to be received, and none of them has posted its"
+            " receive yet. Start with request = dist.isend(...), then recv, then request.wait().",
             when=evidence.all_send,
         ),
         *evidence.BUFFER_RACES,
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "quantized_all_reduce works in place, on x, and returns nothing.",
-        Diagnosis.WRONG_VALUE: "An element may be off by 2n · max│x│ / 127, and this one is further"
-        " off. Is each int8 multiplied by the scale that it was divided by, before anything is"
-        " added?",
-        Diagnosis.FORBIDDEN_CALL: "Use send and receive only: no built-in collective can add up"
-        " int8 numbers of different scales.",
-        Diagnosis.TOO_MANY_BYTES: "Each rank may send 2(n − 1) messages of ⌈len/n⌉ bytes, and 8"
-        " more in each for a scale. What else is in your messages?",
-        Diagnosis.SIZE_MISMATCH: "The chunks are not all of one size. Both ends of a message must"
-        " mean the same chunk; a scale in it takes four bytes more.",
-        Diagnosis.NONDETERMINISTIC: "All ranks have to end with the same bits, and with the same"
-        " ones when the call is repeated: what one rank sends to all, all turn into floats in the"
-        " same way.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the other rank ever make the call"
-        " that this one waits for? If a scale has a message of its own, both ends must expect it.",
-        Diagnosis.BUFFER_RACE: "A chunk that is being sent may not be written to before its wait(),"
-        " and every irecv needs a buffer of its own.",
-        Diagnosis.UNWAITED_REQUEST: "Wait for every request, those of sends as well.",
-    },
 )
 
 
@@ -440,36 +230,15 @@ def compress_all(
     return report
 
 
-#: What is left, given all that is to be sent, what came in this step, and a mask of what is sent.
-Left = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-
-
-def feedback(
-    c: Case,
-    left: Left = lambda whole, grad, mask: whole.masked_fill(mask, 0),
-    rank: Callable[[torch.Tensor], torch.Tensor] = torch.abs,
-    chosen: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = lambda whole, grad: whole,
-    values: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = lambda whole, grad: whole,
-) -> list[dict[str, Any]]:
-    """Return the report of a compressor, or of one that goes wrong in the given way.
-
-    Args:
-        c: the case.
-        left: what it keeps for the next step.
-        rank: what the largest are the largest of.
-        chosen: the tensor that the largest are looked for in.
-        values: the tensor that values are taken from.
-    """
-    memory = torch.zeros_like(c.grads[0]).flatten()
+def feedback(c: Case) -> list[dict[str, Any]]:
+    """Return the report of a compressor; what it does not send is added to the next gradient."""
+    left = torch.zeros_like(c.grads[0]).flatten()
     report: dict[str, Any] = {}
     for step, grad in enumerate(c.grads, 1):
-        flat = grad.flatten()
-        whole = memory + flat
-        indices = rank(chosen(whole, flat)).topk(c.k).indices.sort().values
-        mask = torch.zeros_like(whole, dtype=torch.bool)
-        mask[indices] = True
-        report[f"step {step}"] = {"indices": indices, "values": values(whole, flat)[indices]}
-        memory = left(whole, flat, mask)
+        whole = left + grad.flatten()
+        indices = whole.abs().topk(c.k).indices.sort().values
+        report[f"step {step}"] = {"indices": indices, "values": whole[indices]}
+        left = whole.index_fill(0, indices, 0)
     return [report] * c.n
 
 
@@ -485,85 +254,25 @@ def sizes_of_terms(c: Case) -> list[dict[str, Any]]:
     ]
 
 
+#: An assignment to an attribute of the class instead of the object's.
+_IN_THE_CLASS = r"(TopKFeedback|__class__|type\(self\)|\bcls)\.\w+(\[.*\])? *[-+*]?=[^=]"
+
+
 TopKFeedback = Exercise(
     signature="TopKFeedback(k: int)",
     summary="the k largest of a gradient and what was left of those before",
     world_sizes=(1,),
     inputs=gradients,
     adapter=compress_all,
-    expected=feedback,
-    reduced=lambda c: 2 * len(c.grads),
-    magnitude=sizes_of_terms,
-    hints=(
-        "Only k numbers can be sent. What happens to the others if you forget them? And what"
-        " would it take for them to be sent later?",
-        "Keep a tensor of what was left, zeros at first. Add each gradient to it, take the k"
-        " elements that are largest in magnitude, and set these to zero in what is left.",
-        "This is the whole answer:\n"
-        "    class TopKFeedback:\n"
-        "        def __init__(self, k):\n"
-        "            self.k, self.left = k, None\n"
-        "\n"
-        "        def compress(self, grad):\n"
-        "            flat = grad.flatten()\n"
-        "            self.left = flat.clone() if self.left is None else self.left + flat\n"
-        "            indices = self.left.abs().topk(self.k).indices\n"
-        "            values = self.left[indices]\n"
-        "            self.left[indices] = 0\n"
-        "            return indices, values",
-    ),
+    values=Values(feedback, reduced=lambda c: 2 * len(c.grads), magnitude=sizes_of_terms),
     mistakes=(
         Mistake(
-            "These are the largest of the gradient alone: what was left of earlier steps is"
-            " forgotten. Add it to each gradient first.",
-            gives=partial(feedback, left=lambda whole, grad, mask: torch.zeros_like(whole)),
-        ),
-        Mistake(
-            "What was sent is still kept, and so it is sent again and again: set these elements"
-            " to zero in what is left.",
-            gives=partial(feedback, left=lambda whole, grad, mask: whole),
-        ),
-        Mistake(
-            "Only the rest of the last gradient is kept. What was left of the steps before it has"
-            " to be kept as well: the rest of grad + left.",
-            gives=partial(feedback, left=lambda whole, grad, mask: grad.masked_fill(mask, 0)),
-        ),
-        Mistake(
-            "Largest in magnitude: −5 comes before 3. Compare absolute values.",
-            gives=partial(feedback, rank=lambda whole: whole),
-        ),
-        Mistake(
-            "The values have lost their signs: choose by absolute value, and send the numbers"
-            " themselves.",
-            gives=partial(feedback, values=lambda whole, grad: whole.abs()),
-        ),
-        Mistake(
-            "The indices are right, but the values are those of the gradient alone. Send grad +"
-            " left at these places.",
-            gives=partial(feedback, values=lambda whole, grad: grad),
-        ),
-        Mistake(
-            "The largest are looked for in the gradient alone. Look in grad + left: what was left"
-            " behind often enough becomes large.",
-            gives=partial(feedback, chosen=lambda whole, grad: grad),
-        ),
-        Mistake(
-            "These are the k smallest in magnitude.",
-            gives=partial(feedback, rank=lambda whole: -whole.abs()),
+            "Something is kept in the class, and so by all of its objects together, those of other"
+            " gradients too. Keep it in the object: self.left.",
+            # an earlier gradient, of another shape or dtype, may fail here in any way
+            when=lambda e: e.written(_IN_THE_CLASS),
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "compress returns a pair of tensors: indices into grad.flatten(), and"
-        " the values there.",
-        Diagnosis.WRONG_SHAPE: "Both tensors have k elements and one dimension, whatever the shape"
-        " of the gradient.",
-        Diagnosis.WRONG_DTYPE: "First the indices, as topk gives them (int64), and then the values,"
-        " in the dtype of the gradient.",
-        Diagnosis.WRONG_VALUE: "Write down grad + left for each step of a gradient of four numbers,"
-        " and cross out what is sent.",
-        Diagnosis.INPUT_CHANGED: "The gradient belongs to the caller: make a tensor of your own"
-        " for what is left, and change that one.",
-    },
 )
 
 
@@ -691,82 +400,37 @@ def train_in_rank(
     return report
 
 
-def diloco(
-    c: Case,
-    own_start: bool = False,
-    together: Callable[[torch.Tensor, int], torch.Tensor] = lambda changes, r: changes.mean(0),
-    sign: int = 1,
-    look_ahead: bool = True,
-    remembers: bool = True,
-    anchor: str = "common",
-    plain: bool = False,
-    untouched: bool = False,
-    trainable_only: bool = False,
-    running_mean: bool = False,
-) -> list[dict[str, Any]]:
-    """Return what every rank reports, or would if the outer step goes wrong in a given way.
+def diloco(c: Case) -> list[dict[str, Any]]:
+    """Return what every rank reports if an outer step is one of SGD with Nesterov's momentum.
 
-    Args:
-        c: the case.
-        own_start: whether ranks start from their own weights.
-        together: what rank r makes of the changes of all ranks.
-        sign: −1 if the change is taken the wrong way round.
-        look_ahead: whether momentum is Nesterov's, or plain.
-        remembers: whether momentum lasts from one outer step to the next.
-        anchor: what the step is made from, and the change measured from: the ``common`` weights
-            of the last outer step; the ``first`` ones for good; ``local`` weights for the step; or
-            ``shared`` memory with the parameters, from the first outer step on.
-        plain: whether the weights are only averaged.
-        untouched: whether the parameters never change.
-        trainable_only: whether frozen parameters are each rank's own.
-        running_mean: whether the change enters the velocity with the share 1 − momentum.
+    Its gradient is how far the ranks have come, on average, against the way that they went
+    (arXiv:2311.08105, algorithm 1).
     """
     names = [name for name, _ in NETWORKS[c.architecture]().named_parameters()]
-    dtype = getattr(torch, c.dtype)
-    lr, beta = (1.0, 0.0) if plain else (c.outer_lr, c.momentum)
-    frozen = [not p.requires_grad for p in NETWORKS[c.architecture]().parameters()]
-    start = [
-        [
-            c.state[r if own_start or (trainable_only and still) else 0][i].double()
-            for i, still in enumerate(frozen)
-        ]
-        for r in c.ranks
-    ]
-    weights = [[t.clone() for t in row] for row in start]
-    common = [[t.clone() for t in row] for row in start]
-    velocity = [[torch.zeros_like(t) for t in row] for row in start]
+    common = [t.clone().double() for t in c.state[0]]
+    velocity = [torch.zeros_like(t) for t in common]
     steps = len(c.updates[0])
-    returned = [number % c.inner_steps == 0 for number in range(1, steps + 1)]
-    reports: list[dict[str, Any]] = [
-        {"returned": returned, "inner steps that changed weights": []} for _ in c.ranks
-    ]
+    report: dict[str, Any] = {
+        "returned": [number % c.inner_steps == 0 for number in range(1, steps + 1)],
+        "inner steps that changed weights": [],
+    }
 
     def tell(when: str) -> None:
-        for r in c.ranks:
-            for name, t in zip(names, weights[r], strict=True):
-                reports[r][f"{name} {when}"] = t.clone().to(dtype)
+        for name, t in zip(names, common, strict=True):
+            report[f"{name} {when}"] = t.to(getattr(torch, c.dtype), copy=True)
 
     tell("at the start")
-    for number in range(1, steps + 1):
-        for r in c.ranks:
-            for t, update in zip(weights[r], c.updates[r][number - 1], strict=True):
-                if update is not None:
-                    t += update.double()
-        if number % c.inner_steps:
-            continue
-        for i in range(len(names)):
-            changes = torch.stack([sign * (common[r][i] - weights[r][i]) for r in c.ranks])
-            for r in c.ranks if not untouched else ():
-                change, v = together(changes, r), velocity[r][i]
-                share = 1 - beta if running_mean else 1
-                v.copy_((beta * v if remembers else 0) + share * change)
-                base = weights[r][i] if anchor == "local" else common[r][i]
-                new = base - lr * (change + beta * v if look_ahead else v)
-                weights[r][i] = new
-                if anchor != "first":
-                    common[r][i] = new if anchor == "shared" else new.clone()
-        tell(f"after outer step {number // c.inner_steps}")
-    return reports
+    for outer in range(steps // c.inner_steps):
+        inner = range(outer * c.inner_steps, (outer + 1) * c.inner_steps)
+        for i, (theta, v) in enumerate(zip(common, velocity, strict=True)):
+            updates = [c.updates[r][number][i] for r in c.ranks for number in inner]
+            if updates[0] is None:
+                continue  # a frozen parameter
+            gradient = -torch.stack(updates).double().sum(0) / c.n
+            v.mul_(c.momentum).add_(gradient)
+            theta -= c.outer_lr * (gradient + c.momentum * v)
+        tell(f"after outer step {outer + 1}")
+    return [report] * c.n
 
 
 def sizes_of_weights(c: Case) -> list[dict[str, Any]]:
@@ -824,160 +488,15 @@ QUIET_IN_BETWEEN = point(
 )
 
 
-def _returned(e: Evidence, when: Callable[[int, int], bool]) -> bool:
-    """Return whether all failures are of an answer that says it synchronised at such a step."""
-    wrong = [one for one in _wrong_values(e) if one.case.inner_steps > 1]
-    return bool(wrong) and all(
-        report["returned"] == [when(t, one.case.inner_steps) for t in range(1, count + 1)]
-        for one in wrong
-        for report in one.actual
-        for count in [len(one.case.updates[0])]
-    )
-
-
-def _optimizer_of_its_own(changes: torch.Tensor, r: int) -> torch.Tensor:
-    return changes[r]
-
-
 DiLoCo = Exercise(
     signature="DiLoCo(module: nn.Module, inner_steps: int, outer_lr: float, momentum: float)",
     summary="an outer step with Nesterov momentum on the mean change of many inner steps",
     inputs=rounds_of_steps,
     adapter=train_in_rank,
-    expected=diloco,
-    reduced=lambda c: 167,
-    magnitude=sizes_of_weights,
-    least=told_by_others,
-    allowed=frozenset({"all_reduce", "broadcast"}),
-    limits=(QUIET_IN_BETWEEN,),
-    hints=(
-        "After some inner steps each rank has walked somewhere else. Which weights did they all"
-        " have in common last, and how far has each of them come since?",
-        "Keep a copy of the last common weights. Every inner_steps calls, average over the ranks"
-        " how far each has come, copy − weights; that is the gradient of an SGD with Nesterov"
-        " momentum on the copy. Then the copy's new values go into the parameters.",
-        "In the constructor broadcast every parameter from rank 0, and clone it. In an outer step,"
-        " for each parameter: gradient = (common − p) averaged; velocity = momentum · velocity +"
-        " gradient; common −= outer_lr · (gradient + momentum · velocity); p.copy_(common).",
-        "This is the whole answer:\n"
-        "    class DiLoCo:\n"
-        "        def __init__(self, module, inner_steps, outer_lr, momentum):\n"
-        "            self.parameters = list(module.parameters())\n"
-        "            for p in self.parameters:\n"
-        "                dist.broadcast(p.detach(), 0)\n"
-        "            self.common = [p.detach().clone() for p in self.parameters]\n"
-        "            self.velocity = [torch.zeros_like(t) for t in self.common]\n"
-        "            self.inner_steps, self.count = inner_steps, 0\n"
-        "            self.outer_lr, self.momentum = outer_lr, momentum\n"
-        "\n"
-        "        @torch.no_grad()\n"
-        "        def after_inner_step(self):\n"
-        "            self.count += 1\n"
-        "            if self.count % self.inner_steps:\n"
-        "                return False\n"
-        "            for p, common, velocity in zip(self.parameters, self.common, self.velocity):\n"
-        "                gradient = common - p\n"
-        "                dist.all_reduce(gradient)\n"
-        "                gradient /= dist.get_world_size()\n"
-        "                velocity.mul_(self.momentum).add_(gradient)\n"
-        "                common -= self.outer_lr * (gradient + self.momentum * velocity)\n"
-        "                p.copy_(common)\n"
-        "            return True",
+    values=Values(diloco, reduced=lambda c: 167, magnitude=sizes_of_weights),
+    traffic=TrafficRules(
+        limits=(QUIET_IN_BETWEEN,),
+        least=told_by_others,
+        allowed=frozenset({"all_reduce", "broadcast"}),
     ),
-    mistakes=(
-        Mistake(
-            "Ranks start from their own weights. Broadcast rank 0's when the object is made.",
-            gives=lambda c: diloco(c, own_start=True) if c.n > 1 else None,
-        ),
-        Mistake(
-            "Frozen parameters are still each rank's own. No optimizer changes them, but in the"
-            " beginning they, too, have to become rank 0's: broadcast all of module.parameters().",
-            gives=lambda c: diloco(c, trainable_only=True) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The changes of all ranks are added up, and not divided by n.",
-            gives=lambda c: diloco(c, together=lambda d, r: d.sum(0)) if c.n > 1 else None,
-        ),
-        Mistake(
-            "Each rank makes the outer step with its own change. Average the changes of all ranks"
-            " first.",
-            gives=lambda c: diloco(c, together=_optimizer_of_its_own) if c.n > 1 else None,
-        ),
-        Mistake(
-            "The outer step goes the wrong way: SGD subtracts its gradient, so the gradient is"
-            " common − weights, and not weights − common.",
-            gives=partial(diloco, sign=-1),
-        ),
-        Mistake(
-            "This is plain momentum. Nesterov's steps by gradient + momentum · velocity, with the"
-            " new velocity.",
-            gives=partial(diloco, look_ahead=False),
-        ),
-        Mistake(
-            "The change enters the velocity with the share 1 − momentum, as in a running mean. In"
-            " SGD it enters whole: velocity = momentum · velocity + change.",
-            gives=partial(diloco, running_mean=True),
-        ),
-        Mistake(
-            "The velocity is forgotten after each outer step: keep it from one to the next.",
-            gives=partial(diloco, remembers=False),
-        ),
-        Mistake(
-            "The weights are only averaged. The mean change is a gradient: outer_lr and momentum"
-            " say what becomes of it.",
-            gives=partial(diloco, plain=True),
-        ),
-        Mistake(
-            "Every outer step begins at the weights of the start. It begins at those of the last"
-            " outer step, which are the last that all ranks had in common.",
-            gives=partial(diloco, anchor="first"),
-        ),
-        Mistake(
-            "The outer step is made from each rank's own weights, so ranks drift apart. Make it"
-            " from the last common weights, and copy the result into the parameters.",
-            gives=partial(diloco, anchor="local"),
-        ),
-        Mistake(
-            "From the second outer step on, no change is seen: the common weights and the"
-            " parameters share memory, and inner steps change both. Copy values: p.copy_(common).",
-            gives=partial(diloco, anchor="shared"),
-        ),
-        Mistake(
-            "An outer step leaves the parameters as the inner steps have made them. Write the new"
-            " common weights into them: p.copy_(common) under torch.no_grad().",
-            gives=partial(diloco, untouched=True),
-        ),
-        Mistake(
-            "It synchronises after the first inner_steps calls, and then never again: set the"
-            " counter back to 0, or look at the remainder, count % inner_steps.",
-            when=lambda e: _returned(e, lambda t, h: t == h),
-        ),
-        Mistake(
-            "It synchronises one inner step too late: count the step that has just been made"
-            " before you look at the counter.",
-            when=lambda e: _returned(e, lambda t, h: t > 1 and t % h == 1 % h),
-        ),
-        Mistake(
-            "It already synchronises after the first inner step: count the step that has just been"
-            " made before you look at the counter.",
-            when=lambda e: _returned(e, lambda t, h: t % h == 1 % h),
-        ),
-        Mistake(
-            "Ranks communicate after every inner step. Between outer steps each works alone: that"
-            " is what DiLoCo saves. Return False before anything is sent.",
-            when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_MESSAGES,
-        ),
-        Mistake(
-            "torch does not let a parameter that requires a gradient be changed in place where"
-            " autograd watches: decorate with @torch.no_grad().",
-            when=lambda e: e.says("a leaf Variable that requires grad"),
-        ),
-    ),
-    advice={
-        Diagnosis.WRONG_TYPE: "after_inner_step returns a bool each time: True if it synchronised,"
-        " False if not.",
-        Diagnosis.FORBIDDEN_CALL: "all_reduce and broadcast are all it takes.",
-        Diagnosis.WRONG_VALUE: "Take one weight, two ranks and inner_steps = 1, and write down the"
-        " common weight, the mean change and the velocity for two outer steps.",
-    },
 )

@@ -1,7 +1,6 @@
 """Chapter 30: a small transformer on a mesh of ranks: data, tensor and pipeline parallel at once.
 
-The oracle trains the whole model in one process and in float64.  Mistakes are trained there, too,
-where it takes one copy of the model for each rank of a group.
+The oracle trains the whole model in one process and in float64.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from torch.nn import functional as F
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
 from grader.course.limits import (
     Limit,
     across,
@@ -93,82 +92,12 @@ def named(ranks: Sequence[int]) -> str:
     return f"group of rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
 
 
-def _meshes(c: Case, of: Callable[[int], dict[str, list[int]]]) -> list[dict[str, str]]:
-    return [{name: named(ranks) for name, ranks in of(rank).items()} for rank in c.ranks]
-
-
 def right_mesh(c: Case) -> list[dict[str, str]]:
     """Return every rank's groups."""
-    return _meshes(
-        c,
-        lambda rank: {name: members(rank, _layout(c), axis) for axis, name in enumerate(NAMES)},
-    )
-
-
-def _strided(order: str) -> Callable[[Case], list[dict[str, str]]]:
-    """Return what gives the groups of another order of numbering, outermost dimension first."""
-
-    def gives(c: Case) -> list[dict[str, str]]:
-        sizes = {"d": c.dp, "t": c.tp, "p": c.pp}
-        places = {
-            rank: dict(zip(order, place, strict=True))
-            for rank, place in enumerate(
-                (a, b, e)
-                for a in range(sizes[order[0]])
-                for b in range(sizes[order[1]])
-                for e in range(sizes[order[2]])
-            )
-        }
-
-        def of(rank: int) -> dict[str, list[int]]:
-            return {
-                f"{axis}p": [
-                    other
-                    for other, place in places.items()
-                    if all(place[i] == places[rank][i] for i in order if i != axis)
-                ]
-                for axis in "dtp"
-            }
-
-        return _meshes(c, of)
-
-    return gives
-
-
-def _blocks(c: Case) -> list[dict[str, str]]:
-    """Return groups that are all of consecutive ranks."""
-    sizes = dict(zip(NAMES, _layout(c), strict=True))
-    return _meshes(
-        c,
-        lambda rank: {
-            name: list(range(rank // size * size, rank // size * size + size))
-            for name, size in sizes.items()
-        },
-    )
-
-
-def _swapped(one: str, other: str) -> Callable[[Case], list[dict[str, str]]]:
-    """Return what gives the right groups with two names exchanged."""
-    names = {one: other, other: one}
-    return lambda c: [
-        {name: groups[names.get(name, name)] for name in NAMES} for groups in right_mesh(c)
+    return [
+        {name: named(members(rank, _layout(c), axis)) for axis, name in enumerate(NAMES)}
+        for rank in c.ranks
     ]
-
-
-def _planes(c: Case) -> list[dict[str, str]]:
-    """Return the groups of all ranks that share the coordinate of each dimension."""
-    layout = _layout(c)
-    return _meshes(
-        c,
-        lambda rank: {
-            name: [
-                other
-                for other in c.ranks
-                if coordinates(other, layout)[axis] == coordinates(rank, layout)[axis]
-            ]
-            for axis, name in enumerate(NAMES)
-        },
-    )
 
 
 def _reported(e: Evidence, *starts: str) -> bool:
@@ -198,58 +127,9 @@ build_mesh = Exercise(
         draw.case(_words(one), dp=one[0], tp=one[1], pp=one[2]) for one in layouts(draw.n)
     ),
     adapter=mesh_in_rank,
-    expected=right_mesh,
-    allowed=frozenset({"new_group"}),
-    hints=(
-        "Write down p, d and t of all ranks for 2 × 2 × 2. Which ranks have the same p and d as"
-        " rank 5? Those with the same p and t? And with the same d and t?",
-        "A group holds the ranks that differ in one coordinate only. new_group is a collective of"
-        " the whole world: every rank makes all groups, in the same order, and keeps the three that"
-        " it is in.",
-        "torch.arange(dp * tp * pp).view(pp, dp, tp) is the mesh: entry [p, d, t] is the rank. Its"
-        " rows along the last dimension are the tp groups. For another dimension move that one to"
-        " the end first, and take the rows of mesh.movedim(axis, -1).flatten(0, 1).",
-        "This is the whole answer:\n"
-        "    ranks = torch.arange(dp * tp * pp).view(pp, dp, tp)\n"
-        "    mesh = {}\n"
-        '    for axis, name in enumerate(("pp", "dp", "tp")):\n'
-        "        for row in ranks.movedim(axis, -1).flatten(0, 1).tolist():\n"
-        "            group = dist.new_group(row)\n"
-        "            if dist.get_rank() in row:\n"
-        "                mesh[name] = group\n"
-        "    return mesh",
-    ),
+    values=Values(right_mesh),
+    traffic=TrafficRules(allowed=frozenset({"new_group"})),
     mistakes=(
-        Mistake(
-            "tp and dp have each other's ranks. t counts fastest, rank = (p·dp + d)·tp + t: the tp"
-            " group has consecutive ranks, and those of dp are tp apart.",
-            gives=(_swapped("dp", "tp"), _strided("ptd")),
-        ),
-        Mistake(
-            "pp and tp have each other's ranks. t counts fastest and p slowest: the tp group has"
-            " consecutive ranks, and those of pp are dp·tp apart.",
-            gives=(_swapped("pp", "tp"), _strided("tdp")),
-        ),
-        Mistake(
-            "dp and pp have each other's ranks. p counts slowest: the ranks of a pp group are dp·tp"
-            " apart, those of a dp group only tp.",
-            gives=(_swapped("dp", "pp"), _strided("dpt")),
-        ),
-        Mistake(
-            "Ranks are numbered in another order here. rank = (p·dp + d)·tp + t: t counts fastest,"
-            " then d, then p.",
-            gives=(_strided("tpd"), _strided("dtp")),
-        ),
-        Mistake(
-            "All three kinds of groups have consecutive ranks. Only those of tp do; along dp ranks"
-            " are tp apart, and along pp dp·tp.",
-            gives=_blocks,
-        ),
-        Mistake(
-            "These are the ranks that have one coordinate in common. A group has the ranks that"
-            " differ in one coordinate only, and have both others in common.",
-            gives=_planes,
-        ),
         Mistake(
             "Only groups of one rank are wrong. Along a dimension of size 1 a rank's group has this"
             " rank alone, and dist.new_group makes it like all others.",
@@ -265,24 +145,7 @@ build_mesh = Exercise(
             " members: here a later one has taken its place.",
             when=lambda e: _reported(e, f"int {dist.GroupMember.NON_GROUP_MEMBER}"),
         ),
-        Mistake(
-            "With use_local_synchronization=True new_group returns None on a rank that is not in"
-            " the group. Keep a group only where rank is among its members.",
-            when=lambda e: _reported(e, "NoneType") and e.written("use_local_synchronization=True"),
-        ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: 'Return a dictionary of three process groups, with the keys "dp",'
-        ' "tp" and "pp".',
-        Diagnosis.WRONG_VALUE: "Write down p, d and t of all ranks for 2 × 2 × 2, and compare the"
-        " groups of one of them with what your loops make.",
-        Diagnosis.ORDER_MISMATCH: "new_group is a collective of the whole world: every rank makes"
-        " the same groups in the same order, those that it is not in as well. Or it makes only its"
-        " own, with use_local_synchronization=True.",
-        Diagnosis.DEADLOCK: "A new group is there when all its members have called new_group. Do"
-        " all ranks reach that line, in the same order?",
-        Diagnosis.FORBIDDEN_CALL: "new_group is the only collective that you need.",
-    },
 )
 
 
@@ -441,6 +304,10 @@ def train_in_rank(
     given = [(inputs, targets) for inputs, targets in batches]
     storages = LeastHeld(lambda: [t for pair in given for t in pair])
     group: Any = dist.group.WORLD
+    if not hasattr(group, "watch_receives"):
+        # simulated ranks share the memory of one process
+        losses = answer(dict(model_config), given, dp, tp, pp)
+        return divided_by_first(losses) if relative else losses
     group.watch_receives(storages)
     with storages:
         losses = answer(dict(model_config), given, dp, tp, pp)
@@ -449,124 +316,41 @@ def train_in_rank(
     return divided_by_first(losses) if relative else losses
 
 
-# The oracle, and what mistakes give. ------------------------------------------------
+# The oracle. ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Training:
-    """A way to train, right or wrong.
-
-    Attributes:
-        of_dp: what rank d makes of the gradients of all d.
-        alone: whether a rank of tp has only its own part of the gradient at the entry of a shard.
-        times: what leave multiplies the gradient by in backward, by tp.
-        scale: what the gradient of a weight is multiplied by, given the configuration and its name.
-        gathers: whether gradients of earlier batches are added.
-        heads: what the number of heads is multiplied by, by tp.
-        layer: whose initial weights a layer has, given the layers of a stage.
-        returned: what a rank returns of the losses of all d, given d and whether it is in the last
-            stage.
-    """
-
-    of_dp: Callable[[torch.Tensor, int], torch.Tensor] = lambda all_d, d: all_d.mean(0)
-    alone: bool = False
-    times: Callable[[int], int] = lambda tp: 1
-    scale: Callable[[dict[str, Any], str], float] = lambda config, name: 1.0
-    gathers: bool = False
-    heads: Callable[[int], int] = lambda tp: 1
-    layer: Callable[[int, int], int] = lambda layer, per_stage: layer
-    returned: Callable[[list[float], int, bool], float | None] = lambda all_d, d, last: (
-        sum(all_d) / len(all_d)
-    )
-
-
-def trained(c: Case, way: _Training = _Training()) -> list[list[float | None]]:
-    """Return the losses that every rank returns."""
-    config, (dp, tp, pp) = c.model_config, _layout(c)
-    parts = tp if way.alone else 1
-    start = [_shards(config, way, pp, parts, t) for t in range(parts)]
-    weights = [[{k: w.clone().requires_grad_() for k, w in one.items()} for one in start]
-               for _ in range(dp)]  # fmt: skip
-    left: list[list[dict[str, Any]]] = [[{} for _ in range(parts)] for _ in range(dp)]
-    found: list[list[list[float]]] = []
+def trained(c: Case) -> list[list[float]]:
+    """Return the losses of one process that has the whole model, and steps of gradient descent."""
+    config = c.model_config
+    names = [f"{i}.{name}" for i in range(config["layers"]) for name in BLOCK]
+    weights = {
+        name: initial_weight(config, name).double().requires_grad_()
+        for name in ("embedding", *names, "head")
+    }
+    losses = []
     for inputs, targets in c.batches:
-        pairs = zip(inputs.chunk(dp), targets.chunk(dp), strict=True)
-        losses = [
-            _losses(w, x, y, config, tp, way) for w, (x, y) in zip(weights, pairs, strict=True)
-        ]
-        found.append([[float(loss.detach()) for loss in of_d] for of_d in losses])
-        for t in range(parts):
-            names = list(weights[0][t])
-            gradients = [
-                torch.autograd.grad(losses[d][t], list(weights[d][t].values()), retain_graph=True)
-                for d in range(dp)
-            ]
-            for name, all_d in zip(names, zip(*gradients, strict=True), strict=True):
-                for d in range(dp):
-                    slope = way.scale(config, name) * way.of_dp(torch.stack(all_d), d)
-                    if way.gathers:
-                        slope = left[d][t][name] = slope + left[d][t].get(name, 0)
-                    weights[d][t][name].data -= config["learning_rate"] * slope
-    reports = []
-    for rank in c.ranks:
-        d, t, p = coordinates(rank, _layout(c))
-        means = [way.returned([of_d[t % parts] for of_d in one], d, p == pp - 1) for one in found]
-        reports.append(divided_by_first(means) if c.relative else means)
-    return reports
+        loss = _loss(weights, inputs, targets, config)
+        gradients = torch.autograd.grad(loss, list(weights.values()))
+        for weight, gradient in zip(weights.values(), gradients, strict=True):
+            weight.data -= config["learning_rate"] * gradient
+        losses.append(float(loss.detach()))
+    return [divided_by_first(losses) if c.relative else losses] * c.n
 
 
-def _shards(
-    config: dict[str, Any], way: _Training, pp: int, parts: int, t: int
-) -> dict[str, torch.Tensor]:
-    """Return the t-th part of all weights, in float64."""
-    found = {"embedding": initial_weight(config, "embedding").double()}
-    for i in range(config["layers"]):
-        for name in BLOCK:
-            whole = initial_weight(config, f"{way.layer(i, config['layers'] // pp)}.{name}")
-            dim = 0 if name in ("out", "down") else 1
-            found[f"{i}.{name}"] = whole.double().chunk(parts, dim)[t]
-    found["head"] = initial_weight(config, "head").double()
-    return found
-
-
-def _losses(
-    weights: list[dict[str, torch.Tensor]],
+def _loss(
+    weights: dict[str, torch.Tensor],
     inputs: torch.Tensor,
     targets: torch.Tensor,
     config: dict[str, Any],
-    tp: int,
-    way: _Training,
-) -> list[torch.Tensor]:
-    """Return the loss of each rank of a tp group, of which each has its part of the weights."""
-    heads = config["heads"] * way.heads(tp) // len(weights)
-    times = way.times(tp)
-
-    def added(xs: list[torch.Tensor], parts: list[torch.Tensor]) -> list[torch.Tensor]:
-        total = torch.stack(parts).sum(0).detach()
-        # the value is the sum, and the gradient that of the own part
-        return [
-            x + total + times * (part - part.detach()) for x, part in zip(xs, parts, strict=True)
-        ]
-
-    xs = [F.embedding(inputs, one["embedding"]) for one in weights]
+) -> torch.Tensor:
+    """Return the mean cross entropy of a transformer whose norms have no weights."""
+    x = F.embedding(inputs, weights["embedding"])
     for i in range(config["layers"]):
-        rows = []
-        for x, w in zip(xs, weights, strict=True):
-            y = _norm(x)
-            q, k, v = (y @ w[f"{i}.{name}"] for name in BLOCK[:3])
-            rows.append(_attention(q, k, v, heads) @ w[f"{i}.out"])
-        xs = added(xs, rows)
-        xs = added(
-            xs,
-            [
-                F.gelu(_norm(x) @ w[f"{i}.up"]) @ w[f"{i}.down"]
-                for x, w in zip(xs, weights, strict=True)
-            ],
-        )
-    return [
-        F.cross_entropy((_norm(x) @ w["head"]).flatten(0, 1), targets.flatten())
-        for x, w in zip(xs, weights, strict=True)
-    ]
+        query, key, value, out, up, down = (weights[f"{i}.{name}"] for name in BLOCK)
+        y = _norm(x)
+        x = x + _attention(y @ query, y @ key, y @ value, config["heads"]) @ out
+        x = x + F.gelu(_norm(x) @ up) @ down
+    return F.cross_entropy((_norm(x) @ weights["head"]).flatten(0, 1), targets.flatten())
 
 
 # Limits. ----------------------------------------------------------------------------
@@ -702,36 +486,6 @@ def _missed(axis: int, diagnosis: Diagnosis) -> Callable[[Evidence], bool]:
     return seen
 
 
-def _not_last(value: float | None) -> Callable[[Case], list[list[float | None]]]:
-    """Return what gives the losses if only the last stage knows them; others return ``value``."""
-    return lambda c: trained(
-        c, _Training(returned=lambda all_d, d, last: sum(all_d) / len(all_d) if last else value)
-    )
-
-
-def _gives(**changed: Any) -> Callable[[Case], list[list[float | None]]]:
-    return lambda c: trained(c, _Training(**changed))
-
-
-def _fitting_heads(c: Case) -> list[list[float | None]] | None:
-    """Return the losses if every rank has as many heads as the model; None if they do not fit."""
-    if c.model_config["width"] % (c.model_config["heads"] * c.tp):
-        return None
-    return trained(c, _Training(heads=lambda tp: tp))
-
-
-def _sum(all_d: torch.Tensor, d: int) -> torch.Tensor:
-    return all_d.sum(0)
-
-
-def _own(all_d: torch.Tensor, d: int) -> torch.Tensor:
-    return all_d[d]
-
-
-def _averaged_twice(all_d: torch.Tensor, d: int) -> torch.Tensor:
-    return all_d.mean(0) / len(all_d)
-
-
 train = Exercise(
     signature=(
         "train(model_config: dict, batches: list, dp: int, tp: int, pp: int) -> list[float]"
@@ -741,127 +495,26 @@ train = Exercise(
     world_sizes=(1, 2, 8),
     inputs=trainings,
     adapter=train_in_rank,
-    expected=trained,
-    relative=1e-4,
-    magnitude=lambda c: [[1.0] * len(c.batches)] * c.n,
-    allowed=frozenset(
-        {
-            "new_group",
-            "all_reduce",
-            "broadcast",
-            "all_gather",
-            "all_gather_into_tensor",
-            "reduce_scatter",
-            "reduce_scatter_tensor",
-            "all_to_all",
-            "all_to_all_single",
-        }
+    values=Values(trained, magnitude=lambda c: [[1.0] * len(c.batches)] * c.n, relative=1e-4),
+    traffic=TrafficRules(
+        limits=LIMITS,
+        allowed=frozenset(
+            {
+                "new_group",
+                "all_reduce",
+                "broadcast",
+                "all_gather",
+                "all_gather_into_tensor",
+                "reduce_scatter",
+                "reduce_scatter_tensor",
+                "all_to_all",
+                "all_to_all_single",
+            }
+        ),
     ),
-    limits=LIMITS,
     # each dimension has to work by itself
     point=lambda one: bool(one.case.n == 2),
-    hints=(
-        "Begin with one dimension at a time: let it pass check(train, world_sizes=[1]), then have"
-        " a look at the three layouts of two ranks. Which of your pieces has to do something where"
-        " only dp is 2? Only tp? Only pp?",
-        "A rank's place is its rank in its three groups: d, t and p. p says which layers it has, t"
-        " which columns, rows and heads of them, and d which rows of the batch. Embed belongs to"
-        " the first stage, Head to the last.",
-        "For each batch: cut it into dp parts, and one's own into micro-batches; clear the"
-        " gradients; the pipeline over the pp group; average the gradients over the dp group; p -="
-        " learning_rate · p.grad. Inside the blocks enter and leave do what has to be done along"
-        " tp. In the end the ranks of the last stage know the loss of their part: sum over pp (the"
-        " others have 0), mean over dp.",
-        "This is the whole answer, with your pieces:\n"
-        "    mesh = build_mesh(dp, tp, pp)\n"
-        '    d, t, p = (dist.get_rank(mesh[name]) for name in ("dp", "tp", "pp"))\n'
-        '    per_stage = model_config["layers"] // pp\n'
-        "    layers = []\n"
-        "    if p == 0:\n"
-        '        layers.append(Embed(initial_weight(model_config, "embedding")))\n'
-        "    for i in range(p * per_stage, (p + 1) * per_stage):\n"
-        "        shards = {}\n"
-        "        for name in BLOCK:\n"
-        '            whole = initial_weight(model_config, f"{i}.{name}")\n'
-        '            dim = 0 if name in ("out", "down") else 1\n'
-        "            shards[name] = whole.chunk(tp, dim)[t].clone()\n"
-        '        borders = [lambda x: enter(x, mesh["tp"]), lambda y: leave(y, mesh["tp"])]\n'
-        '        layers.append(Block(shards, model_config["heads"] // tp, *borders))\n'
-        "    if p == pp - 1:\n"
-        '        layers.append(Head(initial_weight(model_config, "head")))\n'
-        "    stage = nn.Sequential(*layers)\n"
-        '    m, losses = model_config["micro_batches"], []\n'
-        "    for inputs, targets in batches:\n"
-        "        inputs, targets = (x.chunk(dp)[d].chunk(m) for x in (inputs, targets))\n"
-        "        for weight in stage.parameters():\n"
-        "            weight.grad = None\n"
-        "        loss = pipeline_in_group(\n"
-        "            stage, one_f_one_b(p, pp, m), inputs if p == 0 else None,\n"
-        "            targets if p == pp - 1 else None, loss_of,\n"
-        '            (*inputs[0].shape, model_config["width"]), mesh["pp"])\n'
-        '        average_in_group(stage, mesh["dp"])\n'
-        "        with torch.no_grad():\n"
-        "            for weight in stage.parameters():\n"
-        '                weight -= model_config["learning_rate"] * weight.grad\n'
-        "        total = torch.tensor(loss or 0.0)\n"
-        '        dist.all_reduce(total, group=mesh["pp"])\n'
-        '        dist.all_reduce(total, group=mesh["dp"])\n'
-        "        losses.append(total.item() / dp)\n"
-        "    return losses",
-    ),
     mistakes=(
-        Mistake(
-            "The gradients are added up over dp, and not averaged: the loss of the batch is the"
-            " mean of the ranks' losses, so divide by dp.",
-            gives=_gives(of_dp=_sum),
-        ),
-        Mistake(
-            "Each rank of dp makes its step with its own gradients, and the copies of the model"
-            " drift apart. Average them over the dp group before the step.",
-            gives=(
-                _gives(of_dp=_own),
-                _gives(of_dp=_own, returned=lambda all_d, d, last: all_d[d]),
-            ),
-        ),
-        Mistake(
-            "The gradients are divided by dp twice. One division makes the mean: either of the"
-            " loss, or of the sum of the gradients.",
-            gives=_gives(of_dp=_averaged_twice),
-        ),
-        Mistake(
-            "The gradients are divided by the number of all ranks. A mean over the dp group divides"
-            " by dp.",
-            gives=lambda c: trained(c, _Training(of_dp=lambda all_d, d: all_d.sum(0) / c.n)),
-        ),
-        Mistake(
-            "Each rank of dp returns the loss of its own rows. The weights are right; the loss of"
-            " the whole batch is the mean over dp.",
-            gives=_gives(returned=lambda all_d, d, last: all_d[d]),
-        ),
-        Mistake(
-            "The losses are added up over dp: the loss of the batch is their mean.",
-            gives=_gives(returned=lambda all_d, d, last: sum(all_d)),
-        ),
-        Mistake(
-            "The weights are right, but the losses are tp times too large: all ranks of a tp group"
-            " know the same loss. Sum over the pp group and over the dp group, and not over all"
-            " ranks.",
-            gives=lambda c: trained(
-                c, _Training(returned=lambda all_d, d, last: c.tp * sum(all_d) / len(all_d))
-            ),
-        ),
-        Mistake(
-            "The weights are right, but the losses are divided by pp: of a pp group only one rank"
-            " knows a loss, so their sum is that loss. Divide by dp alone.",
-            gives=lambda c: trained(
-                c, _Training(returned=lambda all_d, d, last: sum(all_d) / len(all_d) / c.pp)
-            ),
-        ),
-        Mistake(
-            "The loss has not been passed on: ranks of other stages return 0. Sum over the pp"
-            " group, in which only the last stage has another number than 0, or broadcast from it.",
-            gives=_not_last(0.0),
-        ),
         Mistake(
             "The loss has not been passed on: ranks of other stages return None. Let those that do"
             " not know it put in 0, and sum over the pp group; or broadcast from the last stage.",
@@ -870,88 +523,6 @@ train = Exercise(
                 and e.case.pp > 1
                 and any(isinstance(losses, (list, tuple)) and None in losses for losses in e.actual)
             ),
-        ),
-        Mistake(
-            "What comes back at the entry of a shard is the part of this rank's own columns and"
-            " heads. Add these parts up over tp in the backward pass of enter: otherwise the layers"
-            " below, down to the embedding, learn from only part of the gradient.",
-            gives=_gives(alone=True),
-        ),
-        Mistake(
-            "Gradients that come back through leave are added up over tp, and so are tp times too"
-            " large. All ranks have the same loss: backward of leave passes the gradient on as it"
-            " is.",
-            gives=_gives(times=lambda tp: tp),
-        ),
-        Mistake(
-            "Every rank cuts its part of the columns into as many heads as the whole model has. It"
-            " has heads // tp of them.",
-            gives=_fitting_heads,
-        ),
-        Mistake(
-            "The loss is summed over micro-batches, and not averaged: divide the loss of each by"
-            " their number before its backward pass.",
-            gives=(
-                _gives(scale=lambda config, name: config["micro_batches"]),
-                lambda c: trained(
-                    c,
-                    _Training(
-                        scale=lambda config, name: config["micro_batches"],
-                        returned=lambda all_d, d, last: (
-                            sum(all_d) / len(all_d) * c.model_config["micro_batches"]
-                        ),
-                    ),
-                ),
-            ),
-        ),
-        Mistake(
-            "Gradients of earlier batches are still there when those of the next are added. Set"
-            " p.grad = None before each batch.",
-            gives=_gives(gathers=True),
-        ),
-        Mistake(
-            "The embedding never changes. It is a weight of the first stage like all others:"
-            " parameters() of the whole stage has to give it.",
-            gives=_gives(scale=lambda config, name: name != "embedding"),
-        ),
-        Mistake(
-            "The head never changes. It is a weight of the last stage like all others: parameters()"
-            " of the whole stage has to give it.",
-            gives=_gives(scale=lambda config, name: name != "head"),
-        ),
-        Mistake(
-            "Every stage has the first layers of the model. Stage p begins with layer p · layers //"
-            " pp.",
-            gives=_gives(layer=lambda layer, per_stage: layer % per_stage),
-        ),
-        Mistake(
-            "Layers are dealt out to the stages in turn. A stage has consecutive layers: stage p"
-            " begins with layer p · layers // pp.",
-            gives=lambda c: trained(
-                c, _Training(layer=lambda layer, per: layer % per * c.pp + layer // per)
-            ),
-        ),
-        Mistake(
-            "The gradients of embedding and head are added up over tp, and so are tp times too"
-            " large. All ranks of a tp group have them whole and alike: along tp nothing is left to"
-            " do for them.",
-            gives=lambda c: trained(
-                c, _Training(scale=lambda config, name: 1.0 if "." in name else float(c.tp))
-            ),
-        ),
-        Mistake(
-            "The step goes uphill: subtract learning_rate · gradient from the weights.",
-            gives=_gives(scale=lambda config, name: -1.0),
-        ),
-        Mistake(
-            "The weights never change: after the gradients are averaged, subtract learning_rate ·"
-            " gradient from each of them.",
-            gives=_gives(scale=lambda config, name: 0.0),
-        ),
-        Mistake(
-            "A rank's number in a group is not its number in the world. src and dst take the one in"
-            " the world; group_src and group_dst take the one in the group.",
-            when=lambda e: e.says("is not in this group of rank"),
         ),
         Mistake(
             "Wherever tp is more than 1 even the first loss is wrong, before anything was learned,"
@@ -1033,20 +604,4 @@ train = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.MEMORY_LIMIT and e.here.limit is not None,
         ),
     ),
-    advice={
-        Diagnosis.WRONG_TYPE: "Every rank returns a list with one float for each batch: the mean"
-        " loss over all of its rows, before the step.",
-        Diagnosis.WRONG_SHAPE: "Every rank returns one loss for each batch: the mean over all of"
-        " its rows.",
-        Diagnosis.WRONG_VALUE: "Which layouts are wrong, and is the first loss right there? The"
-        " first one shows the forward pass, the second the gradients.",
-        Diagnosis.DEADLOCK: "Which group is waited in, and do all its ranks make that call, and in"
-        " the same order? A stage that does not know the loss still has to take part in passing it"
-        " on.",
-        Diagnosis.SIZE_MISMATCH: "Who is the other end? In a group a rank has another number than"
-        " in the world: group_src and group_dst take the one in the group.",
-        Diagnosis.FORBIDDEN_CALL: "Allowed are point-to-point calls, new_group, all_reduce,"
-        " broadcast, all_gather, reduce_scatter and all_to_all.",
-        Diagnosis.MEMORY_LIMIT: "Hold only your own layers, and only your part of each.",
-    },
 )

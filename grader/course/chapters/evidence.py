@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from grader.core.verdict import Diagnosis
@@ -12,16 +11,11 @@ from grader.course.exercise import Evidence, Mistake
 __all__ = [
     "AVERAGE_ALONE",
     "BUFFER_RACES",
-    "NOT_IN_ONE_PIECE",
     "all_send",
     "always",
     "common_end",
-    "ever_to_itself",
     "sends_first",
-    "no_rank",
     "on_powers_of_two_only",
-    "rebinds",
-    "to_itself",
     "uses_xor",
 ]
 
@@ -30,33 +24,17 @@ BUFFER_RACES = (
     Mistake(
         "A message is received into a tensor that is still being sent, and may reach the other"
         " side in its place. Receive into another one, such as torch.empty_like(x), or wait first.",
-        when=lambda e: e.says("recv uses the buffer of the send"),
+        when=lambda e: e.races("recv", "send"),
     ),
     Mistake(
         "Two receives fill the same tensor at the same time, and one message overwrites the other:"
         " use one buffer per irecv, or wait first.",
-        when=lambda e: e.says("recv uses the buffer of the recv"),
+        when=lambda e: e.races("recv", "recv"),
     ),
     Mistake(
         "A tensor was written to while isend was still sending it: do not write to it before"
         " wait(), or work in another tensor.",
-        when=lambda e: e.says("was changed while its send was in flight"),
-    ),
-)
-
-#: Tensors whose numbers do not lie in one piece, where they are sent and where they are viewed.
-NOT_IN_ONE_PIECE = (
-    Mistake(
-        "A message needs a tensor whose numbers lie in one piece in memory, and those of a slice, a"
-        " transpose and many gradients do not: call .contiguous() first.",
-        when=lambda e: any(
-            map(e.says, ("contiguous tensor", "must be contiguous", ".contiguous()"))
-        ),
-    ),
-    Mistake(
-        "view needs numbers that lie in one piece, and those of a slice, a transpose and many"
-        " gradients do not: reshape and flatten make a copy where they have to.",
-        when=lambda e: e.says("view size is not compatible"),
+        when=lambda e: e.races("send"),
     ),
 )
 
@@ -107,32 +85,6 @@ def uses_xor(e: Evidence) -> bool:
     return e.written(r"\^|\bxor\b|bitwise_xor")
 
 
-def no_rank(e: Evidence) -> bool:
-    """Return whether a message was for a rank that does not exist."""
-    return e.says("there is no rank")
-
-
-def used_none(e: Evidence) -> bool:
-    """Return whether something was done with ``None``, or it was given for a tensor."""
-    return e.says("NoneType") or e.says("takes a tensor, not None")
-
-
-def to_itself(e: Evidence) -> bool:
-    """Return whether a rank tried to send to itself, or to receive from itself."""
-    return e.says("same as the rank")
-
-
-def ever_to_itself(e: Evidence) -> bool:
-    """Return whether a rank tried that in any failed case, whichever of them leads the verdict."""
-    messages = (one.failure.message for one in e.failed if one.failure is not None)
-    return any("same as the rank" in message for message in messages)
-
-
-def rebinds(e: Evidence, name: str) -> bool:
-    """Return whether the source binds a name to another tensor, as in ``x = x + y``."""
-    return e.written(rf"(?m)^\s*{re.escape(name)}\s*=[^=]")
-
-
 def sends_first(e: Evidence, but: int) -> bool:
     """Return whether a rank other than ``but`` sends before it has received anything."""
     return any(
@@ -143,9 +95,13 @@ def sends_first(e: Evidence, but: int) -> bool:
 
 
 def all_send(e: Evidence) -> bool:
-    """Return whether all ranks are stuck in a send."""
+    """Return whether all ranks are stuck in a send, before any has asked for a message."""
     waits = e.failure.waits if e.failure else ()
-    return len(waits) == e.case.n and all("waits to send" in wait.text for wait in waits)
+    return len(waits) == e.case.n and all(
+        wait.call == "send"
+        and not any(op.kind == "recv" and not op.matched for op in e.trace.operations[wait.rank])
+        for wait in waits
+    )
 
 
 def common_end(e: Evidence) -> int | None:

@@ -1,6 +1,6 @@
 # exercise: shift
 # diagnosis: deadlock
-# hint: Every rank that waits is in a send
+# hint: is complete only when its receive
 import torch
 import torch.distributed as dist
 

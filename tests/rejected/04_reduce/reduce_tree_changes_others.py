@@ -1,6 +1,6 @@
 # exercise: reduce
 # diagnosis: wrong_value
-# hint: combine in a
+# hint: must stay as it was
 # Ranks inside the tree add up in their own x.
 import torch
 import torch.distributed as dist

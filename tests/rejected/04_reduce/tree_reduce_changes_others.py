@@ -1,6 +1,6 @@
 # exercise: tree_reduce
 # diagnosis: wrong_value
-# hint: must stay as it
+# hint: must stay as it was
 import torch
 import torch.distributed as dist
 

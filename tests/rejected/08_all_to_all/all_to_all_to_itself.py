@@ -1,6 +1,6 @@
 # exercise: all_to_all
 # diagnosis: exception
-# hint: cannot send to itself
+# hint: needs no message
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: all_to_all_uneven
 # diagnosis: too_many_bytes
-# hint: no padding
+# hint: without padding
 # not: sends all of its rows
 import torch
 import torch.distributed as dist

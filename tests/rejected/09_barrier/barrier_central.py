@@ -1,6 +1,6 @@
 # exercise: barrier
 # diagnosis: too_many_rounds
-# hint: rank in the middle
+# hint: none is in the middle
 # earns: 0.5
 # not: power of two | (rank ^ step)
 import torch

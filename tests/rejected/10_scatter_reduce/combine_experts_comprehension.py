@@ -1,6 +1,6 @@
 # exercise: combine_experts
 # diagnosis: forbidden_call
-# hint: thousand rows
+# hint: Let torch go over them all at once
 # says: 256 rows
 import torch
 

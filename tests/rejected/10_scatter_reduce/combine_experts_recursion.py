@@ -1,6 +1,6 @@
 # exercise: combine_experts
 # diagnosis: forbidden_call
-# hint: thousand rows
+# hint: Let torch go over them all at once
 def add_row(i, out, rows, token_index, weight):
     if i < len(rows):
         out = out.index_add(0, token_index[i : i + 1], weight[i] * rows[i : i + 1])

@@ -1,7 +1,6 @@
 # exercise: combine_experts
 # diagnosis: forbidden_call
-# hint: to the row of its token
-# not: weighs them
+# hint: Let torch go over them all at once
 # says: a Python loop over tokens
 # earns: 0
 # A loop over tokens is as slow as one over rows.

@@ -1,6 +1,6 @@
 # exercise: scatter_reduce_1d
 # diagnosis: forbidden_call
-# hint: would do it for you
+# hint: Write it with the rest of torch
 # The call is caught and hidden in a helper, in its in-place form.
 import torch
 

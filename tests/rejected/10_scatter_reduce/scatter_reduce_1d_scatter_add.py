@@ -1,6 +1,6 @@
 # exercise: scatter_reduce_1d
 # diagnosis: forbidden_call
-# hint: a loop, masks
+# hint: Write it with the rest of torch
 # says: scatter_add is what
 import torch
 

@@ -1,7 +1,6 @@
 # exercise: segment_mean
 # diagnosis: wrong_value
 # hint: include_self=False
-# not: counts.clamp
 import torch
 
 

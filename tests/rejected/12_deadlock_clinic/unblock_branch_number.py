@@ -1,6 +1,6 @@
 # exercise: unblock_branch
 # diagnosis: wrong_type
-# hint: .item() turns a tensor into a number
+# hint: return the tensor
 import torch.distributed as dist
 
 

@@ -1,6 +1,6 @@
 # exercise: tree_all_reduce_seconds
 # diagnosis: timeout
-# hint: Not every n
+# hint: The loop ends only where n is a power of two
 def tree_all_reduce_seconds(n, nbytes, alpha, beta):
     rounds, reached = 0, 1
     while reached != n:

@@ -1,7 +1,6 @@
 # exercise: time_collective
 # diagnosis: wrong_value
-# hint: No time has passed
-# not: clock of the processor
+# hint: No time has passed between your two readings
 import time
 
 import torch

@@ -1,7 +1,6 @@
 # exercise: time_collective
 # diagnosis: wrong_value
-# hint: stands still while a rank waits
-# not: No time has passed
+# hint: No time has passed between your two readings
 import time
 
 import torch

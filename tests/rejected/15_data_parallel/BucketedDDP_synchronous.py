@@ -1,6 +1,6 @@
 # exercise: BucketedDDP
 # diagnosis: no_overlap
-# hint: Without async_op=True
+# hint: backward stands still until each of them has ended
 # not: last gradient is ready
 # earns: 0.5
 import torch

@@ -1,6 +1,6 @@
 # exercise: column_parallel
 # diagnosis: exception
-# hint: Buffers need the dtype
+# hint: torch.zeros(shape) and torch.empty(shape) make float32
 import torch
 import torch.distributed as dist
 

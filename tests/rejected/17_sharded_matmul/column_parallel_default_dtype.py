@@ -1,7 +1,6 @@
 # exercise: column_parallel
 # diagnosis: wrong_dtype
-# hint: torch.zeros and torch.empty make float32
-# not: .float()
+# hint: torch.zeros(shape) and torch.empty(shape) make float32
 import torch
 import torch.distributed as dist
 

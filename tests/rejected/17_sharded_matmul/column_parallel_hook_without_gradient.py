@@ -1,6 +1,6 @@
 # exercise: column_parallel
 # diagnosis: exception
-# hint: does not always require a gradient
+# hint: cannot take a hook
 import torch
 import torch.distributed as dist
 

@@ -1,7 +1,6 @@
 # exercise: row_parallel
 # diagnosis: wrong_dtype
-# hint: .float() makes float32
-# not: buffers
+# hint: so does .float()
 import torch
 import torch.distributed as dist
 

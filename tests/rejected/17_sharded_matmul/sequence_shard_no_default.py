@@ -1,6 +1,6 @@
 # exercise: sequence_shard
 # diagnosis: exception
-# hint: dim can be left out
+# hint: can be left out, and is 1 then
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: sequence_shard
 # diagnosis: exception
-# hint: shape of x: all parts
+# hint: cut the padding off on arrival
 # not: rank's own part
 import torch
 import torch.distributed as dist

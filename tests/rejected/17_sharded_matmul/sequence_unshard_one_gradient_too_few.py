@@ -1,7 +1,6 @@
 # exercise: sequence_unshard
 # diagnosis: exception
-# hint: count both
-# not: padding
+# hint: one gradient for each argument of forward
 import torch
 import torch.distributed as dist
 

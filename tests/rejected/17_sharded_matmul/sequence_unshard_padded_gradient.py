@@ -1,7 +1,6 @@
 # exercise: sequence_unshard
 # diagnosis: exception
 # hint: without padding
-# not: count both
 import torch
 import torch.distributed as dist
 

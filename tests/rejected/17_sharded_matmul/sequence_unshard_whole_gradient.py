@@ -1,6 +1,6 @@
 # exercise: sequence_unshard
 # diagnosis: wrong_gradient
-# hint: autograd has added it up
+# hint: own part of the whole gradient belongs to x_shard
 import torch
 import torch.distributed as dist
 

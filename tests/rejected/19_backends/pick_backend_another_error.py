@@ -1,7 +1,6 @@
 # exercise: pick_backend
 # diagnosis: exception
-# hint: For a device type without a backend, raise a ValueError
-# not: KeyError
+# hint: has to be a ValueError
 def pick_backend(device_type):
     if device_type not in ("cuda", "cpu"):
         raise RuntimeError(f"no backend for {device_type}")

@@ -1,7 +1,6 @@
 # exercise: pick_backend
 # diagnosis: wrong_value
-# hint: what this machine has
-# not: by way of the CPU
+# hint: whatever this machine has
 import torch
 
 

@@ -1,6 +1,6 @@
 # exercise: hierarchical_all_reduce
 # diagnosis: exception
-# hint: give it flat tensors
+# hint: takes flat tensors
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: sum_of_survivors
 # diagnosis: deadlock
-# hint: store.get waits until the key is there
+# hint: Wait for each key with a limit first
 import json
 
 import torch

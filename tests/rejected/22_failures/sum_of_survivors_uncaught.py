@@ -1,6 +1,6 @@
 # exercise: sum_of_survivors
 # diagnosis: exception
-# hint: nothing catches the exception
+# hint: catch it around the call
 from datetime import timedelta
 
 import torch.distributed as dist

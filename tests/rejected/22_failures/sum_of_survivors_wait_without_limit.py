@@ -1,6 +1,6 @@
 # exercise: sum_of_survivors
 # diagnosis: deadlock
-# hint: timedelta(seconds=seconds) as a second argument
+# hint: store.wait without a time limit
 import json
 
 import torch

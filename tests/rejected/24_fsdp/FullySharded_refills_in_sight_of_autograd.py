@@ -1,6 +1,6 @@
 # exercise: FullySharded
 # diagnosis: exception
-# hint: write into its .data
+# hint: -
 import torch
 import torch.distributed as dist
 from torch import nn

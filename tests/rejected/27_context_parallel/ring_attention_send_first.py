@@ -1,6 +1,6 @@
 # exercise: ring_attention
 # diagnosis: deadlock
-# hint: All ranks are in a send
+# hint: none of them has posted
 import math
 
 import torch

@@ -1,6 +1,6 @@
 # exercise: ulysses_attention
 # diagnosis: exception
-# hint: call .contiguous()
+# hint: -
 import torch, torch.distributed as dist, torch.nn.functional as F
 
 

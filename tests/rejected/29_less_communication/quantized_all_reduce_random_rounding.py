@@ -1,6 +1,6 @@
 # exercise: quantized_all_reduce
 # diagnosis: nondeterministic
-# hint: since you round at random
+# hint: drawn at random
 import torch
 import torch.distributed as dist
 

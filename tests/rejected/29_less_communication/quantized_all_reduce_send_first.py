@@ -1,6 +1,6 @@
 # exercise: quantized_all_reduce
 # diagnosis: deadlock
-# hint: a blocking send waits for its receive
+# hint: none of them has posted
 import torch
 import torch.distributed as dist
 

@@ -1,0 +1,17 @@
+"""1 was added twice. Rank 1 adds it, and rank 0 returns what comes back as it is."""
+# exercise: ping_pong
+# diagnosis: wrong_value
+import torch
+import torch.distributed as dist
+
+
+def ping_pong(x):
+    y = torch.empty_like(x)
+    if dist.get_rank() == 0:
+        dist.send(x, 1)
+        dist.recv(y, 1)
+        return y + 1
+    if dist.get_rank() == 1:
+        dist.recv(y, 0)
+        dist.send(y + 1, 0)
+    return x.clone()

@@ -1,0 +1,20 @@
+"""Rank 1 returns what it sent back. Only rank 0 returns that; all others, rank 1 included, return
+a copy of their own x."""
+# exercise: ping_pong
+# diagnosis: wrong_value
+import torch
+import torch.distributed as dist
+
+
+def ping_pong(x):
+    y = torch.empty_like(x)
+    if dist.get_rank() == 0:
+        dist.send(x, 1)
+        dist.recv(y, 1)
+        return y
+    if dist.get_rank() == 1:
+        dist.recv(y, 0)
+        y += 1
+        dist.send(y, 0)
+        return y
+    return x.clone()

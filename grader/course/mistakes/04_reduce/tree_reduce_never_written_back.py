@@ -1,0 +1,20 @@
+"""x on dst is as it was. Is the result in a copy? Write it back at the end, on dst alone:
+x.copy_(total).
+"""
+# exercise: tree_reduce
+# diagnosis: wrong_value
+
+
+def tree_reduce(x, dst, op):
+    n = dist.get_world_size()
+    v = (dist.get_rank() - dst) % n
+    total, buffer, step = x.clone(), torch.empty_like(x), 1
+    while step < n:
+        if v & step:
+            dist.send(total, (v - step + dst) % n)
+            return
+        if v + step < n:
+            dist.recv(buffer, (v + step + dst) % n)
+            combine(op, total, buffer)
+        step *= 2
+    finish(op, total, n)

@@ -1,0 +1,17 @@
+"""MIN and MAX are swapped."""
+# exercise: all_reduce_rooted, all_reduce_sharded
+# diagnosis: wrong_value
+
+
+def all_reduce_rooted(x, op):
+    collect(x, R.MAX if op == R.MIN else R.MIN if op == R.MAX else op)
+    if op == R.AVG and dist.get_rank() == root_and_others()[0]:
+        x /= dist.get_world_size()
+    hand_out(x)
+
+
+def all_reduce_sharded(x, op):
+    mine = shared(x, R.MAX if op == R.MIN else R.MIN if op == R.MAX else op)
+    if op == R.AVG:
+        mine /= dist.get_world_size()
+    x.copy_(gathered(mine, x).view_as(x))

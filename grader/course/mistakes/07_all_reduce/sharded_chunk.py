@@ -1,0 +1,20 @@
+"""There are fewer pieces than ranks. chunk(n) and split make at most n, and for many lengths
+fewer: 9 elements for 4 ranks give 3. tensor_split(n) always gives n."""
+# exercise: all_reduce_sharded
+# diagnosis: exception
+# or: PADDED = False
+
+PADDED = True
+
+
+def all_reduce_sharded(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    pieces = list(x.flatten().chunk(n))
+    mine = torch.empty_like(pieces[0 if PADDED else rank])
+    if PADDED:
+        size = len(mine)
+        pieces = [torch.cat([one, one.new_zeros(size - len(one))]) for one in pieces]
+    dist.reduce_scatter(mine, pieces, R.SUM if op == R.AVG else op)
+    if op == R.AVG:
+        mine /= n
+    x.copy_(gathered(mine, x).view_as(x))

@@ -1,0 +1,15 @@
+"""A mean is divided by how many numbers were added, and with include_self=True what input has
+there is one of them."""
+# exercise: scatter_reduce_1d
+# diagnosis: wrong_value
+
+
+def scatter_reduce_1d(input, index, src, reduce, include_self):
+    out = input.clone()
+    for i in index.unique():
+        numbers = numbers_for(i, input, index, src, include_self)
+        if reduce == "mean" and include_self:
+            out[i] = divided(reduced(numbers, "sum"), len(numbers) - 1)
+        else:
+            out[i] = reduced(numbers, reduce)
+    return out

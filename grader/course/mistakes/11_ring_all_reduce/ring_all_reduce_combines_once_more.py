@@ -1,0 +1,27 @@
+"""One step too many combines. The first n − 1 steps combine; from step n − 1 on, if you count
+from 0, what comes is a finished chunk and replaces yours.
+"""
+# exercise: ring_all_reduce
+# diagnosis: wrong_value
+# or: BEGIN = 1
+
+
+BEGIN = 0
+
+
+def ring_all_reduce(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    chunks = cut(x, n)
+    for step in range(2 * (n - 1)):
+        out, mine = chunks[(rank - 1 - step + BEGIN) % n], chunks[(rank - 2 - step + BEGIN) % n]
+        came = torch.empty_like(mine)
+        request = dist.isend(out, right)
+        dist.recv(came, left)
+        request.wait()
+        if step < n:
+            combine(op, mine, came)
+        else:
+            mine.copy_(came)
+    if op == dist.ReduceOp.AVG:
+        x /= n

@@ -1,0 +1,28 @@
+"""Each chunk of the result is that of one rank alone. Either what comes replaces your own part
+in the reduce-scatter, where both should be combined; or the all-gather does not begin with the
+chunk that came last, which is the finished one.
+"""
+# exercise: ring_all_reduce
+# diagnosis: wrong_value
+# Works on copies of its chunks; the all-gather begins one too early.
+
+
+def ring_all_reduce(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    chunks = [chunk.clone() for chunk in x.view(-1).tensor_split(n)]
+    for s in range(1, n):
+        out, mine = chunks[(rank - s) % n], chunks[(rank - s - 1) % n]
+        came = torch.empty_like(mine)
+        request = dist.isend(out, right)
+        dist.recv(came, left)
+        request.wait()
+        combine(op, mine, came)
+    for s in range(1, n):
+        out, mine = chunks[(rank - s) % n], chunks[(rank - s - 1) % n]
+        request = dist.isend(out, right)
+        dist.recv(mine, left)
+        request.wait()
+    x.copy_(torch.cat(chunks).view(x.shape))
+    if op == dist.ReduceOp.AVG:
+        x /= n

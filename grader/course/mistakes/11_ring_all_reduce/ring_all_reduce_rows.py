@@ -1,0 +1,25 @@
+"""x has rows and columns here, and your chunks are rows: two rows cannot be shared out evenly
+among more ranks. Cut elements: x.view(-1).tensor_split(n).
+"""
+# exercise: ring_all_reduce
+# diagnosis: too_many_bytes
+
+
+def ring_all_reduce(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    chunks = x.tensor_split(n)
+    for s in range(1, n):
+        out, mine = chunks[(rank - s) % n], chunks[(rank - s - 1) % n]
+        came = torch.empty_like(mine)
+        request = dist.isend(out, right)
+        dist.recv(came, left)
+        request.wait()
+        combine(op, mine, came)
+    for s in range(1, n):
+        out, mine = chunks[(rank - s + 1) % n], chunks[(rank - s) % n]
+        request = dist.isend(out, right)
+        dist.recv(mine, left)
+        request.wait()
+    if op == dist.ReduceOp.AVG:
+        x /= n

@@ -1,0 +1,40 @@
+"""The division happens in every step, so early terms are divided again and again: add
+everything up first, divide once.
+"""
+# exercise: ring_all_reduce
+# diagnosis: wrong_value
+# or: BEGIN = 1
+# The mean of two means is not the mean of all, unless there are two.
+
+BEGIN = 0
+
+
+def combine(op, mine, came):
+    if op == dist.ReduceOp.MIN:
+        torch.minimum(mine, came, out=mine)
+    elif op == dist.ReduceOp.MAX:
+        torch.maximum(mine, came, out=mine)
+    elif op == dist.ReduceOp.PRODUCT:
+        mine *= came
+    elif op == dist.ReduceOp.AVG:
+        mine.add_(came).div_(2)
+    else:
+        mine += came
+
+
+def ring_all_reduce(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    chunks = cut(x, n)
+    for s in range(1, n):
+        out, mine = chunks[(rank - s + BEGIN) % n], chunks[(rank - s + BEGIN - 1) % n]
+        came = torch.empty_like(mine)
+        request = dist.isend(out, right)
+        dist.recv(came, left)
+        request.wait()
+        combine(op, mine, came)
+    for s in range(1, n):
+        out, mine = chunks[(rank - s + BEGIN + 1) % n], chunks[(rank - s + BEGIN) % n]
+        request = dist.isend(out, right)
+        dist.recv(mine, left)
+        request.wait()

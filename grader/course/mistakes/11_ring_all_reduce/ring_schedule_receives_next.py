@@ -1,0 +1,9 @@
+"""The chunk to receive is one too high. The left neighbour is one chunk behind: while rank r
+sends chunk c, its left neighbour sends chunk c − 1.
+"""
+# exercise: ring_schedule
+# diagnosis: wrong_value
+def ring_schedule(rank, world_size):
+    n = world_size
+    first = [((rank - s) % n, (rank - s + 1) % n) for s in range(1, n)]
+    return first + [((rank - s + 1) % n, (rank - s + 2) % n) for s in range(1, n)]

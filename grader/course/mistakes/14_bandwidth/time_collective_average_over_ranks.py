@@ -1,0 +1,21 @@
+"""That is the average over ranks. The operation is over when the last rank is done, so the slowest
+one's time counts: MAX."""
+# exercise: time_collective
+# diagnosis: wrong_value
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def time_collective(fn, warmup, iterations):
+    for _ in range(warmup):
+        fn()
+    dist.barrier()
+    started = time.perf_counter()
+    for _ in range(iterations):
+        fn()
+    mean = (time.perf_counter() - started) / iterations
+    slowest = torch.tensor(mean, dtype=torch.float64)
+    dist.all_reduce(slowest)
+    return slowest.item() / dist.get_world_size()

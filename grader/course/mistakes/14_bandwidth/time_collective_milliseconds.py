@@ -1,0 +1,20 @@
+"""These are milliseconds; seconds are asked for."""
+# exercise: time_collective
+# diagnosis: wrong_value
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def time_collective(fn, warmup, iterations):
+    for _ in range(warmup):
+        fn()
+    dist.barrier()
+    started = time.perf_counter()
+    for _ in range(iterations):
+        fn()
+    mean = (time.perf_counter() - started) / iterations
+    slowest = torch.tensor(mean, dtype=torch.float64)
+    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+    return 1000 * slowest.item()

@@ -1,0 +1,11 @@
+"""Where parameters are frozen, ranks have different ones: only those that require a gradient are
+broadcast. The output depends on all of them: broadcast every one of module.parameters().
+"""
+# exercise: BucketedDDP
+# diagnosis: wrong_gradient
+
+
+class BucketedDDP(Bucketed):
+    def share(self):
+        for p in self.trained():
+            dist.broadcast(p.data, 0)

@@ -1,0 +1,13 @@
+"""BucketedDDP is an nn.Module: class BucketedDDP(nn.Module), with super().__init__() first, and
+the wrapped module as an attribute.
+"""
+# exercise: BucketedDDP
+# diagnosis: exception
+
+
+class BucketedDDP:
+    def __init__(self, module, bucket_bytes):
+        self.module = module
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)

@@ -1,0 +1,22 @@
+"""F and B are swapped. Time is bytes / B and operations / F, so their ratio goes with F / B."""
+# exercise: dp_overlap_ratio, zero3_overlap_ratio, tp_overlap_ratio, pp_overlap_ratio
+# diagnosis: wrong_value
+
+
+def dp_overlap_ratio(tokens, dp, peak_flops, peak_bandwidth, bytes_per_element):
+    return ratio(dp_times(tokens, dp, peak_bandwidth, peak_flops, bytes_per_element))
+
+
+def zero3_overlap_ratio(seq, micro_batch, dp, peak_flops, peak_bandwidth, bytes_per_element):
+    return ratio(zero3_times(seq, micro_batch, dp, peak_bandwidth, peak_flops, bytes_per_element))
+
+
+def tp_overlap_ratio(hidden, tp, peak_flops, peak_bandwidth, bytes_per_element):
+    return ratio(tp_times(hidden, tp, peak_bandwidth, peak_flops, bytes_per_element))
+
+
+def pp_overlap_ratio(hidden, layers_in_next_stage, peak_flops, peak_bandwidth, bytes_per_element):
+    times = pp_times(
+        hidden, layers_in_next_stage, peak_bandwidth, peak_flops, bytes_per_element
+    )
+    return ratio(times)

@@ -1,0 +1,8 @@
+"""These are the weights alone. Add up: weights 2, gradients 2, and Adam's three numbers in
+float32."""
+# exercise: training_state_bytes
+# diagnosis: wrong_value
+
+
+def training_state_bytes(params):
+    return 2 * params

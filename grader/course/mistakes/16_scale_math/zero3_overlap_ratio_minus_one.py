@@ -1,0 +1,8 @@
+"""You have DP − 1 where (DP − 1)/DP belongs: a shard is 1/DP of the weights."""
+# exercise: zero3_overlap_ratio
+# diagnosis: wrong_value
+
+
+def zero3_overlap_ratio(seq, micro_batch, dp, peak_flops, peak_bandwidth, bytes_per_element):
+    times = zero3_times(seq, micro_batch, dp, peak_flops, peak_bandwidth, bytes_per_element)
+    return dp * ratio(times)

@@ -1,0 +1,28 @@
+"""An argument need not be a tensor: ask isinstance(arg, torch.Tensor) and arg.is_cuda."""
+# exercise: time_kernel
+# diagnosis: exception
+# not: no argument at all
+import statistics
+import time
+
+import torch
+
+
+def time_kernel(fn, *args, warmup, iterations):
+    for _ in range(warmup):
+        fn(*args)
+    times = []
+    if any(arg.is_cuda for arg in args):
+        for _ in range(iterations):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            fn(*args)
+            end.record()
+            torch.cuda.synchronize()
+            times.append(begin.elapsed_time(end))
+        return statistics.median(times)
+    for _ in range(iterations):
+        started = time.perf_counter()
+        fn(*args)
+        times.append(1e3 * (time.perf_counter() - started))
+    return statistics.median(times)

@@ -1,0 +1,28 @@
+"""Both events have to be made for timing: torch.cuda.Event(enable_timing=True)."""
+# exercise: time_kernel
+# diagnosis: exception
+# not: on the CPU | synchronize()
+import statistics
+import time
+
+import torch
+
+
+def time_kernel(fn, *args, warmup, iterations):
+    for _ in range(warmup):
+        fn(*args)
+    times = []
+    if any(isinstance(arg, torch.Tensor) and arg.is_cuda for arg in args):
+        for _ in range(iterations):
+            begin, end = (torch.cuda.Event() for _ in range(2))
+            begin.record()
+            fn(*args)
+            end.record()
+            torch.cuda.synchronize()
+            times.append(begin.elapsed_time(end))
+        return statistics.median(times)
+    for _ in range(iterations):
+        started = time.perf_counter()
+        fn(*args)
+        times.append(1e3 * (time.perf_counter() - started))
+    return statistics.median(times)

@@ -1,0 +1,14 @@
+"""The root is rounded down. The best whole number may be the one above it: compare the seconds of
+both."""
+# exercise: best_pieces
+# diagnosis: wrong_value
+# or: CAPPED = False
+
+CAPPED = True
+
+
+def best_pieces(n, nbytes, alpha, beta):
+    if n <= 2:
+        return 1
+    k = max(1, math.floor(math.sqrt((n - 2) * nbytes * beta / alpha)))
+    return min(k, nbytes) if CAPPED and nbytes else k

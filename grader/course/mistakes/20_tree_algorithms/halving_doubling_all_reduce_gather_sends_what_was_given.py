@@ -1,0 +1,35 @@
+"""The second phase sends the half that was given away, and what comes replaces the finished one.
+On the way back a rank sends what it kept, and receives into what it gave away."""
+# exercise: halving_doubling_all_reduce
+# diagnosis: wrong_value
+# or: FAR = True
+
+FAR = False
+
+
+def halving_doubling_all_reduce(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    power = 1 << (n.bit_length() - 1)
+    if rank >= power:
+        dist.send(x, rank - power)
+        dist.recv(x, rank - power)
+        return
+    if rank + power < n:
+        came = torch.empty_like(x)
+        dist.recv(came, rank + power)
+        combine(op, x, came)
+    mine, done = x.view(-1), []
+    steps = [1 << k for k in range(power.bit_length() - 1)]
+    for step in steps[::-1] if FAR else steps:
+        low, high = mine.tensor_split(2)
+        kept, given = (high, low) if rank & step else (low, high)
+        came = torch.empty_like(kept)
+        exchange(given, came, rank ^ step)
+        combine(op, kept, came)
+        done.append((step, kept, given))
+        mine = kept
+    divide(op, mine, n)
+    for step, kept, given in reversed(done):
+        exchange(given, kept, rank ^ step)
+    if rank + power < n:
+        dist.send(x, rank + power)

@@ -1,0 +1,20 @@
+"""A message holds the whole of x. In the scatter, send each rank its share, or on a tree the
+shares of those that it will serve: half of x at most."""
+# exercise: scatter_all_gather_broadcast
+# diagnosis: too_many_bytes
+# earns: 0.5
+
+
+def scatter_all_gather_broadcast(x, src):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    v = (rank - src) % n
+    shares = x.view(-1).tensor_split(n)
+    if rank == src:
+        for place in range(1, n):
+            dist.send(x, (src + place) % n)
+    else:
+        dist.recv(x, src)
+    for s in range(n - 1):
+        request = dist.isend(shares[(v - s) % n], (rank + 1) % n)
+        dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)
+        request.wait()

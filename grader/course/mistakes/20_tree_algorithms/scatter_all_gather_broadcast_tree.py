@@ -1,0 +1,17 @@
+"""A message holds the whole of x. In the scatter, send each rank its share, or on a tree the
+shares of those that it will serve: half of x at most."""
+# exercise: scatter_all_gather_broadcast
+# diagnosis: too_many_bytes
+# earns: 0.5
+
+
+def scatter_all_gather_broadcast(x, src):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    v = (rank - src) % n
+    step = 1
+    while step < n:
+        if v < step and v + step < n:
+            dist.send(x, (v + step + src) % n)
+        elif step <= v < 2 * step:
+            dist.recv(x, (v - step + src) % n)
+        step *= 2

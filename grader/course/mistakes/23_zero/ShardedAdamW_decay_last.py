@@ -1,0 +1,14 @@
+"""Weight decay comes after the step here, and shrinks the step as well. Multiply the weight by 1 −
+lr · weight_decay first."""
+# exercise: ShardedAdamW
+# diagnosis: wrong_value
+
+
+class ShardedAdamW(Sharded):
+    def update(self, w, g, m, v, t):
+        beta1, beta2 = self.betas
+        m += (1 - beta1) * (g - m)
+        v += (1 - beta2) * (g * g - v)
+        root = (v / (1 - beta2**t)).sqrt() + self.eps
+        w -= self.lr * (m / (1 - beta1**t)) / root
+        w *= 1 - self.lr * self.weight_decay

@@ -1,0 +1,6 @@
+"""The time of a step is longer than that: micro_batches units of work, and stages − 1 of waiting.
+"""
+# exercise: pipeline_bubble
+# diagnosis: wrong_value
+def pipeline_bubble(stages, micro_batches):
+    return (stages - 1) / (micro_batches + stages)

@@ -1,0 +1,13 @@
+"""Each rank subtracts the largest of its own logits, and then adds up exponentials of different
+scales. All ranks subtract the same number: all-reduce the largest with MAX first."""
+# exercise: vocab_parallel_cross_entropy
+# diagnosis: wrong_value
+
+
+def largest(logits):
+    lowest = logits.new_full((len(logits), 1), -torch.inf)
+    return torch.cat([logits, lowest], 1).amax(1)
+
+
+def vocab_parallel_cross_entropy(logits_shard, targets):
+    return Loss.apply(logits_shard, targets)

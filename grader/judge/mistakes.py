@@ -1,0 +1,270 @@
+"""Runs the mistakes of an exercise on simulated ranks, and compares them with an answer.
+
+A mistake is recognised if its program does what the answer did, in every case that was judged: it
+holds the same values, sends as much, and fails in the same way.  The programs are the grader's own,
+so they run in one process, one after the other; it never runs a student's code.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import zip_longest
+from typing import Any
+
+from grader.core.program import Program, Unit
+from grader.core.verdict import Bound, Diagnosis, Failure, Wait
+from grader.course.cases import Case
+from grader.course.exercise import Evidence, Exercise, JudgedCase
+from grader.course.hints import agree
+from grader.course.mistakes import MistakeProgram, mistakes_in
+from grader.judge.assessment import assess, assess_limit, held_by
+from grader.launch.launchers import Launcher
+from grader.launch.simulation import EVENTS, SimulationProcess
+from grader.launch.world import Job, Outcome
+from grader.simulation.clusters import Flat
+from grader.trace.trace import Trace
+
+__all__ = ["recognised"]
+
+#: Runs, besides one of each program, after which those count that agree so far; and in how many
+#: cases they have to.
+RUNS, ENOUGH = 40, 4
+
+#: Makes the call of an exercise for a case.
+MakeJob = Callable[[Case], Job]
+
+
+def recognised(
+    launcher: Launcher, exercise: Exercise, evidence: Evidence, make_job: MakeJob, memory: int
+) -> str:
+    """Return the hint of the one mistake that does what an answer did, or an empty string.
+
+    Where several do, those whose messages are the most like the answer's count; and if their hints
+    differ, none is given.
+
+    Args:
+        launcher: starts the process of simulated ranks, if a mistake comes into question.
+        exercise: the exercise.
+        evidence: what was judged.
+        make_job: makes the call for a case.
+        memory: bytes that the simulated ranks may allocate.
+
+    Raises:
+        WorldError: the process cannot be started.
+    """
+    known = [
+        (mistake, source, styles)
+        for mistake in mistakes_in(exercise.chapter)
+        if exercise.name in mistake.exercises and mistake.diagnosis is evidence.diagnosis
+        for source, styles in zip(mistake.sources, mistake.styles, strict=True)
+    ]
+    if not known or evidence.case.pauses:
+        return ""
+    here, *others = _telling(evidence)
+    with SimulationProcess(launcher) as process:
+        runs = _MistakeRuns(process, exercise, make_job, memory)
+        likely = [one for one in known if runs.agrees(one[1], here)]
+        left = _agreeing(runs, [(mistake, source) for mistake, source, _ in likely], others)
+        if not left:
+            styled = [(mistake, text) for mistake, _, styles in likely for text in styles]
+            left = _agreeing(runs, styled, [here, *others])
+        if len({mistake.hint for mistake, _ in left}) > 1:
+            # on two ranks, ways of sending look alike that differ on more
+            largest = max(evidence.failed, key=lambda one: one.case.n)
+            likeness = [runs.likeness(source, largest) for _, source in left]
+            most = max(likeness)
+            left = [one for one, alike in zip(left, likeness, strict=True) if alike == most]
+    hints = {mistake.hint for mistake, _ in left}
+    return hints.pop() if len(hints) == 1 else ""
+
+
+#: A mistake, and the text of its program.
+_Known = tuple[MistakeProgram, str]
+
+
+def _agreeing(runs: _MistakeRuns, known: list[_Known], cases: Iterable[JudgedCase]) -> list[_Known]:
+    """Return those that agree with the answer in every case, of as many as are tried."""
+    left, more = known, RUNS + len(known)
+    for tried, one in enumerate(cases):
+        more -= len(left)
+        if more < 0:
+            return left if tried >= ENOUGH else []
+        left = [entry for entry in left if runs.agrees(entry[1], one)]
+        if not left:
+            break
+    return left
+
+
+def _telling(evidence: Evidence) -> Iterator[JudgedCase]:
+    """Yield the cases in which a mistake has to agree, those that rule out most of them first."""
+    here = evidence.here
+    yield here
+    # simulated ranks cannot pause, where the judge weighs them
+    others = [one for one in evidence.judged if one is not here and not one.case.pauses]
+    wrong = {one.case.n for one in evidence.failed}
+    # what is right says most where something else is wrong
+    passed = sorted(
+        (one for one in others if one.passed and one.limit is None),
+        key=lambda one: (one.case.n not in wrong, one.case.n),
+    )
+    # on few ranks many mistakes look alike
+    failed = sorted((one for one in others if not one.passed), key=lambda one: -one.case.n)
+    for pair in zip_longest(failed, passed):
+        yield from (one for one in pair if one is not None)
+
+
+class _MistakeRuns:
+    """Runs of mistakes of one exercise on simulated ranks.
+
+    Args:
+        process: runs them.
+        exercise: the exercise.
+        make_job: makes the call for a case.
+        memory: bytes that the simulated ranks may allocate.
+    """
+
+    def __init__(
+        self, process: SimulationProcess, exercise: Exercise, make_job: MakeJob, memory: int
+    ) -> None:
+        self._process = process
+        self._exercise = _with_memory(exercise)
+        self._make_job = make_job
+        self._memory = memory
+
+    def agrees(self, source: str, one: JudgedCase) -> bool:
+        """Return whether a program does in a case what the answer did."""
+        if one.limit is not None:
+            return self._misses(source, one.case, one.limit, one.diagnosis)
+        exercise, case = self._exercise, one.case
+        told = one.failure is not None or case.network or exercise.traffic.proof
+        outcome = self._run(source, case, recorded=bool(told))
+        if one.failure is not None:
+            _, other = assess(exercise, case, outcome)
+            return other.diagnosis is one.diagnosis and _fail_alike(one.failure, other.failure)
+        if outcome.failure is not None and exercise.adapter is not None:
+            # an adapter may count what only a record holds
+            outcome = self._run(source, case, recorded=True)
+        # what disagrees in values is never assessed, which takes longer than to compare
+        actual = held_by(exercise, case, outcome)
+        if len(actual) != len(one.actual):
+            return False
+        alike = agree(exercise, case, actual, one.actual)
+        if not alike and not (one.passed and exercise.values.also):
+            return False
+        _, other = assess(exercise, case, outcome)
+        return other.failure is None and other.diagnosis is one.diagnosis
+
+    def likeness(self, source: str, one: JudgedCase) -> int:
+        """Return how like the answer's a program's messages are.
+
+        A point each: both send some, or none; as many; the same; and the same as far as both have
+        come, since a run that fails ends at a different moment each time.
+        """
+        trace = self._run(source, one.case, recorded=True).trace
+        likeness = (
+            _sends(trace) == _sends(one.trace),
+            _amounts(trace) == _amounts(one.trace),
+            _calls(trace) == _calls(one.trace),
+            _begin_alike(trace, one.trace),
+        )
+        return sum(likeness)
+
+    def _misses(self, source: str, case: Case, bound: Bound, diagnosis: Diagnosis | None) -> bool:
+        """Return whether a program's values are right, and its traffic breaks the same limit."""
+        outcome = self._run(source, case, recorded=True)
+        _, values = assess(self._exercise, case, outcome)
+        if not values.passed:
+            return False
+        for limit in self._exercise.traffic.limits:
+            if (limit.quantity, limit.relation) == (bound.quantity, bound.relation):
+                _, seen = assess_limit(limit, case.n, [(case, outcome)], ())
+                if seen is not None and seen.limit is not None:
+                    return (seen.diagnosis, seen.limit.measured) == (diagnosis, bound.measured)
+        return False
+
+    def _run(self, source: str, case: Case, recorded: bool) -> Outcome:
+        """Run a program on simulated ranks; without a record only what its ranks hold is known."""
+        network = case.network or (0.0, 0.0)
+        run = self._process.run(
+            _program(self._exercise.name, source),
+            replace(self._make_job(case), network=network),
+            Flat(*network),
+            recorded=EVENTS if recorded else 0,
+            memory=self._memory,
+        )
+        # on the virtual clock a collective is the messages it consists of, elsewhere one call
+        trace = run.trace if case.network else run.calls
+        trace = replace(trace or Trace(((),) * case.n), virtual_seconds=run.seconds)
+        return Outcome(run.results, run.failure, trace, (), 0.0)
+
+
+def _with_memory(exercise: Exercise) -> Exercise:
+    """Return an exercise that computes what is expected of a case once."""
+    values = exercise.values
+    remembered = replace(
+        values,
+        expected=_once(values.expected),
+        magnitude=values.magnitude and _once(values.magnitude),
+    )
+    return replace(exercise, values=remembered)
+
+
+def _once(function: Callable[[Case], Sequence[Any]]) -> Callable[[Case], Sequence[Any]]:
+    known: dict[int, tuple[Case, Sequence[Any]]] = {}
+
+    def remembered(case: Case) -> Sequence[Any]:
+        if id(case) not in known:
+            known[id(case)] = case, function(case)
+        return known[id(case)][1]
+
+    return remembered
+
+
+def _fail_alike(one: Failure, other: Failure | None) -> bool:
+    """Return whether two runs have ended for the same reason, at whatever line."""
+    return other is not None and (
+        one.raised == other.raised
+        and one.race == other.race
+        and one.ended == other.ended
+        and _edges(one.waits) == _edges(other.waits)
+    )
+
+
+def _edges(waits: Sequence[Wait]) -> set[tuple[int, str, tuple[int, ...]]]:
+    return {(wait.rank, wait.call, wait.peers) for wait in waits}
+
+
+def _begin_alike(one: Trace, other: Trace) -> bool:
+    """Return whether each rank calls the same in two runs until one of them ends."""
+    return all(
+        (mine.kind, mine.peer, mine.count) == (theirs.kind, theirs.peer, theirs.count)
+        for pair in zip(one.operations, other.operations, strict=True)
+        for mine, theirs in zip(*pair, strict=False)
+    )
+
+
+def _sends(trace: Trace) -> bool:
+    return any(trace.operations)
+
+
+def _calls(trace: Trace) -> list[tuple[object, ...]]:
+    """Return all operations, of a message with its place in the memory that it was taken from."""
+    return sorted(
+        (op.rank, op.kind, op.peer, op.count, op.offset if op.is_message else 0)
+        for operations in trace.operations
+        for op in operations
+    )
+
+
+def _amounts(trace: Trace) -> tuple[int, int, int]:
+    traffic = trace.traffic
+    return traffic.messages, traffic.bytes, traffic.rounds
+
+
+@cache
+def _program(exercise: str, source: str) -> Program:
+    code = marshal.dumps(compile(source, "mistake.py", "exec"))
+    return Program(units=[Unit("mistake.py", 1, [exercise], code)], label="mistake.py")

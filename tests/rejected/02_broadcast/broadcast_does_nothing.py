@@ -1,7 +1,0 @@
-# exercise: broadcast
-# diagnosis: wrong_value
-# hint: Nothing was sent
-
-
-def broadcast(x, src):
-    pass

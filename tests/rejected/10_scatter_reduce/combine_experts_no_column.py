@@ -1,9 +1,0 @@
-# exercise: combine_experts
-# diagnosis: exception
-# hint: makes a column
-import torch
-
-
-def combine_experts(rows, token_index, weight, num_tokens):
-    out = rows.new_zeros(num_tokens, rows.shape[1])
-    return out.index_add(0, token_index, weight * rows)

@@ -1,8 +1,0 @@
-# exercise: combine_experts
-# diagnosis: wrong_value
-# hint: as if weight were not there
-import torch
-
-
-def combine_experts(rows, token_index, weight, num_tokens):
-    return rows.new_zeros(num_tokens, rows.shape[1]).index_add(0, token_index, rows)

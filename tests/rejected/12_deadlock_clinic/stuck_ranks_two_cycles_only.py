@@ -1,9 +1,0 @@
-# exercise: stuck_ranks
-# diagnosis: wrong_shape
-# hint: any number of ranks
-# not: Only the ranks on cycles
-# Knows only of two that wait for each other.
-def stuck_ranks(waits_for):
-    return sorted(
-        rank for rank, goal in waits_for.items() if goal is not None and waits_for.get(goal) == rank
-    )

@@ -1,9 +1,0 @@
-# exercise: fit_alpha_beta
-# diagnosis: wrong_value
-# hint: The other way round
-def fit_alpha_beta(sizes, seconds):
-    count = len(sizes)
-    x, y = sum(sizes) / count, sum(seconds) / count
-    beta = sum((s - x) * (t - y) for s, t in zip(sizes, seconds)) / sum((s - x) ** 2 for s in sizes)
-    alpha = y - beta * x
-    return beta, alpha

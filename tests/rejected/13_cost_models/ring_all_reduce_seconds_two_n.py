@@ -1,5 +1,0 @@
-# exercise: ring_all_reduce_seconds
-# diagnosis: wrong_value
-# hint: You count 2n steps
-def ring_all_reduce_seconds(n, nbytes, alpha, beta):
-    return 2 * n * (alpha + nbytes / n * beta)

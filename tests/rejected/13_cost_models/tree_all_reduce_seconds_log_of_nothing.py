@@ -1,9 +1,0 @@
-# exercise: tree_all_reduce_seconds
-# diagnosis: exception
-# hint: which has no logarithm
-import math
-
-
-def tree_all_reduce_seconds(n, nbytes, alpha, beta):
-    levels = int(math.log2(n - 1)) + 1  # the digits of n - 1 in base 2
-    return 2 * levels * (alpha + nbytes * beta)

@@ -1,5 +1,0 @@
-# exercise: algorithm_bandwidth
-# diagnosis: wrong_value
-# hint: other way round
-def algorithm_bandwidth(nbytes, seconds):
-    return seconds / nbytes

@@ -1,5 +1,0 @@
-# exercise: dp_overlap_ratio
-# diagnosis: wrong_value
-# hint: do not multiply by 8
-def dp_overlap_ratio(tokens, dp, peak_flops, peak_bandwidth, bytes_per_element):
-    return 8 * bytes_per_element / (2 * tokens) * (dp - 1) / dp * peak_flops / peak_bandwidth

@@ -1,5 +1,0 @@
-# exercise: dp_overlap_ratio
-# diagnosis: wrong_value
-# hint: F and B are swapped
-def dp_overlap_ratio(tokens, dp, peak_flops, peak_bandwidth, bytes_per_element):
-    return bytes_per_element / (2 * tokens) * (dp - 1) / dp * peak_bandwidth / peak_flops

@@ -1,6 +1,0 @@
-# exercise: dp_overlap_ratio
-# diagnosis: wrong_value
-# hint: beside the whole step
-# not: forward pass
-def dp_overlap_ratio(tokens, dp, peak_flops, peak_bandwidth, bytes_per_element):
-    return bytes_per_element / (3 * tokens) * (dp - 1) / dp * peak_flops / peak_bandwidth

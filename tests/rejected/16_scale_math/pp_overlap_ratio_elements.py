@@ -1,5 +1,0 @@
-# exercise: pp_overlap_ratio
-# diagnosis: wrong_value
-# hint: multiply by bytes_per_element
-def pp_overlap_ratio(hidden, layers_in_next_stage, peak_flops, peak_bandwidth, bytes_per_element):
-    return 1 / (32 * hidden * layers_in_next_stage) * peak_flops / peak_bandwidth

@@ -1,5 +1,0 @@
-# exercise: tp_overlap_ratio
-# diagnosis: wrong_value
-# hint: Longer elements
-def tp_overlap_ratio(hidden, tp, peak_flops, peak_bandwidth, bytes_per_element):
-    return 1 / bytes_per_element * (tp - 1) / (2 * hidden) * peak_flops / peak_bandwidth

@@ -1,5 +1,0 @@
-# exercise: zero3_overlap_ratio
-# diagnosis: wrong_value
-# hint: by micro_batch alone
-def zero3_overlap_ratio(seq, micro_batch, dp, peak_flops, peak_bandwidth, bytes_per_element):
-    return bytes_per_element / (2 * micro_batch) * (dp - 1) / dp * peak_flops / peak_bandwidth

@@ -1,6 +1,0 @@
-# exercise: hottest_ops
-# diagnosis: wrong_shape
-# hint: rows[:k]
-def hottest_ops(profile, k):
-    rows = sorted(profile.key_averages(), key=lambda row: row.self_cpu_time_total, reverse=True)
-    return [row.key for row in rows]

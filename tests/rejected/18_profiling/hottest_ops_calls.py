@@ -1,6 +1,0 @@
-# exercise: hottest_ops
-# diagnosis: wrong_shape
-# hint: events() has one entry for every call
-def hottest_ops(profile, k):
-    events = sorted(profile.events(), key=lambda event: event.self_cpu_time_total, reverse=True)
-    return [event.name for event in events[:k]]

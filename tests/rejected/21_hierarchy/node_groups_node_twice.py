@@ -1,9 +1,0 @@
-# exercise: node_groups
-# diagnosis: wrong_value
-# hint: Both are the group of the node
-import torch.distributed as dist
-
-
-def node_groups(ranks_per_node):
-    node, _ = dist.new_subgroups(ranks_per_node)
-    return node, node

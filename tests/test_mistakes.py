@@ -1,0 +1,166 @@
+"""Mistakes as programs: which one is recognised, and when none is."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.api import catalogue
+from grader.core.errors import DeclarationError
+from grader.core.verdict import Diagnosis
+from grader.course.mistakes import MistakeProgram, read_mistake
+from grader.judge import mistakes
+from grader.judge.judge import Judge, Settings
+from grader.launch.launchers import default_launcher
+from grader.submission.submission import Submission
+
+ROOT_ZERO = """
+import torch.distributed as dist
+
+def broadcast(x, src):
+    if dist.get_rank() == 0:
+        for other in range(1, dist.get_world_size()):
+            dist.send(x, other)
+    else:
+        dist.recv(x, 0)
+"""
+
+#: Holds the same in the end, and sends along a chain.
+CHAIN = """
+import torch.distributed as dist
+
+def broadcast(x, src):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank > 0:
+        dist.recv(x, rank - 1)
+    if rank < n - 1:
+        dist.send(x, rank + 1)
+"""
+
+NOTHING = "def broadcast(x, src):\n    pass\n"
+
+ALL_SEND = """
+import torch.distributed as dist
+
+def broadcast(x, src):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if n > 1:
+        dist.send(x, (rank + 1) % n)
+"""
+
+ALL_RECEIVE = ALL_SEND.replace("send(x", "recv(x")
+
+#: In the style of somebody else: with isend, and another name for everything.
+ROOT_ZERO_OTHERWISE = """
+import torch.distributed as d
+
+def broadcast(tensor, source):
+    if d.get_rank():
+        d.recv(tensor, 0)
+        return
+    for r in [d.isend(tensor, i) for i in range(1, d.get_world_size())]:
+        r.wait()
+"""
+
+
+def hint(monkeypatch, answer, *known):
+    """What is said of an answer to ``broadcast``, with these programs and hints for mistakes."""
+    programs = tuple(
+        MistakeProgram(f"mistake {i}", ("broadcast",), diagnosis, text, (source,), (styles,))
+        for i, (diagnosis, text, source, *styles) in enumerate(known)
+    )
+    monkeypatch.setattr(mistakes, "mistakes_in", lambda chapter: programs)
+    exercises = catalogue()
+    submission = Submission.from_bytes(answer.encode(), "answer.py", exercises)
+    judge = Judge(default_launcher(), Settings(1, until_hint=True))
+    return judge.judge(exercises["broadcast"], submission).hint
+
+
+WRONG = Diagnosis.WRONG_VALUE
+
+
+def test_a_mistake_is_recognised_whatever_the_style(monkeypatch):
+    known = ((WRONG, "the source is src", ROOT_ZERO), (WRONG, "nothing is sent", NOTHING))
+    assert hint(monkeypatch, ROOT_ZERO_OTHERWISE, *known) == "the source is src"
+    assert hint(monkeypatch, NOTHING, *known) == "nothing is sent"
+
+
+def test_of_those_that_hold_the_same_the_messages_decide(monkeypatch):
+    known = ((WRONG, "from rank 0", ROOT_ZERO), (WRONG, "along a chain", CHAIN))
+    assert hint(monkeypatch, ROOT_ZERO, *known) == "from rank 0"
+    assert hint(monkeypatch, CHAIN, *known) == "along a chain"
+
+
+def test_two_that_do_the_same_and_differ_in_words_say_nothing(monkeypatch):
+    own = [(WRONG, "one", ROOT_ZERO), (WRONG, "two", ROOT_ZERO)]
+    assert hint(monkeypatch, ROOT_ZERO, *own) not in ("one", "two")
+    own[1] = (WRONG, "one", ROOT_ZERO)
+    assert hint(monkeypatch, ROOT_ZERO, *own) == "one"
+
+
+def test_a_deadlock_is_recognised_by_who_waits_for_whom_in_what(monkeypatch):
+    stuck = Diagnosis.DEADLOCK
+    known = ((stuck, "all send", ALL_SEND), (stuck, "all receive", ALL_RECEIVE))
+    assert hint(monkeypatch, ALL_SEND, *known) == "all send"
+    assert hint(monkeypatch, ALL_RECEIVE, *known) == "all receive"
+
+
+def test_a_mistake_that_is_right_where_the_answer_is_wrong_is_not_the_one(monkeypatch):
+    only_on_two = ROOT_ZERO.replace("        dist.recv(x, 0)", "        pass").replace(
+        "            dist.send(x, other)", "            pass"
+    )
+    assert hint(monkeypatch, ROOT_ZERO, (WRONG, "another", only_on_two)) != "another"
+
+
+def test_another_style_of_the_same_mistake_is_tried_where_the_first_disagrees(monkeypatch):
+    """It agrees in the case that leads the verdict, on two ranks, and no longer on three."""
+    half = ROOT_ZERO.replace("range(1, dist.get_world_size())", "range(1, 2)").replace(
+        "    else:", "    elif dist.get_rank() == 1:"
+    )
+    found = hint(monkeypatch, ROOT_ZERO, (WRONG, "the source is src", half, ROOT_ZERO))
+    assert found == "the source is src"
+
+
+# Files. ---------------------------------------------------------------------------
+
+
+def write(folder, text, name="mistake.py"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_file_holds_hint_header_and_forms(tmp_path):
+    write(tmp_path, "# or: STYLE = 2\nSTYLE = 1\n", "_common.py")
+    path = write(
+        tmp_path,
+        '"""Take the\nother one."""\n# exercise: broadcast, tree_broadcast\n'
+        "# diagnosis: wrong_value\n# or: A = 3; B = 4\nA = 1\nB = 2\n",
+    )
+    found = read_mistake(path)
+    assert found.exercises == ("broadcast", "tree_broadcast")
+    assert found.hint == "Take the other one."
+    assert found.diagnosis is WRONG
+    namespaces = [{} for _ in range(4)]
+    texts = [*found.sources, found.styles[0][0], found.styles[1][0]]
+    for text, names in zip(texts, namespaces, strict=True):
+        exec(text, names)
+    values = [(names["STYLE"], names["A"], names["B"]) for names in namespaces]
+    assert values == [(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    "text, complaint",
+    [
+        ("x = 1\n", "begin with the hint"),
+        ('"""Hint."""\n# diagnosis: wrong_value\n', "needs `# exercise:`"),
+        ('"""Hint."""\n# exercise: broadcast\n', "one `# diagnosis:`"),
+        ('"""Hint."""\n# exercise: broadcast\n# diagnosis: sad\n', "'sad' is no diagnosis"),
+        (
+            '"""Hint."""\n# exercise: broadcast\n# diagnosis: timeout\n# or: A = 2\n',
+            "`A = …` must stand at the start of one line",
+        ),
+    ],
+)
+def test_a_file_that_is_no_mistake_is_named(tmp_path, text, complaint):
+    with pytest.raises(DeclarationError, match=complaint):
+        read_mistake(write(tmp_path, text))

@@ -1,0 +1,74 @@
+"""``python -m grader new exercise`` writes an exercise that proves itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.cli.skeleton import write_exercise
+from grader.core.errors import RequestError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout with one chapter, which can be changed."""
+    junk = shutil.ignore_patterns("__pycache__")
+    for name in ("grader", "tools"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=junk)
+    for folder in ("solutions", "notebooks"):
+        (tmp_path / folder).mkdir()
+        for path in (ROOT / folder).glob("09_*"):
+            shutil.copy(path, tmp_path / folder)
+    shutil.copytree(ROOT / "imgs", tmp_path / "imgs")
+    (tmp_path / "tests").mkdir()
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("chapter", ["09_barrier", "31_something_new"])
+def test_it_passes_the_proof_of_the_course_and_is_in_style(checkout, chapter):
+    def call(*command):
+        environment = {**os.environ, "PYTHONPATH": str(checkout)}
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=checkout, env=environment,
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    told = call("grader", "new", "exercise", "pass_on", "--chapter", chapter)
+    *paths, last = told.splitlines()
+    number = chapter[:2]
+    assert last == f"Now: make notebooks ARGS={number} && make check ARGS=pass_on"
+    assert all((checkout / path).is_file() for path in paths)
+    assert len(paths) == 5
+    call("tools.notebooks", number)
+    assert "5 claims, 1 times: 0 wrong" in call("tools.course", "pass_on")
+    call("ruff", "check", paths[0])
+    call("ruff", "format", "--check", paths[0])
+
+
+@pytest.mark.parametrize(
+    "chapter, name, complaint",
+    [
+        ("broadcast", "pass_on", "a chapter is named like 02_broadcast, and not 'broadcast'"),
+        ("09_barrier", "pass-on", "an exercise is named like tree_broadcast, and not 'pass-on'"),
+        ("09_barrier", "gather", "there is an exercise gather already; choose another name"),
+    ],
+)
+def test_a_name_that_will_not_do_is_refused(checkout, chapter, name, complaint):
+    with pytest.raises(RequestError) as caught:
+        write_exercise(checkout, chapter, name, {"gather"})
+    assert str(caught.value) == complaint
+
+
+def test_without_a_checkout_it_is_refused(tmp_path):
+    with pytest.raises(RequestError, match="is no checkout of the course"):
+        write_exercise(tmp_path, "09_barrier", "pass_on", ())
