@@ -131,6 +131,13 @@ def _slack(want: Any, scale: Any) -> Any:
 # Mistakes that can be proved in any exercise. ------------------------------------------------
 
 _NO_NAME = re.compile(r"NameError: name '(\w+)' is not defined")
+#: What is imported under these names, and how.
+_IMPORTED = {
+    "dist": "import torch.distributed as dist",
+    "torch": "import torch",
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+}
 _NO_ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'.* has no attribute '(\w+)'")
 _MISCALLED = re.compile(r"TypeError: (?:[\w.<>]+\.)?(\w+)\(\) (?:takes|got|missing) ")
 _UNBOUND = re.compile(r"UnboundLocalError: .*local variable '(\w+)'")
@@ -139,7 +146,10 @@ _UNBOUND = re.compile(r"UnboundLocalError: .*local variable '(\w+)'")
 def misused(exercise: Exercise, evidence: Evidence) -> str:
     """Return what an error message proves together with the source, or an empty string."""
     text = evidence.failure.message if evidence.failure is not None else ""
-    if found := _NO_NAME.search(text):
+    found = _NO_NAME.search(text)
+    if found and found[1] in _IMPORTED:
+        return f"{found[1]} is not imported where this line runs: {_IMPORTED[found[1]]}."
+    if found:
         return _misspelt(found[1], _known_names(exercise, evidence), "")
     if found := _UNBOUND.search(text):
         return (
