@@ -30,8 +30,8 @@ from grader.trace.trace import Trace
 __all__ = ["recognised"]
 
 #: Runs, besides one of each program, after which those count that agree so far; and in how many
-#: cases they have to.
-RUNS, ENOUGH = 40, 4
+#: cases they have to.  As soon as they have one hint, `SURE` cases are enough.
+RUNS, ENOUGH, SURE = 40, 4, 8
 
 #: Makes the call of an exercise for a case.
 MakeJob = Callable[[Case], Job]
@@ -93,7 +93,7 @@ def _agreeing(runs: _MistakeRuns, known: list[_Known], cases: Iterable[JudgedCas
         if more < 0:
             return left if tried >= ENOUGH else []
         left = [entry for entry in left if runs.agrees(entry[1], one)]
-        if not left:
+        if not left or (tried >= SURE and len({mistake.hint for mistake, _ in left}) == 1):
             break
     return left
 
