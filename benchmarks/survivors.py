@@ -20,9 +20,9 @@ import psutil
 
 from grader.core.verdict import CaseVerdict
 from grader.core.wire import AT_RETURN
-from grader.course.cases import Delay, Draw, Kill
 from grader.course.chapters import discover
-from grader.course.exercise import Exercise
+from grader.exercise.cases import Delay, Draw, Kill
+from grader.exercise.declaration import Exercise
 from grader.judge.assessment import assess
 from grader.launch.launchers import ForkServer, default_launcher
 from grader.launch.process_world import ProcessWorld

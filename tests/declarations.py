@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from grader.course.exercise import Exercise, TrafficRules, Values
-from grader.course.help import Help
+from grader.exercise.declaration import Exercise, TrafficRules, Values
+from grader.exercise.help import Help
 
 #: The parts of an exercise.
 PARTS = {"values": Values, "traffic": TrafficRules, "help": Help}

@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 import grader
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Kind
+from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission

@@ -9,10 +9,10 @@ import torch
 
 from grader.api import catalogue
 from grader.core.verdict import Diagnosis
-from grader.course.cases import OPS, Case, Draw, Kind, PerRank
-from grader.course.exercise import Exercise, TrafficRules, Values
-from grader.course.help import Help
-from grader.course.limits import LUCK, combined, moved
+from grader.exercise.cases import OPS, Case, Draw, Kind, PerRank
+from grader.exercise.declaration import Exercise, TrafficRules, Values
+from grader.exercise.help import Help
+from grader.exercise.limits import LUCK, combined, moved
 from grader.judge.assessment import _predictable, assess, assess_again
 from grader.launch.world import Outcome, RankResult
 from grader.trace.trace import Trace

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 import torch
 
-from grader.course.cases import Draw, Kind
+from grader.exercise.cases import Draw, Kind
 
 SEED = 2**127 + 12345
 

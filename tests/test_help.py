@@ -7,7 +7,8 @@ import pytest
 from grader.core.errors import DeclarationError
 from grader.core.verdict import Diagnosis
 from grader.course.chapters import discover
-from grader.course.help import FOLDER, Help, read_help
+from grader.course.help import FOLDER
+from grader.exercise.help import Help, read_help
 
 TEXT = """\
 # broadcast

@@ -7,10 +7,10 @@ import torch
 
 from grader.core.outline import outline, outline_live
 from grader.core.verdict import Diagnosis, Failure
-from grader.course.cases import Kind
-from grader.course.exercise import Evidence, JudgedCase, Mistake
-from grader.course.help import Help
-from grader.course.hints import agree, choose_hint
+from grader.exercise.cases import Kind
+from grader.exercise.declaration import Evidence, JudgedCase, Mistake
+from grader.exercise.help import Help
+from grader.exercise.hints import agree, choose_hint
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
 from tests import declarations

@@ -26,7 +26,7 @@ from grader.classroom.grading import grade
 from grader.classroom.messages import ExerciseJudged, GradingRequest, Limits, SubmissionPlanned
 from grader.core.verdict import Status
 from grader.course.chapters import discover
-from grader.course.index import Catalogue
+from grader.exercise.catalogue import Catalogue
 from grader.launch.sandbox import missing
 from tools.attacks import HOSTILE, Attack, attacks
 

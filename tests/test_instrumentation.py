@@ -13,7 +13,7 @@ import torch.distributed as dist
 import grader
 from grader.core.compare import compare, differing_bits
 from grader.core.verdict import Diagnosis
-from grader.course.limits import held, holding, point, sent_elements
+from grader.exercise.limits import held, holding, point, sent_elements
 from grader.rank import instrumentation
 from grader.rank.instrumentation import (
     LEFT_OUT,
@@ -326,7 +326,7 @@ def _summed_by_everyone_from_itself_on(x):
 
 
 def _sum(**changes):
-    from grader.course.cases import OPS, Kind, PerRank, magnitude, reduced
+    from grader.exercise.cases import OPS, Kind, PerRank, magnitude, reduced
 
     kind = Kind(torch.float32, (2000,))
     return declare(

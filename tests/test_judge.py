@@ -14,11 +14,11 @@ from grader.api import catalogue
 from grader.core.errors import DeclarationError, UnknownExercise
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Bound, CaseVerdict, Diagnosis, Status, gravest
-from grader.course.cases import Draw, Kind, PerRank
 from grader.course.chapters import Catalogue, discover
-from grader.course.exercise import JudgedCase, Mistake
-from grader.course.hints import choose_hint
-from grader.course.limits import messages
+from grader.exercise.cases import Draw, Kind, PerRank
+from grader.exercise.declaration import JudgedCase, Mistake
+from grader.exercise.hints import choose_hint
+from grader.exercise.limits import messages
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import RankEnvironment, default_launcher
 from grader.launch.process_world import ProcessWorld

@@ -13,7 +13,7 @@ from grader.core.errors import RequestError
 from grader.core.events import Completed, Entered, Left, Posted
 from grader.core.verdict import Diagnosis
 from grader.core.wire import AT_RETURN, Put, StepCount
-from grader.course.cases import Delay, Kill
+from grader.exercise.cases import Delay, Kill
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job

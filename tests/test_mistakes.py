@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from grader.api import catalogue
 from grader.core.errors import DeclarationError
 from grader.core.verdict import Diagnosis
-from grader.course.mistakes import MistakeProgram, read_mistake
-from grader.judge import mistakes
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.mistakes import MistakeProgram, read_mistake
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
@@ -62,14 +64,14 @@ def broadcast(tensor, source):
 """
 
 
-def hint(monkeypatch, answer, *known):
+def hint(answer, *known):
     """What is said of an answer to ``broadcast``, with these programs and hints for mistakes."""
     programs = tuple(
         MistakeProgram(f"mistake {i}", ("broadcast",), diagnosis, text, (source,), (styles,))
         for i, (diagnosis, text, source, *styles) in enumerate(known)
     )
-    monkeypatch.setattr(mistakes, "mistakes_in", lambda chapter: programs)
-    exercises = catalogue()
+    exercise = replace(catalogue()["broadcast"], programs=lambda: programs)
+    exercises = Catalogue([exercise])
     submission = Submission.from_bytes(answer.encode(), "answer.py", exercises)
     judge = Judge(default_launcher(), Settings(1, until_hint=True))
     return judge.judge(exercises["broadcast"], submission).hint
@@ -78,45 +80,45 @@ def hint(monkeypatch, answer, *known):
 WRONG = Diagnosis.WRONG_VALUE
 
 
-def test_a_mistake_is_recognised_whatever_the_style(monkeypatch):
+def test_a_mistake_is_recognised_whatever_the_style():
     known = ((WRONG, "the source is src", ROOT_ZERO), (WRONG, "nothing is sent", NOTHING))
-    assert hint(monkeypatch, ROOT_ZERO_OTHERWISE, *known) == "the source is src"
-    assert hint(monkeypatch, NOTHING, *known) == "nothing is sent"
+    assert hint(ROOT_ZERO_OTHERWISE, *known) == "the source is src"
+    assert hint(NOTHING, *known) == "nothing is sent"
 
 
-def test_of_those_that_hold_the_same_the_messages_decide(monkeypatch):
+def test_of_those_that_hold_the_same_the_messages_decide():
     known = ((WRONG, "from rank 0", ROOT_ZERO), (WRONG, "along a chain", CHAIN))
-    assert hint(monkeypatch, ROOT_ZERO, *known) == "from rank 0"
-    assert hint(monkeypatch, CHAIN, *known) == "along a chain"
+    assert hint(ROOT_ZERO, *known) == "from rank 0"
+    assert hint(CHAIN, *known) == "along a chain"
 
 
-def test_two_that_do_the_same_and_differ_in_words_say_nothing(monkeypatch):
+def test_two_that_do_the_same_and_differ_in_words_say_nothing():
     own = [(WRONG, "one", ROOT_ZERO), (WRONG, "two", ROOT_ZERO)]
-    assert hint(monkeypatch, ROOT_ZERO, *own) not in ("one", "two")
+    assert hint(ROOT_ZERO, *own) not in ("one", "two")
     own[1] = (WRONG, "one", ROOT_ZERO)
-    assert hint(monkeypatch, ROOT_ZERO, *own) == "one"
+    assert hint(ROOT_ZERO, *own) == "one"
 
 
-def test_a_deadlock_is_recognised_by_who_waits_for_whom_in_what(monkeypatch):
+def test_a_deadlock_is_recognised_by_who_waits_for_whom_in_what():
     stuck = Diagnosis.DEADLOCK
     known = ((stuck, "all send", ALL_SEND), (stuck, "all receive", ALL_RECEIVE))
-    assert hint(monkeypatch, ALL_SEND, *known) == "all send"
-    assert hint(monkeypatch, ALL_RECEIVE, *known) == "all receive"
+    assert hint(ALL_SEND, *known) == "all send"
+    assert hint(ALL_RECEIVE, *known) == "all receive"
 
 
-def test_a_mistake_that_is_right_where_the_answer_is_wrong_is_not_the_one(monkeypatch):
+def test_a_mistake_that_is_right_where_the_answer_is_wrong_is_not_the_one():
     only_on_two = ROOT_ZERO.replace("        dist.recv(x, 0)", "        pass").replace(
         "            dist.send(x, other)", "            pass"
     )
-    assert hint(monkeypatch, ROOT_ZERO, (WRONG, "another", only_on_two)) != "another"
+    assert hint(ROOT_ZERO, (WRONG, "another", only_on_two)) != "another"
 
 
-def test_another_style_of_the_same_mistake_is_tried_where_the_first_disagrees(monkeypatch):
+def test_another_style_of_the_same_mistake_is_tried_where_the_first_disagrees():
     """It agrees in the case that leads the verdict, on two ranks, and no longer on three."""
     half = ROOT_ZERO.replace("range(1, dist.get_world_size())", "range(1, 2)").replace(
         "    else:", "    elif dist.get_rank() == 1:"
     )
-    found = hint(monkeypatch, ROOT_ZERO, (WRONG, "the source is src", half, ROOT_ZERO))
+    found = hint(ROOT_ZERO, (WRONG, "the source is src", half, ROOT_ZERO))
     assert found == "the source is src"
 
 

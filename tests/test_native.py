@@ -17,7 +17,7 @@ from grader.cli.main import main
 from grader.core.errors import DeclarationError, RequestError
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Status
-from grader.course.cases import Kind
+from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings, is_code
 from grader.launch import cpp_build
 from grader.launch.launchers import default_launcher

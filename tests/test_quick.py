@@ -32,7 +32,7 @@ def test_a_chapter_is_judged_with_its_answers():
         "solutions/02_broadcast.py",
         "grader/course/chapters/ch03_scatter_gather.py",
         "tests/rejected/11_ring_all_reduce/a.py",
-        "grader/course/limits.py",
+        "grader/exercise/limits.py",
         "docs/02_no.py",
     ]
     assert quick.chapters(paths) == ["02", "03", "11"]

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from grader.api import catalogue
-from grader.course.cases import OPS, Draw, Kind, PerRank
 from grader.course.chapters import ch11_ring_all_reduce as rings
+from grader.exercise.cases import OPS, Draw, Kind, PerRank
 
 RING = catalogue()["ring_all_reduce"]
 

@@ -7,7 +7,7 @@ import torch.distributed as dist
 
 from grader import run
 from grader.core.verdict import ArrivalOrders, Diagnosis
-from grader.course.cases import Kind
+from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld

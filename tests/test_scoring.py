@@ -9,8 +9,8 @@ import torch.distributed as dist
 from grader.api import catalogue
 from grader.core.values import tensors_in
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Kind
-from grader.course.limits import messages, point, rounds
+from grader.exercise.cases import Kind
+from grader.exercise.limits import messages, point, rounds
 from grader.judge.assessment import assess
 from grader.judge.judge import Judge, Settings, asks
 from grader.launch.launchers import default_launcher

@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch.autograd.graph import saved_tensors_hooks
 
 from grader.api import catalogue
-from grader.course.cases import Case
+from grader.exercise.cases import Case
 from tests.conftest import play
 
 PRODUCTS = ("column_parallel", "row_parallel")

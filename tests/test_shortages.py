@@ -11,7 +11,7 @@ import torch
 
 import grader
 from grader.core.verdict import Status
-from grader.course.cases import Kind
+from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings
 from grader.launch import backends as registry
 from grader.launch.launchers import ChannelEnds, default_launcher, readable

@@ -24,7 +24,7 @@ from grader.bench.command import GIGA
 from grader.core.values import tag_of, tagged
 from grader.core.verdict import Diagnosis
 from grader.course import costs, sizes
-from grader.course.cases import OPS, reduced
+from grader.exercise.cases import OPS, reduced
 from tests.conftest import line_in, play
 
 CHAPTERS = Path(__file__).resolve().parent.parent / "solutions"

@@ -324,7 +324,7 @@ def test_a_change_in_any_module_of_the_grader_judges_again(package):
     "path",
     [
         "grader/judge/judge.py",
-        "grader/course/hints.py",
+        "grader/exercise/hints.py",
         "grader/server/fork_server.py",
         "grader/core/compare.py",
     ],

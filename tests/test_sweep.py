@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from grader.api import catalogue
-from grader.course.cases import Case, PerRank
-from grader.course.exercise import STANDARD_SIZES
+from grader.exercise.cases import Case, PerRank
+from grader.exercise.declaration import STANDARD_SIZES
 
 LENGTHS: dict[str, Callable[[int], int]] = {
     "0": lambda n: 0,

@@ -23,8 +23,8 @@ from grader.core.events import (
     Signature,
 )
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case
-from grader.course.limits import across, after, before, bytes_of_all, calls, carried
+from grader.exercise.cases import Case
+from grader.exercise.limits import across, after, before, bytes_of_all, calls, carried
 from grader.trace.deadlock import deadlock, quiescent, stuck
 from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Step, replay

@@ -9,8 +9,8 @@ import torch
 import torch.distributed as dist
 
 from grader.core.verdict import Bound, Diagnosis, Status
-from grader.course.cases import Kind
-from grader.course.limits import messages, point, virtual_seconds
+from grader.exercise.cases import Kind
+from grader.exercise.limits import messages, point, virtual_seconds
 from grader.judge.judge import Judge, Settings, score
 from grader.launch.launchers import default_launcher
 from grader.report.summary import finding, key_traffic

@@ -22,7 +22,7 @@ import torch.distributed as dist
 
 from grader.core.values import Opaque, UnsentTensor
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Pause
+from grader.exercise.cases import Pause
 from grader.launch.launchers import Client, default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job

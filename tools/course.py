@@ -23,9 +23,10 @@ from rich.progress import track
 from grader.api import fresh_seed
 from grader.core.verdict import Diagnosis, ExerciseVerdict
 from grader.course.chapters import discover
-from grader.course.exercise import Exercise
-from grader.course.index import Catalogue
-from grader.course.mistakes import FOLDER, mistakes_in, read_mistake
+from grader.course.mistakes import FOLDER
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.declaration import Exercise
+from grader.exercise.mistakes import read_mistake
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
@@ -173,8 +174,7 @@ def mistakes(folder: Path = FOLDER) -> list[Answer]:
 def specific(exercise: Exercise) -> list[str]:
     """The hints of an exercise that name a mistake."""
     known = [mistake.hint for mistake in exercise.mistakes]
-    programs = mistakes_in(exercise.chapter)
-    return known + [one.hint for one in programs if exercise.name in one.exercises]
+    return known + [one.hint for one in exercise.programs()]
 
 
 def judge_answer(answer: Answer, catalogue: Catalogue[Exercise], seed: int) -> ExerciseVerdict:

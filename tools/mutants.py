@@ -22,8 +22,8 @@ from rich.progress import track
 from rich.table import Table
 
 from grader.course.chapters import discover
-from grader.course.exercise import Exercise
-from grader.course.index import Catalogue
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.declaration import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission

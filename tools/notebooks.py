@@ -20,8 +20,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from grader.course.chapters import discover
-from grader.course.exercise import Exercise
-from grader.course.index import ENTRIES, Catalogue, IndexEntry
+from grader.course.index import ENTRIES, IndexEntry
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.declaration import Exercise
 from tools.assignment import furnish
 from tools.chapter import Chapter, ChapterError, to_text
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from grader.api.replay import WATCHED
 from grader.core.values import MOST_RANKS
 from grader.course.chapters import discover
-from grader.course.exercise import Exercise
+from grader.exercise.declaration import Exercise
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job

@@ -16,11 +16,13 @@ import torch
 import torch.distributed as dist
 
 from grader.core.program import Program
-from grader.course.cases import Case, nbytes
+from grader.core.verdict import Comparison, Way
 from grader.course.chapters import discover
 from grader.course.costs import tree_levels
-from grader.course.exercise import Exercise
-from grader.course.index import COSTS, Catalogue, Comparison, Way
+from grader.course.index import COSTS
+from grader.exercise.cases import Case, nbytes
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.declaration import Exercise
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job

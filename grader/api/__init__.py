@@ -18,11 +18,12 @@ from grader.core.resource_limits import DEFAULTS, valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import show, with_article
 from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
-from grader.course.cases import Kill
 from grader.course.chapters import discover
-from grader.course.exercise import Exercise
 from grader.course.help import help_of
-from grader.course.index import Catalogue, course_index
+from grader.course.index import course_index
+from grader.exercise.cases import Kill
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.declaration import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.judge.progress import CourseProgress, note, origin_of, overview, working_folder
 from grader.launch.backends import entry_of

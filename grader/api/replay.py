@@ -14,7 +14,7 @@ from grader.core.errors import RequestError, is_ours
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS, with_article
-from grader.course.exercise import Exercise
+from grader.exercise.declaration import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
 from grader.report.replay import FrameSequence, film, page, player, still, strip, told, unpacked

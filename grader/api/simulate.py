@@ -11,7 +11,7 @@ from grader.api import Run, fresh_seed, in_all_orders, note_on_seed, stoppable
 from grader.core.errors import RequestError, is_ours
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import ArrivalOrders, amount, duration
-from grader.course.exercise import Exercise
+from grader.exercise.declaration import Exercise
 from grader.judge.simulated_checks import SimulatedOutcome, run_grown
 from grader.launch.simulation import MEMORY, Simulation
 from grader.launch.simulation import simulate as run_simulated

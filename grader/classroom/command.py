@@ -55,8 +55,8 @@ from grader.core.verdict import ExerciseVerdict, Status
 from grader.report.summary import visible
 
 if TYPE_CHECKING:
-    from grader.course.exercise import Exercise
-    from grader.course.index import Catalogue
+    from grader.exercise.catalogue import Catalogue
+    from grader.exercise.declaration import Exercise
 
 __all__ = ["GradingProgress", "Options", "grade", "grade_class"]
 

@@ -36,8 +36,8 @@ from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.core.wire import BrokenFrame, Parse, Parsed
 from grader.course.chapters import discover
-from grader.course.exercise import Exercise
-from grader.course.index import Catalogue
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.declaration import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.frame_channel import FrameChannel, messages
 from grader.launch.launchers import ForkServer, Launcher, ProcessGroupHandle

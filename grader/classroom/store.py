@@ -33,7 +33,7 @@ from grader.core.errors import GraderError, RequestError
 from grader.core.verdict import ExerciseVerdict, Status
 
 if TYPE_CHECKING:
-    from grader.course.exercise import Exercise  # torch, which an export does without
+    from grader.exercise.declaration import Exercise  # torch, which an export does without
 
 __all__ = [
     "Sources",

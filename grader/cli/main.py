@@ -35,8 +35,8 @@ from grader.launch.backends import BACKENDS
 
 if TYPE_CHECKING:
     from grader.core.verdict import SubmissionVerdict
-    from grader.course.exercise import Exercise
-    from grader.course.index import Catalogue
+    from grader.exercise.catalogue import Catalogue
+    from grader.exercise.declaration import Exercise
     from grader.judge.judge import Settings
     from grader.launch.launchers import Launcher
     from grader.submission.submission import Submission
@@ -389,7 +389,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _list(request: argparse.Namespace) -> int:
-    from grader.course.index import course_index, part_of
+    from grader.course.index import course_index
 
     exercises = course_index()
     if request.json:
@@ -412,8 +412,8 @@ def _list(request: argparse.Namespace) -> int:
     console = Console(highlight=False)
     part = ""
     for chapter, members in exercises.chapters().items():
-        if part_of(chapter) != part:
-            part = part_of(chapter)
+        if members[0].part != part:
+            part = members[0].part
             console.print(Text(part, style="bold underline"))
         console.print(Text(chapter, style="bold"))
         for exercise in members:

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.core.errors import GraderError, RequestError
-from grader.course.exercise import Exercise
-from grader.course.index import Catalogue
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.declaration import Exercise
 from grader.judge.judge import is_code
 from grader.submission.submission import Submission
 

@@ -17,9 +17,9 @@ __all__ = ["write_exercise"]
 
 #: What the declaration imports: names by module.
 _IMPORTS = {
-    "grader.course.cases": ("Kind",),
-    "grader.course.exercise": ("Exercise", "TrafficRules", "Values"),
-    "grader.course.limits": ("messages", "moved", "neighbours_only", "point"),
+    "grader.exercise.cases": ("Kind",),
+    "grader.exercise.declaration": ("Exercise", "TrafficRules", "Values"),
+    "grader.exercise.limits": ("messages", "moved", "neighbours_only", "point"),
 }
 
 #: Longest line of a module.

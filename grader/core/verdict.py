@@ -15,6 +15,7 @@ __all__ = [
     "BESIDE",
     "Bound",
     "CaseVerdict",
+    "Comparison",
     "Diagnosis",
     "ExerciseVerdict",
     "Failure",
@@ -26,6 +27,7 @@ __all__ = [
     "Traffic",
     "Volume",
     "Wait",
+    "Way",
     "amount",
     "duration",
     "gravest",
@@ -708,11 +710,47 @@ def gravest(cases: Iterable[CaseVerdict]) -> CaseVerdict | None:
 
 
 @dataclass(frozen=True)
+class Way:
+    """What one way to solve an exercise costs; None where nothing is known.
+
+    Attributes:
+        name: the way in a few words.
+        messages: the messages of all ranks.
+        max_sent: bytes that the rank sends that sends most.
+        rounds: the rounds, as in :mod:`grader.trace.trace`.
+        seconds: virtual seconds, as there.
+    """
+
+    name: str
+    messages: int | None = None
+    max_sent: int | None = None
+    rounds: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A case of an exercise, and what several ways cost there.
+
+    Attributes:
+        case: the name of the case.
+        world_size: the number of ranks.
+        ways: measured ones, from the plainest; the last one is a lower bound of each number by
+            itself.
+    """
+
+    case: str
+    world_size: int
+    ways: tuple[Way, ...]
+
+
+@dataclass(frozen=True)
 class ExerciseVerdict:
     """What happened to one exercise: its cases, its score, the gravest failure.
 
     ``score`` is what :mod:`grader.judge.judge` says.  ``message`` says what is wrong first;
-    of an answer that passed, what there is to remark.  ``bool(verdict)`` is whether it passed.
+    of an answer that passed, what there is to remark.  ``others`` is what an answer that passed is
+    compared with, if there is anything.  ``bool(verdict)`` is whether it passed.
     """
 
     name: str
@@ -726,6 +764,7 @@ class ExerciseVerdict:
     seconds: float = 0.0
     seed: int = 0
     cases: tuple[CaseVerdict, ...] = ()
+    others: Comparison | None = None
 
     @property
     def passed(self) -> bool:

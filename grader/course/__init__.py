@@ -1,6 +1,6 @@
-"""How exercises are declared, and the exercises of the course.
+"""The exercises of this course, and all that is said of them.
 
-It holds cases, oracles, limits on traffic, and the choice of hints;
-:mod:`~grader.course.chapters` has a module for each chapter.  The public entry is
-:class:`~grader.course.exercise.Exercise`.
+:mod:`~grader.course.chapters` has a module for each chapter, ``help`` the hints, ``mistakes`` the
+programs that people write by mistake.  The public entry is
+:func:`~grader.course.chapters.discover`.
 """

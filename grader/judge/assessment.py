@@ -19,10 +19,9 @@ from grader.core.verdict import (
     Status,
     Traffic,
 )
-from grader.course.cases import Case
-from grader.course.exercise import Exercise, JudgedCase
-from grader.course.index import comparison
-from grader.course.limits import Limit
+from grader.exercise.cases import Case
+from grader.exercise.declaration import Exercise, JudgedCase
+from grader.exercise.limits import Limit
 from grader.launch.root_cause import not_understood
 from grader.launch.world import Outcome
 from grader.trace.trace import Trace
@@ -117,7 +116,7 @@ def _assess(
 
 def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:
     """Return the traffic of a case, with its virtual seconds where other ways' are known."""
-    others = comparison(exercise.name)
+    others = exercise.others
     compared = others is not None and (case.name, case.n) == (others.case, others.world_size)
     return replace(trace.traffic, seconds=trace.seconds) if compared else trace.traffic
 

@@ -30,9 +30,9 @@ from grader.core.verdict import (
     Status,
     gravest,
 )
-from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise, JudgedCase
-from grader.course.hints import choose_hint
+from grader.exercise.cases import Case
+from grader.exercise.declaration import Evidence, Exercise, JudgedCase
+from grader.exercise.hints import choose_hint
 from grader.judge.assessment import (
     assess,
     assess_again,
@@ -727,6 +727,7 @@ class Judge:
             hint=hint or (choose_hint(exercise, failure.diagnosis, None) if failure else ""),
             seed=self._settings.seed,
             cases=tuple(cases),
+            others=exercise.others if status is Status.PASSED else None,
         )
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from grader.core.program import Program, Unit
 from grader.core.verdict import Bound, Diagnosis, Failure, Wait
-from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise, JudgedCase
-from grader.course.hints import agree
-from grader.course.mistakes import MistakeProgram, mistakes_in
+from grader.exercise.cases import Case
+from grader.exercise.declaration import Evidence, Exercise, JudgedCase
+from grader.exercise.hints import agree
+from grader.exercise.mistakes import MistakeProgram
 from grader.judge.assessment import assess, assess_limit, held_by
 from grader.launch.launchers import Launcher
 from grader.launch.simulation import EVENTS, SimulationProcess
@@ -57,8 +57,8 @@ def recognised(
     """
     known = [
         (mistake, source, styles)
-        for mistake in mistakes_in(exercise.chapter)
-        if exercise.name in mistake.exercises and mistake.diagnosis is evidence.diagnosis
+        for mistake in exercise.programs()
+        if mistake.diagnosis is evidence.diagnosis
         for source, styles in zip(mistake.sources, mistake.styles, strict=True)
     ]
     if not known or evidence.case.pauses:

@@ -24,7 +24,7 @@ import msgspec
 
 from grader.core.errors import ProgressFileError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
-from grader.course.index import Catalogue, IndexedExercise, part_of
+from grader.exercise.catalogue import Catalogue, IndexedExercise
 from grader.launch.backends import entry_of
 
 __all__ = [
@@ -326,8 +326,8 @@ class CourseProgress:
         """Return the progress with the exercises of each chapter, by part of the course."""
         found: dict[str, dict[str, list[ExerciseProgress]]] = {}
         for one in self.exercises:
-            chapter = one.exercise.chapter
-            found.setdefault(part_of(chapter), {}).setdefault(chapter, []).append(one)
+            part, chapter = one.exercise.part, one.exercise.chapter
+            found.setdefault(part, {}).setdefault(chapter, []).append(one)
         return found
 
 

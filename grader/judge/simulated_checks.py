@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 from grader.core.program import Program
 from grader.core.verdict import CaseVerdict, Status
-from grader.course.cases import Case, Draw
-from grader.course.exercise import Exercise
-from grader.course.limits import Limit
+from grader.exercise.cases import Case, Draw
+from grader.exercise.declaration import Exercise
+from grader.exercise.limits import Limit
 from grader.judge.assessment import assess, not_run
 from grader.launch.launchers import Launcher
 from grader.launch.simulation import Simulation, simulate

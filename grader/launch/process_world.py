@@ -43,7 +43,7 @@ from grader.core.wire import (
     Setup,
     StepCount,
 )
-from grader.course.cases import Pause
+from grader.exercise.cases import Pause
 from grader.launch.backends import MpiJob, entry_of, require_backend
 from grader.launch.event_validation import EventValidator
 from grader.launch.frame_channel import FrameChannel

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from grader.core.codec import LONG_TEXT, MANY_PARTS
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure, amount
-from grader.course.cases import Delay, Kill, Pause
+from grader.exercise.cases import Delay, Kill, Pause
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
@@ -46,7 +46,7 @@ class Job:
             :mod:`grader.launch.cpp_build`.
         killed: the rank that is killed, and when; the world cannot be used again then.
         late: the rank that enters late, and how late; no world can be used again after that.
-        network: α and β of simulated ranks, see :class:`grader.course.cases.Case`; ``None`` for
+        network: α and β of simulated ranks, see :class:`grader.exercise.cases.Case`; ``None`` for
             real ones.
         pauses: what is done each time that all ranks pause; they go on at once after these.
         follows: whether ranks that return nothing tell what became of the arguments that the

@@ -742,7 +742,7 @@ def _own_rank() -> int:
 def tell_seconds(value: Any) -> bool:
     """Mark the time that an answer has returned, in seconds, and return whether it is a time.
 
-    The judge compares it with its own clock, see :func:`grader.course.limits.mistimed`.
+    The judge compares it with its own clock, see :func:`grader.exercise.limits.mistimed`.
     """
     if not isinstance(value, float) or not 0 < value < math.inf:
         return False

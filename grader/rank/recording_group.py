@@ -216,7 +216,7 @@ class RecordingGroup(dist.ProcessGroup):
     def pause(self) -> Any:
         """Wait until the judge lets this rank go on, and return what it tells then.
 
-        What the judge does meanwhile is said by the case, see :class:`grader.course.cases.Pause`.
+        What the judge does meanwhile is said by the case, see :class:`grader.exercise.cases.Pause`.
         """
         value = self._recorder.pause()
         return unpack(value) if value else None

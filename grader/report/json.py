@@ -12,7 +12,7 @@ from grader.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
 from grader.judge.progress import CourseProgress, ExerciseProgress
 
 if TYPE_CHECKING:
-    from grader.course.exercise import Exercise
+    from grader.exercise.declaration import Exercise
     from grader.judge.simulated_checks import SimulatedOutcome
     from grader.simulation.clusters import Cluster
 

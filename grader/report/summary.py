@@ -18,8 +18,8 @@ from grader.core.verdict import (
     Failure,
     SourceLine,
     Status,
+    Way,
 )
-from grader.course.index import Way, comparison
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.looks import Look
 from grader.trace.trace import ALPHA, BETA
@@ -352,7 +352,7 @@ def ladder(verdict: ExerciseVerdict) -> tuple[str, list[CostRow]] | None:
         Where it was measured, and the rows: other ways, the learner's own, and a lower bound.
         None where there is nothing to compare with.
     """
-    others = comparison(verdict.name) if verdict.passed else None
+    others = verdict.others
     if others is None:
         return None
     found = [

@@ -55,7 +55,7 @@ from grader.report.summary import (
 from grader.simulation.clusters import Cluster, Flat
 
 if TYPE_CHECKING:
-    from grader.course.exercise import Exercise
+    from grader.exercise.declaration import Exercise
     from grader.judge.simulated_checks import SimulatedOutcome
     from grader.report.changes import ChangedArgument
 

@@ -30,7 +30,7 @@ from grader.classroom.messages import (
 )
 from grader.core.resource_limits import DEFAULTS
 from grader.course.chapters import discover
-from grader.course.index import Catalogue
+from grader.exercise.catalogue import Catalogue
 from grader.launch.process_world import SETUP_SECONDS, Supervisor
 from grader.launch.simulation import _Listener
 from tools.attack.variants import Variant

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from grader.course.chapters import discover
-from grader.course.exercise import Exercise
+from grader.exercise.declaration import Exercise
 from tools.attack.payloads import Payload, draw_payload
 
 __all__ = ["PLACES", "RANKS", "TURNS", "Variant", "variant"]

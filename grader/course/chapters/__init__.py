@@ -1,7 +1,7 @@
 """The exercises of the course: one module for each chapter, found by its name.
 
 A module ``ch02_broadcast`` declares the exercises of chapter
-``02_broadcast``: every :class:`~grader.course.exercise.Exercise` among its globals,
+``02_broadcast``: every :class:`~grader.exercise.declaration.Exercise` among its globals,
 in the order they are written.
 """
 
@@ -10,11 +10,14 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+from functools import partial
 
 from grader.core.errors import DeclarationError
-from grader.course.exercise import Exercise
 from grader.course.help import help_of
-from grader.course.index import Catalogue
+from grader.course.index import comparisons, part_of
+from grader.course.mistakes import mistakes_in
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.declaration import Exercise
 
 __all__ = ["discover"]
 
@@ -43,5 +46,14 @@ def discover(package: str = __name__) -> Catalogue[Exercise]:
                         f"{value.name} has no hint: write `# {value.name}` and `## Hint 1` into"
                         f" grader/course/help/{name}.md"
                     )
-                exercises.append(dataclasses.replace(value, chapter=name, help=told))
+                exercises.append(
+                    dataclasses.replace(
+                        value,
+                        chapter=name,
+                        part=part_of(name),
+                        help=told,
+                        programs=partial(mistakes_in, name, value.name),
+                        others=comparisons().get(value.name),
+                    )
+                )
     return Catalogue(exercises)

@@ -2,8 +2,8 @@
 
 import torch
 
-from grader.course.exercise import Exercise, TrafficRules, Values
-from grader.course.limits import messages
+from grader.exercise.declaration import Exercise, TrafficRules, Values
+from grader.exercise.limits import messages
 
 who_am_i = Exercise(
     signature="who_am_i() -> Tensor",

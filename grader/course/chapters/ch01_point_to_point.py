@@ -5,10 +5,10 @@ from itertools import cycle
 
 import torch
 
-from grader.course.cases import Case, Draw, PerRank, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
-from grader.course.exercise import Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import messages, moved, one_each, point, rounds, total_bytes
+from grader.exercise.cases import Case, Draw, PerRank, demo, kinds, nbytes, tags
+from grader.exercise.declaration import Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import messages, moved, one_each, point, rounds, total_bytes
 
 _SEND_FIRST = Mistake(
     "Every rank that waits is in a send, or in the wait() of one that isend has started; and a send"

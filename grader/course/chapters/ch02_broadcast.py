@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import messages, moved, point, rounds, total_bytes
+from grader.exercise.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tags
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import messages, moved, point, rounds, total_bytes
 
 
 def _sends_first(e: Evidence) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, PerRank, demo, kinds, nbytes, tag_lists, tags
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import messages, moved, total_bytes
+from grader.exercise.cases import Case, Draw, PerRank, demo, kinds, nbytes, tag_lists, tags
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import messages, moved, total_bytes
 
 
 def _asks_another(e: Evidence) -> bool:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import (
+from grader.course.chapters import evidence
+from grader.course.costs import tree_levels
+from grader.exercise.cases import (
     OPS,
     Case,
     Draw,
@@ -15,10 +17,8 @@ from grader.course.cases import (
     reductions,
     tags,
 )
-from grader.course.chapters import evidence
-from grader.course.costs import tree_levels
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import combined, messages, point, rounds
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import combined, messages, point, rounds
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, demo, kinds, nbytes, tags
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
-from grader.course.limits import messages, moved, neighbours_only, point, rounds, sent
+from grader.exercise.cases import Case, Draw, Kind, demo, kinds, nbytes, tags
+from grader.exercise.declaration import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
+from grader.exercise.limits import messages, moved, neighbours_only, point, rounds, sent
 
 
 def _inputs(draw: Draw) -> list[Case]:

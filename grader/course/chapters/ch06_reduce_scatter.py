@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import (
+from grader.course.chapters import evidence
+from grader.course.chapters.ch05_all_gather import COMPARED, PARTNERS, SHARED_ADVICE
+from grader.exercise.cases import (
     OPS,
     Case,
     Draw,
@@ -19,10 +21,8 @@ from grader.course.cases import (
     reduced,
     tag_lists,
 )
-from grader.course.chapters import evidence
-from grader.course.chapters.ch05_all_gather import COMPARED, PARTNERS, SHARED_ADVICE
-from grader.course.exercise import Exercise, Growth, TrafficRules, Values
-from grader.course.limits import combined, neighbours_only, point, rounds, sent
+from grader.exercise.declaration import Exercise, Growth, TrafficRules, Values
+from grader.exercise.limits import combined, neighbours_only, point, rounds, sent
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

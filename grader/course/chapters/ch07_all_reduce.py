@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import torch
 
-from grader.course.cases import OPS, Case, Draw, demo, magnitude, reduced, reductions, tags
 from grader.course.chapters import evidence
-from grader.course.exercise import Exercise, TrafficRules, Values
-from grader.course.limits import calls, combined, given, messages, point
+from grader.exercise.cases import OPS, Case, Draw, demo, magnitude, reduced, reductions, tags
+from grader.exercise.declaration import Exercise, TrafficRules, Values
+from grader.exercise.limits import calls, combined, given, messages, point
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from grader.core.verdict import Diagnosis, Failure
-from grader.course.cases import Case, demo
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import messages, point, rounds
+from grader.exercise.cases import Case, demo
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import messages, point, rounds
 from grader.trace.trace import Operation, Trace, heard_from
 
 

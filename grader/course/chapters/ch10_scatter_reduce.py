@@ -9,8 +9,8 @@ import torch
 
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, Mistake, Values
+from grader.exercise.cases import Case, Draw, Kind
+from grader.exercise.declaration import Evidence, Exercise, Mistake, Values
 from grader.rank.instrumentation import differentiated, operations, refusing, steps
 from grader.rank.recorder import ForbiddenCall
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import (
+from grader.course.chapters import evidence
+from grader.exercise.cases import (
     OPS,
     Case,
     Draw,
@@ -18,9 +19,8 @@ from grader.course.cases import (
     reduced,
     tags,
 )
-from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
-from grader.course.limits import (
+from grader.exercise.declaration import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
+from grader.exercise.limits import (
     combined,
     messages,
     neighbours_only,

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import (
+from grader.course.chapters import evidence
+from grader.exercise.cases import (
     OPS,
     Case,
     Draw,
@@ -17,9 +18,8 @@ from grader.course.cases import (
     reduced,
     tags,
 )
-from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import combined, messages, moved
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import combined, messages, moved
 
 
 def _all_wait_in(e: Evidence, call: str) -> bool:

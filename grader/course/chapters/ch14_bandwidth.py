@@ -14,9 +14,16 @@ import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis, Failure
 from grader.course import costs
-from grader.course.cases import Case, Draw, Kind, Pause, PerRank
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
-from grader.course.limits import LONGER, draw_seconds, mistimed, undecided
+from grader.exercise.cases import Case, Draw, Kind, Pause, PerRank
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
+from grader.exercise.limits import LONGER, draw_seconds, mistimed, undecided
 from grader.rank.instrumentation import Clock, shown_to, tell_seconds
 from grader.trace.trace import Operation, Trace, heard_from
 

@@ -12,9 +12,9 @@ from torch import nn
 
 from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import (
+from grader.exercise.cases import Case, Draw, Kind, PerRank
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import (
     calls,
     combined,
     largest_call,

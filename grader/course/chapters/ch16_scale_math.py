@@ -10,8 +10,8 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course import sizes
-from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, Mistake, Values
+from grader.exercise.cases import Case, Draw, Kind
+from grader.exercise.declaration import Evidence, Exercise, Mistake, Values
 
 # What the evidence of a failure proves. ------------------------------------------------
 

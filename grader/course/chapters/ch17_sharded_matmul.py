@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import combined, moved
+from grader.exercise.cases import Case, Draw, Kind, PerRank
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import combined, moved
 from grader.rank.instrumentation import UNSEEN, differentiated, noticing_unseen
 from grader.trace.trace import Trace
 

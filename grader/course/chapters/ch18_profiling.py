@@ -15,9 +15,16 @@ import torch.distributed as dist
 from torch.autograd import profiler, profiler_util
 
 from grader.core.verdict import Diagnosis, Failure
-from grader.course.cases import Case, Draw, Kind, Pause
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
-from grader.course.limits import LONGER, bounds, draw_seconds, mistimed, undecided
+from grader.exercise.cases import Case, Draw, Kind, Pause
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
+from grader.exercise.limits import LONGER, bounds, draw_seconds, mistimed, undecided
 from grader.rank.instrumentation import (
     Clock,
     Device,

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw
-from grader.course.exercise import Exercise, Mistake, Values
+from grader.exercise.cases import Case, Draw
+from grader.exercise.declaration import Exercise, Mistake, Values
 
 # Which backend. -------------------------------------------------------------------
 

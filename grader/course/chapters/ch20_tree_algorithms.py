@@ -16,7 +16,8 @@ import torch
 
 from grader.core.values import with_article
 from grader.core.verdict import Diagnosis
-from grader.course.cases import (
+from grader.course.chapters import evidence
+from grader.exercise.cases import (
     OPS,
     Case,
     Draw,
@@ -29,9 +30,8 @@ from grader.course.cases import (
     reductions,
     tags,
 )
-from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
-from grader.course.limits import (
+from grader.exercise.declaration import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
+from grader.exercise.limits import (
     along_chain,
     combined,
     largest_message,
@@ -200,7 +200,7 @@ def _pieces(c: Case) -> int:
     return max(1, min(int(c.pieces), length(c)))
 
 
-#: Numbers of pieces, for the kinds of :func:`grader.course.cases.kinds` in turn.
+#: Numbers of pieces, for the kinds of :func:`grader.exercise.cases.kinds` in turn.
 _PIECES = (3, 4, 2, 16, 2, 9, 1, 5)
 
 

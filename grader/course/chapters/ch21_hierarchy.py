@@ -10,10 +10,10 @@ import torch
 import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import OPS, Case, Draw, Kind, magnitude, reduced
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import across, carried, combined, point, sent_elements
+from grader.exercise.cases import OPS, Case, Draw, Kind, magnitude, reduced
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import across, carried, combined, point, sent_elements
 from grader.trace.trace import Operation
 
 # Nodes. ---------------------------------------------------------------------------

@@ -9,9 +9,16 @@ import torch
 from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
 from grader.core.wire import AT_RETURN
-from grader.course.cases import OPS, Case, Delay, Draw, Kill, Kind, magnitude, reduced
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
-from grader.course.limits import Limit, point
+from grader.exercise.cases import OPS, Case, Delay, Draw, Kill, Kind, magnitude, reduced
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
+from grader.exercise.limits import Limit, point
 from grader.trace.trace import Measured, Trace
 
 # The first call that differs. -----------------------------------------------------

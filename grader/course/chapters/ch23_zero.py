@@ -12,9 +12,9 @@ import torch.distributed as dist
 from torch import nn
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, Large, Pause, PerRank
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import PROCESS, grown, held, holding, point, sent_elements
+from grader.exercise.cases import Case, Draw, Kind, Large, Pause, PerRank
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import PROCESS, grown, held, holding, point, sent_elements
 from grader.rank.instrumentation import HeldStorages, return_freed_memory, without_compiler
 
 # Inputs. ----------------------------------------------------------------------------

@@ -14,9 +14,16 @@ import torch.distributed as dist
 from torch import nn
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, Large, Pause, PerRank
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
-from grader.course.limits import PROCESS, Limit, grown, held, holding, moved, point
+from grader.exercise.cases import Case, Draw, Kind, Large, Pause, PerRank
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
+from grader.exercise.limits import PROCESS, Limit, grown, held, holding, moved, point
 from grader.rank.instrumentation import (
     HeldStorages,
     return_freed_memory,

@@ -16,9 +16,16 @@ import torch.distributed as dist
 from torch import nn
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
-from grader.course.limits import held, holding, point, virtual_seconds
+from grader.exercise.cases import Case, Draw, Kind, PerRank
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
+from grader.exercise.limits import held, holding, point, virtual_seconds
 from grader.rank.instrumentation import HeldStorages
 
 #: The passes of a stage, in order: ``("forward", 3)`` is the forward pass of micro-batch 3.

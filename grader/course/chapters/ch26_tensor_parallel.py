@@ -17,10 +17,10 @@ from torch.nn import functional as F
 
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.course.limits import (
+from grader.exercise.cases import Case, Draw, Kind, PerRank, nbytes
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.limits import (
     after,
     before,
     calls,

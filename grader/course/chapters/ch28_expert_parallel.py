@@ -10,10 +10,17 @@ import torch
 from torch import nn
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
-from grader.course.limits import bytes_of_all, combined, point
+from grader.exercise.cases import Case, Draw, Kind, PerRank
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
+from grader.exercise.limits import bytes_of_all, combined, point
 from grader.rank.instrumentation import differentiated
 
 Report = dict[str, Any]

@@ -12,10 +12,17 @@ from torch import nn
 
 from grader.core.compare import tolerance
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.chapters import evidence
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
-from grader.course.limits import LUCK, Limit, combined, point, sent
+from grader.exercise.cases import Case, Draw, Kind, PerRank
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
+from grader.exercise.limits import LUCK, Limit, combined, point, sent
 from grader.trace.trace import Measured, Trace
 
 # A sum of which int8 is sent. -------------------------------------------------------

@@ -16,9 +16,16 @@ import torch.distributed as dist
 from torch.nn import functional as F
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake, TrafficRules, Values
-from grader.course.limits import (
+from grader.exercise.cases import Case, Draw, Kind
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
+from grader.exercise.limits import (
     Limit,
     across,
     held,

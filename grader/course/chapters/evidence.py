@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import op_name
-from grader.course.exercise import Evidence, Mistake
+from grader.exercise.cases import op_name
+from grader.exercise.declaration import Evidence, Mistake
 
 __all__ = [
     "AVERAGE_ALONE",

@@ -2,10 +2,10 @@
 
 import torch
 
-from grader.course.cases import Kind
-from grader.course.exercise import Exercise, Mistake, TrafficRules, Values
-from grader.course.help import Help
-from grader.course.limits import messages
+from grader.exercise.cases import Kind
+from grader.exercise.declaration import Exercise, Mistake, TrafficRules, Values
+from grader.exercise.help import Help
+from grader.exercise.limits import messages
 
 KIND = Kind(torch.float32, (3,))
 

@@ -19,8 +19,8 @@ import torch.distributed as dist
 
 from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise
+from grader.exercise.cases import Case
+from grader.exercise.declaration import Evidence, Exercise
 
 __all__ = ["agree", "choose_hint"]
 

@@ -15,8 +15,7 @@ A declaration reads like the statement of the exercise::
 
 ``c.x`` is the column of an argument that differs by rank: a list with one
 entry per rank; ``c.src`` an argument that is the same on every rank.  Hints and advice are
-text beside the chapter (:mod:`grader.course.help`), and mistakes are programs
-(:mod:`grader.course.mistakes`).
+text (:mod:`grader.exercise.help`), and mistakes are programs (:mod:`grader.exercise.mistakes`).
 """
 
 from __future__ import annotations
@@ -30,10 +29,11 @@ from typing import Any
 from grader.core.errors import DeclarationError
 from grader.core.outline import Outline
 from grader.core.program import packed_by_value
-from grader.core.verdict import Bound, Diagnosis, Failure
-from grader.course.cases import Case, Draw
-from grader.course.help import Help
-from grader.course.limits import Limit
+from grader.core.verdict import Bound, Comparison, Diagnosis, Failure
+from grader.exercise.cases import Case, Draw
+from grader.exercise.help import Help
+from grader.exercise.limits import Limit
+from grader.exercise.mistakes import MistakeProgram
 from grader.trace.trace import Trace
 
 __all__ = [
@@ -181,9 +181,9 @@ class Evidence:
 class Mistake:
     """A mistake that is seen by a condition, and the hint that fits it.
 
-    Most mistakes are programs (:mod:`grader.course.mistakes`), which are asked first.  A condition
-    is for a whole family of programs that the evidence shows: any index past the end, say.  The
-    first that holds counts, so a special case comes before the general one.
+    Most mistakes are programs (:mod:`grader.exercise.mistakes`), which are asked first.  A
+    condition is for a whole family of programs that the evidence shows: any index past the end,
+    say.  The first that holds counts, so a special case comes before the general one.
 
     Attributes:
         hint: the text.
@@ -252,7 +252,7 @@ class TrafficRules:
         limits: limits on the traffic, each judged as its own case.
         growth: the simulated ranks that limits are judged on besides, if any.
         least: bytes that all ranks together must have received if they hold what
-            they should, by :mod:`grader.course.limits`; ``None`` where nothing
+            they should, by :mod:`grader.exercise.limits`; ``None`` where nothing
             follows from the values.
         proof: finds mistakes that only the traffic shows, in a run whose values are
             right; returns a failure or ``None``.
@@ -284,18 +284,21 @@ class Exercise:
         world_sizes: the numbers of ranks that it is judged on.
         points: what it is worth.
         demo: a case whose data are :mod:`grader.core.values`, for a replay.
-        mistakes: hints for what no program of :mod:`grader.course.mistakes` shows, tried in order.
+        mistakes: hints for what no program of ``programs`` shows, tried in order.
         compiled: where a text is asked for, which is C++ source: the function in it
             that is judged, as Python sees it; all of its parameters are tensors.
         on_cpu: whether its tensors have to be on the CPU, so that no backend of GPUs can judge it.
         adapter: makes the call where it is more than passing arguments; it is pickled
             by value and runs in the ranks, so it must not refer to the oracle.
         point: whether a case that failed misses the point of the exercise, as a limit can; see
-            :func:`grader.course.limits.point`.
+            :func:`grader.exercise.limits.point`.
         patient: where answers decide by time limits: returns the same case with more time if a
             run may have gone wrong because a busy machine made a rank late, else ``None``.
-        chapter: name of the chapter, set by discovery.
-        help: hints and advice, which discovery reads from the text beside the chapter.
+        chapter: name of the chapter; this and all that follows is set by discovery.
+        part: the part of the course that the chapter stands in.
+        help: hints and advice, from the text beside the chapter.
+        programs: reads the mistakes that are known as programs, which takes a while.
+        others: what answers that pass are compared with, if there is anything.
 
     Raises:
         DeclarationError: the declaration contradicts itself.
@@ -316,7 +319,10 @@ class Exercise:
     point: Callable[[JudgedCase], bool] | None = None
     patient: Callable[[JudgedCase], Case | None] | None = None
     chapter: str = ""
+    part: str = ""
     help: Help = field(default_factory=Help)
+    programs: Callable[[], Sequence[MistakeProgram]] = tuple
+    others: Comparison | None = None
     _header: ast.FunctionDef = field(init=False, repr=False, compare=False)
     _text: str = field(init=False, repr=False, compare=False)
 

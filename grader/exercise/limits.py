@@ -13,7 +13,7 @@ import torch
 
 from grader.core.errors import DeclarationError
 from grader.core.verdict import Bound, Diagnosis, Failure, duration
-from grader.course.cases import Case, Draw, Kind, op_name
+from grader.exercise.cases import Case, Draw, Kind, op_name
 from grader.rank.instrumentation import holding
 from grader.trace.trace import Measured, Operation, Trace
 
@@ -56,7 +56,7 @@ __all__ = [
 
 # A lower bound on the bytes that ranks must receive, given what they hold. ---------
 #
-# Inputs are random (:class:`grader.course.cases.Draw`), so a rank that holds other ranks'
+# Inputs are random (:class:`grader.exercise.cases.Draw`), so a rank that holds other ranks'
 # data either received it or guessed it.  (The first case of a world size is predictable:
 # an answer that receives too little there is asked to send, and is not called tampering.)
 # The chance of a guess is known: each element counts for as many bits as its likeliest
@@ -511,8 +511,8 @@ def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit
 def virtual_seconds(relation: str, asked: Callable[[Case], float]) -> Limit:
     """Limit the virtual time until the last rank returns, to a nanosecond.
 
-    It is judged on the cases that have a network (:class:`grader.course.cases.Case`), and ``asked``
-    returns seconds.  The message names the rank that waits longest.
+    It is judged on the cases that have a network (:class:`grader.exercise.cases.Case`), and
+    ``asked`` returns seconds.  The message names the rank that waits longest.
     """
 
     def longest_wait(trace: Measured) -> str:
@@ -586,7 +586,7 @@ def grown(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the memory by which any one rank's process has grown when the judge weighs it.
 
     The kernel counts it, from outside of the process.  It is judged on the cases in which the
-    judge weighs the ranks (:class:`grader.course.cases.Pause`); where the kernel does not say,
+    judge weighs the ranks (:class:`grader.exercise.cases.Pause`); where the kernel does not say,
     as on macOS, the memory that the ranks themselves have counted is all there is.
     """
 
@@ -618,7 +618,7 @@ def grown(relation: str, asked: Callable[[Case], int]) -> Limit:
 #
 # An adapter's times stand in its variables, and a clock that it sets is in the rank's own memory,
 # so an answer could read them.  Here the timed function pauses for as long as the judge likes (see
-# :class:`grader.course.cases.Pause`), and nothing but a clock tells how long that was.  The judge
+# :class:`grader.exercise.cases.Pause`), and nothing but a clock tells how long that was.  The judge
 # compares the result with the times at which it heard of each pause and ended it.  What an honest
 # answer measures lies between two bounds on any machine, however busy: from the moment at which
 # the judge heard of the pause to its end, and from the end of the pause before to the beginning
