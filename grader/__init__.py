@@ -20,21 +20,24 @@ A student needs twelve names::
     backends()                # what can carry messages here: check(broadcast, backend="mpi")
     points(broadcast)         # what it earns; the last cells of a chapter ask, also for nbgrader
 
-Importing the package starts the fork server in the background, so that the
-first check does not wait for torch to be imported there.
+In the kernel of a notebook, importing the package starts the fork server in the background, so
+that the first check does not wait for torch to be imported there.  Elsewhere the import starts
+nothing and changes nothing until one of these names is asked for.
 
-The rooms, from the bottom up; an import runs downward only:
+The rooms, from the bottom up; an import runs downward only.  Those as far as ``report`` are the
+engine, which knows none of the course's exercises:
 
 - ``core``: words for what happened, values, and the wire between judge and rank
 - ``submission``: what was handed in, as definitions
 - ``trace``: what the judge makes of a rank's events
 - ``rank``: what runs inside a rank
-- ``course``: how exercises are declared, and the exercises
+- ``exercise``: what an exercise is, and how one is declared
 - ``simulation``: ranks by the thousand, on a virtual clock
 - ``server``: the processes that ranks are forked from
 - ``launch``: how ranks are started, supervised and ended
 - ``judge``: an exercise, a submission and a launcher make a verdict
 - ``report``: verdicts for people and programs, and pictures of runs
+- ``course``: the exercises of the course, their hints and the mistakes that people make
 - ``classroom``: many submissions, as they arrive from a class
 - ``bench``: how fast a collective is
 - ``api``, ``doctor``, ``cli``: for notebooks and the command line
@@ -43,8 +46,8 @@ The rooms, from the bottom up; an import runs downward only:
 from __future__ import annotations
 
 import importlib
-import os
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from grader.core import __version__
@@ -98,27 +101,22 @@ def __getattr__(name: str) -> Any:
     # package too, and most of them need little of it.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"grader.{_HOMES[name]}"), name)
+    _hide_our_frames()
+    try:
+        return getattr(importlib.import_module(f"grader.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        from grader.core.errors import MissingPackage
+
+        if (missing := MissingPackage.of(name, error)) is None:
+            raise
+        raise missing from None
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
-def _is_interactive_import() -> bool:
-    """Whether someone imports the package to use it.
-
-    Not so where ``python -m grader...`` runs one of its modules, nor in the
-    children of multiprocessing, which import their parent's modules again; if
-    the parent is such a command they do so under its name, as no child yet.
-    """
-    program = sys.argv[0] if sys.argv else ""
-    if program == "-m" or program.startswith(__path__[0] + os.sep):
-        return False
-    multiprocessing = sys.modules.get("multiprocessing")
-    return multiprocessing is None or multiprocessing.parent_process() is None
-
-
+@cache
 def _hide_our_frames() -> None:
     """Let the traceback of an exception of ours hold the user's own frames alone.
 
@@ -138,8 +136,14 @@ def _hide_our_frames() -> None:
     sys.excepthook = hook
 
 
-if _is_interactive_import():
+def _in_kernel() -> bool:
+    """Return whether this is the kernel of a notebook, in which people wait for every cell."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+if _in_kernel():
     from grader.launch.launchers import warm_up
 
-    _hide_our_frames()
     warm_up()

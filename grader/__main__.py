@@ -1,4 +1,4 @@
-"""``python -m grader``: see :mod:`grader.cli.main`."""
+"""``python -m grader`` and ``gather-round``: see :mod:`grader.cli.main`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def _fix_hash_seed() -> None:
         os.execv(sys.executable, sys.orig_argv)
 
 
-if __name__ == "__main__":
+def run() -> int:
+    """Serve the command line, and return the exit status."""
     _fix_hash_seed()  # before the imports, which it would repeat
     from grader.cli.main import main
 
@@ -34,4 +35,8 @@ if __name__ == "__main__":
     # as it ends, Python looks through all that is alive for garbage, which for torch takes longer
     # than many a request
     gc.freeze()
-    sys.exit(status)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(run())

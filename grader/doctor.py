@@ -65,8 +65,8 @@ def findings() -> Iterator[Finding]:
     yield from _torch()
     yield from _world()
     yield from private_api_findings()
-    yield _module("jupyterlab", "JupyterLab", "pip install -r requirements.txt", needed=True)
-    yield _module("nbval", "nbval", "pip install -r requirements.txt", needed=False)
+    yield _module("jupyterlab", "JupyterLab", "the course: pip install -r requirements.txt")
+    yield _module("nbval", "nbval", "tests of notebooks: pip install -r requirements.txt")
     yield from _sandbox()
     yield _compiler()
     yield _command("ninja", "ninja", "load_inline of chapter 18: apt install ninja-build")
@@ -175,9 +175,9 @@ def _compiler() -> Finding:
     return Finding("C++ compiler", "ok", str(compiler()))
 
 
-def _module(name: str, what: str, mend: str, needed: bool) -> Finding:
+def _module(name: str, what: str, mend: str) -> Finding:
     if importlib.util.find_spec(name) is None:
-        return Finding(what, "broken" if needed else "missing", mend)
+        return Finding(what, "missing", f"for {mend}")
     from importlib.metadata import version
 
     return Finding(what, "ok", version(name))

@@ -192,10 +192,44 @@ def test_every_backend_has_its_transport_and_its_place_in_the_docs():
     assert [entry.title for entry in BACKENDS.values() if entry.in_sandbox] == [graded]
 
 
-def test_importing_the_package_does_not_import_torch():
-    code = "import sys; sys.argv = ['-m']; import grader; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout == "False\n"
+def test_importing_the_package_starts_nothing_and_changes_nothing():
+    code = (
+        "import sys, psutil; before = sys.excepthook, sys.displayhook, list(sys.meta_path)\n"
+        "import grader\n"
+        "assert 'torch' not in sys.modules\n"
+        "assert before == (sys.excepthook, sys.displayhook, sys.meta_path)\n"
+        "assert not psutil.Process().children()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+#: Rooms that know no exercise, and can be used without the course.
+ENGINE = ROOMS[: ROOMS.index("course")]
+
+#: What the engine may import besides Python's library: what its wheel brings, ...
+BROUGHT = {"torch", "numpy", "msgspec", "cloudpickle", "greenlet", "psutil", "rich"}
+
+#: ... and by module, what it does without where that is not installed.
+OPTIONAL = {
+    "grader.rank.process_limits": {"pyseccomp"},
+    "grader.launch.sandbox": {"pyseccomp"},
+    "grader.rank.transports.mpi": {"mpi4py"},
+    "grader.submission.submission": {"IPython"},
+    "grader.report.live": {"IPython"},
+    "grader.report.drawing": {"matplotlib", "PIL"},
+    "grader.report.timeline": {"matplotlib", "PIL"},
+}
+
+
+def test_the_engine_imports_what_its_wheel_brings_and_nothing_of_the_course():
+    for path, name in modules():
+        if room_of(name) not in ENGINE:
+            continue
+        outside = {target.partition(".")[0] for target in imported(path)} - {"grader"}
+        extra = outside - sys.stdlib_module_names - BROUGHT
+        assert extra <= OPTIONAL.get(name, set()), f"{name} imports {extra}"
+    project = (ROOT / "pyproject.toml").read_text().partition("dependencies = [")[2]
+    assert set(re.findall(r'"(\w+)', project.partition("]")[0])) == BROUGHT
 
 
 @pytest.mark.parametrize("command", ["list", "list --json", "hint broadcast", "progress"])
@@ -266,6 +300,9 @@ def test_requirements_and_metadata_name_the_same_packages():
         return {re.split(r"[<>=~! ]", line)[0] for line in lines if line and line[0] != "#"}
 
     project = (ROOT / "pyproject.toml").read_text()
-    dependencies = re.search(r"^dependencies = \[\n(.*?)^\]", project, re.M | re.S)[1]
+    needed = set()
+    for part in ("dependencies", "course"):
+        found = re.search(rf"^{part} = \[\n(.*?)^\]", project, re.M | re.S)[1]
+        needed |= names(re.findall(r'"(.+)",', found))
     required = names((ROOT / "requirements.txt").read_text().splitlines())
-    assert names(re.findall(r'"(.+)",', dependencies)) - {"ipython"} == required
+    assert needed - {"ipython"} == required  # which comes with JupyterLab

@@ -25,6 +25,7 @@ from grader.classroom.layouts import LAYOUTS
 from grader.core import __version__
 from grader.core.errors import (
     GraderError,
+    MissingPackage,
     RequestError,
     is_shortage,
     require_temporary_folder,
@@ -48,11 +49,13 @@ class _Parser(argparse.ArgumentParser):
     """A parser that raises the error of a wrong request as one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message} (see python -m grader {self._command()}--help)")
+        raise RequestError(f"{message} (see {self.prog} --help)")
 
-    def _command(self) -> str:
-        words = self.prog.split()[3:]
-        return "".join(f"{word} " for word in words)
+
+def _program() -> str:
+    """Return how this program is called, by which its usage begins."""
+    name = os.path.basename(sys.argv[0])
+    return name if name == "gather-round" else "python -m grader"
 
 
 def _world_sizes(text: str) -> list[int]:
@@ -89,9 +92,7 @@ def _export_help() -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m grader", description="The grader of Gather Round.", allow_abbrev=False
-    )
+    parser = _Parser(prog=_program(), description="The grader of Gather Round.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", parser_class=_Parser
@@ -299,6 +300,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except GraderError as error:
         _say(_one_line(error))
         return 1
+    except ModuleNotFoundError as error:
+        missing = MissingPackage.of("this command", error)
+        if missing is None:
+            raise
+        _say(str(missing))
+        return 2
     except BrokenPipeError:
         # the reader, such as head, has seen enough
         _discard(1)

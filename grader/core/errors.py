@@ -8,6 +8,7 @@ code is never such an exception: it is a :class:`~grader.core.verdict.Diagnosis`
 
     GraderError
     ├── RequestError           the request itself was wrong
+    │   ├── MissingPackage     an optional package is not installed
     │   ├── UnknownExercise    no exercise of that name in the course
     │   └── UnreadableFile     a file that is no submission
     ├── DeclarationError       an exercise is declared wrongly
@@ -33,6 +34,7 @@ __all__ = [
     "DeclarationError",
     "GraderError",
     "LARGEST_FILE",
+    "MissingPackage",
     "ProgressFileError",
     "RequestError",
     "RunFailed",
@@ -96,6 +98,40 @@ class GraderError(Exception):
 
 class RequestError(GraderError):
     """The request itself was wrong; the message says what to ask instead."""
+
+
+#: Modules of packages that the engine does without, and the extra that installs each.
+_EXTRAS = {
+    "IPython": "course",
+    "PIL": "course",
+    "cryptography": "class",
+    "distributed": "class",
+    "ipywidgets": "course",
+    "jinja2": "class",
+    "matplotlib": "course",
+    "yaml": "class",
+}
+
+
+class MissingPackage(RequestError):
+    """What was asked for needs a package that is not installed.
+
+    Args:
+        what: what was asked for.
+        module: the module that is not there, one of an extra's.
+    """
+
+    def __init__(self, what: str, module: str) -> None:
+        extra = _EXTRAS[module]
+        super().__init__(
+            f"{what} needs {module}, which is not installed: pip install 'gather-round[{extra}]'"
+        )
+
+    @classmethod
+    def of(cls, what: str, error: ModuleNotFoundError) -> MissingPackage | None:
+        """Return the error for a module that was not found; None if no extra installs it."""
+        module = (error.name or "").partition(".")[0]
+        return cls(what, module) if module in _EXTRAS else None
 
 
 def require_temporary_folder() -> None:

@@ -21,6 +21,7 @@ import re
 import sys
 import tokenize
 import types
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from typing import Any
 
 import cloudpickle
 
-from grader.core.errors import RequestError, UnreadableFile, code_kind, contents
+from grader.core.errors import MissingPackage, RequestError, UnreadableFile, code_kind, contents
 from grader.core.outline import Outline, outline, outline_live
 from grader.core.program import Program, reached
 from grader.core.source_locations import is_students, live_line
@@ -229,18 +230,33 @@ def _without_magics(source: str) -> str:
         if not words or words[0] not in _PYTHON_MAGICS:
             return ""
         lines[first] = "\n"
-    if not any(mark in source for mark in "%!?"):
-        return "".join(lines)
-    from IPython.core import inputtransformer2 as ipython
-
+    plain = "".join(lines)
+    if not any(mark in source for mark in "%!?") or _parses(plain):
+        return plain
+    try:
+        from IPython.core import inputtransformer2 as ipython
+    except ModuleNotFoundError as error:
+        missing = MissingPackage.of("a cell with %, ! or ?", error)
+        raise UnreadableFile(str(missing or error)) from None
     manager = ipython.TransformerManager()  # type: ignore[no-untyped-call]
     # other clean-ups would drop leading lines, or put a cell into a string; those are done above
     manager.cleanup_transforms = [ipython.classic_prompt, ipython.ipython_prompt]
     try:
-        return str(manager.transform_cell("".join(lines)))
+        return str(manager.transform_cell(plain))
     except SyntaxError:
         # then it is no Python either, and the parser reports where
-        return "".join(lines)
+        return plain
+
+
+def _parses(source: str) -> bool:
+    """Return whether a cell is Python as it stands."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an escape that is none; whoever runs the cell sees it
+        try:
+            ast.parse(source)
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return False
+    return True
 
 
 #: Instructions of a pickle that make a set.
