@@ -21,7 +21,7 @@ from grader.exercise.hints import choose_hint
 from grader.exercise.limits import messages
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import RankEnvironment, default_launcher
-from grader.launch.process_world import ProcessWorld
+from grader.launch.world_factories import ProcessWorldFactory
 from grader.submission.submission import Submission
 from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import CallSpan
@@ -414,16 +414,15 @@ def twice(x):
         (4, 2, False, [[1, 2], [3, 4, 5, 8], *([[4]] * 2), [5], [8]]),
     ],
 )
-def test_sizes_share_worlds_until_one_fails(stuck, factor, until_hint, worlds, monkeypatch):
+def test_sizes_share_worlds_until_one_fails(stuck, factor, until_hint, worlds):
     opened = []
 
-    class Counted(ProcessWorld):
-        def __init__(self, *args, collectives, **others):
-            assert not collectives  # the exercise allows none
-            opened.append([*args[-1], args[1]])
-            super().__init__(*args, collectives=collectives, **others)
+    class Counted(ProcessWorldFactory):
+        def open(self, launcher, spec):
+            assert not spec.collectives  # the exercise allows none
+            opened.append([*spec.smaller, spec.size])
+            return super().open(launcher, spec)
 
-    monkeypatch.setattr("grader.judge.judge.ProcessWorld", Counted)
     source = _RING.format(stuck=stuck, factor=factor).encode()
     exercise = declarations.changed(
         TOY["twice"],
@@ -433,7 +432,7 @@ def test_sizes_share_worlds_until_one_fails(stuck, factor, until_hint, worlds, m
     )
     submission = Submission.from_bytes(source, "answer.py")
     settings = Settings(1, until_hint=until_hint)
-    verdict = Judge(default_launcher(), settings).judge(exercise, submission)
+    verdict = Judge(default_launcher(), settings, Counted()).judge(exercise, submission)
     wrong = {case.world_size for case in verdict.cases if not case.passed}
     sizes = {n for shared in worlds for n in shared}
     assert wrong == ({stuck} - {0} if factor == 2 else sizes)

@@ -18,12 +18,12 @@ from grader.core.errors import RequestError
 from grader.core.events import WORLD
 from grader.core.verdict import Diagnosis, Status
 from grader.course.chapters import discover
-from grader.judge import judge as judging
 from grader.judge.judge import Judge, Settings
 from grader.launch import process_world
 from grader.launch.backends import BACKENDS
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import largest_world
+from grader.launch.world_factories import ProcessWorldFactory
 from grader.rank.recorder import Recorder
 from grader.rank.recording_group import RecordingGroup
 from grader.rank.transports.nccl import Finishing, Nccl, NcclGroup, nccl_store
@@ -57,9 +57,15 @@ def test_the_ring_passes_or_the_reason_is_said():
         assert found["exercises"][0]["status"] == "passed"
 
 
-def test_an_exercise_that_wants_more_gpus_than_there_are_is_skipped(monkeypatch):
-    monkeypatch.setattr(judging, "largest_world", lambda launcher, backend: 1)
-    judge = Judge(default_launcher(), Settings(1))
+class OneRank(ProcessWorldFactory):
+    """Worlds of one rank, as on a machine with one GPU that ranks cannot share."""
+
+    def largest(self, launcher):
+        return 1
+
+
+def test_an_exercise_that_wants_more_gpus_than_there_are_is_skipped():
+    judge = Judge(default_launcher(), Settings(1), OneRank())
     exercises = discover()
     submission = Submission.from_file(ROOT / "solutions" / "01_point_to_point.py", exercises)
     verdict = judge.judge(exercises["ping_pong"], submission)
@@ -280,9 +286,9 @@ def test_a_request_ends_when_the_device_is_done(monkeypatch):
 
 def test_an_exercise_for_the_cpu_is_not_judged_on_gpus(monkeypatch):
     monkeypatch.setitem(BACKENDS, "gloo", replace(BACKENDS["gloo"], devices=lambda: 1))
-    monkeypatch.setattr(judging, "largest_world", lambda launcher, backend: 1)
     exercises = discover()
     submission = Submission.from_file(ROOT / "solutions" / "18_profiling.py", exercises)
-    verdict = Judge(default_launcher(), Settings(1)).judge(exercises["time_kernel"], submission)
+    judge = Judge(default_launcher(), Settings(1), OneRank())
+    verdict = judge.judge(exercises["time_kernel"], submission)
     assert verdict.status is Status.SKIPPED
     assert verdict.message == "its tensors are on the CPU, and gloo's are not"

@@ -5,6 +5,9 @@ accepted answer passes, and every rejected one is rejected with the diagnosis
 and the hint that its header names, and earns no more than it says.  So is every
 known mistake, whose docstring is the hint.  With
 ``--repeat`` the whole is done again and again, and a verdict that differs is an error.
+
+With ``--simulated`` every known mistake and every accepted and rejected answer is judged on real
+ranks and on simulated ones, and each verdict that differs is printed.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from grader.exercise.declaration import Exercise
 from grader.exercise.mistakes import read_mistake
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
+from grader.launch.world_factories import SimulationWorldFactory
 from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,6 +63,7 @@ class Answer:
             that: a later definition counts.
         text: what is judged of a known mistake, which may have several forms; the hint that it must
             get is then the whole hint.
+        form: which of the forms of a known mistake it is.
     """
 
     path: Path
@@ -70,6 +75,7 @@ class Answer:
     banned: tuple[str, ...] = ()
     on: str = ""
     text: str = ""
+    form: int = 0
 
     @classmethod
     def read(cls, path: Path, accepted: bool) -> Answer:
@@ -109,6 +115,11 @@ class Answer:
             tuple(words.strip() for words in found.get("not", "").split("|") if words.strip()),
             found.get("on", ""),
         )
+
+    @property
+    def name(self) -> str:
+        """Its path, exercise and form, as ``tests/rejected/…/sum.py::all_reduce::0``."""
+        return f"{self.path.relative_to(ROOT)}::{self.exercise}::{self.form}"
 
     @property
     def source(self) -> str:
@@ -164,9 +175,9 @@ def mistakes(folder: Path = FOLDER) -> list[Answer]:
     for path in sorted(folder.glob("[0-9]*/[!_]*.py")):
         mistake, header = read_mistake(path), Answer.read(path, accepted=False)
         found += [
-            replace(header, exercise=exercise, hint=mistake.hint, text=text)
+            replace(header, exercise=exercise, hint=mistake.hint, text=text, form=form)
             for exercise in mistake.exercises
-            for text in mistake.sources
+            for form, text in enumerate(mistake.sources)
         ]
     return found
 
@@ -177,13 +188,37 @@ def specific(exercise: Exercise) -> list[str]:
     return known + [one.hint for one in exercise.programs()]
 
 
-def judge_answer(answer: Answer, catalogue: Catalogue[Exercise], seed: int) -> ExerciseVerdict:
-    """The verdict on an answer."""
+def judge_answer(
+    answer: Answer, catalogue: Catalogue[Exercise], seed: int, simulated: bool = False
+) -> ExerciseVerdict:
+    """The verdict on an answer.
+
+    Args:
+        answer: the answer.
+        catalogue: has its exercise.
+        seed: the seed of the inputs.
+        simulated: whether the ranks are simulated in all cases; an exercise that kills, delays or
+            pauses ranks, or calls C++, is skipped then.
+    """
     # a wrong answer is judged as far as its hint depends on it; each further failure
     # would cost a new world
     settings = Settings(seed, until_hint=answer.diagnosis is not None and answer.earns is None)
     submission = Submission.from_bytes(answer.source.encode(), str(answer.path), catalogue)
-    return Judge(default_launcher(), settings).judge(catalogue[answer.exercise], submission)
+    worlds = SimulationWorldFactory() if simulated else None
+    judge = Judge(default_launcher(), settings, worlds)
+    return judge.judge(catalogue[answer.exercise], submission)
+
+
+def difference(real: ExerciseVerdict, simulated: ExerciseVerdict) -> str:
+    """What differs between the verdicts on an answer on real and on simulated ranks, if anything.
+
+    These are the diagnosis, the status, the hint, the score and the message; seconds, traffic and
+    the verdicts on single cases may differ.
+    """
+
+    names = ("diagnosis", "status", "hint", "score", "message")
+    pairs = ((name, getattr(real, name), getattr(simulated, name)) for name in names)
+    return "; ".join(f"{name} {str(a)!r} and {str(b)!r}" for name, a, b in pairs if a != b)
 
 
 @dataclass(frozen=True)
@@ -226,12 +261,36 @@ def claims(catalogue: Catalogue[Exercise], root: Path) -> Iterator[Claim]:
         yield Claim("mistake", answer.path, answer.exercise, answer)
 
 
+def compare(answers: Sequence[Answer], catalogue: Catalogue[Exercise], seed: int) -> int:
+    """Judge answers on real ranks and on simulated ones; return how many verdicts differ."""
+    differ, seconds = 0, {False: 0.0, True: 0.0}
+    for answer in answers:
+        verdicts = []
+        for simulated in seconds:
+            started = time.monotonic()
+            verdicts.append(judge_answer(answer, catalogue, seed, simulated))
+            seconds[simulated] += time.monotonic() - started
+        found = difference(*verdicts)
+        differ += bool(found)
+        if found:
+            print(f"{answer.name}: {found}", flush=True)
+    rates = [len(answers) / max(spent, 1e-9) for spent in seconds.values()]
+    print(
+        f"{len(answers)} answers, seed {seed}: {differ} verdicts differ;"
+        f" {rates[0]:.1f} answers/s on real ranks, {rates[1]:.1f} on simulated ones"
+    )
+    return differ
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check every claim; 0 if all hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="exercises; all if none")
     parser.add_argument("--repeat", type=int, default=1, help="how often")
     parser.add_argument("--seed", type=int, help="the same inputs every time")
+    parser.add_argument(
+        "--simulated", action="store_true", help="compare verdicts on real and simulated ranks"
+    )
     request = parser.parse_args(arguments)
     catalogue, console = discover(), Console(stderr=True, highlight=False)
     chosen = [
@@ -239,6 +298,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for claim in claims(catalogue, ROOT)
         if not request.names or claim.exercise in request.names
     ]
+    if request.simulated:
+        seed = fresh_seed() if request.seed is None else request.seed
+        known = [claim.answer for claim in chosen if claim.answer is not None]
+        return 1 if compare(known, catalogue, seed) else 0
     complaints = 0
     first: dict[Path, tuple[object, str]] = {}
     started = time.monotonic()

@@ -44,12 +44,12 @@ from grader.judge.assessment import (
 )
 from grader.judge.mistakes import recognised
 from grader.judge.simulated_checks import grown, grown_cases
-from grader.launch.backends import entry_of, require_backend
 from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
 from grader.launch.launchers import Launcher
-from grader.launch.process_world import SETUP_SECONDS, ProcessWorld, largest_world
-from grader.launch.simulation import run_job
-from grader.launch.world import Job, Outcome, World
+from grader.launch.simulation import SimulationProcess
+from grader.launch.simulation_world import SimulationWorld
+from grader.launch.world import Job, Outcome, World, WorldFactory, WorldSpec
+from grader.launch.world_factories import ProcessWorldFactory
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import Exploration, WildcardPolicy, named_race
@@ -381,15 +381,19 @@ class Judge:
     Args:
         launcher: starts the ranks.
         settings: seed, sizes and limits.
+        worlds: opens the worlds that answers are judged on; processes on the backend of the
+            settings, unless another kind is given.
 
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
     """
 
-    def __init__(self, launcher: Launcher, settings: Settings) -> None:
-        require_backend(settings.backend)
+    def __init__(
+        self, launcher: Launcher, settings: Settings, worlds: WorldFactory | None = None
+    ) -> None:
         self._launcher = launcher
         self._settings = settings
+        self._worlds = worlds or ProcessWorldFactory(settings.backend)
 
     @property
     def backend(self) -> str:
@@ -415,7 +419,7 @@ class Judge:
         absent = _absent(exercise, submission)
         if absent is not None:
             return self._verdict(exercise, Status.FAILED, (), absent)
-        least, most = min(exercise.world_sizes), largest_world(self._launcher, self.backend)
+        least, most = min(exercise.world_sizes), self._worlds.largest(self._launcher)
         sizes = [n for n in self._settings.world_sizes or exercise.world_sizes if n >= least]
         possible = [n for n in sizes if most is None or n <= most]
         if not possible:
@@ -434,13 +438,10 @@ class Judge:
         self, exercise: Exercise, submission: Submission, sizes: Sequence[int], count: Count
     ) -> ExerciseVerdict:
         plan = {n: exercise.cases(self._settings.seed, n) for n in sizes}
-        backend = entry_of(self.backend)
-        if not backend.survives and any(case.killed for cases in plan.values() for case in cases):
-            message = f"a rank is killed, and on {backend.title} that ends the others, too"
-            return self._verdict(exercise, Status.SKIPPED, (), message=message)
-        if exercise.on_cpu and backend.devices is not None:
-            message = f"its tensors are on the CPU, and {backend.title}'s are not"
-            return self._verdict(exercise, Status.SKIPPED, (), message=message)
+        inputs = [case for cases in plan.values() for case in cases]
+        obstacle = self._worlds.obstacle(exercise, inputs)
+        if obstacle:
+            return self._verdict(exercise, Status.SKIPPED, (), message=obstacle)
         grows = exercise.traffic.growth is not None and self._settings.world_sizes is None
         limits = {
             n: [one for one in exercise.traffic.limits if any(map(one.applies, cases))]
@@ -452,17 +453,11 @@ class Judge:
         found = _Findings(
             time.monotonic() + self._settings.patience, lambda done: count(done, total)
         )
-        simulate = partial(
-            run_job,
-            self._launcher,
-            submission.program,
-            memory=self._settings.memory,
-            seed=self._settings.seed,
-        )
         source = tuple(submission.outlines.get(exercise.name, ()))
         hashing = exercise.name in submission.hashing
-        weighed = {c.n for cases in plan.values() for c in cases if any(p.weighs for p in c.pauses)}
+        weighed = {case.n for case in inputs if any(pause.weighs for pause in case.pauses)}
         open_world = self._open(exercise, submission, found.deadline, weighed)
+        simulate = partial(self._simulate, submission)
         with _Worlds(open_world, simulate, sizes, hashing) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])
@@ -491,7 +486,6 @@ class Judge:
             else with_source(_with_limit(verdict, exercise, self._settings), submission.quote)
             for verdict in found.verdicts
         ]
-        inputs = [case for cases in plan.values() for case in cases]
         return self._conclude(exercise, inputs, found, source)
 
     def _grow(
@@ -649,28 +643,32 @@ class Judge:
     def _open(
         self, exercise: Exercise, submission: Submission, deadline: float, weighed: Set[int]
     ) -> Callable[[Sequence[int], bool], World]:
-        subgroups = exercise.traffic.allowed is None or "new_group" in exercise.traffic.allowed
+        allowed = exercise.traffic.allowed
 
         def open_world(sizes: Sequence[int], hashing: bool) -> World:
-            return ProcessWorld(
-                self._launcher,
-                sizes[-1],
-                submission.program,
-                self._settings.memory,
-                subgroups,
-                SETUP_SECONDS,
-                self.backend,
-                {exercise.name, exercise.function},
-                sizes[:-1],
-                collectives=exercise.traffic.allowed is None or bool(exercise.traffic.allowed),
+            spec = WorldSpec(
+                program=submission.program,
+                size=sizes[-1],
+                smaller=tuple(sizes[:-1]),
+                memory=self._settings.memory,
+                wanted={exercise.name, exercise.function},
+                subgroups=allowed is None or "new_group" in allowed,
+                collectives=allowed is None or bool(allowed),
+                storing=exercise.traffic.store,
                 seed=self._settings.seed,
                 hashing=hashing,
-                storing=exercise.traffic.store or self.backend != "gloo",
                 until=deadline,
                 weighed=not weighed.isdisjoint(sizes),
             )
+            return self._worlds.open(self._launcher, spec)
 
         return open_world
+
+    def _simulate(self, submission: Submission, job: Job) -> Outcome:
+        """Run a job that names a network, in a process of its own."""
+        with SimulationProcess(self._launcher) as process:
+            memory, seed = self._settings.memory, self._settings.seed
+            return SimulationWorld(process, submission.program, memory, seed).run(job)
 
     def _conclude(
         self,

@@ -23,8 +23,8 @@ from grader.exercise.mistakes import MistakeProgram
 from grader.judge.assessment import assess, assess_limit, held_by
 from grader.launch.launchers import Launcher
 from grader.launch.simulation import EVENTS, SimulationProcess
+from grader.launch.simulation_world import SimulationWorld
 from grader.launch.world import Job, Outcome
-from grader.simulation.clusters import Flat
 from grader.trace.trace import Trace
 
 __all__ = ["recognised"]
@@ -187,18 +187,10 @@ class _MistakeRuns:
 
     def _run(self, source: str, case: Case, recorded: bool) -> Outcome:
         """Run a program on simulated ranks; without a record only what its ranks hold is known."""
-        network = case.network or (0.0, 0.0)
-        run = self._process.run(
-            _program(self._exercise.name, source),
-            replace(self._make_job(case), network=network),
-            Flat(*network),
-            recorded=EVENTS if recorded else 0,
-            memory=self._memory,
-        )
-        # on the virtual clock a collective is the messages it consists of, elsewhere one call
-        trace = run.trace if case.network else run.calls
-        trace = replace(trace or Trace(((),) * case.n), virtual_seconds=run.seconds)
-        return Outcome(run.results, run.failure, trace, (), 0.0)
+        program = _program(self._exercise.name, source)
+        events = EVENTS if recorded else 0
+        world = SimulationWorld(self._process, program, self._memory, recorded=events)
+        return world.run(self._make_job(case))
 
 
 def _with_memory(exercise: Exercise) -> Exercise:

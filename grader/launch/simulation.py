@@ -12,7 +12,7 @@ import marshal
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.abc import InspectLoader
 from types import MappingProxyType
 from typing import Any
@@ -41,16 +41,16 @@ from grader.launch.event_validation import EventValidator
 from grader.launch.frame_channel import FrameChannel, messages
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause, not_understood
-from grader.launch.world import Job, Outcome, RankResult
+from grader.launch.world import Job, RankResult
 from grader.simulation.algorithms import packed
-from grader.simulation.clusters import Cluster, Flat
+from grader.simulation.clusters import Cluster
 from grader.simulation.network import seconds_of
 from grader.trace.deadlock import deadlock
 from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
-__all__ = ["MEMORY", "MODULES", "Simulation", "SimulationProcess", "run_job", "simulate"]
+__all__ = ["EVENTS", "MEMORY", "MODULES", "Simulation", "SimulationProcess", "simulate"]
 
 #: Bytes that a simulation may allocate: thousands of ranks, and the tensors of all.
 MEMORY = DEFAULTS.simulation_memory
@@ -204,13 +204,23 @@ class SimulationProcess:
         self._handle = launcher.launch(1)
         self._channel = FrameChannel(self._handle.controls[0])
         os.set_blocking(self._handle.outputs[0], False)
+        self._usable = True
 
     def __enter__(self) -> SimulationProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._handle.close()
+        self.close()
         self._launcher.settle()
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can run another program: it has answered all requests so far."""
+        return self._usable
+
+    def close(self) -> None:
+        """End the process."""
+        self._handle.close()
 
     def run(
         self,
@@ -256,29 +266,8 @@ class SimulationProcess:
         )
         listener = _Listener(self._handle, self._channel, job)
         listener.ask(request)
+        self._usable = listener.failure is None
         return _read(listener, request, len(job.arguments))
-
-
-def run_job(launcher: Launcher, program: Program, job: Job, memory: int, seed: int = 0) -> Outcome:
-    """Run a job that names a network on simulated ranks, and return what a world would.
-
-    Args:
-        launcher, program, memory, seed: as in :func:`simulate`.
-        job: the job; its policy for wildcards and what is watched mean nothing here.
-    """
-    assert job.network is not None, "a job without a network belongs in a world"
-    started = time.monotonic()
-    run = simulate(
-        launcher, program, job, Flat(*job.network), recorded=EVENTS, memory=memory, seed=seed
-    )
-    failure = run.failure
-    if failure is None and run.overflow:
-        message = f"the ranks make more than {EVENTS:,} calls in all"
-        failure = Failure(Diagnosis.TOO_MANY_MESSAGES, message)
-    trace = run.trace or Trace(((),) * len(job.arguments))
-    trace = replace(trace, virtual_seconds=run.seconds)
-    output = (run.output,) if run.output else ()
-    return Outcome(run.results, failure, trace, output, time.monotonic() - started)
 
 
 @functools.cache

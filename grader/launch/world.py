@@ -1,24 +1,37 @@
 """The interface of a world: ranks that run an answer and return its outcome.
 
-Worlds differ in where their ranks live; those of :mod:`grader.launch.process_world` are
-processes.  The judge knows :class:`World`, and nothing below it.
+Worlds differ in where their ranks live: those of :mod:`grader.launch.process_world` are processes,
+and those of :mod:`grader.launch.simulation_world` are simulated in one.  The judge opens worlds by
+a :class:`WorldFactory`, and knows nothing below :class:`World`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from grader.core.codec import LONG_TEXT, MANY_PARTS
+from grader.core.program import Program
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure, amount
-from grader.exercise.cases import Delay, Kill, Pause
+from grader.exercise.cases import Case, Delay, Kill, Pause
+from grader.exercise.declaration import Exercise
+from grader.launch.launchers import Launcher
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
-__all__ = ["ArgumentChange", "Job", "Outcome", "RankResult", "World", "omission"]
+__all__ = [
+    "ArgumentChange",
+    "Job",
+    "Outcome",
+    "RankResult",
+    "World",
+    "WorldFactory",
+    "WorldSpec",
+    "omission",
+]
 
 
 @dataclass(frozen=True)
@@ -159,11 +172,6 @@ class World(Protocol):
     """Ranks with an answer's code loaded, ready for calls."""
 
     @property
-    def size(self) -> int:
-        """The number of ranks."""
-        ...
-
-    @property
     def usable(self) -> bool:
         """Whether it can run another job; after most failures it cannot."""
         ...
@@ -174,4 +182,58 @@ class World(Protocol):
 
     def close(self) -> None:
         """End every rank and every process that it left behind."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldSpec:
+    """The properties of a world that is to be opened.
+
+    Attributes:
+        program: the code of the answer.
+        size: the largest number of ranks of its jobs.
+        smaller: other numbers of ranks that jobs may be for.
+        memory: bytes that each rank may allocate, or all simulated ranks together.
+        wanted: the names that jobs will call; empty for all that the program has.
+        subgroups: whether the ranks may make groups.
+        collectives: whether jobs may call collectives.
+        storing: whether the program may put values of its own into the store.
+        seed: the seed of the random numbers that the program draws, on each rank its own.
+        hashing: whether the first two real ranks have other hash seeds than each other and the
+            rest.
+        until: the time on the monotonic clock after which a program has a second to load.
+        weighed: whether a job asks for the memory of the ranks.
+    """
+
+    program: Program
+    size: int
+    smaller: tuple[int, ...] = ()
+    memory: int = DEFAULTS.rank_memory
+    wanted: Collection[str] = ()
+    subgroups: bool = True
+    collectives: bool = True
+    storing: bool = True
+    seed: int = 0
+    hashing: bool = False
+    until: float = math.inf
+    weighed: bool = False
+
+
+class WorldFactory(Protocol):
+    """A kind of world that answers are judged on."""
+
+    def largest(self, launcher: Launcher) -> int | None:
+        """Return the largest number of ranks that a world can have here, or None for any."""
+        ...
+
+    def obstacle(self, exercise: Exercise, cases: Sequence[Case]) -> str:
+        """Return why cases of an exercise cannot be run on such worlds, or an empty string."""
+        ...
+
+    def open(self, launcher: Launcher, spec: WorldSpec) -> World:
+        """Open a world, whose processes the launcher starts.
+
+        Raises:
+            WorldError: the processes cannot be started.
+        """
         ...
