@@ -18,7 +18,8 @@ from grader.core.errors import DeclarationError, RequestError
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Status
 from grader.exercise.cases import Kind
-from grader.judge.judge import Judge, Settings, is_code
+from grader.judge.cpp_answers import is_code
+from grader.judge.judge import Judge, Settings
 from grader.launch import cpp_build
 from grader.launch.launchers import default_launcher
 from grader.launch.sandbox import compiling_command, missing, new_sandbox

@@ -12,7 +12,8 @@ from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Kind
 from grader.exercise.limits import messages, point, rounds
 from grader.judge.assessment import assess
-from grader.judge.judge import Judge, Settings, asks
+from grader.judge.judge import Judge, Settings
+from grader.judge.scoring import earns_points
 from grader.launch.launchers import default_launcher
 from grader.launch.world import Outcome, RankResult
 from grader.submission.submission import Submission
@@ -52,7 +53,7 @@ def test_no_case_that_earns_is_passed_by_doing_nothing(name):
                 given = [case.arguments(rank) for rank in case.ranks]
                 results = tuple(RankResult(idle(*args), args) for args in given)
                 verdict, _ = assess(exercise, case, Outcome(results, None, silence, (), 0.0))
-                assert not (verdict.passed and asks(exercise, case)), (n, case.name, how)
+                assert not (verdict.passed and earns_points(exercise, case)), (n, case.name, how)
 
 
 #: The same where a call is more than passing arguments; ``first`` is the first tensor.
@@ -94,7 +95,7 @@ def test_an_answer_that_leaves_when_it_is_loaded_earns_nothing(name):
 def test_an_answer_that_refuses_everything_earns_nothing():
     assert _earned("pick_backend", "def pick_backend(device_type): raise ValueError") == 0
     additions = catalogue()["VECTOR_ADD_CPP"]
-    asking = [case.name for case in additions.cases(1, 1) if asks(additions, case)]
+    asking = [case.name for case in additions.cases(1, 1) if earns_points(additions, case)]
     assert len(asking) > 3
     assert not [name for name in asking if "misfits" in name]
 
@@ -123,7 +124,7 @@ def test_every_exercise_asks_for_something_at_every_size():
     for exercise in catalogue().values():
         for n in exercise.world_sizes:
             cases = exercise.cases(1, n)
-            asking = sum(asks(exercise, case) for case in cases)
+            asking = sum(earns_points(exercise, case) for case in cases)
             alone = n == 1 and len(exercise.world_sizes) > 1
             assert alone or asking >= len(cases) / 4, (exercise.name, n)
 
@@ -234,9 +235,9 @@ def test_the_point_may_be_a_case_and_what_became_of_it():
 
 
 def test_an_exercise_that_each_rank_works_out_alone_asks_on_one_rank_too():
-    assert asks(TOY["twice"], TOY["twice"].cases(1, 1)[0])
-    assert not asks(TOY["pass_on"], TOY["pass_on"].cases(1, 1)[0])
-    assert asks(TOY["pass_on"], TOY["pass_on"].cases(1, 2)[0])
+    assert earns_points(TOY["twice"], TOY["twice"].cases(1, 1)[0])
+    assert not earns_points(TOY["pass_on"], TOY["pass_on"].cases(1, 1)[0])
+    assert earns_points(TOY["pass_on"], TOY["pass_on"].cases(1, 2)[0])
 
 
 def test_a_run_that_passes_may_get_a_remark():

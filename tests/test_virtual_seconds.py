@@ -11,7 +11,8 @@ import torch.distributed as dist
 from grader.core.verdict import Bound, Diagnosis, Status
 from grader.exercise.cases import Kind
 from grader.exercise.limits import messages, point, virtual_seconds
-from grader.judge.judge import Judge, Settings, score
+from grader.judge.judge import Judge, Settings
+from grader.judge.scoring import score
 from grader.launch.launchers import default_launcher
 from grader.report.summary import finding, key_traffic
 from grader.submission.submission import Submission

@@ -18,7 +18,7 @@ from pathlib import Path
 from grader.core.errors import GraderError, RequestError
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
-from grader.judge.judge import is_code
+from grader.judge.cpp_answers import is_code
 from grader.submission.submission import Submission
 
 __all__ = ["Leak", "release"]

@@ -1,0 +1,82 @@
+"""The message of a failed verdict: the gravest fault, others independent of it, their price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from grader.core.verdict import CaseVerdict, Diagnosis, Gravity, gravest
+from grader.exercise.cases import Case
+from grader.exercise.declaration import Exercise
+from grader.judge.assessment import ranks
+from grader.judge.scoring import missed_point, passed_share, share_limit
+
+__all__ = ["explain"]
+
+
+def explain(
+    exercise: Exercise, failed: CaseVerdict, inputs: Sequence[Case], cases: Sequence[CaseVerdict]
+) -> str:
+    """Return what is wrong: the gravest fault, others that are independent of it, and their price.
+
+    Args:
+        exercise: the exercise.
+        failed: the gravest failure.
+        inputs: the cases of its world sizes.
+        cases: the verdicts on them, on the limits, and on simulated ranks.
+    """
+    if failed.diagnosis is Diagnosis.NOT_ATTEMPTED:
+        return "not written yet"
+    faults = [_found(exercise, failed)]
+    missed = missed_point(cases)
+    faults += [
+        f"Another fault, on {_found(exercise, other)}"
+        for other in _others(failed, cases)
+        if not other.misses_point
+    ]
+    hangs = failed.gravity == Gravity.HANGS
+    if missed is not None:
+        price = "" if hangs else ", so it earns at most half its points"
+        faults.append(f"{_missed(exercise, missed, failed, cases)}{price}.")
+    if hangs and passed_share(exercise, inputs, cases) > share_limit(cases) > 0:
+        faults.append("An answer that hangs earns at most a quarter of its points.")
+    return "\n".join(faults)
+
+
+def _found(exercise: Exercise, case: CaseVerdict) -> str:
+    """Return what is wrong with a case, and where."""
+    # the message on a limit names it already
+    name = "" if case.bounds else f"{case.name}: "
+    # a plain function is called on one rank, which is not worth saying
+    world = ranks(case.world_size, case.simulated) + ", "
+    return f"{world if exercise.world_sizes != (1,) else ''}{name}{case.message}"
+
+
+def _others(lead: CaseVerdict, cases: Sequence[CaseVerdict]) -> Iterator[CaseVerdict]:
+    """Yield faults that are no consequence of the one that leads the verdict, the gravest first.
+
+    The failures of one world size have mostly one reason: an answer that hangs on some inputs may
+    end with wrong values on others.  So the gravest failure stands for its size.  A size at which
+    nothing fails as gravely as at another has a fault that the graver one does not explain.
+    """
+    sizes: dict[tuple[bool, int], list[CaseVerdict]] = {}
+    for case in cases:
+        sizes.setdefault((case.simulated, case.world_size), []).append(case)
+    worst = [found for found in map(gravest, sizes.values()) if found is not None]
+    explained = {0, lead.gravity}
+    for case in sorted(worst, key=lambda case: -case.gravity):
+        if case.gravity not in explained:
+            explained.add(case.gravity)
+            yield case
+
+
+def _missed(
+    exercise: Exercise, missed: CaseVerdict, failed: CaseVerdict, cases: Sequence[CaseVerdict]
+) -> str:
+    """Return that an answer misses the point of the exercise, and by what if that is not told."""
+    if missed is failed and not missed.bounds:
+        return "This is the point of the exercise"
+    if not missed.bounds:
+        return f"Another fault, on {_found(exercise, missed)}: that is the point of this exercise"
+    if all(case.may_be_right for case in cases):
+        return f"Right values, but {missed.bounds[0].missed}: that is the point of this exercise"
+    return f"There are also {missed.bounds[0].missed}, the point of this exercise"
