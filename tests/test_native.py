@@ -15,10 +15,10 @@ import torch
 from grader.api import check, points
 from grader.cli.main import main
 from grader.core.errors import DeclarationError, RequestError
+from grader.core.program import is_stub
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Status
 from grader.exercise.cases import Kind
-from grader.judge.cpp_answers import is_code
 from grader.judge.judge import Judge, Settings
 from grader.launch import cpp_build
 from grader.launch.launchers import default_launcher
@@ -90,7 +90,7 @@ STUBS = (
 
 @pytest.mark.parametrize("text", STUBS)
 def test_a_text_without_code_is_not_attempted(text):
-    assert not is_code(text)
+    assert is_stub(text)
     verdict = judge(text)
     assert verdict.diagnosis is Diagnosis.NOT_ATTEMPTED
     assert (verdict.score, verdict.hint) == (0.0, "first")

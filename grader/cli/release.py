@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.core.errors import GraderError, RequestError
+from grader.core.program import NotDefined, is_stub, load
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
-from grader.judge.cpp_answers import is_code
 from grader.submission.submission import Submission
 
 __all__ = ["Leak", "release"]
@@ -176,51 +176,16 @@ def _written_stubs(bundle: Path, catalogue: Catalogue[Exercise]) -> Iterator[str
         if not path.is_file():
             yield f"{place} is missing"
             continue
-        sources = "\n\n".join(Submission.from_file(path, catalogue).sources.values())
-        functions = dict(_functions(sources))
-        texts = dict(_texts(sources))
+        program = Submission.from_file(path, catalogue).program
+        loaded = load(program, [exercise.name for exercise in exercises])
         for exercise in exercises:
-            if exercise.compiled and exercise.name in texts:
-                if is_code(texts[exercise.name]):
-                    yield f"{place}: {exercise.name} is more than a stub"
-            elif exercise.name not in functions:
+            try:
+                written = not is_stub(loaded.entry(exercise.name))
+            except NotDefined:
                 yield f"{place} has no stub of {exercise.name}"
-            elif not _is_stub(functions[exercise.name]):
-                yield f"{place}: {exercise.name} is more than a stub"
-
-
-def _functions(source: str) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
-    for node in ast.parse(source).body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            yield node.name, node
-
-
-def _texts(source: str) -> Iterator[tuple[str, str]]:
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    yield target.id, str(node.value.value)
-
-
-def _is_stub(defined: ast.FunctionDef | ast.ClassDef) -> bool:
-    """Return whether a function or class has docstrings and raises, and nothing else."""
-    if isinstance(defined, ast.ClassDef):
-        return all(
-            _is_stub(node) if isinstance(node, ast.FunctionDef) else _says_nothing(node)
-            for node in defined.body
-        )
-    last = defined.body[-1]
-    raises = isinstance(last, ast.Raise) and ast.unparse(last) == "raise NotImplementedError"
-    return raises and all(map(_says_nothing, defined.body[:-1]))
-
-
-def _says_nothing(node: ast.stmt) -> bool:
-    """Return whether a statement is a docstring, or a call of ``super().__init__()``."""
-    text = ast.unparse(node)
-    return text == "super().__init__()" or (
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    )
+            else:
+                if written:
+                    yield f"{place}: {exercise.name} is more than a stub"
 
 
 def _solutions_in_texts(course: Path, bundle: Path) -> Iterator[str]:

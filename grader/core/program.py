@@ -9,6 +9,7 @@ import inspect
 import io
 import marshal
 import pickle
+import re
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -177,12 +178,22 @@ _STEPS = (
 )  # fmt: skip
 
 
+#: What is no code in a text that holds C++: comments, includes, and the line of a stub.
+_NO_CPP = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|^\s*#\s*include[^\n]*|^\s*raise NotImplementedError\s*$",
+    re.S | re.M,
+)
+
+
 def is_stub(defined: Any) -> bool:
     """Return whether a function does nothing but raise ``NotImplementedError``.
 
-    A class is a stub if all its methods are.  Code after the ``raise`` never runs, but the
-    student has written it, so that the function is no stub any more.
+    A class is a stub if all its methods are, and a text, in which C++ is to be written, if it has
+    no code but this line.  Code after the ``raise`` never runs, but the student has written it, so
+    that the function is no stub any more.
     """
+    if isinstance(defined, str):
+        return not _NO_CPP.sub("", defined).strip()
     if isinstance(defined, (staticmethod, classmethod)):
         defined = defined.__func__
     if isinstance(defined, type):

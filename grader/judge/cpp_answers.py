@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from grader.core.program import packed_by_value
+from grader.core.program import is_stub, packed_by_value
 from grader.core.values import describe
 from grader.core.verdict import Diagnosis, Failure, Site
 from grader.exercise.declaration import Exercise
@@ -15,13 +15,7 @@ from grader.launch.cpp_build import Built, CppSource, missing
 from grader.launch.launchers import Launcher
 from grader.launch.world import Job, Outcome
 
-__all__ = ["CppAnswers", "is_code"]
-
-#: Comments of C++, includes, and the stub of the chapter: all that is no answer.
-_NO_CODE = re.compile(
-    r"//[^\n]*|/\*.*?(?:\*/|\Z)|^\s*#\s*include[^\n]*|^\s*raise NotImplementedError\s*$",
-    re.S | re.M,
-)
+__all__ = ["CppAnswers"]
 
 #: The marks around a solution, which the instructor's edition has inside the string.
 _SOLUTION_MARKS = re.compile(r"^### (?:BEGIN|END) SOLUTION\n", re.M)
@@ -55,7 +49,7 @@ class CppAnswers:
         if not isinstance(text, str):
             message = f"{name} is {describe(text)}; a str that holds C++ source is needed"
             return Preparation(failure=Failure(Diagnosis.WRONG_TYPE, message))
-        if not is_code(text):
+        if is_stub(text):
             return Preparation(failure=Failure(Diagnosis.NOT_ATTEMPTED, "not written yet"))
         unavailable = missing()
         if unavailable:
@@ -67,11 +61,6 @@ class CppAnswers:
         if built.library:
             return Preparation(library=built.library)
         return Preparation(failure=_compile_failure(source, built))
-
-
-def is_code(text: str) -> bool:
-    """Return whether a text in C++ is more than comments and the stub of the chapter."""
-    return bool(_NO_CODE.sub("", text).strip())
 
 
 def _itself(value: Any) -> Any:
