@@ -22,7 +22,7 @@ from grader.exercise.hints import agree
 from grader.exercise.mistakes import MistakeProgram
 from grader.judge.assessment import assess, assess_limit, held_by
 from grader.launch.launchers import Launcher
-from grader.launch.simulation import EVENTS, SimulationProcess
+from grader.launch.simulation import SimulationProcess
 from grader.launch.simulation_world import SimulationWorld
 from grader.launch.world import Job, Outcome
 from grader.trace.trace import Trace
@@ -188,8 +188,7 @@ class _MistakeRuns:
     def _run(self, source: str, case: Case, recorded: bool) -> Outcome:
         """Run a program on simulated ranks; without a record only what its ranks hold is known."""
         program = _program(self._exercise.name, source)
-        events = EVENTS if recorded else 0
-        world = SimulationWorld(self._process, program, self._memory, recorded=events)
+        world = SimulationWorld(self._process, program, self._memory, recorded=recorded)
         return world.run(self._make_job(case))
 
 

@@ -20,9 +20,9 @@ from grader.exercise.limits import Limit
 from grader.judge.assessment import assess, not_run
 from grader.launch.launchers import Launcher
 from grader.launch.simulation import Simulation, simulate
-from grader.launch.world import Job, Outcome
+from grader.launch.simulation_world import outcome_of
+from grader.launch.world import Job
 from grader.simulation.clusters import Cluster, Flat
-from grader.trace.trace import Trace
 
 __all__ = ["SimulatedOutcome", "grown", "grown_cases", "run_grown"]
 
@@ -131,7 +131,7 @@ def run_grown(
         algorithms=algorithms,
         seed=seed,
     )
-    verdict = _values(exercise, case, simulation, answered)
+    verdict = _values(exercise, case, job, simulation, answered)
     verdicts = [verdict, *_on_limits(exercise, case, simulation, verdict)]
     return SimulatedOutcome(
         case, simulation, tuple(replace(one, simulated=True) for one in verdicts)
@@ -147,15 +147,12 @@ def _case(exercise: Exercise, seed: int, n: int) -> Case:
     )
 
 
-def _values(exercise: Exercise, case: Case, simulation: Simulation, answered: bool) -> CaseVerdict:
+def _values(
+    exercise: Exercise, case: Case, job: Job, simulation: Simulation, answered: bool
+) -> CaseVerdict:
     """Return the verdict on what the ranks hold, as far as that was asked for."""
     if answered or simulation.failure is not None:
-        nothing = Trace(((),) * case.n)
-        output = (simulation.output,) if simulation.output else ()
-        outcome = Outcome(
-            simulation.results, simulation.failure, nothing, output, simulation.seconds
-        )
-        verdict, _ = assess(exercise, case, outcome)
+        verdict, _ = assess(exercise, case, outcome_of(simulation, job))
     else:
         verdict = CaseVerdict(case.name, case.n, Status.PASSED)
     # hundreds of rows would tell no more than the message

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from grader.core.program import Program
 from grader.core.verdict import Diagnosis, Failure
-from grader.launch.simulation import EVENTS, MEMORY, SimulationProcess
+from grader.launch.simulation import EVENTS, MEMORY, Simulation, SimulationProcess
 from grader.launch.world import Job, Outcome
 from grader.simulation.clusters import Flat
 from grader.trace.trace import Trace
 
-__all__ = ["SimulationWorld"]
+__all__ = ["SimulationWorld", "outcome_of"]
 
 
 class SimulationWorld:
@@ -29,8 +29,8 @@ class SimulationWorld:
         program: the code of the answer.
         memory: bytes that all ranks together may allocate.
         seed: the seed of the random numbers that the program draws, on each rank its own.
-        recorded: the largest number of events of a job, which fails if it has more; with 0 there is
-            no record, which is faster.
+        recorded: whether there is a record of each job, which fails if it has too many calls;
+            without one the trace is empty, and a job is faster.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SimulationWorld:
         program: Program,
         memory: int = MEMORY,
         seed: int = 0,
-        recorded: int = EVENTS,
+        recorded: bool = True,
     ) -> None:
         self._process = process
         self._program = program
@@ -59,23 +59,12 @@ class SimulationWorld:
             self._program,
             job,
             Flat(*(job.network or (0.0, 0.0))),
-            recorded=self._recorded,
+            recorded=EVENTS if self._recorded else 0,
             memory=self._memory,
             policy=job.policy,
             seed=self._seed,
         )
-        failure = run.failure
-        if failure is None and run.overflow:
-            message = f"the ranks make more than {self._recorded:,} calls in all"
-            failure = Failure(Diagnosis.TOO_MANY_MESSAGES, message)
-        # on the virtual clock a collective is the messages it consists of, elsewhere one call
-        trace = (run.calls if job.network is None else run.trace) or Trace(
-            ((),) * len(job.arguments)
-        )
-        if job.network is not None:
-            trace = replace(trace, virtual_seconds=run.seconds)
-        output = (run.output,) if run.output else ()
-        return Outcome(run.results, failure, trace, output, time.monotonic() - started)
+        return replace(outcome_of(run, job), seconds=time.monotonic() - started)
 
     def close(self) -> None:
         """End the process of the ranks."""
@@ -86,3 +75,18 @@ class SimulationWorld:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def outcome_of(simulation: Simulation, job: Job) -> Outcome:
+    """Return the outcome of a job on simulated ranks; its ``seconds`` are virtual ones."""
+    failure = simulation.failure
+    if failure is None and simulation.overflow:
+        message = f"the ranks make more than {EVENTS:,} calls in all"
+        failure = Failure(Diagnosis.TOO_MANY_MESSAGES, message)
+    # on the virtual clock a collective is the messages it consists of, elsewhere one call
+    trace = simulation.calls if job.network is None else simulation.trace
+    trace = trace or Trace(((),) * len(job.arguments))
+    if job.network is not None:
+        trace = replace(trace, virtual_seconds=simulation.seconds)
+    output = (simulation.output,) if simulation.output else ()
+    return Outcome(simulation.results, failure, trace, output, simulation.seconds)
