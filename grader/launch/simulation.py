@@ -83,6 +83,7 @@ MODULES = (
     "trace",
     "trace.message_matcher",
     "trace.trace",
+    "trace.wait_state",
     "trace.wildcard_schedules",
 )
 
@@ -480,7 +481,7 @@ def _trace(answer: Simulated, size: int) -> Trace:
         matcher.end(rank)
     ends = [span.left for span in matcher.call_spans if span.left is not None]
     times = [op.posted for operations in matcher.operations for op in operations]
-    matcher.closed = max([*ends, *times], default=0)
+    matcher.close(max([*ends, *times], default=0))
     return matcher.trace()
 
 

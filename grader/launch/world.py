@@ -52,7 +52,7 @@ class Job:
         seconds: the time limit of the call, by the wall clock.
         effort: seconds of processor time that a rank may use, or that all may
             sleep, before the call fails; see
-            :class:`grader.launch.process_world.CpuWatchdog`.
+            :class:`grader.launch.watchdog.CpuWatchdog`.
         output_limit: bytes that a rank may print.
         answer_limit: bytes of tensors that a rank may send back.
         library: the path of a library, built from the answer, that has the entry; see

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 from grader.core.events import Inspected
 from grader.core.verdict import Diagnosis, Failure, Site, Wait
-from grader.trace.message_matcher import Awaited, MessageMatcher
 from grader.trace.trace import Operation
+from grader.trace.wait_state import Awaited, WaitState
 
 __all__ = ["deadlock", "given_up", "never_joined", "quiescent", "stuck", "wait_text", "waiting"]
 
@@ -54,28 +54,28 @@ _BUFFERS = (
 )
 
 
-def quiescent(matcher: MessageMatcher) -> bool:
+def quiescent(state: WaitState) -> bool:
     """Return whether nothing more can happen until a wildcard is given a message."""
     return all(
-        rank in matcher.ended or _polls_in_vain(matcher, rank) or _pauses(matcher, rank)
-        for rank in range(matcher.size)
+        rank in state.ended or _polls_in_vain(state, rank) or _pauses(state, rank)
+        for rank in range(state.size)
     )
 
 
-def _polls_in_vain(matcher: MessageMatcher, rank: int) -> bool:
+def _polls_in_vain(state: WaitState, rank: int) -> bool:
     """Return whether a rank asks about operations, none of which will complete by itself."""
-    operations = matcher.operations[rank]
-    polled = matcher.polling.get(rank, ())
+    operations = state.operations[rank]
+    polled = state.polling.get(rank, ())
     return bool(polled) and not any(_satisfied(operations[op]) for op in polled)
 
 
-def _pauses(matcher: MessageMatcher, rank: int) -> bool:
+def _pauses(state: WaitState, rank: int) -> bool:
     """Return whether all known threads of a rank wait for something that has not happened."""
-    held, seen = matcher.waits[rank], matcher.inspected[rank]
+    held, seen = state.waits[rank], state.inspected[rank]
     if any(_satisfied(awaited.op) for awaited in held.values()):
         return False
     if seen is not None and any(
-        all(key in matcher.stored for key in keys) for _, keys, _, _ in seen.store
+        all(key in state.stored for key in keys) for _, keys, _, _ in seen.store
     ):
         return False
     return bool(held) or (seen is not None and not seen.acting)
@@ -89,38 +89,38 @@ def _satisfied(op: Operation) -> bool:
     return op.matched and not lost
 
 
-def stuck(matcher: MessageMatcher, *, certain: bool = False) -> list[int]:
+def stuck(state: WaitState, *, certain: bool = False) -> list[int]:
     """Return the ranks that wait and can never go on, in rank order.
 
     Args:
-        matcher: what the ranks have reported.
+        state: what the ranks have reported.
         certain: leave out ranks that have not reported what their other threads do.
     """
-    if certain and not any(matcher.inspected):
+    if certain and not any(state.inspected):
         return []  # as in most looks, of which there is one after every message
     needs = {
         rank: needed
-        for rank in range(matcher.size)
-        if rank not in matcher.ended and (needed := _needs(matcher, rank, certain)) is not None
+        for rank in range(state.size)
+        if rank not in state.ended and (needed := _needs(state, rank, certain)) is not None
     }
-    return sorted(needs.keys() - _live(matcher, needs)) if needs else []
+    return sorted(needs.keys() - _live(state, needs)) if needs else []
 
 
-def _live(matcher: MessageMatcher, needs: _Needs, buffered: bool = False) -> set[int]:
+def _live(state: WaitState, needs: _Needs, buffered: bool = False) -> set[int]:
     """Return the ranks that can go on: the least set closed under the rules above.
 
     Args:
-        matcher: what the ranks have reported.
+        state: what the ranks have reported.
         needs: by rank, what those that cannot go on by themselves wait for.
         buffered: suppose that no send waits for its receive.
     """
-    live = set(range(matcher.size)) - needs.keys() - matcher.ended
+    live = set(range(state.size)) - needs.keys() - state.ended
     changed = True
 
     def completes(op: Operation | _Entry) -> bool:
         if isinstance(op, _Entry):
-            return op.key in matcher.stored or bool(live - {op.rank})
-        return _satisfied(op) or (buffered and op.kind == "send") or _freed(matcher, op, live)
+            return op.key in state.stored or bool(live - {op.rank})
+        return _satisfied(op) or (buffered and op.kind == "send") or _freed(state, op, live)
 
     while changed:
         newly = {
@@ -133,23 +133,21 @@ def _live(matcher: MessageMatcher, needs: _Needs, buffered: bool = False) -> set
     return live
 
 
-def _needs(
-    matcher: MessageMatcher, rank: int, certain: bool
-) -> list[list[Operation | _Entry]] | None:
+def _needs(state: WaitState, rank: int, certain: bool) -> list[list[Operation | _Entry]] | None:
     """Return, for each thread of a rank, the operations that must complete before it goes on.
 
     ``None`` means that the rank can go on by itself.
     """
-    held, seen = matcher.waits[rank], matcher.inspected[rank]
+    held, seen = state.waits[rank], state.inspected[rank]
     if any(awaited.limit for awaited in held.values()):
         return None
     # giving up a message closes the connections of its group, so that the next wait there ends
     # with an exception, whose event may still be on its way
     # a connection to a rank that was killed breaks, too; but of a collective that needs one, only
     # its neighbours in the algorithm would hear, and the others wait forever
-    if any(one.op.is_message and one.op.peer in matcher.killed for one in held.values()):
+    if any(one.op.is_message and one.op.peer in state.killed for one in held.values()):
         return None
-    broken = matcher.broken[rank]
+    broken = state.broken[rank]
     if broken and any(one.op.is_message and one.op.group in broken for one in held.values()):
         return None
     needed: list[list[Operation | _Entry]] = [[awaited.op] for awaited in held.values()]
@@ -157,65 +155,65 @@ def _needs(
         return None if certain or not held else needed
     if seen.acting:
         return None
-    operations = matcher.operations[rank]
+    operations = state.operations[rank]
     needed += [[operations[op] for op in ops] for ops in seen.callbacks]
     needed += [[_Entry(rank, key) for key in keys] for _, keys, _, _ in seen.store]
     return needed
 
 
-def waiting(matcher: MessageMatcher) -> set[int]:
+def waiting(state: WaitState) -> set[int]:
     """Return the ranks whose known threads all wait for something that has not happened."""
     found = set()
-    for rank in range(matcher.size):
-        seen = matcher.inspected[rank]
-        known = not seen.acting if seen is not None else 0 in matcher.waits[rank]
-        if known and _pauses(matcher, rank):
+    for rank in range(state.size):
+        seen = state.inspected[rank]
+        known = not seen.acting if seen is not None else 0 in state.waits[rank]
+        if known and _pauses(state, rank):
             found.add(rank)
     return found
 
 
-def _freed(matcher: MessageMatcher, op: Operation, live: set[int]) -> bool:
+def _freed(state: WaitState, op: Operation, live: set[int]) -> bool:
     if op.is_message:
         if op.wildcard or op.deferred:
             # any rank that can still send may serve it, and so may a message that is there and
             # that the matcher has only to choose
-            others = set(matcher.groups[op.group].members) - {op.rank}
+            others = set(state.groups[op.group].members) - {op.rank}
             return bool(others & live) or any(
-                matcher.candidates(first)
-                for first in matcher.first_wildcards()
+                state.candidates(first)
+                for first in state.first_wildcards()
                 if first.rank == op.rank
             )
         return op.peer in live
-    return not op.doomed and set(matcher.missing(op)) <= live
+    return not op.doomed and set(state.missing(op)) <= live
 
 
-def _peers(matcher: MessageMatcher, op: Operation) -> tuple[int, ...]:
+def _peers(state: WaitState, op: Operation) -> tuple[int, ...]:
     """Return the ranks that ``op`` waits for."""
     if op.wildcard:
-        return tuple(m for m in matcher.groups[op.group].members if m != op.rank)
+        return tuple(m for m in state.groups[op.group].members if m != op.rank)
     if op.is_message:
         return (op.peer,)
-    return tuple(matcher.missing(op))
+    return tuple(state.missing(op))
 
 
-def deadlock(matcher: MessageMatcher, *, certain: bool = False) -> Failure | None:
+def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     """Return the deadlock that has been reached, with its cycle, or ``None``; see :func:`stuck`."""
-    dead = stuck(matcher, certain=certain)
+    dead = stuck(state, certain=certain)
     if not dead:
         return None
-    waits = {rank: _wait(matcher, rank) for rank in dead}
+    waits = {rank: _wait(state, rank) for rank in dead}
     cycle = _cycle(waits)
     named = cycle or dead
     message = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:4])
     if len(named) > 4:
         message += f", … ({len(named)} ranks in all)"
     peers = {peer for rank in dead for peer in waits[rank].peers}
-    killed, ended = sorted(peers & matcher.killed), sorted(peers & matcher.ended - matcher.killed)
+    killed, ended = sorted(peers & state.killed), sorted(peers & state.ended - state.killed)
     if not cycle and killed:
         message += f"; but rank {killed[0]} has been killed"
     elif not cycle and ended:
         message += f"; but {_ranks(ended)} will post nothing more: the function has returned there"
-    if _freed_by_buffers(matcher, dead):
+    if _freed_by_buffers(state, dead):
         message += _BUFFERS
     shown = set(named[:4])
     others = [] if shown == set(dead) else dead
@@ -234,47 +232,47 @@ def deadlock(matcher: MessageMatcher, *, certain: bool = False) -> Failure | Non
     )
 
 
-def _freed_by_buffers(matcher: MessageMatcher, dead: list[int]) -> bool:
+def _freed_by_buffers(state: WaitState, dead: list[int]) -> bool:
     """Return whether all ranks of a deadlock could go on if sends were buffered.
 
     A send whose receiver has returned, or receives on another tag, is a mistake even with
     buffers.
     """
-    needs = {rank: _needs(matcher, rank, certain=False) or [] for rank in dead}
+    needs = {rank: _needs(state, rank, certain=False) or [] for rank in dead}
     waited = [
         op for needed in needs.values() for ops in needed for op in ops if isinstance(op, Operation)
     ]
     sends = [op for op in waited if op.kind == "send"]
-    if not sends or any(op.peer in matcher.ended for op in sends):
+    if not sends or any(op.peer in state.ended for op in sends):
         return False
-    if any(_elsewhere(matcher, op) for op in waited):
+    if any(_elsewhere(state, op) for op in waited):
         return False
-    return _live(matcher, needs, buffered=True) >= set(dead)
+    return _live(state, needs, buffered=True) >= set(dead)
 
 
-def _wait(matcher: MessageMatcher, rank: int) -> Wait:
+def _wait(state: WaitState, rank: int) -> Wait:
     """Return what a rank waits for, in all its threads."""
-    held = sorted(matcher.waits[rank].items(), key=lambda one: (one[0] != 0, one[1].op.number))
-    seen = matcher.inspected[rank]
+    held = sorted(state.waits[rank].items(), key=lambda one: (one[0] != 0, one[1].op.number))
+    seen = state.inspected[rank]
     idle = {thread: Site(file, line) for thread, file, line in (seen.idle if seen else ())}
     if not held and seen is not None and seen.store:
         _, keys, file, line = min(seen.store)
         # the prefixes that torch has put before the key end with two slashes, or one
         names = ", ".join(repr(key.rpartition("//")[2]) for key in keys)
-        others = sorted(matcher.killed) or [r for r in range(matcher.size) if r != rank]
+        others = sorted(state.killed) or [r for r in range(state.size) if r != rank]
         text = f"waits at {Site(file, line)} for {names} in the store"
         return Wait(rank, tuple(others), text, Site(file, line), "store", True)
     if not held:
         places = [site for _, site in sorted(idle.items()) if site.line]
         site = places[0] if places else None
-        operations = [matcher.operations[rank][op] for ops in _callbacks(seen) for op in ops]
+        operations = [state.operations[rank][op] for ops in _callbacks(seen) for op in ops]
         if begun := min((op for op in operations if not op.matched), default=None, key=_number):
-            text = wait_text(matcher, Awaited(begun, site or begun.site, 0))
-            return Wait(rank, _peers(matcher, begun), text, site or begun.site, begun.kind)
+            text = wait_text(state, Awaited(begun, site or begun.site, 0))
+            return Wait(rank, _peers(state, begun), text, site or begun.site, begun.kind)
         at = f" at {site}" if site else ""
         text = f"waits{at} for another thread of its own, and none of them can go on"
         return Wait(rank, (), text, site)
-    texts = [wait_text(matcher, awaited) for _, awaited in held]
+    texts = [wait_text(state, awaited) for _, awaited in held]
     first, (thread, awaited) = texts[0], held[0]
     if thread != 0:
         first += " in another thread"
@@ -284,10 +282,10 @@ def _wait(matcher: MessageMatcher, rank: int) -> Wait:
         first += f", and {texts[1]} in another thread"
     if len(texts) > 2:
         first += f" ({len(texts)} threads in all)"
-    peers = dict.fromkeys(peer for _, one in held for peer in _peers(matcher, one.op))
+    peers = dict.fromkeys(peer for _, one in held for peer in _peers(state, one.op))
     op = awaited.op
     site = awaited.site if awaited.site.line else None
-    other = _elsewhere(matcher, op)
+    other = _elsewhere(state, op)
     other_tag = other is not None and other.tag != op.tag
     return Wait(rank, tuple(peers), first, site, op.kind, op.wildcard, other_tag)
 
@@ -300,22 +298,22 @@ def _number(op: Operation) -> int:
     return op.number
 
 
-def given_up(matcher: MessageMatcher, rank: int) -> str:
+def given_up(state: WaitState, rank: int) -> str:
     """Return what a rank waited for until its own time limit ended, or an empty string."""
-    given = [op for op in matcher.operations[rank] if op.limit and op.done is None]
+    given = [op for op in state.operations[rank] if op.limit and op.done is None]
     if not given:
         return ""
     op = max(given, key=lambda op: op.blocked or 0)
-    text = wait_text(matcher, Awaited(op, op.blocked_site or op.site, op.limit))
+    text = wait_text(state, Awaited(op, op.blocked_site or op.site, op.limit))
     return text.replace("waits", "waited", 1)
 
 
-def never_joined(matcher: MessageMatcher, rank: int) -> str:
+def never_joined(state: WaitState, rank: int) -> str:
     """Return which collective a rank has called that another one never can, or an empty string."""
-    for op in matcher.operations[rank]:
+    for op in state.operations[rank]:
         if op.is_message or op.matched or op.done is not None or op.failed:
             continue
-        gone = [other for other in matcher.missing(op) if other in matcher.ended - matcher.killed]
+        gone = [other for other in state.missing(op) if other in state.ended - state.killed]
         if gone:
             inside = ", inside torch," if op.by_torch else ""
             who, do = _ranks(gone), "does" if len(gone) == 1 else "do"
@@ -324,10 +322,10 @@ def never_joined(matcher: MessageMatcher, rank: int) -> str:
     return ""
 
 
-def wait_text(matcher: MessageMatcher, awaited: Awaited) -> str:
+def wait_text(state: WaitState, awaited: Awaited) -> str:
     """Return what a thread waits for, such as "waits to receive from rank 1 at line 5"."""
     op, site, limit = awaited
-    peers = _peers(matcher, op)
+    peers = _peers(state, op)
     # a thread of a pool may call torch from no line of the student's
     at = f" at {site}" if site.line else ""
     if site != op.site and op.site.line:
@@ -342,7 +340,7 @@ def wait_text(matcher: MessageMatcher, awaited: Awaited) -> str:
         text = f"waits to receive from rank {op.peer}{at}"
     else:
         text = f"waits in {op.kind}{at} for {_ranks(peers)}"
-    return text + _elsewhere_text(matcher, op)
+    return text + _elsewhere_text(state, op)
 
 
 def _ranks(ranks: Iterable[int]) -> str:
@@ -354,23 +352,23 @@ def _ranks(ranks: Iterable[int]) -> str:
     return f"ranks {', '.join(shown)}{count}"
 
 
-def _elsewhere(matcher: MessageMatcher, op: Operation) -> Operation | None:
+def _elsewhere(state: WaitState, op: Operation) -> Operation | None:
     """Return the counterpart that is posted on another tag or group, if there is one."""
     if not op.is_message:
         return None
     wanted = "recv" if op.kind == "send" else "send"
-    ranks = range(matcher.size) if op.wildcard else (op.peer,)
+    ranks = range(state.size) if op.wildcard else (op.peer,)
     for rank in ranks:
-        for other in matcher.operations[rank]:
+        for other in state.operations[rank]:
             fits = other.kind == wanted and not other.matched and other.peer in (op.rank, -1)
             if fits and (other.tag != op.tag or other.group != op.group):
                 return other
     return None
 
 
-def _elsewhere_text(matcher: MessageMatcher, op: Operation) -> str:
+def _elsewhere_text(state: WaitState, op: Operation) -> str:
     """Return a remark on a counterpart that is posted elsewhere, or an empty string."""
-    other = _elsewhere(matcher, op)
+    other = _elsewhere(state, op)
     if other is None:
         return ""
     verb = "sends" if other.kind == "send" else "receives"

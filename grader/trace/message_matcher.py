@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from grader.core.events import (
     ANY,
@@ -41,8 +41,9 @@ from grader.core.events import (
 )
 from grader.core.verdict import Diagnosis, Failure, Site
 from grader.trace.trace import CallSpan, Operation, PauseSpan, Trace
+from grader.trace.wait_state import Awaited
 
-__all__ = ["Awaited", "MessageMatcher", "CollectiveCall", "Resolution", "disagreement", "misfit"]
+__all__ = ["MessageMatcher", "CollectiveCall", "Resolution", "disagreement", "misfit"]
 
 
 # Agreement of two ranks: the ends of a message, the calls of a collective. --------
@@ -204,20 +205,6 @@ class Resolution:
     source: int
 
 
-class Awaited(NamedTuple):
-    """The operation that one thread of a rank waits for.
-
-    Attributes:
-        op: the operation.
-        site: the line on which the thread waits.
-        limit: milliseconds after which it gives up; 0 means never.
-    """
-
-    op: Operation
-    site: Site
-    limit: int
-
-
 @dataclass
 class _Group:
     """A process group: its members, and the collectives that each has called.
@@ -236,8 +223,12 @@ class MessageMatcher:
 
     Args:
         size: number of ranks.
+        stored: the keys of the store that have values.
+        late: ranks that the grader lets enter late, so that others may give up on them.
+        before: knows the groups that an earlier call has made.
 
     Attributes:
+        size: number of ranks.
         operations: the operations by rank, in program order.
         waits: by rank and thread, what the thread waits for now; thread 0 is the one that the
             function was called in.
@@ -249,17 +240,22 @@ class MessageMatcher:
         ended: ranks that will post nothing more.
         stored: the keys of the store that have values.
         killed: ranks that the grader has killed; they are among the ended ones when they are gone.
-        late: ranks that the grader has let enter late, so that others may have given up on them.
+        late: ranks that the grader lets enter late.
         groups: the process groups, by name.
         tensor_snapshots: by rank, the reported contents of its tensors.
         call_spans: by rank, when it was in the function.
         marks: by rank, the named places that it has passed.
         pauses: by rank, its pauses that are over.
         choices: the wildcards that have been given a message, in that order.
-        closed: when recording stopped, or ``None``.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(
+        self,
+        size: int,
+        stored: Container[str] = (),
+        late: Collection[int] = (),
+        before: MessageMatcher | None = None,
+    ) -> None:
         self.size = size
         self.operations: list[list[Operation]] = [[] for _ in range(size)]
         self.waits: list[dict[int, Awaited]] = [{} for _ in range(size)]
@@ -267,16 +263,18 @@ class MessageMatcher:
         self.polling: dict[int, set[int]] = {}
         self.broken: list[set[str]] = [set() for _ in range(size)]
         self.ended: set[int] = set()
-        self.stored: Container[str] = ()
+        self.stored = stored
         self.killed: set[int] = set()
-        self.late: set[int] = set()
+        self.late = frozenset(late)
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
+        if before is not None:
+            self.groups |= {name: _Group(one.members) for name, one in before.groups.items()}
         self.tensor_snapshots: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.call_spans = [CallSpan()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
         self.pauses: list[list[PauseSpan]] = [[] for _ in range(size)]
         self.choices: list[Operation] = []
-        self.closed: int | None = None
+        self._closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
         self._waiting: dict[Mailbox, dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -291,10 +289,6 @@ class MessageMatcher:
         """The rules that have been broken so far, lowest rank first."""
         found = self._failures + ([] if self._agree else self._disagreements())
         return sorted(found, key=lambda f: -1 if f.rank is None else f.rank)
-
-    def know_groups_of(self, before: MessageMatcher) -> None:
-        """Add the groups that an earlier call has made."""
-        self.groups |= {name: _Group(group.members) for name, group in before.groups.items()}
 
     # Events. -----------------------------------------------------------------
 
@@ -351,6 +345,18 @@ class MessageMatcher:
             self.call_spans[rank] = self.call_spans[rank].until(gone, "gone")
         self.waits[rank].clear()
         self.inspected[rank] = None
+
+    def kill(self, rank: int) -> None:
+        """Record that the grader kills a rank; it has ended when its process is gone."""
+        self.killed.add(rank)
+
+    def pause(self, rank: int, span: PauseSpan) -> None:
+        """Record a pause of a rank that is over."""
+        self.pauses[rank].append(span)
+
+    def close(self, time: int) -> None:
+        """Record when the recording stops, in nanoseconds of the monotonic clock."""
+        self._closed = time
 
     def _block(self, op: Operation, time: int, site: Site, thread: int, limit: int) -> None:
         op.blocked, op.blocked_site, op.limit = time, site, limit
@@ -574,7 +580,7 @@ class MessageMatcher:
             tuple(map(tuple, self.operations)),
             tuple(map(tuple, self.tensor_snapshots)),
             tuple(self.call_spans),
-            self.closed,
+            self._closed,
             tuple(map(tuple, self.marks)),
             tuple(self.choices),
             self.warnings,

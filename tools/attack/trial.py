@@ -31,8 +31,9 @@ from grader.classroom.messages import (
 from grader.core.resource_limits import DEFAULTS
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
-from grader.launch.process_world import SETUP_SECONDS, Supervisor
+from grader.launch.process_world import SETUP_SECONDS
 from grader.launch.simulation import _Listener
+from grader.launch.supervisor import CallSupervision
 from tools.attack.variants import Variant
 
 __all__ = ["CANARY", "BYSTANDER", "Judging", "Told", "Wait", "successes"]
@@ -176,14 +177,14 @@ def _watched(told: Told) -> Iterator[None]:
 
         return watching
 
-    until, ask = Supervisor._until, _Listener.ask
-    Supervisor._until = watch(until, lambda self, finished, seconds: seconds)  # type: ignore[method-assign]
+    until, ask = CallSupervision.until, _Listener.ask
+    CallSupervision.until = watch(until, lambda self, finished, seconds: seconds)  # type: ignore[method-assign]
     _Listener.ask = watch(ask, lambda self, request: self._seconds)  # type: ignore[method-assign]
     began = time.thread_time()
     try:
         yield
     finally:
-        Supervisor._until, _Listener.ask = until, ask  # type: ignore[method-assign]
+        CallSupervision.until, _Listener.ask = until, ask  # type: ignore[method-assign]
         told.computing = time.thread_time() - began - waited
 
 
