@@ -75,16 +75,6 @@ def length(c: Case) -> int:
     return int(c.x[0].numel())
 
 
-def pairs_exchange(e: Evidence) -> bool:
-    """Return whether a wrong program swaps messages between pairs of ranks, as no ring does."""
-    if e.diagnosis not in (Diagnosis.WRONG_VALUE, Diagnosis.EXCEPTION, Diagnosis.DEADLOCK):
-        return False
-    n = e.case.n
-    talk = {(op.rank, op.peer) for op in e.trace.sends()}
-    ways = {frozenset((b - a) % n for a, b in talk if a == rank) for rank in e.case.ranks}
-    return n > 2 and len(ways) > 1 and any((b, a) in talk for a, b in talk)
-
-
 def _awaits_the_wrong_one(e: Evidence) -> bool:
     """Return whether every rank waits to receive from a rank that has sent it nothing."""
     waits = e.failure.waits if e.failure else ()
@@ -153,21 +143,6 @@ ring_all_reduce = Exercise(
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
     mistakes=(
         Mistake(
-            "Ranks swap with partners, and one has none: rank ^ step works only if the number of"
-            " ranks is a power of two. A ring works for every number: send to (rank + 1) % n,"
-            " receive from (rank - 1) % n.",
-            when=lambda e: pairs_exchange(e) and evidence.uses_xor(e),
-        ),
-        Mistake(
-            "chunk(n) may give fewer than n pieces, and here it did: use tensor_split(n), which"
-            " always gives n, some of them empty if it must be.",
-            when=lambda e: (
-                e.raised("IndexError")
-                and bool(length(e.case) % e.case.n)
-                and e.written(r"\bchunk\(")
-            ),
-        ),
-        Mistake(
             "An index is past the end. Is it the number of a chunk? Chunks are numbered 0 to n − 1:"
             " take it modulo n.",
             when=lambda e: e.raised("IndexError"),
@@ -197,11 +172,6 @@ ring_all_reduce = Exercise(
         ),
         *evidence.BUFFER_RACES[1:],
         evidence.AVERAGE_ALONE,
-        Mistake(
-            "x has rows and columns here, and your chunks are rows: two rows cannot be shared out"
-            " evenly among more ranks. Cut elements: x.view(-1).tensor_split(n).",
-            when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and e.case.x[0].dim() == 2,
-        ),
         Mistake(
             "There is a step too many: each phase has n − 1 steps, and every rank sends 2(n − 1)"
             " messages.",

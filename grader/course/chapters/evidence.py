@@ -16,7 +16,6 @@ __all__ = [
     "common_end",
     "sends_first",
     "on_powers_of_two_only",
-    "uses_xor",
 ]
 
 #: The kinds of buffer race, distinguished by the failure's message.
@@ -78,11 +77,6 @@ def on_powers_of_two_only(e: Evidence) -> bool:
     failed = {one.case.n for one in e.failed}
     right = {one.case.n for one in e.passed} - failed
     return {2, 4} <= right and len(failed) > 1 and all(n & (n - 1) for n in failed)
-
-
-def uses_xor(e: Evidence) -> bool:
-    """Return whether the source uses an exclusive or."""
-    return e.written(r"\^|\bxor\b|bitwise_xor")
 
 
 def sends_first(e: Evidence, but: int) -> bool:

@@ -1,6 +1,6 @@
 # exercise: column_parallel
 # diagnosis: exception
-# hint: torch.zeros(shape) and torch.empty(shape) make float32
+# hint: Buffers need the dtype
 import torch
 import torch.distributed as dist
 
