@@ -732,32 +732,6 @@ def _reports(one: JudgedCase) -> list[Mapping[str, Any]]:
     return [report for report in one.actual if isinstance(report, Mapping)]
 
 
-def _states(e: Evidence) -> Iterator[Any]:
-    """Yield what full_state_dict returned right after construction, of the first failure."""
-    for report in _reports(e.here):
-        yield report.get("full_state_dict after __init__")
-
-
-def _own_weights(e: Evidence) -> bool:
-    """Return whether weights are those of other ranks than 0, in all elements that are wrong."""
-    c, wrong = e.case, 0
-    module = build(c.architecture, getattr(torch, c.dtype), c.state[0])
-    names = [name for name, _ in module.named_parameters()]
-    for state in _states(e):
-        if not isinstance(state, Mapping):
-            return False
-        for i, name in enumerate(names):
-            value, right = state.get(name), c.state[0][i]
-            if not isinstance(value, torch.Tensor) or value.shape != right.shape:
-                return False
-            off = value != right
-            others = [value == c.state[r][i] for r in c.ranks if r]
-            if bool(off.any()) and not (others and bool(torch.stack(others).any(0)[off].all())):
-                return False
-            wrong += int(off.sum())
-    return wrong > 0
-
-
 def _held(e: Evidence, shows: Callable[[Case, int, int, str], bool]) -> bool:
     """Return whether ``shows`` is true of every rank that holds too much between calls.
 
@@ -847,34 +821,6 @@ def _fails_unless_n_divides(e: Evidence) -> bool:
     )
 
 
-def _names(e: Evidence, told: Callable[[set[str], set[str]], bool]) -> bool:
-    """Return what ``told`` says of the names in a state that should be there, and that are."""
-    c = e.case
-    right = set(ARCHITECTURES[c.architecture]().state_dict())
-    states = list(_states(e))
-    return (
-        e.diagnosis is Diagnosis.WRONG_TYPE
-        and bool(states)
-        and all(isinstance(state, Mapping) and told(right, set(state)) for state in states)
-    )
-
-
-def _without_buffers(right: set[str], found: set[str]) -> bool:
-    return found < right and right - found <= BUFFERS
-
-
-def _where(e: Evidence) -> str:
-    """Return the first entry of the reports of the first failure that is not exactly right."""
-    for want, found in zip(with_torch(e.case), e.actual, strict=False):
-        if isinstance(found, Mapping):
-            for key in ("full_state_dict after __init__",):
-                for name, value in want[key].items():
-                    other = found.get(key, {}).get(name)
-                    if not (isinstance(other, torch.Tensor) and torch.equal(other, value)):
-                        return key
-    return ""
-
-
 def _computed_elsewhere(e: Evidence) -> bool:
     return bool(e.case.compute) and any(
         report.get("computed in") not in (None, e.case.compute) for report in _reports(e.here)
@@ -935,42 +881,11 @@ FullySharded = Exercise(
             when=lambda e: bool(e.here.limit and "reductions" in e.here.limit.quantity),
         ),
         Mistake(
-            "Each rank has begun with its own weights. Broadcast rank 0's before you cut them.",
-            when=_own_weights,
-        ),
-        Mistake(
-            "full_state_dict has the names that the module itself gives its entries, without a"
-            " prefix: take those of self.module.state_dict().",
-            when=lambda e: _names(
-                e,
-                lambda right, found: (
-                    any(name.startswith("module.") for name in found)
-                    and {name.removeprefix("module.") for name in found} <= right
-                ),
-            ),
-        ),
-        Mistake(
-            "full_state_dict leaves out the buffers. self.module.state_dict() has them, beside the"
-            " parameters.",
-            when=lambda e: _names(e, _without_buffers),
-        ),
-        Mistake(
             "full_state_dict returns the weights in compute_dtype. Shards stay in the parameters'"
             " own dtype, and full_state_dict gathers them as they are; only a gather for forward or"
             " backward casts.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_DTYPE and bool(e.case.compute) and not e.here.limit
-            ),
-        ),
-        Mistake(
-            "The weights have lost digits before the first step: they went through compute_dtype."
-            " Shards stay in the parameters' own dtype, and full_state_dict gathers them as they"
-            " are.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE
-                and _only(e, lambda c: bool(c.compute))
-                and not _computed_elsewhere(e)
-                and "__init__" in _where(e)
             ),
         ),
         Mistake(
