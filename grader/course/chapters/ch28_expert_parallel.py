@@ -11,6 +11,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
+from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import (
     Evidence,
     Exercise,
