@@ -9,8 +9,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from grader.api import Run, catalogue, run_failed, shows_results, stoppable
+from grader.api.runs import Run, run_failed
+from grader.api.session import catalogue, stoppable
 from grader.core.errors import RequestError, is_ours
+from grader.core.notebook import shows_results
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS, with_article

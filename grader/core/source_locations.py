@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TypeVar
 
+from grader.core.notebook import ipython_shell
 from grader.core.verdict import BESIDE, CaseVerdict, Failure, Site, SourceLine
 
 __all__ = [
@@ -253,8 +254,7 @@ def _sites(failed: Failure | CaseVerdict) -> list[Site]:
 
 def _place(site: Site) -> str:
     """Return a line with its file as the student knows it: a cell has the number beside it."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
+    shell = ipython_shell()
     if site.file.startswith((BESIDE, "cell ")):
         return str(site)
     label = os.path.basename(site.file)

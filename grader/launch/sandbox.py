@@ -69,6 +69,7 @@ MODULES = (
     "core.errors",
     "core.events",
     "core.marks",
+    "core.notebook",
     "core.outline",
     "core.program",
     "core.random_numbers",
