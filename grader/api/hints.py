@@ -29,20 +29,20 @@ class Hints:
     Attributes:
         name: the exercise.
         hints: those that are shown.
-        of: how many there are.
+        total: how many there are.
         warns: whether the next hint is the last, and the whole answer.
     """
 
-    def __init__(self, name: str, hints: Sequence[str], of: int, warns: bool = False) -> None:
+    def __init__(self, name: str, hints: Sequence[str], total: int, warns: bool = False) -> None:
         self.name = name
         self.hints = tuple(hints)
-        self.of = of
+        self.total = total
         self.warns = warns
 
     @property
     def _more(self) -> str:
         """How to see the next hint; backticks mark code."""
-        left = self.of - len(self.hints)
+        left = self.total - len(self.hints)
         call = f'hint("{self.name}")'
         if self.warns:
             return f"The next hint is the whole answer. To see it, call `{call}` again."
@@ -63,10 +63,10 @@ def hint(name: str | Callable[..., Any]) -> Hints:
     """
     exercise = course_index()[name if isinstance(name, str) else name.__name__]
     known = help_of(exercise.chapter)[exercise.name]
-    of = len(known.hints)
-    given = min(_hints_given.get(exercise.name, 0) + 1, of)
+    total = len(known.hints)
+    given = min(_hints_given.get(exercise.name, 0) + 1, total)
     _hints_given[exercise.name] = given
-    hints = Hints(exercise.name, known.hints[:given], of, known.tells_all and given == of - 1)
+    hints = Hints(exercise.name, known.hints[:given], total, known.tells_all and given == total - 1)
     if not shows_results():
         print(hints)
     return hints

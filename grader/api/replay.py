@@ -19,7 +19,16 @@ from grader.core.values import MOST_RANKS, with_article
 from grader.exercise.declaration import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.replay import FrameSequence, film, page, player, still, strip, told, unpacked
+from grader.report.replay import (
+    FrameSequence,
+    description,
+    film,
+    page,
+    player,
+    still,
+    strip,
+    unpacked,
+)
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace
 
@@ -44,7 +53,7 @@ class Replay:
         self.reference = reference
 
     def __repr__(self) -> str:
-        return told(self.film, self.reference)
+        return description(self.film, self.reference)
 
     def _repr_html_(self) -> str:
         return player(self.film, self.reference)

@@ -33,7 +33,7 @@ __all__ = [
     "remember_thread_starts",
     "standing_for",
     "students_part",
-    "told",
+    "shorten_name",
     "with_source",
 ]
 
@@ -113,7 +113,7 @@ def is_students(filename: str) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def told(name: str) -> str:
+def shorten_name(name: str) -> str:
     """Return the name of a file or a function as it is sent: its end, if it is very long.
 
     A path need not be UTF-8, and a message must be; other bytes are replaced.
@@ -135,7 +135,7 @@ def line_here() -> tuple[str, int, bool]:
         code = frame.f_code
         filename = code.co_filename
         if is_students(filename):
-            return told(filename), frame.f_lineno, blocking
+            return shorten_name(filename), frame.f_lineno, blocking
         if code.co_name in ("send", "recv") and filename == _DISTRIBUTED:
             blocking = True
         frame = frame.f_back
@@ -199,7 +199,9 @@ def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if is_students(code.co_filename):
-            found.append((told(code.co_filename), traceback.tb_lineno, told(code.co_name)))
+            found.append(
+                (shorten_name(code.co_filename), traceback.tb_lineno, shorten_name(code.co_name))
+            )
         traceback = traceback.tb_next
     return found
 

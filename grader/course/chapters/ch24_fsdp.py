@@ -567,9 +567,9 @@ def _copied(module: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def sizes(c: Case) -> list[Any]:
-    """Return what errors are relative to: 1 and more, and nothing before the first step.
+    """Return the magnitudes that errors are relative to: 0 before the first step, then at least 1.
 
-    The weights are only moved at first: they must be rank 0's to the last bit.
+    Before the first step the weights are only moved: they must be rank 0's to the last bit.
     """
 
     def size(key: str, value: Any) -> Any:
