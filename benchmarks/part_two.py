@@ -48,7 +48,7 @@ from benchmarks.figures import Figure
 from benchmarks.ring import from_chapter
 from grader import mark, run
 from grader.core.verdict import amount
-from grader.rank.instrumentation import PeakStorages
+from grader.rank.instruments import PeakStorages
 from grader.trace.trace import Operation, Trace
 
 RANKS = 4

@@ -24,7 +24,7 @@ import torch.distributed as dist
 from torch import nn
 
 from grader import check, hint, mark, predict, run, simulate, timeline
-from grader.rank.instrumentation import HeldStorages
+from grader.rank.instruments import HeldStorages
 
 # %% [markdown]
 # ## What an optimizer keeps

@@ -26,7 +26,7 @@ import torch.distributed as dist
 from torch import nn
 
 from grader import check, hint, mark, predict, run, simulate
-from grader.rank.instrumentation import HeldStorages
+from grader.rank.instruments import HeldStorages
 
 # %% [markdown]
 # ## One layer at a time

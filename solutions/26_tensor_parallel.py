@@ -41,7 +41,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from grader import check, hint, mark, predict, run, simulate, timeline
-from grader.rank.instrumentation import HeldStorages
+from grader.rank.instruments import HeldStorages
 
 # %% [markdown]
 # ## The pair f and g

@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from grader import check, hint, predict, run, simulate, timeline
-from grader.rank.instrumentation import PeakStorages
+from grader.rank.instruments import PeakStorages
 
 # %% [markdown]
 # ## Where tokens meet

@@ -13,7 +13,8 @@ import torch
 import torch.distributed as dist
 
 import grader
-from grader import api, check, hint, run
+from grader import check, hint, run
+from grader.api import Prediction, fresh_seed
 from grader.core.errors import GraderError, RequestError, RunFailed, UnknownExercise
 from grader.core.verdict import Diagnosis
 from tests.conftest import line_in
@@ -68,7 +69,7 @@ def test_check_with_a_seed_repeats(capsys):
 
 
 def test_fresh_seeds_differ():
-    assert len({api.fresh_seed() for _ in range(5)}) > 1
+    assert len({fresh_seed() for _ in range(5)}) > 1
 
 
 @pytest.mark.parametrize("value", [3, None, "broadcast", [broadcast]])
@@ -380,8 +381,8 @@ def test_a_function_of_another_module_travels_by_value(tmp_path, monkeypatch):
     assert list(run(students_module.f, 2, 2)) == [10, 10]
 
 
-def test_hints_come_one_by_one(capsys):
-    api._hints_given.clear()
+def test_hints_come_one_by_one(capsys, monkeypatch):
+    monkeypatch.setattr("grader.api.hints._hints_given", {})
     first = hint("broadcast")
     assert len(first.hints) == 1
     assert repr(first).endswith('2 more: for the next hint, call hint("broadcast") again.')
@@ -420,7 +421,7 @@ def test_every_kind_of_run_shows_a_prediction(following, capsys):
     grader.predict("<b>nothing</b>")
     following(lambda: dist.barrier(), 2)
     assert "You predicted: <b>nothing</b>" in capsys.readouterr().out
-    shown = api.Prediction("<b>nothing</b>", seen=True)._repr_html_()
+    shown = Prediction("<b>nothing</b>", seen=True)._repr_html_()
     assert "&lt;b&gt;nothing" in shown
 
 

@@ -20,10 +20,10 @@ import pytest
 
 from grader.classroom.untrusted_files import (
     STUDENT,
+    ArchiveUsage,
     ExtractionDir,
     File,
     MemoryFolder,
-    Meter,
     UnopenedEntry,
     read_whole,
     unpack,
@@ -70,7 +70,7 @@ def link(name, target, kind=tarfile.SYMTYPE):
 def opened(data, extraction_dir, bounds=SMALL):
     if tracemalloc.is_tracing():
         tracemalloc.reset_peak()  # what the test took to build the bomb does not count
-    return unpack(io.BytesIO(data), b"it", extraction_dir, Meter(bounds))
+    return unpack(io.BytesIO(data), b"it", extraction_dir, ArchiveUsage(bounds))
 
 
 def leaves(folder, path=()):

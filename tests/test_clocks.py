@@ -8,7 +8,7 @@ import types
 
 import torch
 
-from grader.rank.instrumentation import Clock, shown_to
+from grader.rank.instruments import Clock, show_clock
 
 SOURCE = """
 import time
@@ -50,7 +50,7 @@ def turned(name, also=lambda: 0.0):
     def turn():
         clock.now += 0.375
 
-    with shown_to(function, clock):
+    with show_clock(function, clock):
         return function(turn)
 
 
@@ -78,7 +78,7 @@ def test_others_read_the_real_clock_meanwhile():
     clock, seen = Clock(lambda: 0.0), {}
     # code of a library's file name
     reads = compile("before = time.monotonic(); after = time.monotonic()", time_file(), "exec")
-    with shown_to(students().seconds, clock):
+    with show_clock(students().seconds, clock):
         exec(reads, {"time": time}, seen)
     assert seen["before"] <= seen["after"]
     assert clock.now not in seen.values()
@@ -91,7 +91,7 @@ def time_file():
 def test_everything_is_as_before_afterwards():
     module, real = students(), (time.perf_counter, timeit.default_timer, time.process_time)
     defaults = timeit.timeit.__defaults__
-    with shown_to(module.seconds, Clock(lambda: 0.0)):
+    with show_clock(module.seconds, Clock(lambda: 0.0)):
         # what was imported by name is replaced as well
         assert module.now is time.perf_counter
         assert module.now is not real[0]

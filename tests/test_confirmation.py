@@ -13,13 +13,13 @@ from grader.course.chapters import discover
 
 SECURITY = Path(__file__).resolve().parent.parent / "docs" / "security.md"
 
-#: Where the instruments of adapters are.
-INSTRUMENTS = "grader.rank.instrumentation"
+#: How the names of the modules of instruments begin.
+INSTRUMENTS = "grader.rank.instruments."
 
 #: Those that count, watch or refuse, or show a clock; others compute, as autograd does.
 COUNTING = {
     *("Clock", "Device", "HeldStorages", "PeakStorages", "ReceivedStorages"),
-    *("noticing_unseen", "operations", "refusing", "steps"),
+    *("mark_unseen_collectives", "count_operations", "refuse_operations", "count_lines"),
 }
 
 #: What an adapter asks of the recording group that counts: by name, as an attribute or for getattr.
@@ -32,9 +32,11 @@ def used(thing, seen):
         return set()
     seen.add(id(thing))
     if isinstance(thing, type):
-        bases = COUNTING & {one.__name__ for one in thing.__mro__ if one.__module__ == INSTRUMENTS}
+        bases = COUNTING & {
+            one.__name__ for one in thing.__mro__ if one.__module__.startswith(INSTRUMENTS)
+        }
         parts = [part for part in vars(thing).values() if isinstance(part, FunctionType)]
-        return bases.union(*(used(part, seen) for part in parts))
+        return (COUNTING & bases).union(*(used(part, seen) for part in parts))
     return in_code(thing.__code__, vars(sys.modules[thing.__module__]), thing.__module__, seen)
 
 
@@ -43,7 +45,7 @@ def in_code(code, names, module, seen):
     for name in code.co_names:
         thing = names.get(name)
         if isinstance(thing, (FunctionType, type)):
-            if thing.__module__ == INSTRUMENTS:
+            if thing.__module__.startswith(INSTRUMENTS):
                 found |= COUNTING & {thing.__name__}
             elif thing.__module__ == module:
                 found |= used(thing, seen)
@@ -88,5 +90,5 @@ def test_the_document_names_what_only_the_rank_itself_has_counted():
 def test_instruments_are_found_through_helpers_and_classes():
     found = counted_inside()
     assert "HeldStorages" in found["train"]  # by a class of its own, which inherits from it
-    assert "refusing" in found["scatter_reduce_1d"]
+    assert "refuse_operations" in found["scatter_reduce_1d"]
     assert "sum_of_survivors" not in found

@@ -39,7 +39,7 @@ def verdict(name: str = "broadcast", points: float = 1.0, passed: bool = True) -
 
 def test_what_is_done_in_the_course_and_the_chapter():
     place = place_in_course(progress("who_am_i", "broadcast"), "broadcast", NOTEBOOKS)
-    assert (place.passed, place.of) == (2, len(catalogue()))
+    assert (place.passed, place.total) == (2, len(catalogue()))
     assert (place.chapter, place.dots) == ((True, False, False), "●○○")
     assert place.next_name == "tree_broadcast"
     assert place.next_link == "02_broadcast.ipynb#Exercise:-tree_broadcast"

@@ -7,7 +7,14 @@ import types
 import pytest
 import torch
 
-from grader.rank.instrumentation import Clock, Device, OnDevice, on_device, played, without_device
+from grader.rank.instruments import (
+    Clock,
+    Device,
+    OnDevice,
+    on_device,
+    simulate_device,
+    without_device,
+)
 
 
 def a_device():
@@ -38,14 +45,14 @@ def f(run, early):
 def test_an_event_has_the_time_of_the_device_and_not_of_the_launch():
     device, f = a_device(), students(TIMES).f
     before = device.clock.now
-    with played(f, device):
+    with simulate_device(f, device):
         assert f(lambda: device.run(4.0), early=False) == 4000.0
     assert device.clock.now == before + 4.0 + 0.5
 
 
 def test_nobody_asks_an_event_before_the_host_has_waited():
     device, f = a_device(), students(TIMES).f
-    with played(f, device), pytest.raises(RuntimeError, match="device not ready"):
+    with simulate_device(f, device), pytest.raises(RuntimeError, match="device not ready"):
         f(lambda: device.run(4.0), early=True)
 
 
@@ -60,7 +67,7 @@ def test_work_is_done_in_order_while_the_host_goes_on():
 
 @pytest.mark.parametrize("kinds", [(False, True), (True, False)])
 def test_events_must_be_made_for_timing_and_recorded(kinds):
-    with played(print, a_device()):
+    with simulate_device(print, a_device()):
         begin, end = (torch.cuda.Event(enable_timing=kind) for kind in kinds)
         with pytest.raises(ValueError, match="enable_timing"):
             begin.elapsed_time(end)
@@ -71,7 +78,7 @@ def test_events_must_be_made_for_timing_and_recorded(kinds):
 
 def test_streams_and_queries():
     device = a_device()
-    with played(print, device):
+    with simulate_device(print, device):
         stream = torch.cuda.current_stream()
         event = stream.record_event()
         assert event.query()
@@ -100,7 +107,7 @@ def test_torch_and_the_student_s_module_are_as_they_were():
     module = students(TIMES)
     names = ("Event", "synchronize", "is_available", "current_stream")
     before = [getattr(torch.cuda, name) for name in names]
-    with played(module.f, a_device()):
+    with simulate_device(module.f, a_device()):
         assert module.Event is torch.cuda.Event is not before[0]
     assert [getattr(torch.cuda, name) for name in names] == before
     assert module.Event is before[0]

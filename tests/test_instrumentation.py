@@ -1,4 +1,4 @@
-"""What adapters can find out: refused operations, steps of the student's code, gradients."""
+"""What adapters can find out: refused operations, lines of the student's code, gradients."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import torch.distributed as dist
 
 import grader
 from grader.core.compare import compare, differing_bits
+from grader.core.marks import memory_mark
 from grader.core.verdict import Diagnosis
-from grader.exercise.limits import held, holding, point, sent_elements
-from grader.rank import instrumentation
-from grader.rank.instrumentation import (
-    LEFT_OUT,
+from grader.exercise.limits import held, point, sent_elements
+from grader.rank.instruments import (
     HeldStorages,
     PeakStorages,
     ReceivedStorages,
-    differentiated,
-    refusing,
-    steps,
+    count_lines,
+    differentiate,
+    refuse_operations,
 )
 from grader.rank.recorder import ForbiddenCall
+from grader.rank.torch_startup import LEFT_OUT
 from tests.conftest import line_in, play
 from tests.test_judge import declare, judge
 
@@ -58,30 +58,34 @@ def _swallowed(x):
 @pytest.mark.parametrize("answer", [_function, _method, _other, _by_operator, _swallowed])
 def test_a_refused_operation_is_refused_by_every_name(answer):
     with pytest.raises(ForbiddenCall, match=r"(scatter|index)_add is what this exercise asks"):
-        refusing(NAMES, answer, torch.zeros(2))
+        refuse_operations(NAMES, answer, torch.zeros(2))
 
 
 def test_other_operations_pass():
-    assert refusing(NAMES, torch.Tensor.index_select, SOURCE, 0, INDEX).tolist() == [1, 1, 1]
+    assert refuse_operations(NAMES, torch.Tensor.index_select, SOURCE, 0, INDEX).tolist() == [
+        1,
+        1,
+        1,
+    ]
 
 
 def test_a_refused_operation_may_be_let_through_on_few_elements():
     few, many = torch.ones(1), torch.ones(2)
-    assert refusing(frozenset({"add"}), torch.add, few, few, small=1).tolist() == [2]
+    assert refuse_operations(frozenset({"add"}), torch.add, few, few, small=1).tolist() == [2]
     for pair in ((many, many), (few, many)):
         with pytest.raises(ForbiddenCall):
-            refusing(frozenset({"add"}), torch.add, *pair, small=1)
+            refuse_operations(frozenset({"add"}), torch.add, *pair, small=1)
 
 
 INSTRUMENTED = """
 import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
-import torch, grader.rank.instrumentation as p
+import torch, grader.rank.instruments as p
 before = set(sys.modules)
-p.refusing(frozenset({'scatter_add'}), torch.clone, torch.ones(1))
+p.refuse_operations(frozenset({'scatter_add'}), torch.clone, torch.ones(1))
 print("refusing:", *(set(sys.modules) - before))
 before = set(sys.modules)
-p.differentiated(torch.neg, [torch.ones(2)], {'x': 0}, torch.ones(2))
+p.differentiate(torch.neg, [torch.ones(2)], {'x': 0}, torch.ones(2))
 print("differentiated:", *(set(sys.modules) - before))
 before = set(sys.modules)
 with p.HeldStorages(list):
@@ -99,7 +103,7 @@ def test_an_instrument_imports_nothing():
 def _deferred(code):
     """Run code in a process of its own, where torch's compiler is deferred."""
     begin = (
-        "import sys, torch, grader.rank.instrumentation as p\n"
+        "import sys, torch, grader.rank.torch_startup as p\n"
         "NAMES = 'torch._dynamo', 'torch.fx.experimental.symbolic_shapes'\n"
         "def there(): return [type(sys.modules.get(n)).__name__ for n in NAMES]\n"
     )
@@ -154,7 +158,8 @@ def test_what_asks_for_more_of_the_compiler_gets_all_of_it(asks):
 
 def test_a_rank_that_has_waited_in_vain_for_memory_waits_less(monkeypatch):
     waits = []
-    monkeypatch.setattr(instrumentation, "settled", lambda there, seconds: waits.append(seconds))
+    wait = "grader.rank.instruments.storages.wait_until"
+    monkeypatch.setattr(wait, lambda condition, timeout: waits.append(timeout))
     monkeypatch.setattr(HeldStorages, "_patience", 0.5)
     held = HeldStorages(list)
     for most in (0, 0, 8, 8, 0):
@@ -169,7 +174,7 @@ def _uses_scatter_add(x):
 
 def test_a_refused_operation_is_a_forbidden_call_with_its_line():
     exercise = declare(
-        adapter=lambda f, x: refusing(NAMES, f, x),
+        adapter=lambda f, x: refuse_operations(NAMES, f, x),
         expected=lambda c: [torch.zeros(2)] * c.n,
     )
     verdict = judge(_uses_scatter_add, exercise)
@@ -189,7 +194,7 @@ def test_a_refused_operation_is_a_forbidden_call_with_its_line():
     ],
 )
 def test_the_turns_of_every_kind_of_loop_are_counted(answer):
-    assert steps(answer, torch.ones(100)) - steps(answer, torch.ones(10)) >= 90
+    assert count_lines(answer, torch.ones(100)) - count_lines(answer, torch.ones(10)) >= 90
 
 
 def _helper(row):
@@ -201,12 +206,12 @@ def test_what_torch_does_inside_is_not_counted():
         y = torch.nn.functional.gelu(x)
         return y.sum()
 
-    assert steps(vectorised, torch.ones(1000)) == steps(vectorised, torch.ones(10)) <= 5
+    assert count_lines(vectorised, torch.ones(1000)) == count_lines(vectorised, torch.ones(10)) <= 5
 
 
 def test_gradients_are_pulled_back_to_every_leaf():
     x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
-    found = differentiated(lambda x, y: x * y, [x, y], {"x": 0, "y": 1}, torch.tensor([1.0, 10.0]))
+    found = differentiate(lambda x, y: x * y, [x, y], {"x": 0, "y": 1}, torch.tensor([1.0, 10.0]))
     assert found["result"].tolist() == [3, 8]
     assert not found["result"].requires_grad
     assert found["gradient of x"].tolist() == [3, 40]
@@ -214,7 +219,7 @@ def test_gradients_are_pulled_back_to_every_leaf():
 
 
 def test_no_gradient_where_none_flows():
-    found = differentiated(lambda x: x.detach() * 2, [torch.ones(2)], {"x": 0}, torch.ones(2))
+    found = differentiate(lambda x: x.detach() * 2, [torch.ones(2)], {"x": 0}, torch.ones(2))
     assert found["gradient of x"] is None
 
 
@@ -224,7 +229,7 @@ def test_no_gradient_where_none_flows():
 )
 def test_a_result_of_another_shape_or_dtype_goes_backward_all_the_same(answer, gradient):
     # other ranks may wait in backward for what this one sends there
-    found = differentiated(answer, [torch.ones(2)], {"x": 0}, 3 * torch.ones(2))
+    found = differentiate(answer, [torch.ones(2)], {"x": 0}, 3 * torch.ones(2))
     assert found["gradient of x"].tolist() == gradient
 
 
@@ -246,7 +251,7 @@ class _BackwardIsAStub(_NoBackward):
 )
 def test_an_answer_without_its_backward_has_been_attempted(function, says):
     exercise = declare(
-        adapter=lambda f, x: differentiated(f, [x], {"x": 0}, torch.ones_like(x)),
+        adapter=lambda f, x: differentiate(f, [x], {"x": 0}, torch.ones_like(x)),
         expected=lambda c: [{"result": 2 * c.x[0]}] * c.n,
     )
     verdict = judge(lambda x: function.apply(x), exercise)
@@ -257,7 +262,7 @@ def test_an_answer_without_its_backward_has_been_attempted(function, says):
 
 def test_a_stub_of_backward_is_named_by_its_line():
     with pytest.raises(RuntimeError, match="not written yet") as caught:
-        differentiated(_BackwardIsAStub.apply, [torch.ones(2)], {"x": 0}, torch.ones(2))
+        differentiate(_BackwardIsAStub.apply, [torch.ones(2)], {"x": 0}, torch.ones(2))
     assert caught.traceback[-1].name == "backward"
 
 
@@ -560,7 +565,7 @@ def _with_held(answer, x):
     storages = HeldStorages(list)
     with storages:
         answer(x)
-    dist.group.WORLD.mark(holding(storages.nbytes, "after the call", str(storages)))
+    dist.group.WORLD.mark(memory_mark(storages.nbytes, "after the call", str(storages)))
 
 
 def test_a_limit_on_held_bytes_says_who_holds_what():
@@ -608,7 +613,7 @@ def _keeps_its_requests(x):
             for request in requests:
                 request.wait()
             x = came
-    dist.group.WORLD.mark(holding(storages.most, "at most", storages.fullest))
+    dist.group.WORLD.mark(memory_mark(storages.most, "at most", storages.fullest))
 
 
 def test_what_is_received_is_measured_as_a_rank_begins_to_wait():

@@ -20,7 +20,7 @@ from grader import backends, check, run
 from grader.cli.main import main
 from grader.core.errors import RequestError
 from grader.core.verdict import Diagnosis
-from grader.launch import backends as registry
+from grader.launch import mpi_job
 from grader.launch.launchers import default_launcher
 from tests.conftest import play
 from tests.test_group import COLLECTIVES
@@ -29,7 +29,7 @@ from tests.test_worlds import FATES
 ROOT = Path(__file__).resolve().parent.parent
 
 pytestmark = pytest.mark.skipif(
-    bool(registry.missing_mpi()), reason=registry.missing_mpi() or "MPI is here"
+    bool(mpi_job.missing_mpi()), reason=mpi_job.missing_mpi() or "MPI is here"
 )
 
 
@@ -438,26 +438,26 @@ def test_an_mpiexec_that_does_not_work_is_said(tmp_path, monkeypatch, script, se
     version = '[ "$1" = --version ] && echo HYDRA && exit 0\n'
     broken.write_text(f"#!/bin/sh\n{version}{script}\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(registry, "_command", lambda: str(broken))
-    monkeypatch.setattr(registry, "LOOK", seconds)
-    registry.missing_mpi.cache_clear()
-    registry._options.cache_clear()
+    monkeypatch.setattr(mpi_job, "_command", lambda: str(broken))
+    monkeypatch.setattr(mpi_job, "LOOK", seconds)
+    mpi_job.missing_mpi.cache_clear()
+    mpi_job._options.cache_clear()
     try:
         assert text in backends()["mpi"]
         with pytest.raises(RequestError, match="no world on MPI: "):
             run(print, 2, backend="mpi")
     finally:
-        registry.missing_mpi.cache_clear()
-        registry._options.cache_clear()
+        mpi_job.missing_mpi.cache_clear()
+        mpi_job._options.cache_clear()
 
 
 def test_without_mpi_the_mend_is_named(monkeypatch):
-    registry.missing_mpi.cache_clear()
-    monkeypatch.setattr(registry, "_command", lambda: None)
+    mpi_job.missing_mpi.cache_clear()
+    monkeypatch.setattr(mpi_job, "_command", lambda: None)
     try:
         assert "there is no mpiexec: python -m pip install 'mpi4py" in backends()["mpi"]
     finally:
-        registry.missing_mpi.cache_clear()
+        mpi_job.missing_mpi.cache_clear()
 
 
 def test_a_killed_check_leaves_no_mpiexec(tmp_path):

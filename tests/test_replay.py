@@ -18,7 +18,7 @@ from grader.api.replay import WATCHED, Replay, replay
 from grader.core.errors import RequestError, RunFailed
 from grader.core.values import MOST_RANKS, tag_of, tagged
 from grader.core.verdict import Diagnosis, Failure
-from grader.report.replay import Deed, film, page, player, still
+from grader.report.replay import BufferUpdate, film, page, player, still
 from grader.trace.trace import CallSpan, Trace
 from tests.conftest import line_in, play
 
@@ -179,11 +179,11 @@ def test_a_round_tells_what_it_did_to_the_data():
         *["all-gather"] * 2,
         "",
     ]
-    assert [frame.deed for frame in shown.frames[:-1]] == [
-        *[Deed.ADDS] * 2,
-        *[Deed.REPLACES] * 2,
+    assert [frame.update for frame in shown.frames[:-1]] == [
+        *[BufferUpdate.ADDS] * 2,
+        *[BufferUpdate.REPLACES] * 2,
     ]
-    assert shown.frames[0].says == "Each rank adds what it receives to its own."
+    assert shown.frames[0].caption == "Each rank adds what it receives to its own."
     # rank r has added to chunk r − 2
     assert shown.frames[0].changed == ((1,), (2,), (0,))
     assert [arrow.enters for arrow in shown.frames[0].arrows] == [2, 0, 1]
@@ -207,7 +207,7 @@ def test_phases_are_named_by_their_data():
     shown = _watched(_rooted, 3, _x)
     phases = [frame.phase for frame in shown.frames]
     assert phases == ["reduce", "reduce", "broadcast", "broadcast", ""]
-    assert shown.frames[3].says == "Rank 2 replaces its own data with what it receives."
+    assert shown.frames[3].caption == "Rank 2 replaces its own data with what it receives."
 
 
 def test_a_ring_that_adds_the_wrong_chunk_has_no_phase():
@@ -226,7 +226,7 @@ def test_a_ring_that_adds_the_wrong_chunk_has_no_phase():
             request.wait()
 
     shown = _watched(answer, 3, _x)
-    assert shown.frames[0].deed is Deed.ADDS
+    assert shown.frames[0].update is BufferUpdate.ADDS
     assert {frame.phase for frame in shown.frames} == {""}
 
 
@@ -243,7 +243,7 @@ def _gathered_all(x):
 
 def test_one_phase_needs_no_name_and_an_empty_cell_is_filled():
     shown = _watched(_gathered_all, 3, lambda rank, n: tagged(rank, [0]))
-    assert [frame.says for frame in shown.frames] == [
+    assert [frame.caption for frame in shown.frames] == [
         *["Each rank stores what it receives."] * 2,
         "",
     ]
@@ -267,7 +267,7 @@ def _carried(x):
 def test_memory_that_is_no_argument_is_shown_where_messages_end_in_it():
     shown = _watched(_carried, 3, _x)
     assert shown.headings == (("x", 3), ("result", 1), ("buffer", 1))
-    assert [frame.says for frame in shown.frames[:-1]] == [
+    assert [frame.caption for frame in shown.frames[:-1]] == [
         "Each rank adds what it receives to its own."
     ] * 2
     assert [arrow.leaves for arrow in shown.frames[0].arrows] == [4] * 3
@@ -275,7 +275,7 @@ def test_memory_that_is_no_argument_is_shown_where_messages_end_in_it():
 
 
 @pytest.mark.parametrize(
-    "deed, text",
+    "update, text",
     [
         (lambda own, came: own + came, "Rank 1 adds what it receives to its own."),
         (lambda own, came: came, "Rank 1 replaces its own data with what it receives."),
@@ -283,7 +283,7 @@ def test_memory_that_is_no_argument_is_shown_where_messages_end_in_it():
         (lambda own, came: own, "Rank 1 stores what it receives."),  # in the buffer
     ],
 )
-def test_plain_numbers_tell_it_too(deed, text):
+def test_plain_numbers_tell_it_too(update, text):
     def answer(x):
         if dist.get_rank() == 0:
             dist.send(x, 1)
@@ -291,11 +291,11 @@ def test_plain_numbers_tell_it_too(deed, text):
             x *= 3  # so that ranks differ
             buffer = torch.zeros_like(x)
             dist.recv(buffer, 0)
-            x.copy_(deed(x, buffer))
+            x.copy_(update(x, buffer))
 
     shown = replay(answer, 2, torch.tensor([1.5, 3.0]))
     assert shown.film.headings[0] == ("x", 2)
-    assert shown.film.frames[0].says == text
+    assert shown.film.frames[0].caption == text
 
 
 def test_a_long_tensor_is_cut_and_an_enormous_one_left_out():

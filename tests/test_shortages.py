@@ -13,7 +13,7 @@ import grader
 from grader.core.verdict import Status
 from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings
-from grader.launch import backends as registry
+from grader.launch import mpi_job
 from grader.launch.launchers import ChannelEnds, default_launcher, readable
 from grader.submission.submission import Submission
 from tests.declarations import declare
@@ -82,6 +82,6 @@ def test_descriptors_above_1023_work():
 
 
 def test_a_sockets_folder_is_short(monkeypatch):
-    assert registry._short() is None or len(tempfile.gettempdir()) > 60
+    assert mpi_job._short() is None or len(tempfile.gettempdir()) > 60
     monkeypatch.setattr(tempfile, "tempdir", "/somewhere/" + "d" * 100)
-    assert registry._short() == "/tmp"
+    assert mpi_job._short() == "/tmp"

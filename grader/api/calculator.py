@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from grader.api import shows_results
 from grader.core.errors import RequestError
+from grader.core.notebook import shows_results
 from grader.course import sizes
 from grader.report.looks import Look
 
@@ -343,7 +343,8 @@ def _page(plan: TrainingPlan, fault: str = "") -> str:
 
     Args:
         plan: the plan that they belong to.
-        fault: why a later plan is none, whose numbers would stand here; empty if there is none.
+        fault: the error of the plan that was asked for, while the last valid plan is shown instead;
+            empty if there is none.
     """
     escape = html.escape
     summary = [f"memory of a device {_gigabytes(plan.memory.total)} {_fit(plan)}"]

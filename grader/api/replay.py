@@ -9,15 +9,26 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from grader.api import Run, catalogue, run_failed, shows_results, stoppable
+from grader.api.runs import Run, run_failed
+from grader.api.session import catalogue, stoppable
 from grader.core.errors import RequestError, is_ours
+from grader.core.notebook import shows_results
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS, with_article
 from grader.exercise.declaration import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.replay import FrameSequence, film, page, player, still, strip, told, unpacked
+from grader.report.replay import (
+    FrameSequence,
+    description,
+    film,
+    page,
+    player,
+    still,
+    strip,
+    unpacked,
+)
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace
 
@@ -42,7 +53,7 @@ class Replay:
         self.reference = reference
 
     def __repr__(self) -> str:
-        return told(self.film, self.reference)
+        return description(self.film, self.reference)
 
     def _repr_html_(self) -> str:
         return player(self.film, self.reference)

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from grader.api import Run, fresh_seed, in_all_orders, note_on_seed, stoppable
+from grader.api.runs import Run, in_all_orders, note_on_seed
+from grader.api.session import fresh_seed, stoppable
 from grader.core.errors import RequestError, is_ours
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import ArrivalOrders, amount, duration

@@ -7,8 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from grader.api import Run, shows_results
+from grader.api.runs import Run
 from grader.core.errors import RequestError
+from grader.core.notebook import shows_results
 from grader.report.looks import themed_image
 from grader.report.timeline import CODE, Lane, Lanes, lanes, timeline_png, timeline_svg, unit_of
 from grader.trace.trace import Trace

@@ -29,13 +29,13 @@ from grader.classroom.untrusted_files import (
     CLASS,
     DEEPEST,
     STUDENT,
+    ArchiveUsage,
     Bounds,
     DiskFolder,
     ExtractionDir,
     File,
     Folder,
     MemoryFolder,
-    Meter,
     Node,
     UnopenedEntry,
     describe,
@@ -201,7 +201,7 @@ class _Walk:
     def __init__(self, extraction_dir: ExtractionDir, bounds: Bounds, is_guess: bool) -> None:
         self.extraction_dir = extraction_dir
         self.is_guess = is_guess
-        self.meter = Meter(bounds)  # many archives of a student share it
+        self.usage = ArchiveUsage(bounds)  # many archives of a student share it
         self.found: list[GradableFile] = []
         self.problems: list[str] = []
         self.others: list[str] = []
@@ -257,7 +257,7 @@ class _Walk:
         label = describe(path)
         try:
             with file.open() as stream:
-                root, problems = unpack(stream, path[-1], self.extraction_dir, self.meter)
+                root, problems = unpack(stream, path[-1], self.extraction_dir, self.usage)
         except OSError as error:
             self.problems.append(f"{label} cannot be read: {error.strerror}")
             return
@@ -432,7 +432,7 @@ def _root(
             return DiskFolder(handle, ()), None, []
         with open_file(path) as stream:
             if is_archive(name):
-                root, problems = unpack(stream, name, extraction_dir, Meter(bounds))
+                root, problems = unpack(stream, name, extraction_dir, ArchiveUsage(bounds))
                 return root, name, [f"{source.name} {problem}" for problem in problems]
             size = os.fstat(stream.fileno()).st_size
     except FileNotFoundError:

@@ -116,7 +116,7 @@ class Sources:
         self._declarations: dict[frozenset[str], str] = {}
 
     @classmethod
-    def of(cls, package: Path) -> Sources:
+    def read(cls, package: Path) -> Sources:
         """Read the sources of a package, which is called ``grader``."""
         return cls(
             {
@@ -152,7 +152,7 @@ class Sources:
 @cache
 def _installed() -> Sources:
     """Return the sources of the grader that runs here, read once."""
-    return Sources.of(Path(grader.__file__).resolve().parent)
+    return Sources.read(Path(grader.__file__).resolve().parent)
 
 
 def _hash(*parts: object) -> str:

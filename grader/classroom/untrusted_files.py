@@ -55,7 +55,7 @@ __all__ = [
     "Folder",
     "METADATA",
     "MemoryFolder",
-    "Meter",
+    "ArchiveUsage",
     "Node",
     "STUDENT",
     "UnopenedEntry",
@@ -321,8 +321,8 @@ STUDENT = Bounds(20_000, 512 * _MB, 2 * LARGEST_FILE, LARGEST_FILE, 8 * _MB)
 CLASS = Bounds(500_000, 32 << 30, 8 << 30, 4 * LARGEST_FILE, 128 * _MB, ratio=20_000)
 
 
-class Meter:
-    """Counts what all archives that share some bounds have used of them.
+class ArchiveUsage:
+    """Counts the members and bytes of all archives that share some bounds.
 
     Args:
         bounds: the limits on what it counts.
@@ -481,7 +481,7 @@ class BoundedStream(io.RawIOBase):
         return True
 
 
-def unpacked_stream(stream: BinaryIO, meter: Meter) -> BoundedStream:
+def unpacked_stream(stream: BinaryIO, usage: ArchiveUsage) -> BoundedStream:
     """Return a stream of a tar archive, which is decompressed while it is read."""
     head = stream.read(6)
     stream.seek(0)
@@ -495,7 +495,7 @@ def unpacked_stream(stream: BinaryIO, meter: Meter) -> BoundedStream:
         )
     else:
         return BoundedStream(stream)
-    return BoundedStream(_CountingStream(source, stream, meter))
+    return BoundedStream(_CountingStream(source, stream, usage))
 
 
 class _PiecewiseDecompressor:
@@ -531,10 +531,10 @@ class _PiecewiseDecompressor:
 class _CountingStream:
     """Counts the bytes that are unpacked, and seeks forward by reading."""
 
-    def __init__(self, source: Any, packed: BinaryIO, meter: Meter) -> None:
+    def __init__(self, source: Any, packed: BinaryIO, usage: ArchiveUsage) -> None:
         self._source = source
         self._packed = packed
-        self._meter = meter
+        self._usage = usage
         self._at = 0
 
     def read(self, size: int) -> bytes:
@@ -550,8 +550,8 @@ class _CountingStream:
         return b"".join(pieces)
 
     def _check(self, size: int) -> None:
-        self._meter.unpack(size)
-        bounds = self._meter.bounds
+        self._usage.unpack(size)
+        bounds = self._usage.bounds
         if self._at > max(bounds.slack, bounds.ratio * self._packed.tell()):
             raise ArchiveTooLarge(f"is packed more than {bounds.ratio} times, like a zip bomb")
 
@@ -587,7 +587,7 @@ _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
 def unpack(
-    stream: BinaryIO, name: bytes, extraction_dir: ExtractionDir, meter: Meter
+    stream: BinaryIO, name: bytes, extraction_dir: ExtractionDir, usage: ArchiveUsage
 ) -> tuple[MemoryFolder, tuple[str, ...]]:
     """Return the tree in an archive, and the problems of the archive itself.
 
@@ -595,9 +595,9 @@ def unpack(
         stream: the archive; it can seek.
         name: the archive's name, which the tree's root gets.
         extraction_dir: the folder that keeps its files.
-        meter: counts what it uses, and knows the bounds.
+        usage: counts what it uses, and knows the bounds.
     """
-    unpacking = _Unpacking(MemoryFolder(name), extraction_dir, meter)
+    unpacking = _Unpacking(MemoryFolder(name), extraction_dir, usage)
     try:
         head = stream.read(8)
         stream.seek(0)
@@ -606,7 +606,7 @@ def unpack(
         elif head.startswith(b"PK"):
             unpacking.zip(stream)
         else:
-            unpacking.tar(unpacked_stream(stream, meter))
+            unpacking.tar(unpacked_stream(stream, usage))
     except ArchiveTooLarge as error:
         unpacking.problems.append(str(error))
     except RecursionError:
@@ -618,11 +618,13 @@ def unpack(
 
 
 class _Unpacking:
-    def __init__(self, root: MemoryFolder, extraction_dir: ExtractionDir, meter: Meter) -> None:
+    def __init__(
+        self, root: MemoryFolder, extraction_dir: ExtractionDir, usage: ArchiveUsage
+    ) -> None:
         self.root = root
         self.extraction_dir = extraction_dir
-        self.meter = meter
-        self.bounds = meter.bounds
+        self.usage = usage
+        self.bounds = usage.bounds
         self.problems: list[str] = []
 
     def zip(self, stream: BinaryIO) -> None:
@@ -631,7 +633,7 @@ class _Unpacking:
             archive = zipfile.ZipFile(guard)
         with archive:
             for info in archive.infolist():
-                self.meter.member()
+                self.usage.member()
                 path = self._path(_zip_name(info), b"\\")
                 if path is None:
                     continue
@@ -670,7 +672,7 @@ class _Unpacking:
             if info is None:
                 return
             archive.members = []  # type: ignore[attr-defined]  # or it remembers all of them
-            self.meter.member()
+            self.usage.member()
             path = self._path(raw(info.name), b"")
             if path is None or info.isdir():
                 if path is not None:
@@ -691,7 +693,7 @@ class _Unpacking:
         size = 0
         while piece := member.read(_CHUNK):  # type: ignore[attr-defined]
             size += len(piece)
-            self.meter.deliver(len(piece))
+            self.usage.deliver(len(piece))
             if size > self.bounds.file:
                 raise _MemberTooLarge(f"larger than {self.bounds.file >> 20} MB")
             if packed and size > max(self.bounds.slack, self.bounds.ratio * packed):
@@ -707,7 +709,7 @@ class _Unpacking:
             self._odd(path, str(error))
             return
         size = stored.stat().st_size
-        self.meter.keep(size)
+        self.usage.keep(size)
         self._place(path, File(path[-1], size, lambda: self.extraction_dir.reader(stored)))
 
     def _path(self, name: bytes, other_slash: bytes) -> tuple[bytes, ...] | None:

@@ -379,7 +379,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     PrivateApi(
         "torch.UntypedStorage._cdata",
         "count the bytes that a rank holds, and see a copy die with a call",
-        ("rank/instrumentation.py", "rank/recorder.py"),
+        ("rank/instruments/storages.py", "rank/recorder.py"),
     ),
     PrivateApi(
         "torch._C._storage_Use_Count",
@@ -389,53 +389,53 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     PrivateApi(
         "torch.UntypedStorage._new_with_weak_ptr",
         "count the bytes that a rank holds",
-        ("rank/instrumentation.py",),
+        ("rank/instruments/storages.py",),
         behaves=_forgets_freed_storages,
     ),
     PrivateApi(
         "torch.utils._python_dispatch.TorchDispatchMode",
         "see the operations of a call",
-        ("rank/instrumentation.py",),
+        ("rank/instruments/operations.py",),
     ),
     PrivateApi(
         "torch.utils._python_dispatch.TorchDispatchMode._should_skip_dynamo",
         "start a rank without torch's compiler",
-        ("rank/instrumentation.py",),
+        ("rank/instruments/operations.py",),
     ),
     PrivateApi(
         "torch.utils._python_dispatch.is_traceable_wrapper_subclass",
         "count the bytes of a DTensor",
-        ("rank/instrumentation.py",),
+        ("rank/instruments/storages.py",),
     ),
     PrivateApi(
         "torch._dynamo.disable",
         "make an optimizer without torch's compiler",
-        ("rank/instrumentation.py",),
+        ("rank/torch_startup.py",),
     ),
     PrivateApi(
         "torch._dynamo.graph_break",
         "make a step of an optimizer without torch's compiler",
-        ("rank/instrumentation.py",),
+        ("rank/torch_startup.py",),
     ),
     PrivateApi(
         "torch._dynamo.trace_rules.clear_lru_cache",
         "make a process group without torch's compiler",
-        ("rank/instrumentation.py",),
+        ("rank/torch_startup.py",),
     ),
     PrivateApi(
         "torch.fx.experimental.symbolic_shapes.expect_true",
         "go backward without torch's symbolic shapes",
-        ("rank/instrumentation.py",),
+        ("rank/torch_startup.py",),
     ),
     PrivateApi(
         "torch.fx.experimental.symbolic_shapes.sym_eq",
         "go backward without torch's symbolic shapes",
-        ("rank/instrumentation.py",),
+        ("rank/torch_startup.py",),
     ),
     PrivateApi(
         "torch.nested._internal.nested_tensor",
         "import once what every backward of torch 2.15 asks for",
-        ("rank/instrumentation.py",),
+        ("rank/torch_startup.py",),
     ),
     PrivateApi(
         "torch.nn.modules.module._forward_unimplemented",
@@ -486,7 +486,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
             "core/source_locations.py",
             "rank/arguments.py",
             "rank/calling.py",
-            "rank/instrumentation.py",
+            "rank/instruments/clock.py",
             "rank/requests.py",
             "simulation/calls.py",
         ),
@@ -581,7 +581,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
 # The comparison with what is installed. --------------------------------------------------
 
 #: Packages whose import takes a second: names are looked up in their source instead.  Besides, a
-#: stand-in may be in their place, see ``defer_compiler`` in ``rank/instrumentation.py``.
+#: stand-in may be in their place, see ``defer_compiler`` in ``rank/torch_startup.py``.
 _READ = ("torch._dynamo.", "torch.fx.experimental.", "ipykernel.")
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TypeVar
 
+from grader.core.notebook import ipython_shell
 from grader.core.verdict import BESIDE, CaseVerdict, Failure, Site, SourceLine
 
 __all__ = [
@@ -32,7 +33,7 @@ __all__ = [
     "remember_thread_starts",
     "standing_for",
     "students_part",
-    "told",
+    "shorten_name",
     "with_source",
 ]
 
@@ -112,7 +113,7 @@ def is_students(filename: str) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def told(name: str) -> str:
+def shorten_name(name: str) -> str:
     """Return the name of a file or a function as it is sent: its end, if it is very long.
 
     A path need not be UTF-8, and a message must be; other bytes are replaced.
@@ -134,7 +135,7 @@ def line_here() -> tuple[str, int, bool]:
         code = frame.f_code
         filename = code.co_filename
         if is_students(filename):
-            return told(filename), frame.f_lineno, blocking
+            return shorten_name(filename), frame.f_lineno, blocking
         if code.co_name in ("send", "recv") and filename == _DISTRIBUTED:
             blocking = True
         frame = frame.f_back
@@ -198,7 +199,9 @@ def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if is_students(code.co_filename):
-            found.append((told(code.co_filename), traceback.tb_lineno, told(code.co_name)))
+            found.append(
+                (shorten_name(code.co_filename), traceback.tb_lineno, shorten_name(code.co_name))
+            )
         traceback = traceback.tb_next
     return found
 
@@ -253,8 +256,7 @@ def _sites(failed: Failure | CaseVerdict) -> list[Site]:
 
 def _place(site: Site) -> str:
     """Return a line with its file as the student knows it: a cell has the number beside it."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
+    shell = ipython_shell()
     if site.file.startswith((BESIDE, "cell ")):
         return str(site)
     label = os.path.basename(site.file)

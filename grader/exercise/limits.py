@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -12,9 +11,9 @@ from typing import Any
 import torch
 
 from grader.core.errors import DeclarationError
+from grader.core.marks import read_memory_mark, read_time_mark
 from grader.core.verdict import Bound, Diagnosis, Failure, duration
 from grader.exercise.cases import Case, Draw, Kind, op_name
-from grader.rank.instrumentation import holding
 from grader.trace.trace import Measured, Operation, Trace
 
 __all__ = [
@@ -34,7 +33,6 @@ __all__ = [
     "draw_seconds",
     "given",
     "held",
-    "holding",
     "largest_call",
     "largest_message",
     "messages",
@@ -548,8 +546,6 @@ def virtual_seconds(relation: str, asked: Callable[[Case], float]) -> Limit:
 
 # Bytes that a rank holds; an adapter tells them in marks, which are part of the trace. ------------
 
-_HOLDS = re.compile(r"holds (\d+) bytes (.*)", re.S)
-
 
 def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the bytes of tensors that any one rank holds, at the moments that an adapter marks.
@@ -563,8 +559,8 @@ def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
         """Return bytes, rank and words of every such mark, the most bytes first."""
         found = []
         for rank, marks in enumerate(_record(trace).marks):
-            for match in filter(None, (_HOLDS.fullmatch(one.text) for one in marks)):
-                found.append((int(match[1]), rank, match[2]))
+            for nbytes, words in filter(None, (read_memory_mark(one.text) for one in marks)):
+                found.append((nbytes, rank, words))
         return sorted(found, key=lambda one: -one[0])
 
     return Limit(
@@ -627,9 +623,6 @@ def grown(relation: str, asked: Callable[[Case], int]) -> Limit:
 #: By how much the times are longer where a machine was too busy for short ones.
 LONGER = 8.0
 
-#: The mark of :func:`grader.rank.instrumentation.tell_seconds`.
-_RETURNED = re.compile(r"returned (0x1?\.?[0-9a-f]{0,13}p[+-]\d{1,3})")
-
 #: The least and the largest of these times in seconds.
 _LEAST, _LARGEST = 0.006, 0.06
 
@@ -663,11 +656,12 @@ def bounds(trace: Trace, rank: int, first: int, count: int) -> list[tuple[float,
 
 def _results(trace: Trace) -> list[tuple[int, float]]:
     """Return rank and seconds of each time that was returned; forged words are none."""
-    found = []
-    for rank, marks in enumerate(trace.marks):
-        for match in filter(None, (_RETURNED.fullmatch(one.text) for one in marks)):
-            found.append((rank, float.fromhex(match[1])))
-    return found
+    return [
+        (rank, seconds)
+        for rank, marks in enumerate(trace.marks)
+        for mark in marks
+        if (seconds := read_time_mark(mark.text)) is not None
+    ]
 
 
 def mistimed(trace: Trace, least: float, most: float) -> Failure | None:

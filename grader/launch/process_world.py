@@ -16,7 +16,7 @@ from grader.core.random_numbers import seed_for_wire
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure
 from grader.core.wire import BrokenFrame, Load, Returned, RunCall, Setup
-from grader.launch.backends import MpiJob, entry_of, require_backend
+from grader.launch.backends import BackendJob, entry_of, require_backend
 from grader.launch.frame_channel import FrameChannel
 from grader.launch.kernel_counters import Counts, contradiction
 from grader.launch.launchers import Launcher
@@ -133,7 +133,7 @@ class ProcessWorld:
         self._launcher = launcher
         self.hashing = hashing and size > 1
         self._handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
-        self._job: MpiJob | None = None
+        self._job: BackendJob | None = None
         self._store = RankStoreServer(self._tell_all, None if storing else self._addresses)
         self._program = program
         self._wanted = sorted(wanted)

@@ -23,7 +23,7 @@ import torch.distributed as dist
 from grader.core.codec import pack_known
 from grader.core.errors import out_of_memory
 from grader.core.program import NAMESPACE, LoadedProgram, NotDefined
-from grader.core.source_locations import NAME, TEXT, is_students, line_here, lines_of, told
+from grader.core.source_locations import NAME, TEXT, is_students, line_here, lines_of, shorten_name
 from grader.core.values import DEEP, tensors_in
 from grader.core.verdict import BESIDE, Site
 from grader.core.wire import Raised
@@ -161,7 +161,7 @@ class BoundArguments:
     """
 
     def __init__(self, function: Any, home: torch.device) -> None:
-        self._arguments = {told(name): value for name, value in _named(function).items()}
+        self._arguments = {shorten_name(name): value for name, value in _named(function).items()}
         self._home = home
         self._before = {name: self._packed(value) for name, value in self._arguments.items()}
         self.unseen = [name for name, packed in self._before.items() if packed is None]
@@ -331,7 +331,9 @@ def _wants_gpu(error: BaseException) -> str:
 
 
 def _name_of(error: BaseException) -> str:
-    return "RuntimeError" if isinstance(error, TransportError) else told(type(error).__name__)
+    return (
+        "RuntimeError" if isinstance(error, TransportError) else shorten_name(type(error).__name__)
+    )
 
 
 def _earlier(error: BaseException) -> str:

@@ -34,7 +34,7 @@ __all__ = [
     "MANAGEMENT",
     "destroy_process_group",
     "join",
-    "not_yours",
+    "refuse_management_call",
     "override_dispatcher",
 ]
 
@@ -53,20 +53,20 @@ class _Guard:
 
     def __init__(self) -> None:
         self.recorder: Recorder | None = None
-        self.ours = False
+        self.is_open = False
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
         """Let calls through, while our own code makes a transport."""
-        self.ours = True
+        self.is_open = True
         try:
             yield
         finally:
-            self.ours = False
+            self.is_open = False
 
     def refuse(self, what: str) -> None:
         """Report a call and raise, unless our own code makes it."""
-        if self.ours or self.recorder is None:
+        if self.is_open or self.recorder is None:
             return
         message = f"{what} would bypass the process group of this exercise"
         self.recorder.violated(Diagnosis.FORBIDDEN_CALL, message)
@@ -278,11 +278,11 @@ def _check_what_calls_name(recorder: Recorder) -> None:
 def _close_process_group_management() -> None:
     """Refuse calls that make or end the default group, which the grader uses for every case."""
     for module in (dist, c10d):
-        module.init_process_group = not_yours("init_process_group")  # type: ignore[attr-defined]
+        module.init_process_group = refuse_management_call("init_process_group")  # type: ignore[attr-defined]
         module.destroy_process_group = destroy_process_group  # type: ignore[attr-defined]
 
 
-def not_yours(name: str) -> Callable[..., None]:
+def refuse_management_call(name: str) -> Callable[..., None]:
     """Return the replacement of a function of :data:`MANAGEMENT`, which refuses the call."""
 
     def call(*args: Any, **kwargs: Any) -> None:

@@ -29,7 +29,7 @@ import torch
 from torch.futures import Future as TorchFuture
 
 from grader.core.events import Inspected
-from grader.core.source_locations import NAME, is_students, told
+from grader.core.source_locations import NAME, is_students, shorten_name
 from grader.rank.recorder import Recorder
 from grader.rank.requests import collect_all, report_comm_hooks, wait_all
 
@@ -307,7 +307,7 @@ def _place(frame: types.FrameType | None) -> tuple[str, int]:
     """Return the file and line of the student's code that a thread is at, if any."""
     while frame is not None:
         if is_students(frame.f_code.co_filename):
-            return told(frame.f_code.co_filename), frame.f_lineno
+            return shorten_name(frame.f_code.co_filename), frame.f_lineno
         frame = frame.f_back
     return "", 0
 

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
+from grader.core.notebook import ipython_shell
+
 __all__ = ["LiveCount", "Place", "starting"]
 
 #: Seconds before the count is shown, and between two looks at it.
@@ -29,15 +31,15 @@ class Place:
         from IPython.display import display
 
         self._handle = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-        self._cell = _shell().execution_count
+        self._cell = ipython_shell().execution_count
 
     @property
     def here(self) -> bool:
         """Whether it is in the cell that runs now."""
-        return bool(_shell().execution_count == self._cell)
+        return bool(ipython_shell().execution_count == self._cell)
 
     def show(self, content: Mapping[str, str]) -> None:
-        """Replace what is shown there; nothing is left of it by no content."""
+        """Replace the displayed output; empty content clears it."""
         self._handle.update(dict(content), raw=True)
 
 
@@ -147,16 +149,10 @@ def _write(stream: TextIO, text: str) -> None:
         stream.flush()
 
 
-def _shell() -> Any:
-    """Return IPython's shell; None outside of it."""
-    ipython = sys.modules.get("IPython")
-    return None if ipython is None else ipython.get_ipython()
-
-
 def _person_at_notebook() -> bool:
     """Return whether a kernel runs this for a person, who could be asked for an input."""
     # those who run notebooks by program, and keep or compare the outputs, take no input
-    return bool(getattr(getattr(_shell(), "kernel", None), "_allow_stdin", False))
+    return bool(getattr(getattr(ipython_shell(), "kernel", None), "_allow_stdin", False))
 
 
 def _is_terminal(stream: TextIO) -> bool:

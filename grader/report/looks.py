@@ -116,6 +116,6 @@ class Look(str, Enum):
     __str__ = str.__str__
 
     @classmethod
-    def of(cls, status: Status) -> Look:
+    def from_status(cls, status: Status) -> Look:
         """Return the outcome that shows a status, where no more is told apart."""
         return cls[status.name]

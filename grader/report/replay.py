@@ -41,7 +41,7 @@ from grader.trace.trace import Operation, Trace
 __all__ = [
     "Arrow",
     "Content",
-    "Deed",
+    "BufferUpdate",
     "Divergence",
     "Frame",
     "FrameSequence",
@@ -55,7 +55,7 @@ __all__ = [
     "player",
     "still",
     "strip",
-    "told",
+    "description",
     "unpacked",
 ]
 
@@ -79,7 +79,7 @@ class Content:
     owners: tuple[int, ...] = ()
 
 
-class Deed(Enum):
+class BufferUpdate(Enum):
     """What a rank does with a message that arrives, as its cells show it."""
 
     ADDS = "adds what it receives to its own", "add what they receive to their own"
@@ -120,7 +120,7 @@ class Arrow:
         leaves, enters: number of the cell in the source's and the
             destination's column where it begins and ends, if that is drawn.
         cells: how many cells it takes from there.
-        deed: what the destination does with it; ``None`` if the contents were not recorded.
+        update: what the destination does with it; ``None`` if the contents were not recorded.
     """
 
     source: int
@@ -131,7 +131,7 @@ class Arrow:
     leaves: int | None
     enters: int | None
     cells: int
-    deed: Deed | None = None
+    update: BufferUpdate | None = None
 
 
 #: A rank's cells from the top; ``None`` where it has none and another rank has one.
@@ -146,7 +146,7 @@ class Frame:
         cells: for each rank its column of cells, before the round.
         arrows: the messages of the round.
         changed: for each rank the numbers of the cells that are different after the round.
-        says: what the round does, in sentences.
+        caption: what the round does, in sentences.
         phase: the part of the algorithm that it belongs to, such as "reduce-scatter"; empty if
             the run has one part only, or one that has no name.
     """
@@ -154,14 +154,14 @@ class Frame:
     cells: tuple[Cells, ...]
     arrows: tuple[Arrow, ...]
     changed: tuple[tuple[int, ...], ...] = ()
-    says: str = ""
+    caption: str = ""
     phase: str = ""
 
     @property
-    def deed(self) -> Deed | None:
+    def update(self) -> BufferUpdate | None:
         """What all receivers of the round do, if they do the same."""
-        deeds = {arrow.deed for arrow in self.arrows}
-        return deeds.pop() if len(deeds) == 1 else None
+        updates = {arrow.update for arrow in self.arrows}
+        return updates.pop() if len(updates) == 1 else None
 
 
 #: Ranks of which a sentence says why they go no further; of more it names the ranks alone.
@@ -174,11 +174,11 @@ class Halt:
 
     Attributes:
         label: two short lines to stand below its column: "waits", "for 1".
-        says: what it does: "waits to send to rank 1 at line 5".
+        caption: what it does: "waits to send to rank 1 at line 5".
     """
 
     label: tuple[str, str]
-    says: str
+    caption: str
 
 
 @dataclass(frozen=True)
@@ -217,14 +217,14 @@ class FrameSequence:
         phases = [frame.phase for frame in self.frames]
         for number, frame in enumerate(self.frames[:-1], 1):
             if frame.phase and (number == 1 or phases[number - 2] != frame.phase):
-                lines.append(f"{frame.phase} phase: {_lowered(frame.says)}")
+                lines.append(f"{frame.phase} phase: {_lowered(frame.caption)}")
             routes = [f"{a.source}→{a.destination} {a.content.text}" for a in frame.arrows]
             lines.append(f"round {number}:  " + ",  ".join(routes))
         for rank, column in enumerate(self.frames[-1].cells):
             cells = " ".join(cell.text or "·" for cell in column if cell is not None)
             if rank in self.halts:
                 holds = f", and holds  {cells}" if cells else ""
-                lines.append(f"rank {rank} {self.halts[rank].says}{holds}")
+                lines.append(f"rank {rank} {self.halts[rank].caption}{holds}")
             elif cells:
                 lines.append(f"rank {rank} ends with  {cells}")
         return "\n".join(lines) or "no messages"
@@ -236,7 +236,7 @@ class FrameSequence:
             return ""
         if len(self.halts) > _MOST_SAID:
             return f"It hangs here: {_subject(self.halts)} no further."
-        said = "; ".join(f"rank {rank} {halt.says}" for rank, halt in self.halts.items())
+        said = "; ".join(f"rank {rank} {halt.caption}" for rank, halt in self.halts.items())
         return f"It hangs here: {said}."
 
 
@@ -281,7 +281,9 @@ def film(
     regions = [list(_regions(of)) for of in snapshots]
     groups = _groups(regions)
     frames = _frames(trace, regions, groups, tags)
-    if groups and any(arrow.deed is Deed.ASIDE for frame in frames for arrow in frame.arrows):
+    if groups and any(
+        arrow.update is BufferUpdate.ASIDE for frame in frames for arrow in frame.arrows
+    ):
         # messages end in memory that is no argument: it is shown as well
         received = (op.count for of in trace.operations for op in of if op.kind == "recv")
         groups[_BUFFER] = min(max(received), MOST_CELLS)
@@ -327,7 +329,7 @@ def _frames(
         changed = _changed(cells, drawn[number + 1]) if number < rounds else ()
         arrows = tuple(_arrows(trace, number, columns, states))
         frame = Frame(cells, arrows, changed)
-        found.append(replace(frame, says=_said(frame)))
+        found.append(replace(frame, caption=_caption(frame)))
     return found
 
 
@@ -466,7 +468,7 @@ def _arrows(
         if leaves is None:
             # a copy is shown where the same data are
             leaves = _found(sent, states[number][op.rank])
-        deed = None
+        update = None
         if after:
             touched = [i for i, _ in enumerate(after) if _differ(before[i], after[i])]
             used = [i for i in touched if i < there.buffer]
@@ -482,7 +484,7 @@ def _arrows(
                 before[i] if i < there.buffer and _text(there, before[i]) else nan for i in touched
             ]
             own = [value for value in before if there.tags and _text(there, value)]
-            deed = _deed(sent, drawn, [after[i] for i in touched], own)
+            update = _classify_update(sent, drawn, [after[i] for i in touched], own)
         yield Arrow(
             op.rank,
             op.partner.rank,
@@ -493,7 +495,7 @@ def _arrows(
             leaves,
             enters,
             op.count,
-            deed,
+            update,
         )
 
 
@@ -507,9 +509,9 @@ def _found(sent: Sequence[float], column: Values) -> int | None:
     return next((i for i in places if list(column[i : i + len(sent)]) == sent), None)
 
 
-def _deed(
+def _classify_update(
     sent: Sequence[float], before: Sequence[Any], after: Sequence[Any], own: Sequence[Any]
-) -> Deed:
+) -> BufferUpdate:
     """Return what was done with a message.
 
     Args:
@@ -518,29 +520,31 @@ def _deed(
         own: what else the rank held; none if sums do not show what they are made of.
     """
     if not before:
-        return Deed.ASIDE
+        return BufferUpdate.ASIDE
     # element by element where each has its cell, else with any of them
     terms = [[value] for value in sent] if len(sent) == len(before) else [sent] * len(before)
-    found = {_done(*cell, own) for cell in zip(terms, before, after, strict=True)}
+    found = {_classify_cell_update(*cell, own) for cell in zip(terms, before, after, strict=True)}
     if len(found) > 1:
-        found.discard(Deed.REPEATS)
-    if found == {Deed.STORES, Deed.REPLACES}:
-        return Deed.REPLACES
-    return found.pop() if len(found) == 1 else Deed.COMPUTES
+        found.discard(BufferUpdate.REPEATS)
+    if found == {BufferUpdate.STORES, BufferUpdate.REPLACES}:
+        return BufferUpdate.REPLACES
+    return found.pop() if len(found) == 1 else BufferUpdate.COMPUTES
 
 
-def _done(terms: Sequence[float], before: float, after: float, own: Sequence[float]) -> Deed:
+def _classify_cell_update(
+    terms: Sequence[float], before: float, after: float, own: Sequence[float]
+) -> BufferUpdate:
     """Return what was done with one of the terms that may have arrived for a cell."""
     if not _differ(before, after):
-        return Deed.REPEATS if after in terms else Deed.ASIDE
+        return BufferUpdate.REPEATS if after in terms else BufferUpdate.ASIDE
     if after in terms:
         # what was 0 before may as well have been added to
         was_something = not math.isnan(before) and before != 0
-        return Deed.REPLACES if was_something else Deed.STORES
+        return BufferUpdate.REPLACES if was_something else BufferUpdate.STORES
     sums = [value + term for value in (before, *own) for term in terms]
     if any(math.isclose(value, after, rel_tol=1e-6) for value in sums):
-        return Deed.ADDS
-    return Deed.COMPUTES
+        return BufferUpdate.ADDS
+    return BufferUpdate.COMPUTES
 
 
 def _differ(one: float | None, other: float | None) -> bool:
@@ -556,14 +560,14 @@ def _changed(before: Sequence[Cells], after: Sequence[Cells]) -> tuple[tuple[int
     )
 
 
-def _said(frame: Frame) -> str:
+def _caption(frame: Frame) -> str:
     """Return what a round does, in sentences."""
     size = len(frame.cells)
     found = []
-    for deed in Deed:
-        ranks = sorted({arrow.destination for arrow in frame.arrows if arrow.deed is deed})
+    for update in BufferUpdate:
+        ranks = sorted({arrow.destination for arrow in frame.arrows if arrow.update is update})
         if ranks:
-            found.append(deed.sentence(ranks, size))
+            found.append(update.sentence(ranks, size))
     receivers = {arrow.destination for arrow in frame.arrows}
     alone = [rank for rank, cells in enumerate(frame.changed) if cells and rank not in receivers]
     if len(alone) == 1:
@@ -582,7 +586,9 @@ def _with_phases(frames: Sequence[Frame]) -> Iterator[Frame]:
     A phase is a stretch of rounds that all do the same.
     """
     kinds = [
-        Deed.REPLACES if frame.deed in (Deed.STORES, Deed.REPLACES) else frame.deed
+        BufferUpdate.REPLACES
+        if frame.update in (BufferUpdate.STORES, BufferUpdate.REPLACES)
+        else frame.update
         for frame in frames[:-1]
     ]
     stretches = [[i for i, _ in of] for _, of in groupby(enumerate(kinds), lambda kind: kind[1])]
@@ -591,10 +597,10 @@ def _with_phases(frames: Sequence[Frame]) -> Iterator[Frame]:
         start, end = frames[stretch[0]], frames[stretch[-1] + 1]
         kind = kinds[stretch[0]]
         names.append(
-            _summing(end)
-            if kind is Deed.ADDS
-            else _spreading(start, end)
-            if kind is Deed.REPLACES
+            _reduction_name(end)
+            if kind is BufferUpdate.ADDS
+            else _copy_name(start, end)
+            if kind is BufferUpdate.REPLACES
             else ""
         )
     named = len(names) > 1 and all(names)
@@ -603,15 +609,18 @@ def _with_phases(frames: Sequence[Frame]) -> Iterator[Frame]:
     yield frames[-1]
 
 
-def _held(frame: Frame) -> list[set[Content]]:
+def _named_contents(frame: Frame) -> list[set[Content]]:
     """Return what every rank holds that has a name."""
     return [{cell for cell in column if cell and cell.owners} for column in frame.cells]
 
 
-def _summing(end: Frame) -> str:
+def _reduction_name(end: Frame) -> str:
     """Return the name of a phase that adds, from where the whole sums are in the end."""
     size = len(end.cells)
-    whole = [{cell for cell in held if cell.owners == tuple(range(size))} for held in _held(end)]
+    whole = [
+        {cell for cell in held if cell.owners == tuple(range(size))}
+        for held in _named_contents(end)
+    ]
     every = set().union(*whole)
     at = [[rank for rank in range(size) if cell in whole[rank]] for cell in every]
     if not at:
@@ -626,10 +635,13 @@ def _summing(end: Frame) -> str:
     return "reduce-scatter" if len(holders) == min(size, len(every)) else ""
 
 
-def _spreading(start: Frame, end: Frame) -> str:
+def _copy_name(start: Frame, end: Frame) -> str:
     """Return the name of a phase that copies, from who holds what all have in the end."""
-    common = set.intersection(*_held(end))
-    at = [[rank for rank, held in enumerate(_held(start)) if cell in held] for cell in common]
+    common = set.intersection(*_named_contents(end))
+    at = [
+        [rank for rank, held in enumerate(_named_contents(start)) if cell in held]
+        for cell in common
+    ]
     if not at or any(len(ranks) != 1 for ranks in at):
         return ""
     holders = {ranks[0] for ranks in at}
@@ -646,13 +658,13 @@ class Divergence:
     """Where a run first goes another way than a reference.
 
     Attributes:
-        says: in words, what differs, and whether both end with the same data.
+        caption: in words, what differs, and whether both end with the same data.
         step: the number of the round, from 1; one past the last round if only the end differs.
         own, reference: in either run, rank and row of the cells that differ.
         own_arrows, reference_arrows: the messages that differ, as source and destination.
     """
 
-    says: str
+    caption: str
     step: int
     own: tuple[tuple[int, int], ...] = ()
     reference: tuple[tuple[int, int], ...] = ()
@@ -675,16 +687,16 @@ def compared(own: FrameSequence, reference: FrameSequence) -> Divergence | None:
     for step in range(1, max(own.rounds, reference.rounds) + 1):
         found = _messages_differ(own, reference, step)
         if found is not None:
-            return replace(found, says=f"{found.says} {end}")
+            return replace(found, caption=f"{found.caption} {end}")
         cells = _cells_differ(own, reference, step, step, results=False)
         if cells:
-            says = f"The first difference is in round {step}: afterwards {cells[0]}. {end}"
-            return Divergence(says, step, cells[1], cells[2])
+            caption = f"The first difference is in round {step}: afterwards {cells[0]}. {end}"
+            return Divergence(caption, step, cells[1], cells[2])
     if own.halts:
         return Divergence(f"Every message is as in the reference. {end}", own.rounds)
     if wrong:
-        says = f"Every message is as in the reference, but at the end {wrong[0]}."
-        return Divergence(says, own.rounds, wrong[1], wrong[2])
+        caption = f"Every message is as in the reference, but at the end {wrong[0]}."
+        return Divergence(caption, own.rounds, wrong[1], wrong[2])
     return None
 
 
@@ -713,13 +725,13 @@ def _messages_differ(own: FrameSequence, reference: FrameSequence, step: int) ->
     here, there = mine.get(pairs[0]), theirs.get(pairs[0])
     way = f"rank {source} sends {{}} to rank {destination}"
     if here is None:
-        says = f"in the reference {way.format(there)}, here it does not"
+        caption = f"in the reference {way.format(there)}, here it does not"
     elif there is None:
-        says = f"{way.format(here)}, in the reference it does not"
+        caption = f"{way.format(here)}, in the reference it does not"
     else:
-        says = f"{way.format(here)}, in the reference {there}"
+        caption = f"{way.format(here)}, in the reference {there}"
     return Divergence(
-        f"The first difference is in round {step}: {says}.",
+        f"The first difference is in round {step}: {caption}.",
         step,
         own_arrows=tuple(pair for pair in pairs if pair in mine),
         reference_arrows=tuple(pair for pair in pairs if pair in theirs),
@@ -743,12 +755,12 @@ def _cells_differ(
     if not found:
         return None
     rank, (heading, place), _, _, mine, wanted = found[0]
-    says = (
+    caption = (
         f"rank {rank}'s {heading}[{place}] holds {mine.text if mine and mine.text else 'nothing'},"
         f" in the reference {wanted.text or 'nothing'}"
     )
     return (
-        says,
+        caption,
         tuple((rank, row) for rank, _, row, _, mine, _ in found if row is not None and mine),
         tuple((rank, row) for rank, _, _, row, _, _ in found),
     )
@@ -979,16 +991,16 @@ def player(film: FrameSequence, reference: FrameSequence | None = None) -> str:
             data["difference"] = {"step": difference.step, "cells": cells, "arrows": arrows}
     if film.halts:
         films[0]["halt"] = film.halt
-        films[0]["halts"] = {rank: [*halt.label, halt.says] for rank, halt in film.halts.items()}
+        films[0]["halts"] = {rank: [*halt.label, halt.caption] for rank, halt in film.halts.items()}
     if reference is not None:
-        films[0]["note"] = SAME if difference is None else difference.says
+        films[0]["note"] = SAME if difference is None else difference.caption
     text = html.escape(json.dumps(films, separators=(",", ":"), ensure_ascii=False))
     return (
         f"{THEME_STYLE}\n<style>{_asset('player.css')}</style>\n"
         # JupyterLab's own shortcuts would capture the arrow keys
         f'<div class="{THEME} gather-round-replay" data-lm-suppress-shortcuts="true"'
         f' data-replay="{text}">'
-        f"<pre>{html.escape(told(film, reference))}</pre></div>\n"
+        f"<pre>{html.escape(description(film, reference))}</pre></div>\n"
         f"<script>{_asset('player.js')}</script>"
     )
 
@@ -997,12 +1009,12 @@ def player(film: FrameSequence, reference: FrameSequence | None = None) -> str:
 SAME = "Every round is as in the reference."
 
 
-def told(film: FrameSequence, reference: FrameSequence | None = None) -> str:
+def description(film: FrameSequence, reference: FrameSequence | None = None) -> str:
     """Return the rounds as text, and where they differ from a reference."""
     if reference is None:
         return film.table()
     difference = compared(film, reference)
-    return f"{film.table()}\n{SAME if difference is None else difference.says}"
+    return f"{film.table()}\n{SAME if difference is None else difference.caption}"
 
 
 def page(film: FrameSequence, reference: FrameSequence | None = None) -> str:
@@ -1029,7 +1041,7 @@ def _data(film: FrameSequence) -> dict[str, Any]:
         {
             "cells": [[number(cell) for cell in column] for column in frame.cells],
             "changed": frame.changed,
-            "says": frame.says,
+            "says": frame.caption,
             "phase": frame.phase,
             "arrows": [
                 [

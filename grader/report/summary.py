@@ -94,7 +94,7 @@ _LARGE = 3
 
 def praise_of(verdict: ExerciseVerdict, place: CoursePlace) -> str:
     """Return a word of praise for what was large: an exercise, a chapter, the course."""
-    if place.passed == place.of:
+    if place.passed == place.total:
         return "That was the last one: the course is complete."
     large = verdict.max_score >= _LARGE
     if all(place.chapter):
@@ -151,7 +151,7 @@ _EMPTY = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
 def look_of(verdict: ExerciseVerdict) -> Look:
     """Return how an exercise came out: the same on its card, on the class's pages and in text."""
     if verdict.status is not Status.FAILED:
-        return Look.of(verdict.status)
+        return Look.from_status(verdict.status)
     if hung(verdict):
         return Look.HUNG
     if verdict.diagnosis in _EMPTY:
@@ -475,7 +475,7 @@ class CoursePlace:
 
     Attributes:
         passed: the number of exercises that are passed.
-        of: the number of exercises.
+        total: the number of exercises.
         chapter: of every exercise of the chapter, whether it is passed.
         next_name: the next exercise that is not passed; empty if all are.
         next_link: the address of its heading, seen from the notebook that was checked;
@@ -483,7 +483,7 @@ class CoursePlace:
     """
 
     passed: int
-    of: int
+    total: int
     chapter: tuple[bool, ...]
     next_name: str = ""
     next_link: str = ""
@@ -491,7 +491,7 @@ class CoursePlace:
     @property
     def in_words(self) -> str:
         """How many exercises are done."""
-        return f"{self.passed} of {self.of} exercises done"
+        return f"{self.passed} of {self.total} exercises done"
 
     @property
     def dots(self) -> str:
@@ -528,7 +528,7 @@ def place_in_course(progress: CourseProgress, name: str, folder: Path | None) ->
     if ahead is None:
         return place
     link = "" if folder is None else _link(folder / f"{ahead.exercise.chapter}.ipynb", ahead)
-    return CoursePlace(place.passed, place.of, place.chapter, ahead.exercise.name, link)
+    return CoursePlace(place.passed, place.total, place.chapter, ahead.exercise.name, link)
 
 
 def _passed(one: ExerciseProgress) -> bool:

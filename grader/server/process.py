@@ -57,13 +57,15 @@ from grader.core.wire import (
     StoreEntry,
     read_frames,
 )
-from grader.rank import guard, process_limits
+
+# adapters use the instruments: ranks inherit them, and do not import them on the clock of a call
+from grader.rank import guard, instruments, process_limits  # noqa: F401
 from grader.rank.calling import BoundArguments, aliases, raised, replaced, run, warnings_to
-from grader.rank.instrumentation import LEFT_OUT, defer_compiler, run_as_written, uncompiled
 from grader.rank.rank_store import RankStore
 from grader.rank.recorder import Recorder
 from grader.rank.recording_group import imitate_operators
 from grader.rank.threads import Threads
+from grader.rank.torch_startup import LEFT_OUT, defer_compiler, run_as_written, uncompiled
 from grader.rank.transports import (
     gloo,  # noqa: F401 - loaded once, in the process that ranks are forked from
     named,

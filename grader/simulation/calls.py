@@ -31,7 +31,7 @@ from grader.core.random_numbers import rank_seed
 from grader.core.source_locations import line_here
 from grader.core.verdict import Site
 from grader.rank.arguments import checks, require_members
-from grader.rank.guard import MANAGEMENT, destroy_process_group, not_yours
+from grader.rank.guard import MANAGEMENT, destroy_process_group, refuse_management_call
 from grader.rank.requests import collect_all
 from grader.simulation.builtin import BuiltinCall, Builtins, Work
 from grader.simulation.group import SimulatedGroup
@@ -523,7 +523,7 @@ def installed(
             for name, call in shortcuts(world, before).items():
                 _replace(name, call)
         _replace("new_group", _group_maker(world, builtins, record))
-        _replace("init_process_group", not_yours("init_process_group"))
+        _replace("init_process_group", refuse_management_call("init_process_group"))
         _replace("destroy_process_group", destroy_process_group)
         with (
             _replaced(DistributedDataParallel, "__init__", _no_ddp),

@@ -19,7 +19,7 @@ from grader.core.values import dtype_name
 from grader.core.wire import Answered, Simulate, Simulated, UnmatchedEnd
 from grader.rank import process_limits
 from grader.rank.calling import raised, run, warnings_to
-from grader.rank.instrumentation import LEFT_OUT, uncompiled
+from grader.rank.torch_startup import LEFT_OUT, uncompiled
 from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work, is_channel
 from grader.simulation.calls import RankGenerators, installed, rank_clock_and_generators
 from grader.simulation.clusters import Cluster

@@ -277,7 +277,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         return super().reducer_override(value)
 
     def _dynamic_function_reduce(self, function: types.FunctionType) -> Any:
-        """Return a function's parts, without submodules that it does not mean.
+        """Return a function's parts, without the submodules that its code does not refer to.
 
         cloudpickle lets a process import every submodule whose name is an attribute in the code.
         For ``torch.tensor`` in a function that also uses ``torch.distributed``, this would be

@@ -11,7 +11,7 @@ from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind
 from grader.exercise.declaration import Evidence, Exercise, Mistake, Values
-from grader.rank.instrumentation import differentiated, operations, refusing, steps
+from grader.rank.instruments import count_lines, count_operations, differentiate, refuse_operations
 from grader.rank.recorder import ForbiddenCall
 
 # scatter_reduce_1d: inputs and oracle. ----------------------------------------------
@@ -165,7 +165,7 @@ def _fails_on_one_dtype(e: Evidence) -> bool:
 
 def _refusing(answer: Callable[..., Any], *arguments: Any) -> Any:
     names = frozenset({"scatter_reduce", "index_reduce", "index_add", "scatter_add"})
-    return refusing(names, answer, *arguments)
+    return refuse_operations(names, answer, *arguments)
 
 
 scatter_reduce_1d = Exercise(
@@ -228,7 +228,7 @@ def _with_gradients(
 ) -> dict[str, Any]:
     """Call the answer and differentiate it; without rows only the result is reported."""
     if len(arguments[0]):
-        return differentiated(answer, arguments, leaves, cotangent.clone())
+        return differentiate(answer, arguments, leaves, cotangent.clone())
     result = answer(*arguments)
     return {"result": result.detach() if isinstance(result, torch.Tensor) else result}
 
@@ -324,7 +324,7 @@ def combinations(draw: Draw) -> Iterator[Case]:
             weight=draw.factors(Kind(dtype, (len(index),))) * 0.75,
             num_tokens=num_tokens,
             cotangent=draw.tensor(Kind(dtype, (num_tokens, width))),
-            count_lines=i == 0,
+            with_counts=i == 0,
         )
 
 
@@ -357,13 +357,13 @@ def _combine_in_rank(
     weight: torch.Tensor,
     num_tokens: int,
     cotangent: torch.Tensor,
-    count_lines: bool,
+    with_counts: bool,
 ) -> dict[str, Any]:
     """Call the answer; where asked, count what it does to find Python loops over rows or tokens."""
     arguments = [rows, token_index, weight, num_tokens]
     found = _with_gradients(combine, {"rows": 0, "weight": 2}, arguments, cotangent)
-    counts = {"lines of your code": steps, "operations of torch": operations} if count_lines else {}
-    for what, count in counts.items():
+    counts = {"lines of your code": count_lines, "operations of torch": count_operations}
+    for what, count in counts.items() if with_counts else ():
 
         def counted(n: int, tokens: int, count: Callable[..., int] = count) -> int:
             some = rows.new_ones(n, rows.shape[1])

@@ -24,7 +24,7 @@ from grader.exercise.declaration import (
     Values,
 )
 from grader.exercise.limits import LONGER, draw_seconds, mistimed, undecided
-from grader.rank.instrumentation import Clock, shown_to, tell_seconds
+from grader.rank.instruments import Clock, mark_time, show_clock
 from grader.trace.trace import Operation, Trace, heard_from
 
 # What ``time_collective`` is given to time, and how one sees what it did. ---------
@@ -171,9 +171,9 @@ def time_in_rank(
         else:
             clock.now += seconds[min(calls, len(seconds)) - 1]
 
-    with contextlib.nullcontext() if judged else shown_to(time_collective, clock):
+    with contextlib.nullcontext() if judged else show_clock(time_collective, clock):
         result = time_collective(fn, warmup, iterations)
-    told = {"a time": tell_seconds(result)} if judged else {"result": result}
+    told = {"a time": mark_time(result)} if judged else {"result": result}
     return {"calls of fn": calls, **told}
 
 

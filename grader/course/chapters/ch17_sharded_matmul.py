@@ -14,7 +14,7 @@ from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import combined, moved
-from grader.rank.instrumentation import UNSEEN, differentiated, noticing_unseen
+from grader.rank.instruments import UNSEEN, differentiate, mark_unseen_collectives
 from grader.trace.trace import Trace
 
 # What all four exercises share. -----------------------------------------------------
@@ -37,7 +37,7 @@ def _call(
 ) -> dict[str, Any]:
     """Call the answer, and differentiate it by its leaves if there are any."""
     if leaves:
-        return differentiated(answer, arguments, leaves, cotangent.clone())
+        return differentiate(answer, arguments, leaves, cotangent.clone())
     return {"result": answer(*arguments)}
 
 
@@ -393,7 +393,7 @@ def summed_in_rank(
     answer: Callable[..., Any], x_shard: Any, weight_shard: Any, cotangent: Any, wanted: list[str]
 ) -> dict[str, Any]:
     """Call ``row_parallel``, and mark an all-reduce of a tensor that requires a gradient."""
-    with noticing_unseen():
+    with mark_unseen_collectives():
         return multiplied_in_rank(answer, x_shard, weight_shard, cotangent, wanted)
 
 

@@ -25,14 +25,14 @@ from grader.exercise.declaration import (
     Values,
 )
 from grader.exercise.limits import LONGER, bounds, draw_seconds, mistimed, undecided
-from grader.rank.instrumentation import (
+from grader.rank.instruments import (
     Clock,
     Device,
+    mark_time,
     on_device,
-    played,
-    refusing,
-    shown_to,
-    tell_seconds,
+    refuse_operations,
+    show_clock,
+    simulate_device,
     without_device,
 )
 from grader.trace.trace import Trace
@@ -96,7 +96,7 @@ def add_in_rank(vector_add: Callable[..., Any], a: Any, b: Any, view: str) -> An
     one, two = _viewed(a, b, view)
     if view != "misfit":
         names = frozenset({"add", "sub", "rsub", "sum"})
-        return refusing(names, vector_add, one, two, small=1)
+        return refuse_operations(names, vector_add, one, two, small=1)
     try:
         vector_add(one, two)
     except Exception:  # its type depends on the C++ code
@@ -258,13 +258,15 @@ def time_in_rank(
             clock.now += takes
 
     scene = (
-        played(time_kernel, device) if where in ("cuda", "second") else without_device(time_kernel)
+        simulate_device(time_kernel, device)
+        if where in ("cuda", "second")
+        else without_device(time_kernel)
     )
-    shown = contextlib.nullcontext() if where == "judge" else shown_to(time_kernel, clock)
+    shown = contextlib.nullcontext() if where == "judge" else show_clock(time_kernel, clock)
     with shown, scene:
         result = time_kernel(fn, *arguments, warmup=warmup, iterations=iterations)
     if where == "judge":
-        told = {"a time": tell_seconds(result / 1e3 if isinstance(result, float) else result)}
+        told = {"a time": mark_time(result / 1e3 if isinstance(result, float) else result)}
     else:
         told = {"result": result}
     return {"calls of fn": calls, "with its arguments": fitting, **told}
@@ -412,7 +414,7 @@ time_kernel = Exercise(
     signature="time_kernel(fn, *args, warmup: int, iterations: int) -> float",
     summary="milliseconds of one call: the median, by the clock of the device that works",
     world_sizes=(1,),
-    # its GPU is played, and there must be no other
+    # its GPU is simulate_device, and there must be no other
     on_cpu=True,
     inputs=kernels,
     adapter=time_in_rank,

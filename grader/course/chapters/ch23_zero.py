@@ -11,11 +11,13 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from grader.core.marks import memory_mark
 from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind, Large, Pause, PerRank
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.exercise.limits import PROCESS, grown, held, holding, point, sent_elements
-from grader.rank.instrumentation import HeldStorages, return_freed_memory, without_compiler
+from grader.exercise.limits import PROCESS, grown, held, point, sent_elements
+from grader.rank.instruments import HeldStorages, return_freed_memory
+from grader.rank.torch_startup import without_compiler
 
 # Inputs. ----------------------------------------------------------------------------
 
@@ -186,7 +188,7 @@ def optimise(
             storages.settle(most)
             nbytes = storages.nbytes
             over = nbytes > most
-            note(holding(nbytes, f"after {what}", str(storages)))
+            note(memory_mark(nbytes, f"after {what}", str(storages)))
 
     report: dict[str, Any] = {}
     given: Any = [parameters[i] for i in order]
@@ -237,7 +239,7 @@ def _weighed(answer: Callable[..., Any], options: dict[str, Any], most: int) -> 
     for parameter in parameters:
         parameter.grad = None  # zeros are as right, and would be weighed
     storages.settle(most)
-    group.mark(holding(storages.nbytes, "after step 2", str(storages)))
+    group.mark(memory_mark(storages.nbytes, "after step 2", str(storages)))
     places = group.pause()
     cleared &= step(torch.ones(sum(p.numel() for p in parameters)))
     shown = torch.cat([p.detach().flatten() for p in parameters])[places]

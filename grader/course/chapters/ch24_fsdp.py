@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from grader.core.marks import memory_mark
 from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind, Large, Pause, PerRank
 from grader.exercise.declaration import (
@@ -23,13 +24,9 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.limits import PROCESS, Limit, grown, held, holding, moved, point
-from grader.rank.instrumentation import (
-    HeldStorages,
-    return_freed_memory,
-    settled,
-    without_compiler,
-)
+from grader.exercise.limits import PROCESS, Limit, grown, held, moved, point
+from grader.rank.instruments import HeldStorages, return_freed_memory, wait_until
+from grader.rank.torch_startup import without_compiler
 from grader.trace.trace import Operation, Trace
 
 #: A parameter of more elements is held in shards.
@@ -299,7 +296,7 @@ class _Layers(HeldStorages):  # type: ignore[no-untyped-call]
                 and len(self.at_once) <= 2
                 and len(names := self.gathered()) > len(self.at_once)
             ):
-                settled(lambda: len(self.gathered()) <= 2)
+                wait_until(lambda: len(self.gathered()) <= 2)
                 self.at_once = max(self.at_once, self.gathered(), names[:2], key=len)
         return result
 
@@ -367,7 +364,7 @@ def train_in_rank(
             storages.settle(most)
             nbytes = storages.nbytes
             over = nbytes > most
-            note(holding(nbytes, f"after {what}", str(storages)))
+            note(memory_mark(nbytes, f"after {what}", str(storages)))
 
     def whole(when: str) -> None:
         """Report the whole weights, and learn by which bytes they are known when gathered."""
@@ -448,7 +445,7 @@ def _weighed(answer: Callable[..., Any], most: int) -> dict[str, Any]:
         del module, parameter
         wrapped(torch.ones(ROWS, 1280))
     storages.settle(most)
-    group.mark(holding(storages.nbytes, "after a forward under no_grad", str(storages)))
+    group.mark(memory_mark(storages.nbytes, "after a forward under no_grad", str(storages)))
     places = group.pause()
     with storages:
         full = wrapped.full_state_dict()
@@ -570,9 +567,9 @@ def _copied(module: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def sizes(c: Case) -> list[Any]:
-    """Return what errors are relative to: 1 and more, and nothing before the first step.
+    """Return the magnitudes that errors are relative to: 0 before the first step, then at least 1.
 
-    The weights are only moved at first: they must be rank 0's to the last bit.
+    Before the first step the weights are only moved: they must be rank 0's to the last bit.
     """
 
     def size(key: str, value: Any) -> Any:

@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from grader.core.marks import memory_mark
 from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import (
@@ -25,8 +26,8 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.limits import held, holding, point, virtual_seconds
-from grader.rank.instrumentation import HeldStorages
+from grader.exercise.limits import held, point, virtual_seconds
+from grader.rank.instruments import HeldStorages
 
 #: The passes of a stage, in order: ``("forward", 3)`` is the forward pass of micro-batch 3.
 Order = list[tuple[str, int]]
@@ -333,9 +334,9 @@ class _Activations(HeldStorages):  # type: ignore[no-untyped-call]
         super().__init__(own)
         self._sizes = [p.nbytes for p in parameters]
 
-    def _alive(self) -> list[tuple[int, str]]:
+    def counted_storages(self) -> list[tuple[int, str]]:
         found, sizes = [], list(self._sizes)
-        for nbytes, text in super()._alive():
+        for nbytes, text in super().counted_storages():
             if nbytes in sizes:
                 sizes.remove(nbytes)
             else:
@@ -430,7 +431,7 @@ def train_once(
         excess = storages.nbytes - most
         over = excess > 0
         if over:
-            note(holding(excess, f"holds, after forward pass number {passes}", str(storages)))
+            note(memory_mark(excess, f"holds, after forward pass number {passes}", str(storages)))
 
     # simulated ranks share a process, where no rank's memory can be told from another's
     simulated = not hasattr(dist.group.WORLD, "pause")

@@ -31,7 +31,7 @@ from grader.exercise.limits import (
     sent_elements,
     virtual_seconds,
 )
-from grader.rank.instrumentation import UNSEEN, differentiated, noticing_unseen
+from grader.rank.instruments import UNSEEN, differentiate, mark_unseen_collectives
 from grader.trace.trace import Trace
 
 #: The reports of all ranks: the result, and the gradients that are asked for.
@@ -63,10 +63,10 @@ def both_ways(
 
     # simulated ranks have one group together, which cannot be watched for each of them
     own = hasattr(group, "pause")
-    with noticing_unseen() if own else contextlib.nullcontext():
+    with mark_unseen_collectives() if own else contextlib.nullcontext():
         if not leaves:
             return {"result": forward(*arguments)}
-        return differentiated(forward, arguments, leaves, cotangent.clone())
+        return differentiate(forward, arguments, leaves, cotangent.clone())
 
 
 def unseen(c: Case, trace: Trace) -> str:

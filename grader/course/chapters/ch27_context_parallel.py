@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from grader.core.marks import memory_mark
 from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind, PerRank, nbytes
@@ -17,13 +18,12 @@ from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRule
 from grader.exercise.limits import (
     combined,
     held,
-    holding,
     neighbours_only,
     point,
     sent,
     sent_elements,
 )
-from grader.rank.instrumentation import ReceivedStorages
+from grader.rank.instruments import ReceivedStorages
 
 # Inputs. ----------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ def watched(
     group.watch_receives(storages)
     with storages:
         result = answer(q, k, v, causal)
-    group.mark(holding(storages.most, "as it begins to wait", storages.fullest))
+    group.mark(memory_mark(storages.most, "as it begins to wait", storages.fullest))
     return result
 
 

@@ -21,7 +21,7 @@ from grader.exercise.declaration import (
     Values,
 )
 from grader.exercise.limits import bytes_of_all, combined, point
-from grader.rank.instrumentation import differentiated
+from grader.rank.instruments import differentiate
 
 Report = dict[str, Any]
 
@@ -282,7 +282,7 @@ def through_experts(
         return {"result": result.detach() if isinstance(result, torch.Tensor) else result}
     named = parameters_of(experts)
     leaves = {"x": 0} | {name: place for place, name in enumerate(named, 1)}
-    report = differentiated(
+    report = differentiate(
         lambda x, *_: answer(x, expert, experts), [x, *named.values()], leaves, cotangent
     )
     for name, tensor in {"x": x, **named}.items():

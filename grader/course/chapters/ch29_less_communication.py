@@ -69,7 +69,7 @@ def total(c: Case) -> torch.Tensor:
 
 
 def slack(c: Case) -> list[torch.Tensor]:
-    """Return the magnitude of which the tolerance of a sum of n is what an element may be off."""
+    """Return magnitudes for which the tolerance of a sum of n terms is the allowed error."""
     size = may_be_off(c) / tolerance(torch.float32, c.n)
     return [torch.full_like(x, size) for x in c.x]
 

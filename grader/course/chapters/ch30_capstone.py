@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from torch.nn import functional as F
 
+from grader.core.marks import memory_mark
 from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind
 from grader.exercise.declaration import (
@@ -29,12 +30,11 @@ from grader.exercise.limits import (
     Limit,
     across,
     held,
-    holding,
     largest_message,
     point,
     sent_elements,
 )
-from grader.rank.instrumentation import HeldStorages
+from grader.rank.instruments import HeldStorages
 
 # The mesh. --------------------------------------------------------------------------
 
@@ -319,7 +319,7 @@ def train_in_rank(
     with storages:
         losses = answer(dict(model_config), given, dp, tp, pp)
     if storages.least is not None:
-        group.mark(holding(storages.least[0], "when it holds least", storages.least[1]))
+        group.mark(memory_mark(storages.least[0], "when it holds least", storages.least[1]))
     return divided_by_first(losses) if relative else losses
 
 

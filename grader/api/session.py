@@ -1,0 +1,56 @@
+"""What the calls of one session share: the catalogue, fresh seeds, and ranks to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator
+
+from grader.api.predictions import recall_prediction
+from grader.core.errors import Stopped, is_ours
+from grader.course.chapters import discover
+from grader.exercise.catalogue import Catalogue
+from grader.exercise.declaration import Exercise
+from grader.launch.launchers import Launcher, default_launcher, discard_launcher
+
+__all__ = [
+    "catalogue",
+    "fresh_seed",
+    "stoppable",
+]
+
+__tracebackhide__ = is_ours
+
+_catalogue: Catalogue[Exercise] | None = None
+
+
+def catalogue() -> Catalogue[Exercise]:
+    """Return the exercises of the course."""
+    global _catalogue
+    if _catalogue is None:
+        _catalogue = discover()
+    return _catalogue
+
+
+def fresh_seed() -> int:
+    """Return an unpredictable seed that is short enough to type again."""
+    return secrets.randbelow(10**6)
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[Launcher]:
+    """Give this process's launcher, and end its worlds afterwards, also on an interrupt.
+
+    Raises:
+        Stopped: the user has interrupted the work.
+    """
+    recall_prediction()  # whatever a learner starts passes here
+    launcher = default_launcher()
+    try:
+        yield launcher
+        launcher.settle()
+    except KeyboardInterrupt:
+        # a message may have been cut off in the middle, so the launcher cannot be used again
+        launcher.close()
+        discard_launcher()
+        raise Stopped("every rank has been ended") from None
