@@ -40,7 +40,7 @@ from grader.simulation.recording import CallRecord, WatchedGroup, wait_all
 from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import SimulatedWorld
 
-__all__ = ["RankGenerators", "installed", "rank_clock_and_generators", "shortcuts"]
+__all__ = ["RankGenerators", "installed", "clock_and_generators", "shortcuts"]
 
 
 # Shortcuts from ``send``, ``recv``, ``isend``, ``irecv`` and their batches to the world. ----
@@ -289,7 +289,7 @@ _PER_NANOSECOND = PER_SECOND // 10**9
 
 
 @contextlib.contextmanager
-def rank_clock_and_generators(world: SimulatedWorld, seed: int) -> Iterator[RankGenerators]:
+def clock_and_generators(world: SimulatedWorld, seed: int) -> Iterator[RankGenerators]:
     """Give each rank the virtual clock, and generators of its own.
 
     Args:

@@ -9,6 +9,7 @@ nobody has to decide what a receive from any rank gets, since virtual time does.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from types import FrameType
@@ -17,10 +18,10 @@ from typing import Any
 import torch
 from torch.futures import Future as TorchFuture
 
-from grader.core.events import ANY, Blocked, Event, Inspected, Matched
+from grader.core.events import ANY, Blocked, Event, Inspected, Matched, Posted
 from grader.core.source_locations import is_students
 from grader.rank.arguments import COLLECTIVES, REFUSED
-from grader.rank.recorder import Recorder
+from grader.rank.recorder import EVENTS, OPERATIONS, Recorder
 from grader.rank.recording_group import RecordingGroup
 from grader.rank.requests import Future, Gated, Request, TransportError, WaitExpired, settle_later
 from grader.rank.transports.gloo import BACKEND
@@ -108,6 +109,11 @@ class CallRecord:
         self._decide()
         for recorder in self.recorders:
             recorder.finish()
+        if len(self.reports) > OPERATIONS:
+            events = Counter(r for r, event in self.reports if not isinstance(event, Matched))
+            posts = Counter(r for r, event in self.reports if isinstance(event, Posted))
+            # the judge follows no more of one rank
+            self.full |= max(events.values()) > EVENTS or max(posts.values()) > OPERATIONS
 
 
 class RankRecorder(Recorder):
