@@ -385,8 +385,8 @@ class _Listener:
                 self.failure = Failure(Diagnosis.MEMORY_LIMIT, text)
             else:
                 # the process runs the student's code, which may end the simulator in any way
-                told = short(f"{message.kind}: {message.message}", 200)
-                text = f"the process of all ranks ends with {told}"
+                error = short(f"{message.kind}: {message.message}", 200)
+                text = f"the process of all ranks ends with {error}"
                 self.failure = Failure(Diagnosis.MALFORMED_REPORT, text)
         else:
             kind = type(message).__name__

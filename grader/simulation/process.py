@@ -63,7 +63,7 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
     record = CallRecord(world, request.recorded, allowed, policy) if request.recorded else None
 
     def remark(text: str, file: str, line: int) -> None:
-        builtins.remark(world.current.number, text, file, line)
+        builtins.remark(world.running().number, text, file, line)
 
     report = remark if record is None else record.remark
     for number, one in enumerate(runs):

@@ -102,7 +102,7 @@ class CallRecord:
 
     def remark(self, text: str, file: str, line: int) -> None:
         """Report what the running rank is warned of."""
-        self.recorders[self._world.current.number].remark(text, file, line)
+        self.recorders[self._world.running().number].remark(text, file, line)
 
     def finish(self) -> None:
         """Report what ranks that will never go on wait for, unless they have said so."""
@@ -145,7 +145,7 @@ class RankRecorder(Recorder):
 
     def thread(self, ident: int) -> int:
         """Return 0 for the function's own course, another number for what runs beside it."""
-        current = self.world.current
+        current = self.world.running()
         return 0 if current.index == current.number else current.index
 
     def post(self, kind: str, group: str, **named: Any) -> int:
@@ -290,7 +290,7 @@ class _VirtualFuture(Future):
             # a callback before it is still running, or suspended
             recorder: Any = self._requests[0].recorder
             world = recorder.world
-            moment: Any = _Moment(world.current)
+            moment: Any = _Moment(world.running())
             TorchFuture.add_done_callback(self, lambda _: world.complete(moment))
             world.wait(moment)
         self._observe()
@@ -355,7 +355,7 @@ class WatchedGroup(SimulatedGroup):
     @property
     def posted(self) -> int:
         """How many operations the running rank has begun, in any group."""
-        return self._recorders[self._world.current.number].posted
+        return self._recorders[self._world.running().number].posted
 
     def enter(self, rank: int, members: Sequence[int]) -> None:
         """Let a rank report that it is in the group, which has these members as it says."""
@@ -385,7 +385,7 @@ class WatchedGroup(SimulatedGroup):
         self._own().destroy(line)
 
     def _own(self) -> _RankGroup:
-        return self._of_rank[self._world.current.number]
+        return self._of_rank[self._world.running().number]
 
 
 def _dispatched(method: str) -> Callable[..., Any]:

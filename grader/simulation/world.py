@@ -469,7 +469,7 @@ class TraceRecorder:
 
     def post(self, kind: str, tensor: torch.Tensor, peer: int, tag: int, group: str) -> int:
         """Record that the running rank posts one end of a message, and return its number."""
-        me = self._world.current.number
+        me = self._world.running().number
         number, self._numbers[me] = self._numbers[me], self._numbers[me] + 1
         file, line, blocking = line_here()
         self._report(
@@ -509,12 +509,12 @@ class TraceRecorder:
         self._undecided = left
 
     def _now(self) -> int:
-        me = self._world.current.number
+        me = self._world.running().number
         self._latest[me] = max(self._world.now // _PER_NANOSECOND, self._latest[me] + 1)
         return self._latest[me]
 
     def _report(self, event: Event) -> None:
-        self._add(self._world.current.number, event)
+        self._add(self._world.running().number, event)
 
     def _add(self, rank: int, event: Event | Matched) -> None:
         if len(self.events) < self._most:
