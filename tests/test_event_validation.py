@@ -142,7 +142,7 @@ def test_a_group_is_known_in_later_calls_as_its_rank_sees_it():
             TooManyMessages,
             "more than 2 operations",
         ),
-        ("MANY", [Marked("here", 10)] * 3, TooManyMessages, "more than 2 events"),
+        ("EVENTS", [Marked("here", 10)] * 3, TooManyMessages, "more than 2 events"),
         ("GROUPS", [Grouped(name, [0]) for name in "abc"], BrokenFrame, "more than 2 groups"),
     ],
 )

@@ -27,11 +27,7 @@ from grader.core.events import (
     Line,
     Matched,
     Name,
-    Outside,
     Posted,
-    Ranks,
-    Remarked,
-    Signature,
     Text,
     Time,
 )
@@ -54,7 +50,6 @@ __all__ = [
     "Load",
     "Parse",
     "Parsed",
-    "UnmatchedEnd",
     "Put",
     "Raised",
     "Ready",
@@ -419,38 +414,6 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     hashing: list[str] = []
 
 
-class UnmatchedEnd(msgspec.Struct, array_like=True, frozen=True):
-    """An operation that is not complete when a simulation ends.
-
-    It is one end of a message without its other end, an operation that no rank has waited for
-    although all have returned, or a call of a collective that other ranks have not made.
-
-    Attributes:
-        rank, kind, peer, tag, group, count, nbytes, dtype, detail, signatures: as of
-            :class:`~grader.core.events.Posted`.
-        awaited: whether its rank waits for it.
-        file, line: where it was posted.
-        stands: the file and line at which its rank waits, if it does.
-        matched: whether it has its other end.
-    """
-
-    rank: int
-    kind: Name
-    peer: int
-    tag: int
-    group: Name
-    count: Amount
-    nbytes: Amount
-    dtype: Name
-    awaited: bool
-    file: Name
-    line: Line
-    detail: Name = ""
-    stands: tuple[Name, Line] = ("", 0)
-    matched: bool = False
-    signatures: Annotated[list[Signature], Meta(max_length=1 << 16)] = []
-
-
 class Answered(msgspec.Struct, tag="answered", array_like=True, frozen=True):
     """The result of the next simulated rank, if all have returned and results were asked for.
 
@@ -472,17 +435,16 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         messages, nbytes: the numbers of messages and bytes received.
         raised: the exceptions, by rank.
         returned: the ranks that have returned.
-        pending: the operations that are not complete, did not fit, or were left over.
-        groups: the members of the groups that were made, by name.
-        events: the record, each event with its rank; empty if it is too long.
+        reports: what the ranks report of their calls, each event with its rank, as real ranks
+            do.  Without a record that is only what is not complete, did not fit, was left over or
+            is probably a mistake.
+        whole: whether the reports are the record of all calls.
+        events: the record of all messages, those of which built-in collectives consist included;
+            empty if it is too long.
         overflow: whether it is too long.
         tally: what each rank has sent, if that was counted.
-        outside: what ranks do that breaks no rule and is probably a mistake, where there is no
-            record.
         excess: bytes that the ranks hold, as far as they were counted, if that is too much
             to be sent; else 0.
-        reports: what the recorders of the ranks have reported, as those of real ranks do; empty
-            if there is no record, or if it is too long.
         drew: as in :class:`Returned`, of any rank.
     """
 
@@ -491,14 +453,12 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     nbytes: Amount
     raised: Annotated[dict[int, Raised], Meta(max_length=_RANKS)]
     returned: Annotated[list[int], Meta(max_length=_RANKS)]
-    pending: Annotated[list[UnmatchedEnd], Meta(max_length=_LEFT)]
-    groups: Annotated[dict[Name, Ranks], Meta(max_length=_RANKS)]
+    reports: Annotated[list[tuple[int, Event | Matched]], Meta(max_length=_EVENTS)]
+    whole: bool = False
     events: Annotated[list[tuple[int, Event | Matched]], Meta(max_length=_EVENTS)] = []
     overflow: bool = False
     tally: Tally | None = None
-    outside: Annotated[list[tuple[int, Outside | Remarked]], Meta(max_length=_RANKS)] = []
     excess: Amount = 0
-    reports: Annotated[list[tuple[int, Event | Matched]], Meta(max_length=_EVENTS)] = []
     drew: bool = False
 
 

@@ -30,13 +30,10 @@ from grader.core.events import (
 from grader.core.verdict import Diagnosis
 from grader.core.wire import BrokenFrame, TooManyMessages
 from grader.rank.arguments import COLLECTIVES
-from grader.rank.recorder import GROUPS, REMARKS
+from grader.rank.recorder import EVENTS, GROUPS, OPERATIONS, REMARKS
 from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["EventValidator"]
-
-#: Limits on one rank in one call, operations and events: far above what any exercise needs.
-OPERATIONS, MANY = 40_000, 200_000
 
 #: Limit on the waiting threads and callbacks of one rank, beside its operations.
 THREADS = 10_000
@@ -94,9 +91,9 @@ class EventValidator:
             if isinstance(event, Polled):
                 return  # an honest rank may poll very often, and nothing more is kept of it
         self._events[rank] += 1
-        if self._events[rank] > MANY:
+        if self._events[rank] > EVENTS:
             raise TooManyMessages(
-                f"tells of more than {MANY:,} events in one call: it posts, waits or marks in a"
+                f"tells of more than {EVENTS:,} events in one call: it posts, waits or marks in a"
                 " loop that goes on for too long"
             )
         if isinstance(event, Posted):

@@ -21,11 +21,11 @@ import msgspec
 
 from grader.core.codec import STRUCTURE, pack, unpack
 from grader.core.errors import RequestError
-from grader.core.events import Blocked, Event, Grouped, Matched, Posted
+from grader.core.events import Event, Matched
 from grader.core.program import Module, Program
 from grader.core.random_numbers import seed_for_wire
 from grader.core.resource_limits import DEFAULTS
-from grader.core.values import short
+from grader.core.values import short, with_article
 from grader.core.verdict import Diagnosis, Failure, amount
 from grader.core.wire import (
     Answered,
@@ -35,7 +35,6 @@ from grader.core.wire import (
     Simulate,
     Simulated,
     Tally,
-    TooManyMessages,
 )
 from grader.launch.event_validation import EventValidator
 from grader.launch.frame_channel import FrameChannel, messages
@@ -323,7 +322,7 @@ class _Listener:
         self.answer: Simulated | None = None
         self.results: list[RankResult] = []
         self._most = len(job.arguments)
-        self._told = 0
+        self._received = 0
 
     @property
     def output(self) -> str:
@@ -336,7 +335,7 @@ class _Listener:
         self._channel.limit(STRUCTURE + 4 * request.answer_limit + _EVENT * request.recorded)
         self._channel.send(request)
         try:
-            self._hear(printed)
+            self._listen(printed)
             # all output from before the answer, or before the end, can be read by now
             while self._read_output(printed):
                 pass
@@ -345,9 +344,9 @@ class _Listener:
         except Refused as error:
             self.failure = Failure(error.diagnosis, str(error))
         except BrokenFrame as error:
-            self.failure = _senseless(error)
+            self.failure = _invalid(error)
 
-    def _hear(self, printed: int) -> None:
+    def _listen(self, printed: int) -> None:
         beside = {printed: lambda: self._read_output(printed) != b""}
         for message in messages(self._channel, self._until, beside):
             self._take(message)
@@ -359,12 +358,15 @@ class _Listener:
         if isinstance(message, Simulated):
             self.answer = message
         elif isinstance(message, Answered):
-            self._told += len(message.value) + len(message.arguments)
-            if len(self.results) == self._most or self._told > ANSWERS:
-                raise BrokenFrame("more answers than ranks can give")
+            self._received += len(message.value) + len(message.arguments)
+            if len(self.results) == self._most:
+                raise BrokenFrame(f"more than the {self._most} answers of its ranks")
+            if self._received > ANSWERS:
+                raise BrokenFrame(f"answers of {self._received} bytes, where {ANSWERS} are allowed")
             after = unpack(message.arguments)
             if not isinstance(after, tuple):
-                raise BrokenFrame("arguments that are none")
+                kind = with_article(type(after).__name__)
+                raise BrokenFrame(f"{kind} as the arguments of a rank, which are a tuple")
             value = unpack(message.value)
             self.results.append(RankResult(value, after, omitted=message.omitted))
         elif isinstance(message, Raised):
@@ -373,11 +375,12 @@ class _Listener:
                 self.failure = Failure(Diagnosis.MEMORY_LIMIT, text)
             else:
                 # the process runs the student's code, which may end the simulator in any way
-                told = short(f"{message.kind}: {message.message}", 200)
-                text = f"the process of all ranks ends with {told}"
+                error = short(f"{message.kind}: {message.message}", 200)
+                text = f"the process of all ranks ends with {error}"
                 self.failure = Failure(Diagnosis.MALFORMED_REPORT, text)
         else:
-            raise BrokenFrame("an answer to what nobody has asked")
+            kind = type(message).__name__
+            raise BrokenFrame(f"a {kind} frame, where a simulation sends Answered and Simulated")
 
     def _read_output(self, fd: int) -> bytes | None:
         """Read what has been printed; return None if nothing is there, and no bytes at the end.
@@ -413,9 +416,10 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
         results = listener.results
         if answer.excess:
             return Simulation((), _too_much(answer.excess), output=listener.output)
-        _require_sense(answer, request, size, len(results))
-        reported = _reported(answer, request, size)
-        failure = _failure(answer, size, reported)
+        _require_valid(answer, request, size, len(results))
+        allowed = None if request.allowed is None else frozenset(request.allowed)
+        matcher = _matched(answer.reports, answer.returned, size, allowed)
+        failure = _failure(answer, matcher)
         return Simulation(
             tuple(results),
             failure,
@@ -426,44 +430,41 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
             _trace(answer, size) if answer.events else None,
             answer.overflow,
             answer.tally,
-            _warnings(answer, size) if reported is None else reported.warnings,
-            None if reported is None else reported.trace(),
+            matcher.warnings,
+            matcher.trace() if answer.whole else None,
             answer.drew,
         )
     except Exception as error:
         # the student's code runs in the process that sends this: it is data, whatever it does here
-        return Simulation((), _senseless(error), output=listener.output)
+        return Simulation((), _invalid(error), output=listener.output)
 
 
-def _senseless(error: Exception) -> Failure:
+def _invalid(error: Exception) -> Failure:
     """Return the failure of a run whose process has sent what no simulation sends."""
     if not isinstance(error, BrokenFrame):
         return not_understood("the process of all ranks", error)
-    message = f"the process of all ranks says what makes no sense: {error}"
+    message = f"the process of all ranks has sent what no simulation sends: {error}"
     return Failure(Diagnosis.TAMPERING, message)
 
 
-def _require_sense(answer: Simulated, request: Simulate, size: int, results: int) -> None:
+def _require_valid(answer: Simulated, request: Simulate, size: int, results: int) -> None:
     """Check that an answer can be computed with.
 
     Raises:
         BrokenFrame: the simulation would never send it.
     """
-    ranks = range(size)
-    pending = answer.pending
-    named = [*answer.returned, *answer.raised, *(end.rank for end in pending)]
-    named += [member for members in answer.groups.values() for member in members]
-    named += [rank for rank, _ in answer.events]
-    named += [rank for rank, _ in answer.reports]
-    named += [rank for rank, _ in answer.outside]
-    if not all(rank in ranks for rank in named):
-        raise BrokenFrame("ranks that are not there")
-    if not all(len(text) < 100 and text.isdecimal() for text in answer.ended):
-        raise BrokenFrame("times that are none")
+    reporting = (rank for rank, _ in (*answer.events, *answer.reports))
+    for rank in (*answer.returned, *answer.raised, *reporting):
+        if not 0 <= rank < size:
+            raise BrokenFrame(f"a report of rank {rank}, where there are {size} ranks")
+    for text in answer.ended:
+        if not (len(text) < 100 and text.isdecimal()):
+            raise BrokenFrame(f"{short(text, 40)!r} as the time at which a rank returned")
     if len(answer.ended) == size and results != (size if request.answered else 0):
         raise BrokenFrame(f"{results} results of {size} ranks")
-    if max(len(answer.events), len(answer.reports)) > request.recorded:
-        raise BrokenFrame("more of a record than was asked for")
+    recorded = max(len(answer.events), len(answer.reports) if answer.whole else 0)
+    if recorded > request.recorded:
+        raise BrokenFrame(f"a record of {recorded} events, where {request.recorded} were asked for")
 
 
 def _too_much(nbytes: int) -> Failure:
@@ -476,46 +477,27 @@ def _too_much(nbytes: int) -> Failure:
 
 def _trace(answer: Simulated, size: int) -> Trace:
     """Return the record of a run, from the events that its ranks have reported."""
-    matcher = _matched(answer.events, size, None, inside=True)
-    for rank in answer.returned:
-        matcher.end(rank)
+    matcher = _matched(answer.events, answer.returned, size, None, inside=True)
     ends = [span.left for span in matcher.call_spans if span.left is not None]
     times = [op.posted for operations in matcher.operations for op in operations]
     matcher.close(max([*ends, *times], default=0))
     return matcher.trace()
 
 
-def _warnings(answer: Simulated, size: int) -> tuple[str, ...]:
-    matcher = MessageMatcher(size)
-    validator = EventValidator(matcher, None, subgroups=True, watched=False)
-    for rank, call in answer.outside:
-        validator.look(rank, call)
-        matcher.take(rank, call)
-    return matcher.warnings
-
-
-def _reported(answer: Simulated, request: Simulate, size: int) -> MessageMatcher | None:
-    """Return what the ranks have reported, matched; ``None`` where it is not known as a whole.
-
-    Raises:
-        BrokenFrame: no recorder would have reported it.
-    """
-    if not answer.reports:
-        return None
-    allowed = None if request.allowed is None else frozenset(request.allowed)
-    try:
-        return _matched(answer.reports, size, allowed)
-    except TooManyMessages:
-        return None
-
-
 def _matched(
     events: Iterable[tuple[int, Event | Matched]],
+    returned: Iterable[int],
     size: int,
     allowed: frozenset[str] | None,
     inside: bool = False,
 ) -> MessageMatcher:
-    """Return what ranks have reported, matched; arguments as of :class:`EventValidator`.
+    """Return what ranks have reported, matched.
+
+    Args:
+        events: what each rank has reported, in the order of virtual time.
+        returned: the ranks that have returned after that.
+        size: the number of ranks.
+        allowed, inside: as of :class:`EventValidator`.
 
     Raises:
         BrokenFrame: no recorder would have reported it.
@@ -529,60 +511,24 @@ def _matched(
             continue
         receive = next(iter(matcher.operations[rank][event.op : event.op + 1]), None)
         if receive is None or event.source not in matcher.candidates(receive):
-            raise BrokenFrame("a message that no receive can have got")
+            raise BrokenFrame(
+                f"operation {event.op} of rank {rank} as the receive of a message of rank"
+                f" {event.source}, which has sent none that fits"
+            )
         matcher.resolve(receive, event.source)
+    for rank in returned:
+        matcher.end(rank)
     return matcher
 
 
-def _failure(
-    answer: Simulated, size: int, reported: MessageMatcher | None = None
-) -> Failure | None:
-    """Return what went wrong: ranks raised, wait for each other, or left something over.
-
-    Args:
-        answer: the end of the simulation.
-        size: the number of ranks.
-        reported: what the ranks have reported; without it, less is known.
-    """
-    matcher = _pending(answer, size) if reported is None else reported
-    for rank in answer.returned:
-        matcher.end(rank)
+def _failure(answer: Simulated, matcher: MessageMatcher) -> Failure | None:
+    """Return what went wrong: ranks raised, wait for each other, or left something over."""
     causes = RootCause(matcher)
     for rank, raised in answer.raised.items():
         causes.raised(rank, raised)
     found = causes.first() or deadlock(matcher)
-    if len(answer.ended) == size:
+    if len(answer.ended) == matcher.size:
         return found or causes.leftover()
     if found is None:
-        raise BrokenFrame("that it has ended, without a result and without a reason")
+        raise BrokenFrame("an end without a result of every rank, and without a reason")
     return found
-
-
-def _pending(answer: Simulated, size: int) -> MessageMatcher:
-    """Return what was left of a run that was not recorded: what is not complete, or did not fit."""
-    matcher = MessageMatcher(size)
-    validator = EventValidator(matcher, None, subgroups=True, watched=False)
-
-    def take(rank: int, event: Event) -> None:
-        validator.look(rank, event)
-        matcher.take(rank, event)
-
-    for name, members in answer.groups.items():
-        for member in members:
-            take(member, Grouped(name, members))
-    numbers, waits = [0] * size, []
-    for end in answer.pending:
-        number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
-        posted = Posted(
-            number, end.kind, end.peer, end.tag, end.group, end.count, end.nbytes, end.dtype,
-            end.detail, False, False, end.file, end.line, 0, signatures=end.signatures,
-        )  # fmt: skip
-        take(end.rank, posted)
-        if end.matched:
-            matcher.operations[end.rank][number].matched = True
-        if end.awaited:
-            waits.append((end.rank, Blocked(number, *end.stands, 0)))
-    # a rank that posts an operation no longer waits, so the waits are entered last
-    for rank, blocked in waits:
-        take(rank, blocked)
-    return matcher

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ForbiddenCall",
+    "EVENTS",
     "GROUPS",
+    "OPERATIONS",
     "REMARKS",
     "ReceiveWatcher",
     "Recorder",
@@ -125,6 +127,10 @@ MARKS, GROUPS = 50_000, 64
 
 #: The most remarks that a rank makes in one call.
 REMARKS = 100
+
+#: The most operations and events of a rank in one call that the judge follows: far above what any
+#: exercise needs.
+OPERATIONS, EVENTS = 40_000, 200_000
 
 
 #: Seconds of one wait for the judge, after which the next begins.

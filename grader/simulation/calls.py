@@ -40,7 +40,7 @@ from grader.simulation.recording import CallRecord, WatchedGroup, wait_all
 from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import SimulatedWorld
 
-__all__ = ["RankGenerators", "installed", "rank_clock_and_generators", "shortcuts"]
+__all__ = ["RankGenerators", "installed", "clock_and_generators", "shortcuts"]
 
 
 # Shortcuts from ``send``, ``recv``, ``isend``, ``irecv`` and their batches to the world. ----
@@ -67,23 +67,23 @@ _SHORTENED = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
 
 
 def shortcuts(
-    world: SimulatedWorld, torchs: dict[str, Callable[..., Any]]
+    world: SimulatedWorld, originals: dict[str, Callable[..., Any]]
 ) -> dict[str, Callable[..., Any]]:
     """Return functions with the effect of torch's, by name, that go straight to the world.
 
     Args:
         world: the simulated world.
-        torchs: torch's own functions of :data:`_SHORTENED`.
+        originals: torch's own functions of :data:`_SHORTENED`.
     """
     size, plain, types, strided = world.size, torch.Tensor, _PLAIN, torch.strided
     all_sends, all_receives = world.sends, world.receives
     carry, deliver, taker = world.carry, world.deliver, world.taker
     sending, receiving = world.sending, world.receiving
     switch, at, ledger = world.switch, world.at, world.ledger
-    opened, frame_of, closed = world.open, sys._getframe, world.closed
-    torch_isend, torch_irecv = torchs["isend"], torchs["irecv"]
-    torch_send, torch_recv = torchs["send"], torchs["recv"]
-    torch_batch, everyone = torchs["batch_isend_irecv"], c10d._get_default_group()
+    opened, frame_of, closed, threads = world.open, sys._getframe, world.closed, world.threads
+    torch_isend, torch_irecv = originals["isend"], originals["irecv"]
+    torch_send, torch_recv = originals["send"], originals["recv"]
+    torch_batch, everyone = originals["batch_isend_irecv"], c10d._get_default_group()
 
     def isend(
         tensor: torch.Tensor,
@@ -107,6 +107,7 @@ def shortcuts(
             and tensor.layout is strided
             and tensor.is_contiguous()
             and not closed
+            and not threads
         ):
             return torch_isend(tensor, dst, group, tag, group_dst)  # type: ignore[no-any-return]
         request = SimulatedRequest(world, me, "send", dst, tensor)
@@ -153,6 +154,7 @@ def shortcuts(
             and tensor.layout is strided
             and tensor.is_contiguous()
             and not closed
+            and not threads
         ):
             return torch_irecv(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
         request = SimulatedRequest(world, me, "recv", src, tensor)
@@ -213,6 +215,7 @@ def shortcuts(
             and tensor.layout is strided
             and tensor.is_contiguous()
             and not closed
+            and not threads
         ):
             return torch_recv(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
         sent = all_sends[number].get(src)
@@ -289,7 +292,7 @@ _PER_NANOSECOND = PER_SECOND // 10**9
 
 
 @contextlib.contextmanager
-def rank_clock_and_generators(world: SimulatedWorld, seed: int) -> Iterator[RankGenerators]:
+def clock_and_generators(world: SimulatedWorld, seed: int) -> Iterator[RankGenerators]:
     """Give each rank the virtual clock, and generators of its own.
 
     Args:
@@ -305,7 +308,7 @@ def rank_clock_and_generators(world: SimulatedWorld, seed: int) -> Iterator[Rank
             (_thread, "start_new_thread"),
         ]
         for place, name in starters:
-            stack.enter_context(_replaced(place, name, world.threaded(getattr(place, name))))
+            stack.enter_context(_replaced(place, name, world.noting_threads(getattr(place, name))))
         for name in ("backward", "grad"):
             call = _in_own_thread(world, getattr(torch.autograd, name))
             stack.enter_context(_replaced(torch.autograd, name, call))
@@ -432,13 +435,13 @@ class RankGenerators:
         self.used = False
 
     def _own_seed(self) -> int:
-        return rank_seed(self._seed, self._world.current.number)
+        return rank_seed(self._seed, self._world.running().number)
 
     def with_state(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a function of torch's that draws, so that it uses the state of its rank."""
 
         def draw(*arguments: Any, **named: Any) -> Any:
-            me = self._world.current.number
+            me = self._world.running().number
             if me != self._owner:
                 if self._owner is not None:
                     self._states[self._owner] = self._get()
@@ -463,14 +466,14 @@ class RankGenerators:
 
     def of_python(self) -> random.Random:
         """Return the generator of :mod:`random` for the current rank."""
-        me = self._world.current.number
+        me = self._world.running().number
         if me not in self._python:
             self._python[me] = random.Random(self._own_seed())
         return self._python[me]
 
     def of_numpy(self) -> np.random.RandomState:
         """Return the generator of ``numpy.random`` for the current rank."""
-        me = self._world.current.number
+        me = self._world.running().number
         if me not in self._numpy:
             self._numpy[me] = np.random.RandomState(self._own_seed() % 2**32)
         return self._numpy[me]
@@ -508,14 +511,14 @@ def installed(
     kept = {name: getattr(c10d, name) for name in ("new_group", *MANAGEMENT)}
 
     def outside(function: str) -> None:
-        number = world.current.number
+        number = world.running().number
         if record is None:
             builtins.outside(number, function)
         else:
             record.recorders[number].outside(function)
 
     named = checks(outside)
-    torchs = {name: getattr(c10d, name) for name in named}
+    originals = {name: getattr(c10d, name) for name in named}
     try:
         for name, check in named.items():
             setattr(c10d, name, check)
@@ -532,7 +535,7 @@ def installed(
         ):
             yield
     finally:
-        for name, check in torchs.items():
+        for name, check in originals.items():
             setattr(c10d, name, check)
         for name, call in (before | kept).items():
             _replace(name, call)
@@ -582,7 +585,7 @@ def _group_maker(
     def new_group(
         ranks: Any = None, *_: Any, use_local_synchronization: bool = False, **__: Any
     ) -> Any:
-        me = world.current.number
+        me = world.running().number
         members = list(range(world.size)) if ranks is None else list(ranks)
         require_members(members, world.size)
         members.sort()
@@ -609,7 +612,7 @@ def _group_maker(
             site = Site(*line_here()[:2])
             call = BuiltinCall(me, "new_group", name, ANY, str(members), (), site)
             builtins.join(call)
-            work = Work(world, world.current, call, [])
+            work = Work(world, world.running(), call, [])
             made[key].append(work)
             if len(made[key]) == len(members):
                 for one in made[key]:

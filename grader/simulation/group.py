@@ -223,7 +223,7 @@ class SimulatedGroup(dist.ProcessGroup):
 
     def rank(self) -> int:
         """Return the rank in the group of the rank that runs now, or −1 if it is not a member."""
-        return self._places.get(self._world.current.number, -1)
+        return self._places.get(self._world.running().number, -1)
 
     def size(self) -> int:
         """Return the number of ranks in the group."""
@@ -271,10 +271,10 @@ class SimulatedGroup(dist.ProcessGroup):
     def destroy(self, line: int) -> None:
         """Record that the running rank has destroyed the group; the other ranks keep it."""
         self._require_there()
-        self._destroyed[self._world.current.number] = line
+        self._destroyed[self._world.running().number] = line
 
     def _require_there(self) -> None:
-        line = self._destroyed.get(self._world.current.number)
+        line = self._destroyed.get(self._world.running().number)
         if line is not None:
             raise ValueError(destroyed_text(self._members, line))
 
@@ -290,7 +290,7 @@ class SimulatedGroup(dist.ProcessGroup):
         require_peer(dst, self.rank(), len(self._members))
         require_tag(tag)
         to = self._members[dst]
-        channel = channel_of(self._world.current.number, tag, self._name)
+        channel = channel_of(self._world.running().number, tag, self._name)
         self._world.require_connected(self._name, to)
         return self._posted(
             "send", tensor, to, tag, lambda: self._world.post_send(tensor, to, channel)
@@ -331,14 +331,14 @@ class SimulatedGroup(dist.ProcessGroup):
         require_message(tensor, "recv")
         self._require_there()
         require_tag(tag)
-        sort = (tag, self._name)
+        key = (tag, self._name)
         self._world.require_connected(self._name, ANY)
         request = self._posted(
             "recv",
             tensor if shown is None else shown,
             ANY,
             tag,
-            lambda: self._world.post_wildcard_receive(tensor, sort, only),
+            lambda: self._world.post_wildcard_receive(tensor, key, only),
         )
         return _WildcardRequest(request, self._places)
 
@@ -367,7 +367,7 @@ class SimulatedGroup(dist.ProcessGroup):
 
     def _allow(self, kind: str) -> None:
         self._require_there()
-        self._builtins.require_allowed(self._world.current.number, kind)
+        self._builtins.require_allowed(self._world.running().number, kind)
 
     def _algorithm(self, kind: str) -> Callable[..., None]:
         return self._builtins.function(kind)
@@ -399,7 +399,7 @@ class SimulatedGroup(dist.ProcessGroup):
             RuntimeError: the rank's own arguments do not fit together.
         """
         world, builtins = self._world, self._builtins
-        me = world.current.number
+        me = world.running().number
         place, size = self._places[me], len(self._members)
         if root is not None:
             require_rank(root, size)
@@ -408,7 +408,7 @@ class SimulatedGroup(dist.ProcessGroup):
         found = signatures(method, kind, arguments, rank=me, place=place, size=size, root=first)
         call = BuiltinCall(me, kind, self._name, peer, detail, found, Site(*line_here()[:2]))
         builtins.join(call)
-        work = Work(world, world.current, call, results)
+        work = Work(world, world.running(), call, results)
         comm = self._communicator(place, root or 0)
         queue = self._queues.get(place)
         if queue is not None:
@@ -632,7 +632,7 @@ class SimulatedGroup(dist.ProcessGroup):
         self.barrier().wait()
 
     def _place(self) -> int:
-        return self._places[self._world.current.number]
+        return self._places[self._world.running().number]
 
     _allgather_base = all_gather_single  # type: ignore[assignment]
     _reduce_scatter_base = reduce_scatter_single  # type: ignore[assignment]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cloudpickle
@@ -12,20 +12,20 @@ import msgspec
 import torch
 
 from grader.core.codec import pack, pack_answer, unpack
-from grader.core.events import WORLD
+from grader.core.events import WORLD, Blocked, Completed, Event, Grouped, Matched, Posted, Signature
 from grader.core.program import LoadedProgram, Program, loader
 from grader.core.source_locations import is_students
 from grader.core.values import dtype_name
-from grader.core.wire import Answered, Simulate, Simulated, UnmatchedEnd
+from grader.core.wire import Answered, Simulate, Simulated
 from grader.rank import process_limits
 from grader.rank.calling import raised, run, warnings_to
 from grader.rank.torch_startup import LEFT_OUT, uncompiled
-from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work, is_channel
-from grader.simulation.calls import RankGenerators, installed, rank_clock_and_generators
+from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, is_channel
+from grader.simulation.calls import RankGenerators, clock_and_generators, installed
 from grader.simulation.clusters import Cluster
 from grader.simulation.recording import CallRecord, RankRecorder, stands_at
-from grader.simulation.scheduler import SimulatedRequest
-from grader.simulation.world import MessageCounter, SimulatedWorld, TraceRecorder, sort_of
+from grader.simulation.scheduler import Rank, SimulatedRequest
+from grader.simulation.world import MessageCounter, SimulatedWorld, TraceRecorder, tag_and_group
 from grader.trace.wildcard_schedules import WildcardPolicy
 
 __all__ = ["prepare", "simulated"]
@@ -63,17 +63,17 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
     record = CallRecord(world, request.recorded, allowed, policy) if request.recorded else None
 
     def remark(text: str, file: str, line: int) -> None:
-        builtins.remark(world.current.number, text, file, line)
+        builtins.remark(world.running().number, text, file, line)
 
-    told = remark if record is None else record.remark
+    report = remark if record is None else record.remark
     for number, one in enumerate(runs):
         one.recorder = recorder
         one.reporter = record.recorders[number] if record is not None else None
-        one.remark = told
+        one.remark = report
     with (
         installed(world, builtins, record),
-        rank_clock_and_generators(world, request.seed) as generators,
-        warnings_to(told),
+        clock_and_generators(world, request.seed) as generators,
+        warnings_to(report),
     ):
         world.run()
         if record is not None:
@@ -103,6 +103,7 @@ def _outcome(
         excess = _tell_answers(request, world, arguments, tell, errors)
         fine = not errors
     recorded = recorder is not None and not recorder.full
+    whole = record is not None and not record.full and bool(record.reports)
     return Simulated(
         ended=[str(rank.ended) for rank in world.ranks if rank.ended is not None] if fine else [],
         messages=world.messages,
@@ -112,18 +113,12 @@ def _outcome(
             for rank, error in errors.items()
         },
         returned=[rank.number for rank in world.ranks if rank.ended is not None],
-        pending=[
-            *_misfits(world),
-            *(_mismatch(builtins) if builtins.disagreements else ()),
-            *(_left(world) if fine else _pending(world, builtins)),
-        ],
-        groups={} if fine else builtins.members,
+        reports=record.reports if whole and record else _Remains(world, builtins, fine).events,
+        whole=whole,
         events=recorder.events if recorder is not None and recorded else [],
         overflow=recorder is not None and recorder.full,
         tally=ledger.tally() if ledger is not None else None,
-        outside=list(builtins.warned),
         excess=excess,
-        reports=record.reports if record is not None and not record.full else [],
         drew=generators.used,
     )
 
@@ -214,107 +209,136 @@ class _RankRun:
             self.remark(LEFT_OUT, *place)
 
 
-def _pending(world: SimulatedWorld, builtins: Builtins) -> Iterator[UnmatchedEnd]:
-    """Yield what was left unmatched; first the calls that no rank waits for, as they came first."""
-    calls = [(call, _awaited(world, builtins, call)) for call in builtins.open()]
-    yield from (_call(call, None) for call, waits in calls if waits is None)
-    yield from _messages(world)
-    yield from (_call(call, waits) for call, waits in calls if waits is not None)
+#: The tag of messages that have both their ends, which nothing unmatched may have.
+_MATCHED = -1
 
 
-def _awaited(
-    world: SimulatedWorld, builtins: Builtins, call: BuiltinCall
-) -> SimulatedRequest | Work | None:
-    rank = world.ranks[call.rank]
-    return rank.waits if builtins.awaited(rank) is call else None
+class _Remains:
+    """What is left of a run without a record, as the events in which real ranks report it.
+
+    Args:
+        world: the simulated ranks, which have ended or will never go on.
+        builtins: their collectives.
+        complete: whether all ranks have returned, and made no wrong call.
+
+    Attributes:
+        events: the events, each with its rank.
+    """
+
+    def __init__(self, world: SimulatedWorld, builtins: Builtins, complete: bool) -> None:
+        self._world = world
+        self._builtins = builtins
+        self._numbers = [0] * world.size
+        self._waits: list[tuple[int, Blocked]] = []
+        self._groups = {WORLD}
+        self.events: list[tuple[int, Event | Matched]] = list(builtins.warned)
+        for misfit in world.misfits:
+            self._add_end(misfit.send)
+            self._add_end(misfit.receive)
+        for rank in sorted(builtins.disagreements)[:1]:
+            for call in builtins.disagreements[rank].calls:
+                self._add_call(call)
+        if complete:
+            self._add_left_over()
+        else:
+            self._add_incomplete()
+        # a rank that posts an operation no longer waits, so the waits come last
+        self.events += self._waits
+
+    def _add_left_over(self) -> None:
+        """Add what is left when all ranks have returned: unmatched or unwaited requests."""
+        unmatched = {request: (tag, group) for request, tag, group in _unmatched(self._world)}
+        for request in {**self._world.open, **dict.fromkeys(unmatched)}:
+            if request in unmatched:
+                self._add_end(request, *unmatched[request])
+            else:
+                self._add_matched(request)
+
+    def _add_incomplete(self) -> None:
+        """Add what is not complete; first the calls that no rank waits for, as they came first."""
+        ranks, builtins = self._world.ranks, self._builtins
+        waiting = []
+        for call in builtins.open():
+            rank = ranks[call.rank]
+            if rank.waits is not None and builtins.awaited(rank) is call:
+                waiting.append((call, rank.waits.rank))
+            else:
+                self._add_call(call)
+        for request, tag, group in sorted(_unmatched(self._world), key=lambda end: end[0].order):
+            self._add_end(request, tag, group)
+        for call, strand in waiting:
+            self._add_call(call, strand)
+
+    def _add_call(self, call: BuiltinCall, waiting: Rank | None = None) -> None:
+        signatures = list(call.signatures)
+        self._post(
+            call.rank, call.kind, call.peer, 0, call.group, None, call.detail,
+            (call.site.file, call.site.line), waiting, signatures,
+        )  # fmt: skip
+
+    def _add_end(self, request: SimulatedRequest, tag: int = 0, group: str = WORLD) -> None:
+        rank = request.rank
+        place = _posted(request) or stands_at(rank)
+        if not place[0]:  # posted by a collective, beside what its rank does
+            place = stands_at(self._world.ranks[rank.number])
+        waiting = rank if rank.waits is request else None
+        self._post(
+            rank.number, request.kind, request.peer, tag, group, request.tensor, "", place, waiting
+        )
+
+    def _add_matched(self, request: SimulatedRequest) -> None:
+        """Add a request that nobody has waited for, and its other end, which is complete."""
+        self._add_end(request, _MATCHED, request.group)
+        kind = "recv" if request.kind == "send" else "send"
+        number = self._post(
+            request.peer, kind, request.rank.number, _MATCHED, request.group, request.tensor
+        )
+        self.events.append((request.peer, Completed(number, 0)))
+
+    def _post(
+        self,
+        rank: int,
+        kind: str,
+        peer: int,
+        tag: int,
+        group: str,
+        tensor: torch.Tensor | None,
+        detail: str = "",
+        place: tuple[str, int] = ("", 0),
+        waiting: Rank | None = None,
+        signatures: Sequence[Signature] = (),
+    ) -> int:
+        """Add an operation, and that ``waiting`` is blocked in it; return its number."""
+        if group not in self._groups:
+            self._groups.add(group)
+            self.events.append((rank, Grouped(group, self._builtins.members[group])))
+        number, self._numbers[rank] = self._numbers[rank], self._numbers[rank] + 1
+        count, nbytes, dtype = 0, 0, ""
+        if tensor is not None:
+            count, nbytes, dtype = tensor.numel(), tensor.nbytes, dtype_name(tensor.dtype)
+        posted = Posted(
+            number, kind, peer, tag, group, count, nbytes, dtype, detail,
+            blocking=False, deferred=False, file=place[0], line=place[1], time=0,
+            signatures=list(signatures),
+        )  # fmt: skip
+        self.events.append((rank, posted))
+        if waiting is not None:
+            self._waits.append((rank, Blocked(number, *stands_at(waiting), 0)))
+        return number
 
 
-def _mismatch(builtins: Builtins) -> Iterator[UnmatchedEnd]:
-    """Yield the first two calls that do not match, if there are any."""
-    for rank in sorted(builtins.disagreements)[:1]:
-        yield from (_call(call, None) for call in builtins.disagreements[rank].calls)
-
-
-def _call(call: BuiltinCall, waits: SimulatedRequest | Work | None) -> UnmatchedEnd:
-    return UnmatchedEnd(
-        call.rank,
-        call.kind,
-        call.peer,
-        0,
-        call.group,
-        0,
-        0,
-        "",
-        waits is not None,
-        call.site.file,
-        call.site.line,
-        call.detail,
-        ("", 0) if waits is None else stands_at(waits.rank),
-        signatures=list(call.signatures),
-    )
-
-
-def _messages(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
-    """Yield the messages without another end, in the order of their posts."""
-    for request, tag, group in sorted(_ends(world), key=lambda one: one[0].order):
-        yield _end(request, tag, group)
-
-
-def _ends(world: SimulatedWorld) -> list[tuple[SimulatedRequest, int, str]]:
+def _unmatched(world: SimulatedWorld) -> list[tuple[SimulatedRequest, int, str]]:
     """Return the ends of messages that have no other end, with tag and group."""
     found: list[tuple[SimulatedRequest, int, str]] = []
     for rank in range(world.size):
         for queues in (world.sends[rank], world.receives[rank]):
             for channel, queue in queues.items():
-                tag, group = sort_of(channel)
+                tag, group = tag_and_group(channel)
                 # those of a collective are reported as the collective
                 if not is_channel(group):
                     found += [(request, tag, group) for request in queue]
-        found += [(request, *sort) for sort, request in world.wildcards[rank]]
+        found += [(request, *key) for key, request in world.wildcards[rank]]
     return found
-
-
-def _left(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
-    """Yield what is left when all ranks have returned: unmatched or unwaited requests."""
-    single = {request: (tag, group) for request, tag, group in _ends(world)}
-    for request in {**world.open, **dict.fromkeys(single)}:
-        yield _end(request, *single.get(request, (0, WORLD)), matched=request not in single)
-
-
-def _misfits(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
-    """Yield the two ends of each message whose ends do not match."""
-    for misfit in world.misfits:
-        for request in (misfit.send, misfit.receive):
-            end = _end(request)
-            if not end.file:  # posted by a collective, beside what its rank does
-                file, line = stands_at(world.ranks[end.rank])
-                end = msgspec.structs.replace(end, file=file, line=line)
-            yield end
-
-
-def _end(
-    request: SimulatedRequest, tag: int = 0, group: str = WORLD, matched: bool = False
-) -> UnmatchedEnd:
-    tensor = request.tensor
-    awaited = request.rank.waits is request
-    stands = stands_at(request.rank) if awaited else ("", 0)
-    file, line = _posted(request) or stands
-    return UnmatchedEnd(
-        request.rank.number,
-        request.kind,
-        request.peer,
-        tag,
-        group,
-        tensor.numel(),
-        tensor.nbytes,
-        dtype_name(tensor.dtype),
-        awaited,
-        file,
-        line,
-        "",
-        stands,
-        matched,
-    )
 
 
 def _posted(request: SimulatedRequest) -> tuple[str, int] | None:

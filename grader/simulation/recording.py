@@ -9,6 +9,7 @@ nobody has to decide what a receive from any rank gets, since virtual time does.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from types import FrameType
@@ -17,10 +18,10 @@ from typing import Any
 import torch
 from torch.futures import Future as TorchFuture
 
-from grader.core.events import ANY, Blocked, Event, Inspected, Matched
+from grader.core.events import ANY, Blocked, Event, Inspected, Matched, Posted
 from grader.core.source_locations import is_students
 from grader.rank.arguments import COLLECTIVES, REFUSED
-from grader.rank.recorder import Recorder
+from grader.rank.recorder import EVENTS, OPERATIONS, Recorder
 from grader.rank.recording_group import RecordingGroup
 from grader.rank.requests import Future, Gated, Request, TransportError, WaitExpired, settle_later
 from grader.rank.transports.gloo import BACKEND
@@ -101,13 +102,18 @@ class CallRecord:
 
     def remark(self, text: str, file: str, line: int) -> None:
         """Report what the running rank is warned of."""
-        self.recorders[self._world.current.number].remark(text, file, line)
+        self.recorders[self._world.running().number].remark(text, file, line)
 
     def finish(self) -> None:
         """Report what ranks that will never go on wait for, unless they have said so."""
         self._decide()
         for recorder in self.recorders:
             recorder.finish()
+        if len(self.reports) > OPERATIONS:
+            events = Counter(r for r, event in self.reports if not isinstance(event, Matched))
+            posts = Counter(r for r, event in self.reports if isinstance(event, Posted))
+            # the judge follows no more of one rank
+            self.full |= max(events.values()) > EVENTS or max(posts.values()) > OPERATIONS
 
 
 class RankRecorder(Recorder):
@@ -139,7 +145,7 @@ class RankRecorder(Recorder):
 
     def thread(self, ident: int) -> int:
         """Return 0 for the function's own course, another number for what runs beside it."""
-        current = self.world.current
+        current = self.world.running()
         return 0 if current.index == current.number else current.index
 
     def post(self, kind: str, group: str, **named: Any) -> int:
@@ -284,7 +290,7 @@ class _VirtualFuture(Future):
             # a callback before it is still running, or suspended
             recorder: Any = self._requests[0].recorder
             world = recorder.world
-            moment: Any = _Moment(world.current)
+            moment: Any = _Moment(world.running())
             TorchFuture.add_done_callback(self, lambda _: world.complete(moment))
             world.wait(moment)
         self._observe()
@@ -349,7 +355,7 @@ class WatchedGroup(SimulatedGroup):
     @property
     def posted(self) -> int:
         """How many operations the running rank has begun, in any group."""
-        return self._recorders[self._world.current.number].posted
+        return self._recorders[self._world.running().number].posted
 
     def enter(self, rank: int, members: Sequence[int]) -> None:
         """Let a rank report that it is in the group, which has these members as it says."""
@@ -379,7 +385,7 @@ class WatchedGroup(SimulatedGroup):
         self._own().destroy(line)
 
     def _own(self) -> _RankGroup:
-        return self._of_rank[self._world.current.number]
+        return self._of_rank[self._world.running().number]
 
 
 def _dispatched(method: str) -> Callable[..., Any]:

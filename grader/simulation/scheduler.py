@@ -16,7 +16,6 @@ import gc
 import heapq
 import sys
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -330,12 +329,16 @@ class Scheduler:
         current: the rank that runs.
         messages: number of messages sent and received so far.
         travelling: the messages whose arrival is not known yet.
+        threads: the rank of each thread that the program has started; those that are no
+            :class:`threading.Thread` are all one, ``None``.
     """
 
     def __init__(self, functions: Sequence[Callable[[], Any]], network: Network) -> None:
         self.size = len(functions)
         self.now = 0
         self.messages = 0
+        self.threads: dict[threading.Thread | None, int] = {}
+        self._ident = _this_thread()
         self._main = greenlet.getcurrent()
         self.ranks = [
             Rank(number, greenlet.greenlet(self._live(function), self._main))
@@ -504,7 +507,7 @@ class Scheduler:
         It is for what keeps its state by thread and cannot be left and entered again by another
         rank, as autograd's engine.
         """
-        rank = self.current
+        rank = self.running()
         if rank.thread is not None:  # a backward pass inside of one
             return function()
         modes = _taken_modes()
@@ -533,32 +536,28 @@ class Scheduler:
             self._refuse_thread()
         return thread.ask(function)
 
-    def threaded(self, starter: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that starts a thread, and from then on checks threads that communicate.
+    def running(self) -> Rank:
+        """Return the rank that runs, which the caller is a part of.
 
         A rank has one stack and one clock, which a second thread cannot leave and come back to;
-        threads that only compute are fine.  Programs without threads do not pay for the check.
+        threads that only compute are fine.
+
+        Raises:
+            RuntimeError: the caller is a thread that the program has started.
         """
-        starts: weakref.WeakKeyDictionary[threading.Thread, int] = weakref.WeakKeyDictionary()
-        own = threading.get_ident()
+        if self.threads:  # programs without threads do not pay for the check
+            thread = self.current.thread
+            if _this_thread() != self._ident and not (thread and thread.runs_here()):
+                self._refuse_thread(self.threads.get(threading.current_thread()))
+        return self.current
 
-        def current(scheduler: Scheduler) -> Rank:
-            running: Rank = scheduler.__dict__["current"]
-            thread = running.thread
-            if threading.get_ident() != own and not (thread and thread.runs_here()):
-                number = starts.get(threading.current_thread(), running.number)
-                scheduler._refuse_thread(number)
-            return running
-
-        def run(scheduler: Scheduler, rank: Rank) -> None:
-            scheduler.__dict__["current"] = rank
-
-        watched = type(type(self).__name__, (type(self),), {"current": property(current, run)})
+    def noting_threads(self, starter: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that starts a thread, and notes it in :attr:`threads`."""
 
         def start(*arguments: Any, **named: Any) -> Any:
-            if arguments and isinstance(arguments[0], threading.Thread):
-                starts[arguments[0]] = self.current.number
-            self.__class__ = watched
+            first = arguments[0] if arguments else None
+            thread = first if isinstance(first, threading.Thread) else None
+            self.threads[thread] = self.current.number
             return starter(*arguments, **named)
 
         return start
@@ -610,14 +609,14 @@ class Scheduler:
         if limit is not None and limit > timedelta(0):
             self._wait_until(request, self.now + ticks_of(limit.total_seconds()), limit)
             return
+        me = self.running() if self.threads else self.current
         done = request.done
         if done is None:
-            request.waiter = self.current
+            request.waiter = me
         elif done > self.now:
-            self.at(done, self.current)
+            self.at(done, me)
         else:
             return
-        me = self.current
         me.waits = request
         self.switch()
         me.waits = None
@@ -626,7 +625,7 @@ class Scheduler:
         done = request.done
         if done is not None and done <= self.now:
             return
-        me = self.current
+        me = self.running()
         if done is None:
             request.waiter = me
         elif done <= end:
@@ -667,7 +666,7 @@ class Scheduler:
         The clock advances if all of them wait or poll; if nothing can happen any more, the
         current rank counts as waiting for ``request``.
         """
-        me = self.current
+        me = self.running()
         if request.done is not None:
             # no rank may be waiting for it, so that the clock would pass this moment
             self.stop_at(request.done)
@@ -678,5 +677,5 @@ class Scheduler:
 
     def sleep(self, ticks: int) -> None:
         """Suspend the current rank for a number of ticks."""
-        self.at(self.now + ticks, self.current)
+        self.at(self.now + ticks, self.running())
         self.switch()

@@ -42,7 +42,7 @@ __all__ = [
     "SimulatedWorld",
     "TraceRecorder",
     "channel_of",
-    "sort_of",
+    "tag_and_group",
 ]
 
 
@@ -87,7 +87,7 @@ def channel_of(source: int, tag: int = 0, group: str = WORLD) -> Any:
     return source if tag == 0 and group == WORLD else (source, tag, group)
 
 
-def sort_of(channel: Any) -> tuple[int, str]:
+def tag_and_group(channel: Any) -> tuple[int, str]:
     """Return the tag and the group of a channel, which wildcard receives match by."""
     return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
 
@@ -173,7 +173,7 @@ class SimulatedWorld(Scheduler):
             self.receiving[destination] -= 1
             self.deliver(request, receive)
             if receive.only != ANY:
-                self._match_again(destination, sort_of(channel))
+                self._match_again(destination, tag_and_group(channel))
         else:
             self.sending[self.current.number] += 1
             self._enqueue(self.sends[destination], channel, request)
@@ -229,9 +229,9 @@ class SimulatedWorld(Scheduler):
         waiting = self.receives[destination].get(channel)
         wildcards = self.wildcards[destination]
         if wildcards:
-            wanted = sort_of(channel)
-            for place, (sort, request) in enumerate(wildcards):
-                if sort == wanted:
+            wanted = tag_and_group(channel)
+            for place, (key, request) in enumerate(wildcards):
+                if key == wanted:
                     if waiting and waiting[0].order < request.order:
                         break
                     if request.only != ANY and request.only != _source_of(channel):
@@ -245,7 +245,7 @@ class SimulatedWorld(Scheduler):
         me = self.current
         request = SimulatedRequest(self, me, "recv", source, tensor)
         sent = self.sends[me.number].get(channel)
-        if sent and not self._held_back(me.number, sort_of(channel)):
+        if sent and not self._held_back(me.number, tag_and_group(channel)):
             self._deliver_sent(sent.pop(0), request)
         else:
             self.receiving[me.number] += 1
@@ -253,7 +253,7 @@ class SimulatedWorld(Scheduler):
         return request
 
     def post_wildcard_receive(
-        self, tensor: torch.Tensor, sort: Any, only: int = ANY
+        self, tensor: torch.Tensor, key: Any, only: int = ANY
     ) -> SimulatedRequest:
         """Post a wildcard receive, which takes the first message sent with its tag and group.
 
@@ -263,23 +263,23 @@ class SimulatedWorld(Scheduler):
         me = self.current
         request = SimulatedRequest(self, me, "recv", ANY, tensor)
         request.only = only
-        held_back = self._held_back(me.number, sort)
-        first = None if held_back else self._first_sent(me.number, sort, only)
+        held_back = self._held_back(me.number, key)
+        first = None if held_back else self._first_sent(me.number, key, only)
         if first is not None:
             self._deliver_sent(first.pop(0), request)
         else:
             self.receiving[me.number] += 1
             self.order = request.order = self.order + 1
-            self.wildcards[me.number].append((sort, request))
+            self.wildcards[me.number].append((key, request))
         return request
 
-    def _first_sent(self, rank: int, sort: Any, only: int) -> list[SimulatedRequest] | None:
+    def _first_sent(self, rank: int, key: Any, only: int) -> list[SimulatedRequest] | None:
         """Return the queue of the first message for a rank's wildcard, or ``None``."""
         return min(
             (
                 queue
                 for channel, queue in self.sends[rank].items()
-                if queue and sort_of(channel) == sort and only in (ANY, _source_of(channel))
+                if queue and tag_and_group(channel) == key and only in (ANY, _source_of(channel))
             ),
             key=lambda queue: queue[0].order,
             default=None,
@@ -288,22 +288,22 @@ class SimulatedWorld(Scheduler):
     # A wildcard receive that has to get the message of one rank waits for it, and what comes after
     # it on its tag and group waits with it, as if that message had been the first to arrive.
 
-    def _held_back(self, rank: int, sort: Any) -> bool:
+    def _held_back(self, rank: int, key: Any) -> bool:
         """Return whether a receive with this tag and group would come after one that is held."""
-        return any(one == sort and held.only != ANY for one, held in self.wildcards[rank])
+        return any(one == key and held.only != ANY for one, held in self.wildcards[rank])
 
-    def _match_again(self, rank: int, sort: Any) -> None:
+    def _match_again(self, rank: int, key: Any) -> None:
         """Match what was held back behind a receive that has got its message."""
         named = [
             (request, channel)
             for channel, queue in self.receives[rank].items()
-            if sort_of(channel) == sort
+            if tag_and_group(channel) == key
             for request in queue
         ]
-        any_rank = [(request, None) for one, request in self.wildcards[rank] if one == sort]
+        any_rank = [(request, None) for one, request in self.wildcards[rank] if one == key]
         for request, channel in sorted([*named, *any_rank], key=lambda one: one[0].order):
             if channel is None:
-                queue = self._first_sent(rank, sort, request.only)
+                queue = self._first_sent(rank, key, request.only)
                 if queue is None and request.only != ANY:
                     return
             else:
@@ -311,7 +311,7 @@ class SimulatedWorld(Scheduler):
             if not queue:
                 continue
             if channel is None:
-                self.wildcards[rank].remove((sort, request))
+                self.wildcards[rank].remove((key, request))
             else:
                 self.receives[rank][channel].remove(request)
             self.receiving[rank] -= 1
@@ -320,19 +320,19 @@ class SimulatedWorld(Scheduler):
     def _release(self) -> bool:
         for rank, wildcards in enumerate(self.wildcards):
             seen = set()
-            for sort, request in wildcards:
-                if sort in seen or request.only == ANY:
-                    seen.add(sort)
+            for key, request in wildcards:
+                if key in seen or request.only == ANY:
+                    seen.add(key)
                     continue
-                seen.add(sort)
+                seen.add(key)
                 sources = [
                     _source_of(channel)
                     for channel, queue in self.sends[rank].items()
-                    if queue and sort_of(channel) == sort
+                    if queue and tag_and_group(channel) == key
                 ]
                 if sources:
                     request.only = min(sources)
-                    self._match_again(rank, sort)
+                    self._match_again(rank, key)
                     return True
         return False
 
@@ -469,7 +469,7 @@ class TraceRecorder:
 
     def post(self, kind: str, tensor: torch.Tensor, peer: int, tag: int, group: str) -> int:
         """Record that the running rank posts one end of a message, and return its number."""
-        me = self._world.current.number
+        me = self._world.running().number
         number, self._numbers[me] = self._numbers[me], self._numbers[me] + 1
         file, line, blocking = line_here()
         self._report(
@@ -509,12 +509,12 @@ class TraceRecorder:
         self._undecided = left
 
     def _now(self) -> int:
-        me = self._world.current.number
+        me = self._world.running().number
         self._latest[me] = max(self._world.now // _PER_NANOSECOND, self._latest[me] + 1)
         return self._latest[me]
 
     def _report(self, event: Event) -> None:
-        self._add(self._world.current.number, event)
+        self._add(self._world.running().number, event)
 
     def _add(self, rank: int, event: Event | Matched) -> None:
         if len(self.events) < self._most:
