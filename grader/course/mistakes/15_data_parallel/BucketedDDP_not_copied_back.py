@@ -1,5 +1,6 @@
-"""Each rank still has its own gradients. What all_reduce has made of the bucket has to be copied
-back into every p.grad."""
+"""Each rank still has its own gradients. Does every bucket start an all_reduce, and is what
+all_reduce has made of it copied back into every p.grad?
+"""
 # exercise: BucketedDDP
 # diagnosis: wrong_gradient
 
