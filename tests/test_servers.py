@@ -102,7 +102,8 @@ def test_binder_installs_what_a_learner_does():
 def test_requirements_and_pyproject_agree():
     pinned = requirements(ROOT / "requirements.txt")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = {r.name: r.specifier for r in map(Requirement, project["dependencies"])}
+    listed = (*project["dependencies"], *project["optional-dependencies"]["course"])
+    needed = {r.name: r.specifier for r in map(Requirement, listed)}
     assert set(needed) - set(pinned) == {"ipython"}  # JupyterLab's kernel is made of it
     assert set(pinned) <= set(needed)
     for name, specifier in pinned.items():

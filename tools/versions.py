@@ -35,6 +35,7 @@ ENGINE = (
     "tests/test_remarks.py",
     "tests/test_simulated_calls.py",
     "tests/test_simulated_collectives.py",
+    "tests/test_simulated_judge.py",
     "tests/test_simulated_programs.py",
     "tests/test_simulated_ranks.py",
     "tests/test_simulated_records.py",

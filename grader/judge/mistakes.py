@@ -104,7 +104,8 @@ def _telling(evidence: Evidence) -> Iterator[JudgedCase]:
     yield here
     # simulated ranks cannot pause, where the judge weighs them
     others = [one for one in evidence.judged if one is not here and not one.case.pauses]
-    wrong = {one.case.n for one in evidence.failed}
+    # where only a limit is missed, values that are right say nothing of values that are wrong
+    wrong = {one.case.n for one in evidence.failed if one.diagnosis is evidence.diagnosis}
     # what is right says most where something else is wrong
     passed = sorted(
         (one for one in others if one.passed and one.limit is None),
