@@ -9,18 +9,30 @@ import pytest
 from torch.distributed import DistStoreError
 
 from grader.core.verdict import Diagnosis
-from grader.core.wire import BrokenFrame, FrameReader, Put, Refused, framed
+from grader.core.wire import BrokenFrame, FrameReader, Look, Put, Refused, framed
 from grader.rank import rank_store
 from grader.rank.rank_store import RankStore, RankStoreServer
 from tests.conftest import play
+
+
+def _to(judge, rank):
+    """What a rank sends with."""
+
+    def send(message):
+        (judge.look if isinstance(message, Look) else judge.take)(rank, message)
+
+    return send
 
 
 @pytest.fixture
 def stores():
     """Three ranks' stores, told at once."""
     made = []
-    judge = RankStoreServer(lambda told: [store.hear(told) for store in made])
-    made += [RankStore(rank, lambda put, rank=rank: judge.take(rank, put)) for rank in range(3)]
+    judge = RankStoreServer(
+        lambda told: [store.hear(told) for store in made],
+        lambda rank, seen: made[rank].hear_seen(seen),
+    )
+    made += [RankStore(rank, _to(judge, rank)) for rank in range(3)]
     return judge, made
 
 
@@ -30,6 +42,47 @@ def test_what_one_puts_there_all_find(stores):
     assert second.get("address") == third.get("address") == b"lo:1"
     assert third.check(["address"])
     assert not third.check(["address", "other"])
+
+
+@pytest.mark.parametrize(
+    ("look", "found"),
+    [
+        (lambda store: store.check(["key"]), True),
+        (lambda store: store.get("key"), b"second"),
+        (lambda store: store.wait(["key"], timedelta(0)), None),
+    ],
+)
+def test_what_was_put_there_before_a_lookup_is_found_however_late_it_comes(look, found):
+    coming = []  # to the second rank, whose listening thread has not had its turn
+
+    def answer(_, seen):
+        for told in coming:
+            second.hear(told)
+        second.hear_seen(seen)
+
+    def tell(told):
+        first.hear(told)
+        coming.append(told)
+
+    judge = RankStoreServer(tell, answer)
+    first, second = (RankStore(rank, _to(judge, rank)) for rank in range(2))
+    first.set("key", "first")
+    first.set("key", "second")
+    assert look(second) == found
+
+
+def test_a_rank_that_looks_without_end_is_told_to_wait(stores, monkeypatch):
+    monkeypatch.setattr(rank_store, "LOOKUPS", 3)
+    judge, (first, *_) = stores
+    for _ in range(3):
+        assert not first.check(["never"])
+    with pytest.raises(RuntimeError, match="look into the store 3 times in one call"):
+        first.check(["never"])
+    with pytest.raises(BrokenFrame, match="more than 3 lookups"):
+        judge.look(0, Look(4))
+    judge.forget()
+    first.forget()
+    assert not first.check(["never"])
 
 
 def test_counting_is_common(stores):
@@ -98,7 +151,7 @@ def test_entries_are_counted(stores, monkeypatch):
 
 
 def test_a_rank_has_an_allowance_of_bytes_in_each_call():
-    judge = RankStoreServer(lambda told: None, allowance=lambda rank: 100 * rank)
+    judge = RankStoreServer(lambda told: None, lambda *_: None, lambda rank: 100 * rank)
     judge.take(0, Put("key", b"x" * 40, None, 1))  # an address, as it joins
     for _ in range(2):
         judge.forget()

@@ -48,6 +48,7 @@ __all__ = [
     "LONGEST_KEY",
     "LONGEST_VALUE",
     "Load",
+    "Look",
     "Parse",
     "Parsed",
     "Put",
@@ -63,6 +64,7 @@ __all__ = [
     "Tally",
     "ToRank",
     "TooManyMessages",
+    "Seen",
     "StoreEntry",
     "framed",
     "read_frames",
@@ -280,6 +282,12 @@ class StoreEntry(msgspec.Struct, tag="told", frozen=True):
     changed: bool = True
 
 
+class Seen(msgspec.Struct, tag="seen", frozen=True):
+    """All that was in the store when the rank asked, by request ``number``, has been sent."""
+
+    number: int
+
+
 class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     """Deferred receive ``op`` gets the message of global rank ``source``."""
 
@@ -297,7 +305,9 @@ class Inspect(msgspec.Struct, tag="inspect", frozen=True):
     """A question about the rank's threads; :class:`~grader.core.events.Inspected` answers it."""
 
 
-ToRank = Parse | Simulate | Setup | Load | RunCall | Inspect | Resolved | Resumed | StoreEntry
+ToRank = (
+    Parse | Simulate | Setup | Load | RunCall | Inspect | Resolved | Resumed | Seen | StoreEntry
+)
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
@@ -316,6 +326,15 @@ class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
     amount: int | None
     number: int
     expected: _Bytes | None = None
+
+
+class Look(msgspec.Struct, tag="look", array_like=True, frozen=True):
+    """A rank's request for the entries that have been put into the store until now.
+
+    They have been sent when its answer comes, :class:`Seen` with the same ``number``.
+    """
+
+    number: int
 
 
 class Joined(msgspec.Struct, tag="joined", array_like=True, frozen=True):
@@ -462,7 +481,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     drew: bool = False
 
 
-FromRank = Answered | Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated
+FromRank = Answered | Event | Joined | Look | Parsed | Put | Ready | Returned | Raised | Simulated
 
 
 # The step at which a rank is killed. -------------------------------------------------

@@ -134,7 +134,9 @@ class ProcessWorld:
         self.hashing = hashing and size > 1
         self._handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
         self._job: BackendJob | None = None
-        self._store = RankStoreServer(self._tell_all, None if storing else self._addresses)
+        self._store = RankStoreServer(
+            self._tell_all, self._tell, None if storing else self._addresses
+        )
         self._program = program
         self._wanted = sorted(wanted)
         self._subgroups = subgroups

@@ -22,6 +22,7 @@ from grader.core.wire import (
     BrokenFrame,
     Inspect,
     Joined,
+    Look,
     Put,
     Raised,
     Ready,
@@ -391,6 +392,8 @@ class CallSupervision:
                 self._pause.came[rank] = time.monotonic_ns()
         elif isinstance(message, Put):
             self._supervisor.store.take(rank, message)
+        elif isinstance(message, Look):
+            self._supervisor.store.look(rank, message)
         elif isinstance(message, Joined):
             if rank in self._supervisor.joined:
                 raise BrokenFrame("a second report that it has joined")

@@ -3,8 +3,9 @@
 gloo needs a store in which every rank puts its address and finds those of the others.  A file
 would do, but ranks could use it to exchange data without messages, and it needs a folder that
 they may write to.  This store lives in the judge, which sends every new entry to all ranks over
-their own sockets, so that a lookup needs no request.  It outlives every rank, as the store of
-``torchrun``'s agent does.
+their own sockets.  A rank that looks something up asks first for what it may not have received yet:
+what another has put there before it sent a message is there when the message has come, as it is in
+torch's own stores.  The store outlives every rank, as that of ``torchrun``'s agent does.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from grader.core.wire import (
     LONGEST_KEY,
     LONGEST_VALUE,
     BrokenFrame,
+    Look,
     Put,
     Refused,
+    Seen,
     StoreEntry,
 )
 
@@ -31,6 +34,9 @@ __all__ = ["RankStoreServer", "RankStore"]
 
 #: The most entries that a rank puts, updates included: addresses and counters of subgroups.
 MANY = 4096
+
+#: The most lookups of a rank in one call, each of which the judge answers.
+LOOKUPS = 1 << 16
 
 #: The most bytes of all entries of a world.
 ROOM = 256 << 20
@@ -41,17 +47,23 @@ class RankStoreServer:
 
     Args:
         tell: sends an entry to every rank.
+        answer: sends one rank what it has asked for.
         allowance: returns the bytes that a rank may have put there in this call; None for any.
             What is put there is no message, and nobody counts it as one.
     """
 
     def __init__(
-        self, tell: Callable[[StoreEntry], None], allowance: Callable[[int], int] | None = None
+        self,
+        tell: Callable[[StoreEntry], None],
+        answer: Callable[[int, Seen], None],
+        allowance: Callable[[int], int] | None = None,
     ) -> None:
         self._tell = tell
+        self._answer = answer
         self._allowance = allowance
         self._entries: dict[str, bytes] = {}
         self._puts: dict[int, int] = {}
+        self._looks: dict[int, int] = {}
         #: by rank, the bytes that it has put there since ranks have joined, in this call
         self._used: dict[int, int] = {}
         self._calling = False
@@ -97,6 +109,17 @@ class RankStoreServer:
         self._entries[put.key] = value
         self._tell(StoreEntry(put.key, value, rank, put.number))
 
+    def look(self, rank: int, look: Look) -> None:
+        """Answer a rank that is about to look something up.
+
+        Raises:
+            BrokenFrame: no :class:`RankStore` would ask so often.
+        """
+        self._looks[rank] = self._looks.get(rank, 0) + 1
+        if not self.open or self._looks[rank] > LOOKUPS:
+            raise BrokenFrame(f"more than {LOOKUPS} lookups in the store, or one that is closed")
+        self._answer(rank, Seen(look.number))
+
     @property
     def keys(self) -> Container[str]:
         """The keys that have values now."""
@@ -106,6 +129,7 @@ class RankStoreServer:
         """Forget all entries, since those of one call would mislead the next."""
         self._entries.clear()
         self._used.clear()
+        self._looks.clear()
         self._calling = True
 
 
@@ -117,13 +141,16 @@ class RankStore(c10d.Store):
         send: sends a frame to the judge.
     """
 
-    def __init__(self, rank: int, send: Callable[[Put], None]) -> None:
+    def __init__(self, rank: int, send: Callable[[Put | Look], None]) -> None:
         super().__init__()
         self._rank = rank
         self._send = send
         self._entries: dict[str, bytes] = {}
         self._answers: dict[int, bytes] = {}
         self._asked = 0
+        self._looked = self._first_look = 0
+        #: the number of the last lookup that the judge has answered
+        self._seen = 0
         self._open = True
         self._news = threading.Condition()
         #: by thread, the keys that it waits for without a time limit
@@ -138,10 +165,17 @@ class RankStore(c10d.Store):
                 self._answers[told.number] = told.value
             self._news.notify_all()
 
+    def hear_seen(self, told: Seen) -> None:
+        """Note that all entries have come that were there at a lookup; by the listening thread."""
+        with self._news:
+            self._seen = told.number
+            self._news.notify_all()
+
     def forget(self) -> None:
         """Forget all entries, as the judge has done; called by the listening thread."""
         with self._news:
             self._entries.clear()
+            self._first_look = self._looked
 
     def close(self) -> None:
         """Refuse further entries, which would be a way around messages."""
@@ -171,6 +205,22 @@ class RankStore(c10d.Store):
             self._wait_for(lambda: number in self._answers, None)
             return self._answers.pop(number)
 
+    def _look(self) -> None:
+        """Wait for all entries that are in the store by now; return at once if it is closed."""
+        with self._news:
+            if not self._open:
+                return
+            if self._looked - self._first_look == LOOKUPS:
+                raise RuntimeError(
+                    f"a rank can look into the store {LOOKUPS} times in one call, and this is"
+                    " more: wait for the entry, with store.wait or store.get"
+                )
+            self._looked += 1
+            number = self._looked
+        self._send(Look(number))
+        with self._news:
+            self._wait_for(lambda: self._seen >= number, None)
+
     # What torch calls. -------------------------------------------------------
 
     def set(self, key: str, value: Any) -> None:
@@ -190,11 +240,16 @@ class RankStore(c10d.Store):
 
     def get(self, key: str) -> bytes:
         """Block until a key has a value, and return it."""
-        self.wait([key])
+        self._look()
+        self._wait_until_set([key], None)
         return self._entries[key]
 
     def check(self, keys: Sequence[str]) -> bool:
         """Return whether all keys have values."""
+        self._look()
+        return self._has(keys)
+
+    def _has(self, keys: Sequence[str]) -> bool:
         with self._news:
             return all(key in self._entries for key in keys)
 
@@ -204,12 +259,17 @@ class RankStore(c10d.Store):
         Raises:
             DistStoreError: they have none after ``timeout``.
         """
+        if timeout is not None:
+            self._look()
+        self._wait_until_set(keys, timeout)
+
+    def _wait_until_set(self, keys: Sequence[str], timeout: timedelta | None) -> None:
         ident = threading.get_ident()
         with self._news:
             if timeout is None:
                 self.waits[ident] = list(keys)
             try:
-                found = self._wait_for(lambda: self.check(keys), timeout)
+                found = self._wait_for(lambda: self._has(keys), timeout)
             finally:
                 self.waits.pop(ident, None)
         if not found:

@@ -43,6 +43,7 @@ from grader.core.wire import (
     Inspect,
     Joined,
     Load,
+    Look,
     Parse,
     Parsed,
     Put,
@@ -51,6 +52,7 @@ from grader.core.wire import (
     Resumed,
     Returned,
     RunCall,
+    Seen,
     Setup,
     Simulate,
     StepCount,
@@ -301,7 +303,7 @@ class _Rank:
             self._polled.add(event.op)
         self._send(event, flush)
 
-    def _send(self, message: Event | Put, flush: bool = True) -> None:
+    def _send(self, message: Event | Look | Put, flush: bool = True) -> None:
         """Write what counts as a step, or may; stop there if the judge kills this rank at it."""
         last = self._steps is not None and self._steps.reached(message)
         self._writer.write(message, flush or last)
@@ -317,6 +319,8 @@ class _Rank:
         for frame in self._frames:
             if isinstance(frame, StoreEntry):
                 store.hear(frame)
+            elif isinstance(frame, Seen):
+                store.hear_seen(frame)
             elif isinstance(frame, Resolved):
                 recorder.resolve(frame.op, frame.source)
             elif isinstance(frame, Resumed):
