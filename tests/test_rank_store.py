@@ -9,7 +9,7 @@ import pytest
 from torch.distributed import DistStoreError
 
 from grader.core.verdict import Diagnosis
-from grader.core.wire import BrokenFrame, FrameReader, Look, Put, Refused, framed
+from grader.core.wire import BrokenFrame, FrameReader, Put, Refused, StoreLookup, framed
 from grader.rank import rank_store
 from grader.rank.rank_store import RankStore, RankStoreServer
 from tests.conftest import play
@@ -19,7 +19,7 @@ def _to(judge, rank):
     """What a rank sends with."""
 
     def send(message):
-        (judge.look if isinstance(message, Look) else judge.take)(rank, message)
+        (judge.look if isinstance(message, StoreLookup) else judge.take)(rank, message)
 
     return send
 
@@ -29,8 +29,8 @@ def stores():
     """Three ranks' stores, told at once."""
     made = []
     judge = RankStoreServer(
-        lambda told: [store.hear(told) for store in made],
-        lambda rank, seen: made[rank].hear_seen(seen),
+        lambda told: [store.receive(told) for store in made],
+        lambda rank, seen: made[rank].receive_seen(seen),
     )
     made += [RankStore(rank, _to(judge, rank)) for rank in range(3)]
     return judge, made
@@ -57,11 +57,11 @@ def test_what_was_put_there_before_a_lookup_is_found_however_late_it_comes(look,
 
     def answer(_, seen):
         for told in coming:
-            second.hear(told)
-        second.hear_seen(seen)
+            second.receive(told)
+        second.receive_seen(seen)
 
     def tell(told):
-        first.hear(told)
+        first.receive(told)
         coming.append(told)
 
     judge = RankStoreServer(tell, answer)
@@ -79,7 +79,7 @@ def test_a_rank_that_looks_without_end_is_told_to_wait(stores, monkeypatch):
     with pytest.raises(RuntimeError, match="look into the store 3 times in one call"):
         first.check(["never"])
     with pytest.raises(BrokenFrame, match="more than 3 lookups"):
-        judge.look(0, Look(4))
+        judge.look(0, StoreLookup(4))
     judge.forget()
     first.forget()
     assert not first.check(["never"])

@@ -54,7 +54,7 @@ __all__ = [
     "StudentSubmission",
     "SubmittedFile",
     "collect",
-    "gather",
+    "collect_files",
     "newer",
 ]
 
@@ -79,7 +79,7 @@ class GradableFile:
     upload: int
 
 
-def gather(
+def collect_files(
     student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds = STUDENT
 ) -> tuple[tuple[GradableFile, ...], tuple[str, ...]]:
     """Return a student's gradable files, oldest first, and the submission's problems."""
@@ -451,7 +451,7 @@ def _root(
 def _submission(
     student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds
 ) -> StudentSubmission:
-    files, problems = gather(student, extraction_dir, bounds)
+    files, problems = collect_files(student, extraction_dir, bounds)
     return StudentSubmission(
         key(student.identity, student.student),
         student.student,

@@ -234,7 +234,7 @@ def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
     """
     frames = failed.frames or tuple(map(SourceLine, _sites(failed)[:_QUOTED]))
     several = len({frame.site.file for frame in frames}) > 1
-    told = tuple(
+    translated = tuple(
         replace(
             frame,
             text=line_of(frame.site)[:200],
@@ -242,9 +242,9 @@ def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
         )
         for frame in frames
     )
-    if not failed.frames and not any(frame.text for frame in told):
+    if not failed.frames and not any(frame.text for frame in translated):
         return failed
-    return replace(failed, frames=told)
+    return replace(failed, frames=translated)
 
 
 def _sites(failed: Failure | CaseVerdict) -> list[Site]:

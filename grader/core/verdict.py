@@ -549,7 +549,7 @@ class Bound:
         return f"{_number(self.measured)} {noun}{blank}{rest}"
 
     @property
-    def asks(self) -> str:
+    def requirement(self) -> str:
         """What is asked, and whether it was met: "at most 4", "should be at most 4"."""
         words = {"=": "exactly", "≤": "at most", "≥": "at least"}
         return f"{'' if self.holds else 'should be '}{words[self.relation]} {_number(self.asked)}"
@@ -561,7 +561,7 @@ class Bound:
         return f"{self.counted} instead of {words[self.relation]}{_number(self.asked)}"
 
     def __str__(self) -> str:
-        return f"{self.quantity}: {_number(self.measured)} ({self.asks})"
+        return f"{self.quantity}: {_number(self.measured)} ({self.requirement})"
 
 
 def _number(value: float) -> str:

@@ -48,7 +48,7 @@ __all__ = [
     "LONGEST_KEY",
     "LONGEST_VALUE",
     "Load",
-    "Look",
+    "StoreLookup",
     "Parse",
     "Parsed",
     "Put",
@@ -64,7 +64,7 @@ __all__ = [
     "Tally",
     "ToRank",
     "TooManyMessages",
-    "Seen",
+    "StoreSeen",
     "StoreEntry",
     "framed",
     "read_frames",
@@ -282,7 +282,7 @@ class StoreEntry(msgspec.Struct, tag="told", frozen=True):
     changed: bool = True
 
 
-class Seen(msgspec.Struct, tag="seen", frozen=True):
+class StoreSeen(msgspec.Struct, tag="seen", frozen=True):
     """All that was in the store when the rank asked, by request ``number``, has been sent."""
 
     number: int
@@ -306,7 +306,16 @@ class Inspect(msgspec.Struct, tag="inspect", frozen=True):
 
 
 ToRank = (
-    Parse | Simulate | Setup | Load | RunCall | Inspect | Resolved | Resumed | Seen | StoreEntry
+    Parse
+    | Simulate
+    | Setup
+    | Load
+    | RunCall
+    | Inspect
+    | Resolved
+    | Resumed
+    | StoreSeen
+    | StoreEntry
 )
 
 
@@ -328,10 +337,10 @@ class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
     expected: _Bytes | None = None
 
 
-class Look(msgspec.Struct, tag="look", array_like=True, frozen=True):
+class StoreLookup(msgspec.Struct, tag="look", array_like=True, frozen=True):
     """A rank's request for the entries that have been put into the store until now.
 
-    They have been sent when its answer comes, :class:`Seen` with the same ``number``.
+    They have been sent when its answer comes, :class:`StoreSeen` with the same ``number``.
     """
 
     number: int
@@ -481,7 +490,9 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     drew: bool = False
 
 
-FromRank = Answered | Event | Joined | Look | Parsed | Put | Ready | Returned | Raised | Simulated
+FromRank = (
+    Answered | Event | Joined | StoreLookup | Parsed | Put | Ready | Returned | Raised | Simulated
+)
 
 
 # The step at which a rank is killed. -------------------------------------------------

@@ -555,7 +555,7 @@ def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
         relation, asked: as in all limits.
     """
 
-    def told(trace: Measured) -> list[tuple[int, int, str]]:
+    def largest_first(trace: Measured) -> list[tuple[int, int, str]]:
         """Return bytes, rank and words of every such mark, the most bytes first."""
         found = []
         for rank, marks in enumerate(_record(trace).marks):
@@ -565,12 +565,14 @@ def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
 
     return Limit(
         quantity,
-        lambda trace: max((nbytes for nbytes, _, _ in told(trace)), default=0),
+        lambda trace: max((nbytes for nbytes, _, _ in largest_first(trace)), default=0),
         relation,
         asked,
         Diagnosis.MEMORY_LIMIT,
         Diagnosis.MEMORY_LIMIT,
-        found=lambda trace: "".join(f", rank {rank} {what}" for _, rank, what in told(trace)[:1]),
+        found=lambda trace: "".join(
+            f", rank {rank} {what}" for _, rank, what in largest_first(trace)[:1]
+        ),
     )
 
 

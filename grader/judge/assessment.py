@@ -82,7 +82,7 @@ def _assess(
         difference = _difference(exercise, case, outcome, expected, actual)
         failure = _compare(exercise, case, outcome, difference)
         failure = failure or _disagreement(exercise, case, expected, actual)
-        failure = failure or _told_otherwise(exercise, case, outcome, expected, repeated)
+        failure = failure or _too_little_traffic(exercise, case, outcome, expected, repeated)
     verdict = CaseVerdict(
         case.name,
         case.n,
@@ -263,7 +263,7 @@ def _disagreement(
     return None
 
 
-def _told_otherwise(
+def _too_little_traffic(
     exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any], repeated: bool
 ) -> Failure | None:
     """Return a failure if the values are right, but the network carried too little for them.

@@ -140,8 +140,8 @@ class _MistakeRuns:
         if one.limit is not None:
             return self._misses(source, one.case, one.limit, one.diagnosis)
         exercise, case = self._exercise, one.case
-        told = one.failure is not None or case.network or exercise.traffic.proof
-        outcome = self._run(source, case, recorded=bool(told))
+        recorded = one.failure is not None or case.network or exercise.traffic.proof
+        outcome = self._run(source, case, recorded=bool(recorded))
         if one.failure is not None:
             _, other = assess(exercise, case, outcome)
             return other.diagnosis is one.diagnosis and _fail_alike(one.failure, other.failure)

@@ -175,8 +175,8 @@ class CppBuilder:
             try:
                 status, library, said = self._compile(_unit(source, header), ready)
             except subprocess.TimeoutExpired:
-                told = f"the compiler is not done after {DEFAULTS.compiling:.0f} s"
-                return Built(complaint=told, late=True)
+                complaint = f"the compiler is not done after {DEFAULTS.compiling:.0f} s"
+                return Built(complaint=complaint, late=True)
             if status == 0:
                 return Built(library=self._keep(library))
             built = _complaint(source, said)

@@ -493,9 +493,9 @@ class Client(ABC):
         self._buffer += data
         *lines, self._buffer = self._buffer.split(b"\n")
         for line in lines:
-            self._hear(json.loads(line))
+            self._handle_message(json.loads(line))
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _handle_message(self, message: dict[str, Any]) -> None:
         if "ready" in message:
             self._ready = message
         elif "forked" in message:

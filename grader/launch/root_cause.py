@@ -221,8 +221,8 @@ def not_understood(who: str, error: Exception, rank: int | None = None) -> Failu
     """
     at = traceback.extract_tb(error.__traceback__)[-1:]
     where = f" in {Path(at[0].filename).name}, line {at[0].lineno}" if at else ""
-    told = short(f"{type(error).__name__}: {error}", 200)
-    message = f"what {who} reports makes no sense to the grader ({told}{where})"
+    said = short(f"{type(error).__name__}: {error}", 200)
+    message = f"what {who} reports makes no sense to the grader ({said}{where})"
     return Failure(Diagnosis.MALFORMED_REPORT, message, rank)
 
 

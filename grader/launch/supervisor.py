@@ -22,7 +22,6 @@ from grader.core.wire import (
     BrokenFrame,
     Inspect,
     Joined,
-    Look,
     Put,
     Raised,
     Ready,
@@ -31,6 +30,7 @@ from grader.core.wire import (
     Resumed,
     Returned,
     StepCount,
+    StoreLookup,
 )
 from grader.exercise.cases import Pause
 from grader.launch.channels import Printed, RankChannels
@@ -392,7 +392,7 @@ class CallSupervision:
                 self._pause.came[rank] = time.monotonic_ns()
         elif isinstance(message, Put):
             self._supervisor.store.take(rank, message)
-        elif isinstance(message, Look):
+        elif isinstance(message, StoreLookup):
             self._supervisor.store.look(rank, message)
         elif isinstance(message, Joined):
             if rank in self._supervisor.joined:

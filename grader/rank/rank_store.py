@@ -23,11 +23,11 @@ from grader.core.wire import (
     LONGEST_KEY,
     LONGEST_VALUE,
     BrokenFrame,
-    Look,
     Put,
     Refused,
-    Seen,
     StoreEntry,
+    StoreLookup,
+    StoreSeen,
 )
 
 __all__ = ["RankStoreServer", "RankStore"]
@@ -55,7 +55,7 @@ class RankStoreServer:
     def __init__(
         self,
         tell: Callable[[StoreEntry], None],
-        answer: Callable[[int, Seen], None],
+        answer: Callable[[int, StoreSeen], None],
         allowance: Callable[[int], int] | None = None,
     ) -> None:
         self._tell = tell
@@ -109,7 +109,7 @@ class RankStoreServer:
         self._entries[put.key] = value
         self._tell(StoreEntry(put.key, value, rank, put.number))
 
-    def look(self, rank: int, look: Look) -> None:
+    def look(self, rank: int, look: StoreLookup) -> None:
         """Answer a rank that is about to look something up.
 
         Raises:
@@ -118,7 +118,7 @@ class RankStoreServer:
         self._looks[rank] = self._looks.get(rank, 0) + 1
         if not self.open or self._looks[rank] > LOOKUPS:
             raise BrokenFrame(f"more than {LOOKUPS} lookups in the store, or one that is closed")
-        self._answer(rank, Seen(look.number))
+        self._answer(rank, StoreSeen(look.number))
 
     @property
     def keys(self) -> Container[str]:
@@ -141,7 +141,7 @@ class RankStore(c10d.Store):
         send: sends a frame to the judge.
     """
 
-    def __init__(self, rank: int, send: Callable[[Put | Look], None]) -> None:
+    def __init__(self, rank: int, send: Callable[[Put | StoreLookup], None]) -> None:
         super().__init__()
         self._rank = rank
         self._send = send
@@ -156,19 +156,19 @@ class RankStore(c10d.Store):
         #: by thread, the keys that it waits for without a time limit
         self.waits: dict[int, list[str]] = {}
 
-    def hear(self, told: StoreEntry) -> None:
+    def receive(self, entry: StoreEntry) -> None:
         """Store an entry that the judge sends; called by the listening thread."""
         with self._news:
-            if told.changed:
-                self._entries[told.key] = told.value
-            if told.rank == self._rank:
-                self._answers[told.number] = told.value
+            if entry.changed:
+                self._entries[entry.key] = entry.value
+            if entry.rank == self._rank:
+                self._answers[entry.number] = entry.value
             self._news.notify_all()
 
-    def hear_seen(self, told: Seen) -> None:
+    def receive_seen(self, entry: StoreSeen) -> None:
         """Note that all entries have come that were there at a lookup; by the listening thread."""
         with self._news:
-            self._seen = told.number
+            self._seen = entry.number
             self._news.notify_all()
 
     def forget(self) -> None:
@@ -217,7 +217,7 @@ class RankStore(c10d.Store):
                 )
             self._looked += 1
             number = self._looked
-        self._send(Look(number))
+        self._send(StoreLookup(number))
         with self._news:
             self._wait_for(lambda: self._seen >= number, None)
 

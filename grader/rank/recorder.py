@@ -397,7 +397,7 @@ class Recorder:
         self._mortal[id(reference)] = reference
         return True
 
-    def say(self) -> None:
+    def report_remarks(self) -> None:
         """Make the remarks that could not be made when they were due."""
         while self._unsaid:
             self.remark(*self._unsaid.pop(0))
@@ -429,7 +429,7 @@ class Recorder:
         caller has it already.
         """
         file, line, blocking = here or line_here()
-        self.say()
+        self.report_remarks()
         if self.snapshots is not None:
             self.snapshots.look(measure)
         reads, writes = list(reads), list(writes)

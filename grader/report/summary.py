@@ -197,7 +197,7 @@ def finding(verdict: ExerciseVerdict) -> MessageParts:
         bound = case.bounds[0]
         name, _, shown = what.partition(f": {bound}")
         where = f"{where.strip().rstrip(',')}, {name}"
-        what = f"{bound.counted}, {bound.asks}{shown}"
+        what = f"{bound.counted}, {bound.requirement}{shown}"
     if case.by_rank and case.shown_by_rank and what.startswith(case.shown_by_rank):
         more = what.removeprefix(case.shown_by_rank) + more
         what = ""
@@ -407,7 +407,7 @@ def _asked(bounds: Sequence[Bound]) -> str:
     if {bound.relation for bound in bounds} == {"≤", "≥"} and len({b.asked for b in bounds}) == 1:
         bounds = [replace(bounds[0], relation="=")]
     telling = [bound for bound in bounds if (bound.relation, bound.asked) != ("≥", 0)]
-    return " and ".join(bound.asks for bound in telling or bounds)
+    return " and ".join(bound.requirement for bound in telling or bounds)
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:

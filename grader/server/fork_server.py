@@ -198,13 +198,13 @@ class _Server:
         with self.selector as selector:
             selector.register(self.client, selectors.EVENT_READ, self.request)
             selector.register(reader, selectors.EVENT_READ, lambda: self.reap(reader))
-            self.say({"ready": os.getpid(), **_dangers()})
+            self.notify({"ready": os.getpid(), **_dangers()})
             while True:
                 for key, _ in selector.select():
                     if key.data() is False:
                         return
 
-    def say(self, message: dict[str, Any]) -> None:
+    def notify(self, message: dict[str, Any]) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.client.sendall(json.dumps(message).encode() + b"\n")
 
@@ -247,13 +247,13 @@ class _Server:
             world.alive.add(pid)
         for fd in fds:
             os.close(fd)
-        self.say_forked(name, world)
+        self.notify_forked(name, world)
 
-    def say_forked(self, name: str, world: _World) -> None:
+    def notify_forked(self, name: str, world: _World) -> None:
         """Tell the client the process ids of a world, once all are known."""
         pids = world.pids_by_rank()
         if len(pids) == world.size:
-            self.say({"forked": name, "pids": pids})
+            self.notify({"forked": name, "pids": pids})
 
     def sibling(self, rank: int) -> _Sibling:
         """Return the sibling that forks ranks of this number, and start it if there is none."""
@@ -282,25 +282,27 @@ class _Server:
             for word in ("forked", "exited", "gone"):
                 world = self.worlds.get(answer.get(word, ""))
                 if world is not None:
-                    self.hear(sibling, word, answer, world)
+                    self.relay_answer(sibling, word, answer, world)
 
-    def hear(self, sibling: _Sibling, word: str, answer: dict[str, Any], world: _World) -> None:
+    def relay_answer(
+        self, sibling: _Sibling, word: str, answer: dict[str, Any], world: _World
+    ) -> None:
         name, rank = answer[word], sibling.rank
         if word == "forked":
             (world.elsewhere[rank],) = answer["pids"]
-            self.say_forked(name, world)
+            self.notify_forked(name, world)
         elif word == "exited":
-            self.say({"exited": name, "rank": rank, "status": answer["status"]})
+            self.notify({"exited": name, "rank": rank, "status": answer["status"]})
         else:
             sibling.worlds.discard(name)
             world.dying.discard(rank)
-            self.say_gone(name, world)
+            self.notify_gone(name, world)
 
-    def say_gone(self, name: str, world: _World) -> None:
+    def notify_gone(self, name: str, world: _World) -> None:
         """Tell the client that a world is gone, once no sibling has a rank of it."""
         if not world.dying:
             del self.worlds[name]
-            self.say({"gone": name})
+            self.notify({"gone": name})
 
     def become_rank(self, fds: list[int], rank: int) -> NoReturn:
         """In the child, keep this rank's descriptors and no others."""
@@ -356,13 +358,13 @@ class _Server:
         for name, world in self.worlds.items():
             if pid in world.alive:
                 world.alive.discard(pid)
-                self.say({"exited": name, "rank": world.pids[pid], "status": status})
+                self.notify({"exited": name, "rank": world.pids[pid], "status": status})
 
     def kill(self, name: str) -> None:
         """Kill and reap every process of a world, and all that they left running."""
         world = self.worlds.get(name)
         if world is None:
-            self.say({"gone": name})
+            self.notify({"gone": name})
             return
         for sibling in self.siblings.values():
             if name in sibling.worlds:
@@ -380,7 +382,7 @@ class _Server:
         world.alive.clear()
         if not self.sealed:
             self.kill_strays()
-        self.say_gone(name, world)
+        self.notify_gone(name, world)
 
     def kill_strays(self) -> None:
         """Kill processes that left their rank's process group.

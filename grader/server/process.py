@@ -43,7 +43,6 @@ from grader.core.wire import (
     Inspect,
     Joined,
     Load,
-    Look,
     Parse,
     Parsed,
     Put,
@@ -52,11 +51,12 @@ from grader.core.wire import (
     Resumed,
     Returned,
     RunCall,
-    Seen,
     Setup,
     Simulate,
     StepCount,
     StoreEntry,
+    StoreLookup,
+    StoreSeen,
     read_frames,
 )
 
@@ -242,12 +242,12 @@ class _Rank:
             if not self._simulates:
                 self._simulates = True
                 prepare(request)
-            told = simulated(request, lambda answer: self._writer.write(answer, flush=False))
+            finished = simulated(request, lambda answer: self._writer.write(answer, flush=False))
         except Exception as error:
             # an exception of a rank is in the answer; this one is for want of memory, or a fault
             self._writer.write(raised("simulate", error))
         else:
-            self._writer.write(told)
+            self._writer.write(finished)
 
     def _fail(self, stage: str, error: BaseException) -> NoReturn:
         """Report an exception, and wait until the judge closes the socket.
@@ -303,7 +303,7 @@ class _Rank:
             self._polled.add(event.op)
         self._send(event, flush)
 
-    def _send(self, message: Event | Look | Put, flush: bool = True) -> None:
+    def _send(self, message: Event | StoreLookup | Put, flush: bool = True) -> None:
         """Write what counts as a step, or may; stop there if the judge kills this rank at it."""
         last = self._steps is not None and self._steps.reached(message)
         self._writer.write(message, flush or last)
@@ -318,9 +318,9 @@ class _Rank:
         assert threads is not None
         for frame in self._frames:
             if isinstance(frame, StoreEntry):
-                store.hear(frame)
-            elif isinstance(frame, Seen):
-                store.hear_seen(frame)
+                store.receive(frame)
+            elif isinstance(frame, StoreSeen):
+                store.receive_seen(frame)
             elif isinstance(frame, Resolved):
                 recorder.resolve(frame.op, frame.source)
             elif isinstance(frame, Resumed):
@@ -394,10 +394,10 @@ class _Rank:
             with warnings_to(self._recorder.remark):
                 value = run(loaded, *call)
                 self._threads.finish()
-            self._recorder.say()
+            self._recorder.report_remarks()
         except BaseException:
             self._emit_uncompiled()
-            self._recorder.say()
+            self._recorder.report_remarks()
             self._emit(Left(True, time.monotonic_ns()), False)
             raise
         finished = time.monotonic_ns()

@@ -199,7 +199,7 @@ class _RankRun:
         finally:
             self._remark_uncompiled()
             if self.reporter is not None:
-                self.reporter.say()
+                self.reporter.report_remarks()
         if recorder is not None:
             recorder.left(raised=False)
         return value

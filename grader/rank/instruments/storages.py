@@ -111,9 +111,9 @@ class HeldStorages(EagerDispatchMode):
         """Return what is held, the largest first: ``2 of 24×32 float32, 1 of 32 float32``."""
         counted = Counter(entry for entry in self.counted_storages())
         ordered = sorted(counted.items(), key=lambda item: -item[0][0])
-        told = [f"{number} of {text}" for (_, text), number in ordered[:_KINDS]]
+        largest = [f"{number} of {text}" for (_, text), number in ordered[:_KINDS]]
         smaller = sum(number for _, number in ordered[_KINDS:])
-        return ", ".join([*told, f"{smaller} smaller"] if smaller else told)
+        return ", ".join([*largest, f"{smaller} smaller"] if smaller else largest)
 
     def counted_storages(self) -> list[tuple[int, str]]:
         """Return the bytes of each storage that count, if there are any, and its first shape."""
