@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills attack torch clean
+.PHONY: help lab test test-all quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills attack torch clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -32,8 +32,11 @@ lab: $(VENV)/.course ## open the course in JupyterLab
 	$(BIN)/python -m tools.lab $(ROOTED) --ServerApp.root_dir="$(CURDIR)" \
 		--LabApp.default_url=/lab/tree/notebooks/00_ranks_and_groups.ipynb $(ARGS)
 
-test: $(VENV)/.tools ## every test: the code, the answers, the notebooks
+test: $(VENV)/.tools ## the tests that a change has to pass, in about ten minutes
 	$(BIN)/python -m tools.tests $(ARGS)
+
+test-all: $(VENV)/.tools ## every test, every known answer, both editions of the notebooks
+	$(BIN)/python -m tools.tests --all
 
 quick: $(VENV)/.tools ## the tests that are nearest to what you have changed, in about a minute
 	$(BIN)/python -m tools.quick $(ARGS)

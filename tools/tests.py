@@ -1,7 +1,12 @@
-"""Runs every test, of the code and of the notebooks: ``make test``.
+"""Runs the tests, of the code and of the notebooks: ``make test`` and ``make test-all``.
 
-    python -m tools.tests               # everything
+    python -m tools.tests               # what a contributor waits for
+    python -m tools.tests --all         # everything: what CI runs
     python -m tools.tests -k sandbox    # with anything else, which is for pytest: tests/ alone
+
+Of thousands of answers that must be rejected, one for each exercise and diagnosis is judged; the
+others, and all else that is marked ``exhaustive``, wait for ``--all``.  So do the notebooks as
+students get them.
 
 The notebooks run beside the tests of the code, since they wait more than they compute: for kernels
 that start, and for ranks that hang.  What they print follows at the end.
@@ -41,15 +46,18 @@ def start(options: Sequence[str], output: IO[bytes] | None = None) -> subprocess
 
 def main(arguments: Sequence[str]) -> int:
     """Run the tests; 0 if nothing failed."""
-    if arguments:
+    everything = list(arguments) == ["--all"]
+    if arguments and not everything:
         return start([*CODE, *arguments]).wait()
+    editions = list(NOTEBOOKS) if everything else ["solutions"]
+    code = CODE if everything else (*CODE, "-m", "not exhaustive")
     with tempfile.TemporaryDirectory() as folder:
-        outputs = {edition: Path(folder) / edition for edition in NOTEBOOKS}
+        outputs = {edition: Path(folder) / edition for edition in editions}
         runs = {}
-        for edition, options in NOTEBOOKS.items():
+        for edition in editions:
             with outputs[edition].open("wb") as output:
-                runs[edition] = start([*_NBVAL, *options], output)
-        statuses = [start(CODE).wait()]
+                runs[edition] = start([*_NBVAL, *NOTEBOOKS[edition]], output)
+        statuses = [start(code).wait()]
         for edition, run in runs.items():
             statuses.append(run.wait())
             print(f"\n{edition}/\n{outputs[edition].read_text(errors='replace')}", flush=True)

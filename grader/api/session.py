@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 from collections.abc import Iterator
 
 from grader.api.predictions import recall_prediction
 from grader.core.errors import Stopped, is_ours
+from grader.core.random_numbers import fresh_seed
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
@@ -30,11 +30,6 @@ def catalogue() -> Catalogue[Exercise]:
     if _catalogue is None:
         _catalogue = discover()
     return _catalogue
-
-
-def fresh_seed() -> int:
-    """Return an unpredictable seed that is short enough to type again."""
-    return secrets.randbelow(10**6)
 
 
 @contextlib.contextmanager

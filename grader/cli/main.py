@@ -33,6 +33,7 @@ from grader.core.errors import (
 )
 from grader.core.resource_limits import DEFAULTS, valid_sizes
 from grader.launch.backends import BACKENDS
+from grader.script.command import add_run_options
 
 if TYPE_CHECKING:
     from grader.core.verdict import SubmissionVerdict
@@ -226,6 +227,14 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument(
         "--chapter", metavar="NN_TOPIC", required=True, help="its chapter, which may be new"
     )
+
+    run = commands.add_parser(
+        "run",
+        help="run a training script of your own, and say why it hangs",
+        usage="%(prog)s [OPTION ...] SCRIPT [ARGUMENT ...]",
+    )
+    run.set_defaults(serve=_run)
+    add_run_options(run, count, _seconds)
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     bench.set_defaults(serve=_bench)
@@ -716,6 +725,12 @@ def _bench(request: argparse.Namespace) -> int:
     from grader.bench.command import serve
 
     return serve(request)
+
+
+def _run(request: argparse.Namespace) -> int:
+    from grader.script.command import run_script_command
+
+    return run_script_command(request)
 
 
 def _doctor(request: argparse.Namespace) -> int:

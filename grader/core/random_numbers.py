@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import random
+import secrets
 
 import numpy.random  # by the process that ranks are forked from, which numpy itself leaves to each
 import torch
 
-__all__ = ["Generators", "rank_seed", "seed_for_wire"]
+__all__ = ["Generators", "fresh_seed", "rank_seed", "seed_for_wire"]
+
+
+def fresh_seed() -> int:
+    """Return an unpredictable seed that is short enough to type again."""
+    return secrets.randbelow(10**6)
 
 
 def seed_for_wire(seed: int) -> int:

@@ -18,7 +18,7 @@ from types import FrameType, TracebackType
 from typing import TypeVar
 
 from grader.core.notebook import ipython_shell
-from grader.core.verdict import BESIDE, CaseVerdict, Failure, Site, SourceLine
+from grader.core.verdict import BESIDE, PATH, CaseVerdict, Failure, Site, SourceLine
 
 __all__ = [
     "NAME",
@@ -26,6 +26,7 @@ __all__ = [
     "SANDBOX",
     "TEXT",
     "begun_by_torch",
+    "follow_script",
     "is_students",
     "line_here",
     "lines_of",
@@ -104,9 +105,28 @@ _PASSED = tuple(
 _GRADER = tuple(f"{folder}{os.sep}" for folder in _OWN)
 
 
+#: Of a person's own script: the folder of its files, and the one that names are relative to.
+_script: tuple[str, str] | None = None
+
+
+def follow_script(root: str, folder: str) -> None:
+    """Let places be those of a person's own script from now on, with the names of their files.
+
+    Args:
+        root: a folder whose files are the script's, wherever it lies.
+        folder: the folder that names are relative to, if they are in it.
+    """
+    global _script
+    _script = os.path.join(os.path.realpath(root), ""), os.path.join(folder, "")
+    is_students.cache_clear()
+    shorten_name.cache_clear()
+
+
 @functools.lru_cache(maxsize=4096)
 def is_students(filename: str) -> bool:
     """Return whether a file name is the student's: neither a library's nor the grader's."""
+    if _script is not None and os.path.realpath(filename).startswith(_script[0]):
+        return not filename.startswith(_GRADER)
     # code compiled by Cython has the name of its source, wherever that was
     compiled = filename.endswith((".pyx", ".pxi"))
     return not compiled and not filename.startswith(("<frozen ", "<__array", *_LIBRARIES))
@@ -118,6 +138,8 @@ def shorten_name(name: str) -> str:
 
     A path need not be UTF-8, and a message must be; other bytes are replaced.
     """
+    if _script is not None and os.path.isabs(name):
+        name = PATH + name.removeprefix(_script[1])
     return name[-NAME:].encode("utf-8", "replace").decode()
 
 
@@ -222,7 +244,7 @@ def live_line(site: Site) -> str:
     It must not be used for a file name reported by a rank of another user's submission, which
     could be the name of any file on this machine.
     """
-    return linecache.getline(site.file, site.line).strip()
+    return linecache.getline(site.path, site.line).strip()
 
 
 def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
@@ -257,7 +279,7 @@ def _sites(failed: Failure | CaseVerdict) -> list[Site]:
 def _place(site: Site) -> str:
     """Return a line with its file as the student knows it: a cell has the number beside it."""
     shell = ipython_shell()
-    if site.file.startswith((BESIDE, "cell ")):
+    if site.file.startswith((BESIDE, PATH, "cell ")):
         return str(site)
     label = os.path.basename(site.file)
     if shell is not None and hasattr(shell, "compile"):

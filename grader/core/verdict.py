@@ -13,6 +13,7 @@ from enum import Enum, IntEnum
 
 __all__ = [
     "BESIDE",
+    "PATH",
     "Bound",
     "CaseVerdict",
     "Comparison",
@@ -394,6 +395,9 @@ _PRECEDENCE = {diagnosis: place for place, diagnosis in enumerate(Diagnosis)}
 #: The beginning of the names of files that were handed in beside an answer.
 BESIDE = "./"
 
+#: Begins the file of a place in a person's own script, which is named with its line.
+PATH = "file:"
+
 
 @dataclass(frozen=True)
 class Site:
@@ -410,7 +414,14 @@ class Site:
             return f"{self.file}, line {self.line}"
         if self.file.startswith(BESIDE):
             return f"{self.file.removeprefix(BESIDE)}, line {self.line}"
+        if self.file.startswith(PATH):
+            return f"{self.path}:{self.line}"
         return f"line {self.line}"
+
+    @property
+    def path(self) -> str:
+        """The file's name without what marks it."""
+        return self.file.removeprefix(PATH)
 
 
 @dataclass(frozen=True)

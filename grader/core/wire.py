@@ -89,6 +89,8 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         seed: the seed of the ranks' random numbers, of which each has its own.
         weighed: whether it pauses before it runs a line of the program, so that the judge knows
             how much memory it has without it.
+        script: whether the program is a person's own script, which makes and ends the default
+            group itself, and on which there are no limits.
     """
 
     rank: int
@@ -104,6 +106,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     environment: dict[str, str] = {}
     seed: int = 0
     weighed: bool = False
+    script: bool = False
 
 
 class Parse(msgspec.Struct, tag="parse", frozen=True):

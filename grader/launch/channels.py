@@ -6,7 +6,7 @@ import os
 import re
 import selectors
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from grader.launch.frame_channel import FrameChannel
 from grader.launch.launchers import ProcessGroupHandle
 from grader.launch.root_cause import site_in_dump
 
-__all__ = ["ChannelListener", "Printed", "RankChannels"]
+__all__ = ["ChannelListener", "Forwarded", "Printed", "RankChannels"]
 
 #: Seconds between two looks at processes whose launcher gives no notice of their ends.
 POLL = 0.1
@@ -30,6 +30,12 @@ TURN = 0.1
 
 #: Seconds in which the end of a process must be known that has closed its socket.
 HUNG_UP = 2.0
+
+#: Seconds of one wait for the ranks; a deadline may lie beyond what can be waited for.
+LONGEST_WAIT = 3600.0
+
+#: Bytes that are kept of output that is handed on: how a process died may stand there.
+LAST = 1 << 12
 
 #: Bytes taken from a rank's fault handler; a dump of all threads has a few thousand.
 FAULTS = 1 << 18
@@ -68,6 +74,27 @@ class Printed:
         """Return the output of each rank, in rank order."""
         texts = (bytes(one[: self.limit]).decode("utf-8", "replace") for one in self._bytes)
         return tuple(_TERMINATE.sub("", text) for text in texts)
+
+
+class Forwarded(Printed):
+    """The output of each rank, which is handed on as it comes; the last of it is kept.
+
+    Args:
+        size: the number of ranks.
+        take: takes what a rank has printed.
+    """
+
+    def __init__(self, size: int, take: Callable[[int, bytes], None]) -> None:
+        super().__init__(size, LAST)
+        self._take = take
+
+    def add(self, rank: int, data: bytes) -> bool:
+        """Hand on a rank's output; there is never too much."""
+        self._take(rank, data)
+        printed = self._bytes[rank]
+        printed += data
+        del printed[:-LAST]
+        return False
 
 
 class ChannelListener(Protocol):
@@ -204,7 +231,7 @@ class RankChannels:
 
     def _read_ready(self, seconds: float, listener: ChannelListener) -> bool:
         """Read once from all that is readable; return whether a rank had written anything."""
-        ready = self._selector.select(max(seconds, 0.0))
+        ready = self._selector.select(min(max(seconds, 0.0), LONGEST_WAIT))
         until = time.monotonic() + TURN
         any_data = False
         for key, events in ready:

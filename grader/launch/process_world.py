@@ -94,6 +94,8 @@ class ProcessWorld:
         storing: whether the program may put values of its own into the store.
         until: the time on the monotonic clock after which a program has a second to load.
         weighed: whether a job asks for the memory of the ranks.
+        script: whether the program is a person's own script, see
+            :class:`grader.core.wire.Setup`.
 
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
@@ -117,6 +119,7 @@ class ProcessWorld:
         storing: bool = True,
         until: float = math.inf,
         weighed: bool = False,
+        script: bool = False,
     ) -> None:
         entry, environment = entry_of(backend), launcher.environment
         if environment.sealed and not entry.in_sandbox:
@@ -135,7 +138,7 @@ class ProcessWorld:
         self._handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
         self._job: BackendJob | None = None
         self._store = RankStoreServer(
-            self._tell_all, self._tell, None if storing else self._addresses
+            self._tell_all, self._tell, None if storing else self._addresses, limited=not script
         )
         self._program = program
         self._wanted = sorted(wanted)
@@ -176,6 +179,7 @@ class ProcessWorld:
                     environment=environments[rank],
                     seed=seed_for_wire(seed),
                     weighed=weighed and entry.devices is None,
+                    script=script,
                 ),
             )
 
@@ -305,6 +309,11 @@ class ProcessWorld:
         assert self._supervisor is not None
         begun = self._supervisor.call.matcher.operations[rank]
         return (_ADDRESS + _PEER * self.size) * sum(op.kind == "new_group" for op in begun)
+
+    def interrupt(self, seconds: float) -> None:
+        """Interrupt the ranks, and follow for up to ``seconds`` how they end."""
+        assert self._supervisor is not None
+        self._supervisor.call.interrupt(seconds)
 
     def close(self) -> None:
         """Kill every rank; :meth:`Launcher.settle` waits until they are gone."""

@@ -12,7 +12,7 @@ import signal
 import traceback
 from pathlib import Path
 
-from grader.core.source_locations import is_students
+from grader.core.source_locations import is_students, shorten_name
 from grader.core.values import short, with_article
 from grader.core.verdict import Diagnosis, Failure, Site, SourceLine
 from grader.core.wire import Raised
@@ -31,7 +31,7 @@ def site_in_dump(dump: str) -> Site | None:
     """Return the innermost line of the student's in a dump of Python's fault handler."""
     for match in _FRAME.finditer(dump):
         if is_students(match["file"]):
-            return Site(match["file"], int(match["line"]))
+            return Site(shorten_name(match["file"]), int(match["line"]))
     return None
 
 
@@ -151,7 +151,8 @@ class RootCause:
             diagnosis, message = Diagnosis.MEMORY_LIMIT, f"{where}: out of memory{_asked(what)}"
         elif raised.code is not None:
             diagnosis = Diagnosis.EXITED
-            message = f"{where}: exits with status {raised.code} instead of returning"
+            instead = "" if self._matcher.is_script else " instead of returning"
+            message = f"{where}: exits with status {raised.code}{instead}"
         else:
             if raised.kind == "NotImplementedError" and not raised.message and raised.frames:
                 what = f"{raised.frames[-1][2]} still raises NotImplementedError"

@@ -33,7 +33,7 @@ from grader.core.wire import (
     StoreLookup,
 )
 from grader.exercise.cases import Pause
-from grader.launch.channels import Printed, RankChannels
+from grader.launch.channels import Forwarded, Printed, RankChannels
 from grader.launch.event_validation import EventValidator
 from grader.launch.frame_channel import FrameChannel
 from grader.launch.launchers import ProcessGroupHandle
@@ -130,7 +130,9 @@ class Supervisor:
         """Return the supervision of a job that the ranks are about to be asked for."""
         late = () if job.late is None else (job.late.rank,)
         before = self.call.matcher
-        matcher = MessageMatcher(self.channels.size, self.store.keys, late, before)
+        matcher = MessageMatcher(
+            self.channels.size, self.store.keys, late, before, follower=job.follower
+        )
         self.call = CallSupervision(self, job, matcher, 4 * job.answer_limit + STRUCTURE)
         return self.call
 
@@ -180,13 +182,18 @@ class CallSupervision:
             bool(job.watched),
             supervisor.views,
             pauses=bool(job.pauses),
+            limited=job.follower is None,
         )
         self._causes = RootCause(matcher)
         self._pauses = iter(job.pauses)
         self._pause = _PauseOfAll({})
         self._steps = StepCount(job.killed.step) if job.killed is not None else None
         self._replies: dict[int, Returned] = {}
-        self._output = Printed(self._size, job.output_limit)
+        self._output = (
+            Printed(self._size, job.output_limit)
+            if job.follower is None
+            else Forwarded(self._size, job.follower.printed)
+        )
         self._watchdog = CpuWatchdog(channels.handle.processes, job.effort)
         now = time.monotonic()
         #: ranks that have been asked what their threads do, and have not yet answered
@@ -212,6 +219,14 @@ class CallSupervision:
         """Return the output of each rank."""
         return self._output.texts()
 
+    def interrupt(self, seconds: float) -> None:
+        """Interrupt the ranks as Ctrl-C does, and read for up to ``seconds`` what they do then."""
+        self._channels.handle.signal(signal.SIGINT)
+        until = time.monotonic() + seconds
+        while len(self.matcher.ended) < self._size and (left := until - time.monotonic()) > 0:
+            self._channels.read(left, self)
+        self._channels.drain(self)
+
     @property
     def reusable(self) -> bool:
         """Whether the ranks can be called again after a job that may have failed."""
@@ -225,7 +240,13 @@ class CallSupervision:
         failure = self.until(lambda: self.returned, self._job.seconds)
         self._channels.drain(self)
         self.matcher.close(time.monotonic_ns())
-        return failure or self._causes.first() or self._causes.leftover()
+        failure = failure or self._causes.first()
+        left = None if failure else self._causes.leftover()
+        if left is not None and self._job.follower is not None:
+            # the script has come to its end, and so may be right
+            self._job.follower.leftover(left)
+            return None
+        return failure or left
 
     def until(self, finished: Callable[[], bool], seconds: float) -> Failure | None:
         """Wait until something is finished, and return why it never will, if so."""

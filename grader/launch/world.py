@@ -19,6 +19,7 @@ from grader.core.verdict import Diagnosis, Failure, amount
 from grader.exercise.cases import Case, Delay, Kill, Pause
 from grader.exercise.declaration import Exercise
 from grader.launch.launchers import Launcher
+from grader.trace.message_matcher import Follower
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
@@ -27,6 +28,7 @@ __all__ = [
     "Job",
     "Outcome",
     "RankResult",
+    "ScriptFollower",
     "World",
     "WorldFactory",
     "WorldSpec",
@@ -64,6 +66,7 @@ class Job:
         pauses: what is done each time that all ranks pause; they go on at once after these.
         follows: whether ranks that return nothing tell what became of the arguments that the
             program is bound to.
+        follower: follows a person's own script, on which there are no limits.
     """
 
     entry: str
@@ -83,6 +86,7 @@ class Job:
     network: tuple[float, float] | None = None
     pauses: tuple[Pause, ...] = ()
     follows: bool = False
+    follower: ScriptFollower | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,16 @@ class Outcome:
     output: tuple[str, ...]
     seconds: float
     moved: int | None = None
+
+
+class ScriptFollower(Follower, Protocol):
+    """Follows the run of a person's own script."""
+
+    def printed(self, rank: int, data: bytes) -> None:
+        """Take what a rank has printed."""
+
+    def leftover(self, failure: Failure) -> None:
+        """Take what is wrong although every rank has ended, such as an unreceived message."""
 
 
 class World(Protocol):

@@ -33,9 +33,12 @@ __all__ = [
     "BACKEND",
     "MANAGEMENT",
     "destroy_process_group",
+    "is_mapped",
     "join",
+    "open_management",
     "refuse_management_call",
     "override_dispatcher",
+    "remark",
 ]
 
 #: The name that the recording group is registered by.
@@ -54,6 +57,10 @@ class _Guard:
     def __init__(self) -> None:
         self.recorder: Recorder | None = None
         self.is_open = False
+        #: whether the program is a person's own script, which may do what it likes
+        self.script = False
+        #: how many default groups a script has made
+        self.turn = 0
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
@@ -66,7 +73,7 @@ class _Guard:
 
     def refuse(self, what: str) -> None:
         """Report a call and raise, unless our own code makes it."""
-        if self.is_open or self.recorder is None:
+        if self.is_open or self.recorder is None or self.script:
             return
         message = f"{what} would bypass the process group of this exercise"
         self.recorder.violated(Diagnosis.FORBIDDEN_CALL, message)
@@ -83,12 +90,13 @@ def join(
     recorder: Recorder,
     backend: Backend,
     collectives: bool,
-) -> Callable[[int], None]:
+) -> Callable[..., None]:
     """Connect to the other ranks; return a function that makes recording groups of them.
 
     It takes a number of ranks, and makes a recording group of the first so many ranks the default
-    process group of this process, in place of an earlier one.  All connections are made here, since
-    the student's code may run, and a rank be sealed, before the second group is made.
+    process group of this process, in place of an earlier one; a second number tells several of
+    that size apart, where the program itself makes one after another.  All connections are made
+    here, since the student's code may run, and a rank be sealed, before the second group is made.
 
     Args:
         store: the store through which the ranks of this world connect.
@@ -133,12 +141,12 @@ def join(
     _guard.recorder = recorder
     excepthook = sys.excepthook
 
-    def become(size: int) -> None:
+    def become(size: int, turn: int = 0) -> None:
         before = c10d.GroupMember.WORLD
         if before is not None:
             _destroy_process_group()
         # the keys of an earlier world's subgroups are still in the store
-        own = c10d.PrefixStore(f"{size}", store)
+        own = c10d.PrefixStore(f"{size}-{turn}", store)
         _init_process_group(BACKEND, rank=rank, world_size=size, store=own, timeout=FOREVER)
         sys.excepthook = excepthook  # torch puts its own before it, which names the rank
         if before is not None:
@@ -175,6 +183,9 @@ def _subgroup(backend: Backend, options: Any, recorder: Recorder) -> RecordingGr
     recorder.require_subgroups()
     rank, size, name = options.group_rank, options.group_size, str(options.group_id)
     members, limit = list(options.global_ranks_in_group), short_limit(options.timeout)
+    if _guard.turn > 1:
+        # torch's names are the same again in a later default group
+        name = f"{name} ({_guard.turn})"
     group = RecordingGroup(None, backend, rank, size, members, name, recorder, limit)
     group_event = recorder.post("new_group", name, peer=ANY, detail=str(members), limit=limit)
     recorder.blocked(group_event, limit)
@@ -227,7 +238,9 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
         group_size: Any, group_rank: Any, ranks: Any, backend: Any, *args: Any, **kwargs: Any
     ) -> Any:
         name = str(backend).lower()
-        if name in (spoken, f"{device}:{spoken}", "undefined", BACKEND):
+        if name in (spoken, f"{device}:{spoken}", "undefined", BACKEND) or (
+            _guard.script and is_mapped(name)
+        ):
             backend = dist.Backend(BACKEND)
         else:
             raise ValueError(f"this world speaks {spoken}; backend {name!r} is not to be had in it")
@@ -280,6 +293,79 @@ def _close_process_group_management() -> None:
     for module in (dist, c10d):
         module.init_process_group = refuse_management_call("init_process_group")  # type: ignore[attr-defined]
         module.destroy_process_group = destroy_process_group  # type: ignore[attr-defined]
+
+
+def remark(text: str) -> None:
+    """Report a remark on the program, which names no line."""
+    if _guard.recorder is not None:
+        _guard.recorder.remark(text, "", 0)
+
+
+def is_mapped(backend: str) -> bool:
+    """Return whether gloo stands in for what a script names as its backend.
+
+    It is one name, or one for each type of device, as in ``cpu:gloo,cuda:nccl``.
+    """
+    return {part.rpartition(":")[2] for part in backend.split(",")} <= {"gloo", "nccl", "undefined"}
+
+
+def open_management(become: Callable[..., None], rank: int, size: int) -> None:
+    """Let a person's own script make and end the default group itself, as often as it likes.
+
+    Args:
+        become: what :func:`join` has returned.
+        rank, size: of this process, and the number of ranks.
+    """
+    _guard.script = True
+
+    @functools.wraps(_init_process_group)
+    def init_process_group(
+        backend: Any = None,
+        init_method: Any = None,
+        timeout: Any = None,
+        world_size: int = -1,
+        rank: int = -1,
+        store: Any = None,
+        *_: Any,
+        **__: Any,
+    ) -> None:
+        if c10d.GroupMember.WORLD is not None:
+            raise ValueError("trying to initialize the default process group twice!")
+        name = str(backend or "undefined").lower()
+        if not is_mapped(name):
+            raise ValueError(f"backend {name!r} is not recorded; gloo and nccl are")
+        if world_size not in (-1, None, size):
+            raise ValueError(
+                f"the script asks for {world_size} ranks, and {size} run: --ranks {world_size}"
+            )
+        if rank not in (-1, None, mine):
+            raise ValueError(f"the script says that it is rank {rank}, and this is rank {mine}")
+        _guard.turn += 1
+        become(size, _guard.turn)
+        world: Any = c10d.GroupMember.WORLD
+        world.made = True
+        c10d._world.pg_map[world] = (dist.Backend("gloo"), c10d._world.pg_map[world][1])
+
+    def end_process_group(group: Any = None) -> None:
+        if group not in (None, c10d.GroupMember.WORLD):
+            destroy_process_group(group)
+        elif c10d.GroupMember.WORLD is None:
+            raise ValueError("Default process group has not been initialized")
+        else:
+            _destroy_process_group()
+
+    mine = rank
+    closed: dict[Any, Callable[..., None]] = {
+        _init_process_group: init_process_group,
+        dist.init_process_group: init_process_group,
+        _destroy_process_group: end_process_group,
+        destroy_process_group: end_process_group,
+    }
+    # DeviceMesh and others have imported them by name
+    for module in [one for name, one in sys.modules.items() if name.startswith("torch.distri")]:
+        for name in MANAGEMENT:
+            if (ours := closed.get(vars(module).get(name))) is not None:
+                setattr(module, name, ours)
 
 
 def refuse_management_call(name: str) -> Callable[..., None]:

@@ -10,6 +10,7 @@ torch's own stores.  The store outlives every rank, as that of ``torchrun``'s ag
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Container, Sequence
 from datetime import timedelta
@@ -50,6 +51,7 @@ class RankStoreServer:
         answer: sends one rank what it has asked for.
         allowance: returns the bytes that a rank may have put there in this call; None for any.
             What is put there is no message, and nobody counts it as one.
+        limited: whether there are limits on how much a rank puts there, and how often it looks.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class RankStoreServer:
         tell: Callable[[StoreEntry], None],
         answer: Callable[[int, StoreSeen], None],
         allowance: Callable[[int], int] | None = None,
+        limited: bool = True,
     ) -> None:
         self._tell = tell
         self._answer = answer
@@ -67,7 +70,9 @@ class RankStoreServer:
         #: by rank, the bytes that it has put there since ranks have joined, in this call
         self._used: dict[int, int] = {}
         self._calling = False
-        self._room = ROOM
+        self._room: float = ROOM if limited else math.inf
+        self._many: float = MANY if limited else math.inf
+        self._lookups: float = LOOKUPS if limited else math.inf
         self.open = True
 
     def take(self, rank: int, put: Put) -> None:
@@ -80,7 +85,7 @@ class RankStoreServer:
         if not self.open:
             raise BrokenFrame("an entry for the store, which is closed")
         self._puts[rank] = self._puts.get(rank, 0) + 1
-        if self._puts[rank] > MANY:
+        if self._puts[rank] > self._many:
             raise BrokenFrame(f"more than {MANY} entries for the store")
         size = len(put.key) + len(put.value) + len(put.expected or b"")
         self._room -= size
@@ -116,7 +121,7 @@ class RankStoreServer:
             BrokenFrame: no :class:`RankStore` would ask so often.
         """
         self._looks[rank] = self._looks.get(rank, 0) + 1
-        if not self.open or self._looks[rank] > LOOKUPS:
+        if not self.open or self._looks[rank] > self._lookups:
             raise BrokenFrame(f"more than {LOOKUPS} lookups in the store, or one that is closed")
         self._answer(rank, StoreSeen(look.number))
 
@@ -139,10 +144,15 @@ class RankStore(c10d.Store):
     Args:
         rank: the rank of this process.
         send: sends a frame to the judge.
+        limited: as of :class:`RankStoreServer`.
     """
 
-    def __init__(self, rank: int, send: Callable[[Put | StoreLookup], None]) -> None:
+    def __init__(
+        self, rank: int, send: Callable[[Put | StoreLookup], None], limited: bool = True
+    ) -> None:
         super().__init__()
+        self._many: float = MANY if limited else math.inf
+        self._lookups: float = LOOKUPS if limited else math.inf
         self._rank = rank
         self._send = send
         self._entries: dict[str, bytes] = {}
@@ -193,7 +203,7 @@ class RankStore(c10d.Store):
                 " instead"
             )
         with self._news:
-            if self._asked == MANY:
+            if self._asked >= self._many:
                 raise RuntimeError(
                     f"a rank can put {MANY} entries into the store, and this is more"
                 )
@@ -210,7 +220,7 @@ class RankStore(c10d.Store):
         with self._news:
             if not self._open:
                 return
-            if self._looked - self._first_look == LOOKUPS:
+            if self._looked - self._first_look >= self._lookups:
                 raise RuntimeError(
                     f"a rank can look into the store {LOOKUPS} times in one call, and this is"
                     " more: wait for the entry, with store.wait or store.get"

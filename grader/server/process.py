@@ -168,7 +168,7 @@ class _Rank:
         self._writer = FrameWriter(sock)
         self._frames = read_frames(sock)
         self._requests: queue.SimpleQueue[Load | RunCall] = queue.SimpleQueue()
-        self._become: Callable[[int], None]
+        self._become: Callable[..., None]
         #: the number of ranks in the default group; 0 before there is one
         self._size = 0
         self._recorder: Recorder | None = None
@@ -214,7 +214,9 @@ class _Rank:
             self._store.close()
         os.environ["WORLD_SIZE"] = str(request.size)
         try:
-            if request.size != self._size:
+            if setup.script:
+                guard.open_management(self._become, setup.rank, request.size)
+            elif request.size != self._size:
                 self._become(request.size)
                 self._size = request.size
             forget_modules(self._last_module, is_students)
@@ -272,8 +274,9 @@ class _Rank:
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
         self._recorder.subgroups = setup.subgroups
+        self._recorder.limited = not setup.script
         remember_thread_starts()
-        self._store = RankStore(setup.rank, self._send)
+        self._store = RankStore(setup.rank, self._send, limited=not setup.script)
         self._threads = Threads(self._recorder, self._store.waits)
         listener = threading.Thread(target=self._listen, daemon=True, name="grader")
         self._recorder.helpers.add(listener)
@@ -288,7 +291,9 @@ class _Rank:
         self._become = guard.join(
             self._store, setup.rank, sizes, self._recorder, backend, setup.collectives
         )
-        if self._device.type == "cpu":  # a GPU's driver maps far more than it uses
+        if (
+            self._device.type == "cpu" and not setup.script
+        ):  # a GPU's driver maps far more than it uses
             process_limits.limit_memory(setup.memory)
         if setup.sealed:
             process_limits.seal(setup.subgroups)

@@ -212,7 +212,8 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     if not cycle and killed:
         message += f"; but rank {killed[0]} has been killed"
     elif not cycle and ended:
-        message += f"; but {_ranks(ended)} will post nothing more: the function has returned there"
+        over = "the script has ended" if state.is_script else "the function has returned"
+        message += f"; but {_ranks(ended)} will post nothing more: {over} there"
     if _freed_by_buffers(state, dead):
         message += _BUFFERS
     shown = set(named[:4])
@@ -317,8 +318,10 @@ def never_joined(state: WaitState, rank: int) -> str:
         if gone:
             inside = ", inside torch," if op.by_torch else ""
             who, do = _ranks(gone), "does" if len(gone) == 1 else "do"
-            there = "its function has" if len(gone) == 1 else "their functions have"
-            return f"calls {op.kind} at {op.site}{inside} and {who} never {do}: {there} returned"
+            own = "its" if len(gone) == 1 else "their"
+            part, over = ("script", "ended") if state.is_script else ("function", "returned")
+            parts = f"{own} {part} has" if len(gone) == 1 else f"{own} {part}s have"
+            return f"calls {op.kind} at {op.site}{inside} and {who} never {do}: {parts} {over}"
     return ""
 
 

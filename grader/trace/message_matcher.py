@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Protocol
+from typing import Any, Protocol
 
 from grader.core.events import (
     ANY,
@@ -43,7 +43,14 @@ from grader.core.verdict import Diagnosis, Failure, Site
 from grader.trace.trace import CallSpan, Operation, PauseSpan, Trace
 from grader.trace.wait_state import Awaited
 
-__all__ = ["MessageMatcher", "CollectiveCall", "Resolution", "disagreement", "misfit"]
+__all__ = [
+    "CollectiveCall",
+    "Follower",
+    "MessageMatcher",
+    "Resolution",
+    "disagreement",
+    "misfit",
+]
 
 
 # Agreement of two ranks: the ends of a message, the calls of a collective. --------
@@ -209,13 +216,65 @@ class Resolution:
 class _Group:
     """A process group: its members, and the collectives that each has called.
 
-    ``agreed`` is the number of calls before the first one that does not match on all ranks.
+    ``agreed`` is the number of calls before the first one that does not match on all ranks, and
+    ``open`` holds those that a member has yet to make or that do not match.
     """
 
     members: tuple[int, ...]
     agreed: float = math.inf
     calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    slots: list[dict[int, Operation]] = field(default_factory=list)
+    open: dict[int, dict[int, Operation]] = field(default_factory=dict)
+
+
+class Follower(Protocol):
+    """Follows a run of any length, of which only the last operations are kept."""
+
+    @property
+    def keeps(self) -> int:
+        """How many operations of a rank are kept, besides those that are not complete."""
+
+    def posted(self, op: Operation) -> None:
+        """Take note that an operation has begun."""
+
+    def done(self, op: Operation) -> None:
+        """Take note that its rank has seen an operation complete."""
+
+    def called(self, calls: Mapping[int, Operation]) -> None:
+        """Take note that all members of a group have made a collective call, and agree."""
+
+
+class _RecentOperations(Sequence[Operation]):
+    """The operations of a rank by number, of which complete ones are forgotten after a while."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Operation] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._kept[number]
+
+    def has(self, number: int) -> bool:
+        """Return whether an operation has not been forgotten."""
+        return number in self._kept
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(list(self._kept.values()))
+
+    def append(self, op: Operation) -> None:
+        self._kept[self._count] = op
+        self._count += 1
+
+    def forget(self, keeps: int) -> None:
+        """Forget the oldest operations that are complete, once there are twice as many."""
+        if len(self._kept) < 2 * keeps:
+            return
+        over = len(self._kept) - keeps
+        settled = [n for n, op in self._kept.items() if op.done is not None and op.matched]
+        for number in settled[:over]:
+            del self._kept[number]
 
 
 class MessageMatcher:
@@ -226,6 +285,7 @@ class MessageMatcher:
         stored: the keys of the store that have values.
         late: ranks that the grader lets enter late, so that others may give up on them.
         before: knows the groups that an earlier call has made.
+        follower: follows a person's own script, which may run for any time.
 
     Attributes:
         size: number of ranks.
@@ -247,6 +307,7 @@ class MessageMatcher:
         marks: by rank, the named places that it has passed.
         pauses: by rank, its pauses that are over.
         choices: the wildcards that have been given a message, in that order.
+        is_script: whether the ranks run a person's own script, and not a function.
     """
 
     def __init__(
@@ -255,9 +316,14 @@ class MessageMatcher:
         stored: Container[str] = (),
         late: Collection[int] = (),
         before: MessageMatcher | None = None,
+        follower: Follower | None = None,
     ) -> None:
         self.size = size
-        self.operations: list[list[Operation]] = [[] for _ in range(size)]
+        self.is_script = follower is not None
+        self._follower = follower
+        self.operations: list[list[Operation]] | list[_RecentOperations]
+        self._recent = [_RecentOperations() for _ in range(size if follower is not None else 0)]
+        self.operations = self._recent or [list[Operation]() for _ in range(size)]
         self.waits: list[dict[int, Awaited]] = [{} for _ in range(size)]
         self.inspected: list[Inspected | None] = [None] * size
         self.polling: dict[int, set[int]] = {}
@@ -282,6 +348,7 @@ class MessageMatcher:
         self._failures: list[Failure] = []
         self._outside: dict[Outside, set[int]] = {}
         self._remarks: dict[Remarked, set[int]] = {}
+        self._shape_remarks: dict[str, None] = {}
         self._agree = True
 
     @property
@@ -302,6 +369,8 @@ class MessageMatcher:
             self.polling.setdefault(rank, set()).add(event.op)
             return
         self.polling.pop(rank, None)
+        if isinstance(event, (Blocked, Completed, Failed)) and self._is_forgotten(rank, event.op):
+            return  # a program may wait once more for what is complete
         if isinstance(event, Posted):
             self._post(rank, event)
         elif isinstance(event, Blocked):
@@ -311,6 +380,9 @@ class MessageMatcher:
             op = self.operations[rank][event.op]
             op.done = event.time
             self._unblock(rank, op)
+            if self._follower is not None:
+                self._follower.done(op)
+                self._recent[rank].forget(self._follower.keeps)
         elif isinstance(event, Failed):
             op = self.operations[rank][event.op]
             op.failed, op.given_up = True, event.time
@@ -358,6 +430,9 @@ class MessageMatcher:
         """Record when the recording stops, in nanoseconds of the monotonic clock."""
         self._closed = time
 
+    def _is_forgotten(self, rank: int, number: int) -> bool:
+        return bool(self._recent) and not self._recent[rank].has(number)
+
     def _block(self, op: Operation, time: int, site: Site, thread: int, limit: int) -> None:
         op.blocked, op.blocked_site, op.limit = time, site, limit
         if op.done is None and not op.failed:
@@ -401,6 +476,8 @@ class MessageMatcher:
             by_torch=event.by_torch,
         )
         self.operations[rank].append(op)
+        if self._follower is not None:
+            self._follower.posted(op)
         if event.blocking:
             self._block(op, event.time, op.site, event.thread, event.limit)
         else:
@@ -513,41 +590,41 @@ class MessageMatcher:
         group = self.groups[op.group]
         index = group.calls[op.rank]
         group.calls[op.rank] += 1
-        if index == len(group.slots):
-            group.slots.append({})
-        slot = group.slots[index]
-        others = slot.values()
+        op.callers = calls = group.open.setdefault(index, {})
+        others = calls.values()
         agree = all(disagreement(other, op, group.members) is None for other in others)
-        slot[op.rank] = op
+        calls[op.rank] = op
         if not agree:
             self._agree = False
             group.agreed = min(group.agreed, index)
         if index >= group.agreed:
             # even if the transport goes on, its result is not what the ranks expect
-            for other in slot.values():
+            for other in calls.values():
                 other.doomed = True
-        if len(slot) == len(group.members):
-            for other in slot.values():
-                other.matched = True
-                if other.deferred and not other.doomed:
-                    self._resolutions.append(Resolution(other.rank, other.number, ANY))
-
-    def callers(self, op: Operation) -> dict[int, Operation]:
-        """Return the operations of the collective call of ``op``, by rank."""
-        slots = self.groups[op.group].slots
-        return next((slot for slot in slots if slot.get(op.rank) is op), {})
+        if len(calls) < len(group.members):
+            return
+        for other in calls.values():
+            other.matched = True
+            if other.deferred and not other.doomed:
+                self._resolutions.append(Resolution(other.rank, other.number, ANY))
+        if index < group.agreed:
+            del group.open[index]
+            if remark := _shapes_that_differ(calls):
+                self._shape_remarks[remark] = None
+            if self._follower is not None:
+                self._follower.called(calls)
 
     def missing(self, op: Operation) -> list[int]:
         """Return the members of its group that have not made the collective call of ``op`` yet."""
-        callers = self.callers(op)
-        return [member for member in self.groups[op.group].members if member not in callers]
+        members = self.groups[op.group].members
+        return [member for member in members if member not in op.callers]
 
     def _disagreements(self) -> list[Failure]:
         """Return, for each group, the failure of its first call that does not match."""
         found = []
         for group in self.groups.values():
-            for slot in group.slots:
-                pairs = combinations((slot[rank] for rank in sorted(slot)), 2)
+            for calls in group.open.values():
+                pairs = combinations((calls[rank] for rank in sorted(calls)), 2)
                 said = (disagreement(one, other, group.members) for one, other in pairs)
                 failure = next(filter(None, said), None)
                 if failure:
@@ -569,8 +646,7 @@ class MessageMatcher:
         for remark, ranks in sorted(self._remarks.items(), key=lambda item: min(item[1])):
             at = f", {Site(remark.file, remark.line)}" if remark.line else ""
             said.append(f"{_ranks(ranks)}{at}: {remark.text}")
-        slots = [slot for group in self.groups.values() for slot in group.slots]
-        return (*said, *dict.fromkeys(filter(None, map(_shapes_that_differ, slots))))
+        return (*said, *self._shape_remarks)
 
     # The trace. --------------------------------------------------------------
 

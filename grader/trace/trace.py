@@ -19,6 +19,7 @@ __all__ = [
     "Message",
     "Operation",
     "CallSpan",
+    "given_elements",
     "PauseSpan",
     "Step",
     "Trace",
@@ -226,6 +227,7 @@ class Operation:
         limit: milliseconds for which a thread waits for it; 0 is without limit.
         by_torch: whether torch itself has begun it, so that the program has no request of it.
         partner: the matching operation of a message.
+        callers: the operations of one collective call, by rank, its own included.
     """
 
     rank: int
@@ -256,6 +258,7 @@ class Operation:
     doomed: bool = False
     by_torch: bool = False
     partner: Operation | None = field(default=None, repr=False)
+    callers: dict[int, Operation] = field(default_factory=dict, repr=False)
 
     @property
     def is_message(self) -> bool:
@@ -413,7 +416,8 @@ class Trace:
         """
         if op.is_message:
             return op.count if op.kind == "send" else 0
-        return sum(_given(op.kind, one, len(self.members(op.group))) for one in op.signatures)
+        members = len(self.members(op.group))
+        return sum(given_elements(op.kind, one, members) for one in op.signatures)
 
     def sent(self, op: Operation) -> int:
         """Return how many elements its rank sends for a message or a call.
@@ -547,7 +551,7 @@ class Trace:
 _BLOCKS = frozenset({"scatter", "reduce_scatter", "all_to_all"})
 
 
-def _given(kind: str, signature: Signature, members: int) -> int:
+def given_elements(kind: str, signature: Signature, members: int) -> int:
     """Return how many elements a rank puts into a collective."""
     if kind not in _BLOCKS:
         return max(signature.gives, default=0)

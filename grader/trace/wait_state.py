@@ -45,6 +45,10 @@ class WaitState(Protocol):
         """The number of ranks."""
 
     @property
+    def is_script(self) -> bool:
+        """Whether the ranks run a person's own script, and not a function."""
+
+    @property
     def operations(self) -> Sequence[Sequence[Operation]]:
         """The operations by rank, in program order."""
 

@@ -1,0 +1,305 @@
+"""A person's own script in a rank: it runs as ``torchrun`` would run it.
+
+The script gets its arguments, its working directory, the environment of ``torchrun``, and a module
+``__main__`` of its own; what it does with the default process group is up to it, see
+:func:`grader.rank.guard.open_management`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.machinery
+import logging
+import multiprocessing
+import multiprocessing.util
+import os
+import runpy
+import sys
+import threading
+import traceback
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+
+from grader.core.source_locations import follow_script, is_students
+from grader.rank.cuda_mapping import MAPPED, map_cuda
+from grader.rank.guard import remark
+
+__all__ = ["Script", "run_script"]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script to run.
+
+    Attributes:
+        name: its path, or the name of a module.
+        is_module: whether it is a module, as of ``python -m``.
+        arguments: its arguments.
+        folder: its working directory.
+        environment: the variables of its environment, without those that differ by rank.
+        path: ``sys.path`` without its first entry, which is the script's folder.
+        cuda: ``map`` to do on the CPU what it does on a GPU, ``available`` to tell it besides that
+            there are GPUs, or ``off``.
+    """
+
+    name: str
+    is_module: bool
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+    path: list[str] = field(default_factory=list)
+    cuda: str = "map"
+
+    @property
+    def root(self) -> str:
+        """The folder whose files are its own, wherever that lies."""
+        if self.is_module:
+            return self.folder
+        path = os.path.join(self.folder, self.name)
+        return path if os.path.isdir(path) else os.path.dirname(path)
+
+
+def run_script(script: Script) -> None:
+    """Run a script on this rank.
+
+    Raises:
+        SystemExit: the script has ended with another status than 0.
+        BaseException: the script has raised; its traceback is printed, as Python does.
+    """
+    rank, size = dist_rank(), int(os.environ["WORLD_SIZE"])
+    os.chdir(script.folder)
+    os.environ.clear()
+    os.environ.update(script.environment)
+    os.environ.update(
+        RANK=str(rank),
+        LOCAL_RANK=str(rank),
+        ROLE_RANK=str(rank),
+        GROUP_RANK="0",
+        WORLD_SIZE=str(size),
+        LOCAL_WORLD_SIZE=str(size),
+        ROLE_WORLD_SIZE=str(size),
+        TORCHELASTIC_RUN_ID="none",
+        TORCHELASTIC_RESTART_COUNT="0",
+        TORCHELASTIC_MAX_RESTARTS="0",
+    )
+    torch.set_num_threads(int(os.environ.setdefault("OMP_NUM_THREADS", "1")))
+    sys.path[:] = [script.folder if script.is_module else script.root, *script.path]
+    sys.argv[:] = [script.name, *script.arguments]
+    follow_script(script.root, script.folder)
+    _begin_exit_handlers()
+    _close_in_children()
+    _spawn_in_place(rank, size)
+    if script.cuda != "off":
+        map_cuda(note_mapping, size, rank, pretends=script.cuda == "available")
+    try:
+        _execute(script)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        _finish()
+        if end.code not in (None, 0):
+            raise
+    except BaseException as error:
+        _print_traceback(error)
+        _finish()
+        raise
+    else:
+        _finish()
+
+
+def note_mapping() -> None:
+    """Report, once, that a GPU's work is done on the CPU."""
+    remark(MAPPED)
+
+
+def dist_rank() -> int:
+    """Return the rank of this process, which has no default group yet."""
+    return int(os.environ["RANK"])
+
+
+# The program. ---------------------------------------------------------------------
+
+
+def _execute(script: Script) -> None:
+    """Run a script as the main program: a file, a folder or archive, or a module."""
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    main.__dict__["__builtins__"] = __builtins__
+    path = os.path.join(script.folder, script.name)
+    if script.is_module:
+        runpy._run_module_as_main(script.name)  # type: ignore[attr-defined]
+    elif os.path.isdir(path) or path.endswith((".zip", ".pyz")):
+        sys.path[0] = path
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
+    else:
+        main.__dict__.update(
+            __file__=script.name,
+            __cached__=None,
+            __loader__=importlib.machinery.SourceFileLoader("__main__", script.name),
+        )
+        # the whole path, by which its lines are found wherever the script goes
+        exec(compile(Path(path).read_bytes(), path, "exec"), main.__dict__)
+
+
+def _print_traceback(error: BaseException) -> None:
+    """Print a traceback as Python does, from the script's first line on."""
+    first = error.__traceback__
+    ours = (__file__, runpy.__file__, "<frozen runpy>")
+    while first is not None and first.tb_frame.f_code.co_filename in ours:
+        first = first.tb_next
+    traceback.print_exception(type(error), error, first)
+    sys.stderr.flush()
+
+
+# The end of the program. ----------------------------------------------------------
+
+
+def _begin_exit_handlers() -> None:
+    """Forget what other code has registered for the end of the process that this one forked from.
+
+    It would run here as well, and remove that one's files.
+    """
+    atexit._clear()
+    weakref.finalize._registry.clear()  # type: ignore[attr-defined]
+    weakref.finalize._registered_with_atexit = False  # type: ignore[attr-defined]
+    atexit.register(logging.shutdown)
+    atexit.register(multiprocessing.util._exit_function)  # type: ignore[attr-defined]
+
+
+def _finish() -> None:
+    """Wait for the script's threads, and call what it has registered for its end."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+
+
+# Processes of the script. ---------------------------------------------------------
+
+
+def _close_in_children() -> None:
+    """Refuse the process group in processes that the script forks: it is connected once."""
+
+    def close() -> None:
+        def refuse(*_: Any, **__: Any) -> NoReturn:
+            raise RuntimeError(
+                "this process was started by a rank, whose process group it cannot use; let"
+                " `run --ranks N` start the ranks"
+            )
+
+        dist.init_process_group = refuse
+        dist.distributed_c10d.init_process_group = refuse
+        dist.distributed_c10d._update_default_pg(None)
+
+    os.register_at_fork(after_in_child=close)
+
+
+def _spawn_in_place(rank: int, size: int) -> None:
+    """Let a script that starts its ranks itself run each of them in the rank that there is."""
+
+    def start_processes(
+        fn: Callable[..., Any], args: Any = (), nprocs: int = 1, *_: Any, **__: Any
+    ) -> _Ended:
+        _require_count("mp.spawn", nprocs, size)
+        fn(rank, *args)
+        return _Ended()
+
+    for name in ("spawn", "start_processes"):
+        setattr(torch.multiprocessing, name, start_processes)
+    own = type("Process", (_RankProcess,), {"started": [], "rank": rank, "size": size})
+    modules: tuple[Any, ...] = (torch.multiprocessing, multiprocessing)
+    for module in modules:
+        module.Process = _choice(module.Process, own)
+
+
+class _Ended:
+    """What ``mp.spawn`` returns of ranks that have ended."""
+
+    def join(self, *_: Any, **__: Any) -> bool:
+        return True
+
+
+def _require_count(what: str, asked: int, size: int) -> None:
+    if asked != size:
+        raise RuntimeError(f"{what} starts {asked} processes: run it with --ranks {asked}")
+
+
+def _choice(real: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what makes a process: one of the script's ranks, or any other process."""
+
+    def process(*args: Any, **kwargs: Any) -> Any:
+        target = kwargs.get("target", args[1] if len(args) > 1 else None)
+        is_rank = not dist.is_initialized() and _reaches(target, "init_process_group")
+        return (own if is_rank else real)(*args, **kwargs)
+
+    return process
+
+
+class _RankProcess:
+    """Stands for a process that a script starts as a rank; one of them runs in this process."""
+
+    started: list[_RankProcess]
+    rank: int
+    size: int
+
+    def __init__(
+        self, group: Any = None, target: Any = None, name: Any = None,
+        args: Any = (), kwargs: Any = None, *, daemon: Any = None,
+    ) -> None:  # fmt: skip
+        self._call = (target, args, kwargs or {})
+        self.exitcode: int | None = None
+        self.pid = self.ident = os.getpid()
+        self.daemon, self.name = bool(daemon), name or "rank"
+
+    def start(self) -> None:
+        self.started.append(self)
+
+    def join(self, timeout: float | None = None) -> None:
+        _require_count("the script", len(self.started), self.size)
+        mine = self.started[self.rank]
+        if mine.exitcode is None:
+            for one in self.started:
+                one.exitcode = 0
+            target, args, kwargs = mine._call
+            target(*args, **kwargs)
+
+    def is_alive(self) -> bool:
+        return self.exitcode is None
+
+    def terminate(self) -> None:
+        pass
+
+    kill = close = terminate
+
+
+def _reaches(function: Any, name: str) -> bool:
+    """Return whether a function of the script's names something, or one that it calls does."""
+    seen: set[types.CodeType] = set()
+
+    def names(code: types.CodeType) -> Iterator[str]:
+        yield from code.co_names
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                yield from names(constant)
+
+    waiting = [function]
+    while waiting:
+        one = waiting.pop()
+        code = getattr(one, "__code__", None)
+        if code is None or code in seen or not is_students(code.co_filename):
+            continue
+        seen.add(code)
+        for used in names(code):
+            if used == name:
+                return True
+            called = one.__globals__.get(used)
+            if isinstance(called, types.FunctionType):
+                waiting.append(called)
+    return False

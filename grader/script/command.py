@@ -1,0 +1,214 @@
+"""The command ``run``: it starts a script's ranks, hands on what they print, and says why it hangs.
+
+Exit status: 0 every rank has ended well; 1 the script has failed by itself (an exception, a status
+of its own, a signal); 2 the request was wrong; 3 a fault of communication (a deadlock, calls that
+do not match); 4 the time limit is over, and nothing is proved; 5 the grader has failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from grader.core.errors import RequestError
+from grader.core.source_locations import follow_script
+
+if TYPE_CHECKING:
+    from grader.core.verdict import Failure
+    from grader.launch.world import Outcome
+    from grader.script.report import ScriptRun
+    from grader.script.tally import CallTally
+
+__all__ = ["add_run_options", "run_script_command"]
+
+#: Operations of each rank that the record keeps.
+KEPT = 5_000
+
+#: Seconds that interrupted ranks have to end by themselves.
+LAST_WORDS = 5.0
+
+
+def add_run_options(
+    parser: argparse.ArgumentParser, count: Callable[[str], int], seconds: Callable[[str], float]
+) -> None:
+    """Add the options of the command; all that follows the script is the script's."""
+    add = parser.add_argument
+    add("--ranks", type=count, metavar="N", help="how many ranks (default: WORLD_SIZE, else 2)")
+    add("--timeout", type=seconds, metavar="S", help="end it after so many seconds (never)")
+    add(
+        "--cuda",
+        choices=["map", "available", "off"],
+        default="map",
+        help="map: what the script does on a GPU is done on the CPU, and nccl is gloo; available:"
+        " torch.cuda.is_available() is true besides; off: torch's own errors (default: map)",
+    )
+    add("--json", metavar="FILE", help="write the report as JSON, too; - is standard output")
+    add("--strict", action="store_true", help="messages left over at the end are a fault, too")
+    add("--seed", type=int, help="repeat the random numbers of an earlier run")
+    add("-m", dest="module", action="store_true", help="SCRIPT is a module, as of python -m")
+    add("script", metavar="SCRIPT", help="the script, as torchrun takes it")
+    add("arguments", metavar="...", nargs=argparse.REMAINDER, help="its own arguments")
+
+
+def run_script_command(
+    request: argparse.Namespace, environment: Mapping[str, str] | None = None
+) -> int:
+    """Run a script, and return the exit status.
+
+    Args:
+        request: the options.
+        environment: the variables of the script's environment; those of this process by default.
+
+    Raises:
+        RequestError: there is no such script, or so many ranks cannot be.
+    """
+    variables = dict(os.environ if environment is None else environment)
+    ranks = request.ranks or _ranks_of(variables)
+    folder = str(Path.cwd())
+    if not request.module and not os.path.exists(request.script):
+        raise RequestError(f"there is no script {request.script}; -m runs a module")
+    # torch is imported here once, for all ranks
+    from grader.launch.launchers import fork_server_here
+
+    fork_server_here()
+    from grader.core.random_numbers import fresh_seed
+    from grader.launch.launchers import default_launcher
+    from grader.launch.process_world import ProcessWorld
+    from grader.launch.world import Job
+    from grader.rank.script import Script, run_script
+    from grader.script.report import ScriptRun, json_report, text_report
+    from grader.script.tally import CallTally
+    from grader.submission.submission import live_program
+
+    script = Script(
+        request.script,
+        request.module,
+        list(request.arguments),
+        folder,
+        {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), **_own(variables)},
+        [one for one in sys.path[1:] if one] + [_home()],
+        request.cuda,
+    )
+    follow_script(script.root, script.folder)
+    out = sys.stderr if request.json == "-" else sys.stdout
+    follower = _Follower(ranks, CallTally(KEPT), out)
+    job = Job(
+        run_script.__name__,
+        ((),) * ranks,
+        allowed=None,
+        strict=False,
+        seconds=request.timeout or math.inf,
+        follower=follower,
+    )
+    launcher = default_launcher()
+    began = time.monotonic()
+    seed = fresh_seed() if request.seed is None else request.seed
+    with ProcessWorld(
+        launcher, ranks, live_program(run_script, script), seed=seed, script=True
+    ) as world:
+        try:
+            outcome: Outcome = world.run(job)
+        except KeyboardInterrupt:
+            world.interrupt(LAST_WORDS)
+            follower.flush()
+            raise
+    follower.flush()
+    ran: ScriptRun = ScriptRun(
+        [request.script, *request.arguments],
+        ranks,
+        outcome.failure,
+        follower.left,
+        outcome.trace.warnings,
+        follower.tally,
+        time.monotonic() - began if not outcome.seconds else outcome.seconds,
+    )
+    print(text_report(ran, shutil.get_terminal_size().columns), file=sys.stderr)
+    if request.json == "-":
+        print(json_report(ran, request.strict))
+    elif request.json:
+        Path(request.json).write_text(json_report(ran, request.strict) + "\n", encoding="utf-8")
+    return ran.status(request.strict)
+
+
+def _ranks_of(variables: Mapping[str, str]) -> int:
+    """Return the number of ranks that the environment asks for, or 2.
+
+    Raises:
+        RequestError: it asks for no number.
+    """
+    asked = variables.get("WORLD_SIZE", "2")
+    if not asked.isdecimal() or int(asked) < 1:
+        raise RequestError(f"WORLD_SIZE is {asked!r}, and no number of ranks: give --ranks N")
+    return int(asked)
+
+
+#: Variables of ``torchrun`` that differ by rank, or that this command sets.
+_BY_RANK = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK"})
+
+
+def _own(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name not in _BY_RANK}
+
+
+def _home() -> str:
+    """Return the folder that the grader is imported from, which ranks go on importing from."""
+    return str(Path(__file__).resolve().parent.parent.parent)
+
+
+def _free_port() -> int:
+    """Return a port that is free now, for scripts that make a store of their own."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class _Follower:
+    """Follows a run: it prints what the ranks print, line by line, with the rank before it.
+
+    Args:
+        ranks: the number of ranks.
+        tally: counts what they do.
+        out: where to print.
+    """
+
+    def __init__(self, ranks: int, tally: CallTally, out: TextIO) -> None:
+        self.tally = tally
+        self.left: Failure | None = None
+        self.keeps = tally.keeps
+        self.posted, self.done, self.called = tally.posted, tally.done, tally.called
+        self._out = out
+        self._parts = [bytearray() for _ in range(ranks)]
+        self._width = len(str(ranks - 1))
+
+    def printed(self, rank: int, data: bytes) -> None:
+        """Print the lines that are complete; progress bars end theirs by a carriage return."""
+        part = self._parts[rank]
+        part += data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = bytes(part).split(b"\n")
+        part[:] = rest
+        self._print(rank, lines)
+
+    def leftover(self, failure: Failure) -> None:
+        """Note what was wrong when all ranks had ended."""
+        self.left = failure
+
+    def flush(self) -> None:
+        """Print what stands in lines that have not ended."""
+        for rank, part in enumerate(self._parts):
+            self._print(rank, [bytes(part)] if part else [])
+            part.clear()
+
+    def _print(self, rank: int, lines: Sequence[bytes]) -> None:
+        for line in lines:
+            text = line.decode("utf-8", "replace")
+            print(f"[{rank:>{self._width}}] {text}".rstrip(" "), file=self._out)
+        if lines:
+            self._out.flush()

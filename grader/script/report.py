@@ -1,0 +1,251 @@
+"""The report on a script that has run: text for a terminal, and one JSON object."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.core.source_locations import live_line, with_source
+from grader.core.verdict import Diagnosis, Failure, amount
+from grader.script.tally import CallTally
+
+__all__ = ["FAULTS", "ScriptRun", "json_report", "text_report"]
+
+#: The version of the JSON object.
+VERSION = 1
+
+#: What is wrong between ranks, and not on one alone: the script's own failures are not among them.
+FAULTS = frozenset(
+    {
+        Diagnosis.DEADLOCK,
+        Diagnosis.ORDER_MISMATCH,
+        Diagnosis.SIZE_MISMATCH,
+        Diagnosis.DTYPE_MISMATCH,
+        Diagnosis.BUFFER_RACE,
+        Diagnosis.FORBIDDEN_CALL,
+        Diagnosis.UNMATCHED_MESSAGE,
+        Diagnosis.UNWAITED_REQUEST,
+    }
+)
+
+#: The exit status: what ended it.
+OK, OWN, FAULT, TIME, OURS = 0, 1, 3, 4, 5
+
+#: Seconds of waiting that the report names.
+_WORTH_TELLING = 0.05
+
+#: Remarks that the report shows.
+_REMARKS = 5
+
+
+@dataclass(frozen=True)
+class ScriptRun:
+    """A script that has run.
+
+    Attributes:
+        command: the script and its arguments.
+        ranks: the number of ranks.
+        failure: why it failed, if it did.
+        leftover: what was wrong when all ranks had ended, such as a message that nobody receives.
+        remarks: what is probably a mistake, and breaks no rule.
+        tally: what the ranks have done.
+        seconds: how long they ran.
+    """
+
+    command: Sequence[str]
+    ranks: int
+    failure: Failure | None
+    leftover: Failure | None
+    remarks: Sequence[str]
+    tally: CallTally
+    seconds: float
+
+    def status(self, strict: bool = False) -> int:
+        """Return the exit status: 0, or why it failed.
+
+        Args:
+            strict: whether what was left over counts as a fault.
+        """
+        failure = self.failure or (self.leftover if strict else None)
+        if failure is None:
+            return OK
+        if failure.diagnosis in FAULTS:
+            return FAULT
+        if failure.diagnosis is Diagnosis.TIMEOUT:
+            return TIME
+        if failure.diagnosis in (Diagnosis.TAMPERING, Diagnosis.MALFORMED_REPORT):
+            return OURS
+        return OWN
+
+    def why(self) -> Iterator[str]:
+        """Yield facts that explain the failure: where the ranks' numbers of calls differ."""
+        failure, tally = self.failure, self.tally
+        if failure is None or failure.diagnosis not in FAULTS:
+            return
+        for wait in failure.waits:
+            if wait.site is None or not wait.call:
+                continue
+            mine = tally.passes(wait.rank, wait.call, wait.site)
+            for peer in wait.peers:
+                theirs = tally.passes(peer, wait.call, wait.site)
+                if peer in failure.ended and 0 < theirs != mine:
+                    yield (
+                        f"rank {wait.rank} is at its {_ordinal(mine)} {wait.call} at {wait.site},"
+                        f" and rank {peer} made {theirs} there before it ended"
+                    )
+        common = tally.last_common
+        passes = {(kind, site, number) for kind, site, number in common.values()}
+        if len(passes) == 1:
+            kind, site, number = passes.pop()
+            times = f"each for the {_ordinal(number)} time"
+            yield f"all ranks together last called {kind} at {site}, {times}"
+        elif passes:
+            each = ", ".join(
+                f"rank {rank} {kind} at {site} for the {_ordinal(number)} time"
+                for rank, (kind, site, number) in sorted(common.items())
+            )
+            yield f"the last call that ranks made together was not the same one: {each}"
+
+
+def _ordinal(number: int) -> str:
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
+# Text. ----------------------------------------------------------------------------
+
+
+def text_report(run: ScriptRun, width: int) -> str:
+    """Return the report in lines of at most ``width`` characters, but for quoted source."""
+    lines = list(_failed(run)) if run.failure else list(_ended(run))
+    notes = [run.leftover.message] if run.leftover else []
+    notes += run.remarks[:_REMARKS]
+    if len(run.remarks) > _REMARKS:
+        notes.append(f"{len(run.remarks) - _REMARKS} more remarks are in the JSON report")
+    lines += [("  note", text) for text in notes]
+    found = []
+    for label, text in lines:
+        lead = f"{label:<9} " if label else ""
+        found += textwrap.wrap(
+            text, max(width, 40), initial_indent=lead, subsequent_indent=" " * len(lead),
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+    return "\n".join(found)
+
+
+def _ended(run: ScriptRun) -> Iterator[tuple[str, str]]:
+    yield "", f"✓ {_count(run.ranks, 'rank')} ended after {_seconds(run.seconds)}"
+    yield from _sums(run)
+
+
+def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
+    assert run.failure is not None
+    failure = with_source(run.failure, live_line)
+    yield "", f"✗ {failure.diagnosis.words} after {_seconds(run.seconds)}: {failure.message}"
+    waits = {wait.site: wait for wait in failure.waits if wait.site is not None}
+    for frame in failure.frames:
+        if frame.text:
+            who = f"rank {waits[frame.site].rank}" if frame.site in waits else "at"
+            yield f"  {who}", f"{frame.site}: {frame.text}"
+    for line in failure.detail:
+        yield "  also", line
+    for line in run.why():
+        yield "  why", line
+    yield from _sums(run)
+
+
+def _sums(run: ScriptRun) -> Iterator[tuple[str, str]]:
+    """Yield what was called and sent, and who waited for whom."""
+    tally = run.tally
+    kinds = Counter[str]()
+    for (_, kind), number in tally.calls.items():
+        kinds[kind] += number
+    if kinds:
+        called = ", ".join(f"{number:,} × {kind}" for kind, number in kinds.most_common(6))
+        given = max(tally.bytes.values(), default=0)
+        yield "  calls", f"{called}; {amount(given)} given by one rank at most"
+    if (longest := tally.longest_wait()) is not None and longest.seconds >= _WORTH_TELLING:
+        times = "once" if longest.times == 1 else f"{longest.times:,} times"
+        yield (
+            "  waited",
+            f"rank {longest.rank} for rank {longest.peer}: {_seconds(longest.seconds)} in"
+            f" {longest.kind} at {longest.site}, {times}",
+        )
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+# JSON. ----------------------------------------------------------------------------
+
+
+def json_report(run: ScriptRun, strict: bool = False) -> str:
+    """Return one JSON object, in one line."""
+    failure, tally = run.failure, run.tally
+    longest = tally.longest_wait()
+    found: dict[str, Any] = {
+        "version": VERSION,
+        "command": list(run.command),
+        "ranks": run.ranks,
+        "ok": run.status(strict) == OK,
+        "status": run.status(strict),
+        "seconds": round(run.seconds, 3),
+        "failure": None if failure is None else _failure(failure, list(run.why())),
+        "leftover": None if run.leftover is None else _failure(run.leftover, []),
+        "remarks": list(run.remarks),
+        "calls": [
+            {"rank": rank, "kind": kind, "count": number}
+            for (rank, kind), number in sorted(tally.calls.items())
+        ],
+        "bytes": [tally.bytes[rank] for rank in range(run.ranks)],
+        "longest_wait": None
+        if longest is None
+        else {
+            "rank": longest.rank,
+            "for": longest.peer,
+            "kind": longest.kind,
+            "file": longest.site.path,
+            "line": longest.site.line,
+            "seconds": round(longest.seconds, 6),
+            "times": longest.times,
+        },
+    }
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _failure(failure: Failure, why: list[str]) -> dict[str, Any]:
+    site = failure.site
+    return {
+        "diagnosis": failure.diagnosis.value,
+        "message": failure.message,
+        "rank": failure.rank,
+        "file": site.path if site else None,
+        "line": site.line if site else None,
+        "waits": [
+            {
+                "rank": wait.rank,
+                "for": list(wait.peers),
+                "kind": wait.call,
+                "file": wait.site.path if wait.site else None,
+                "line": wait.site.line if wait.site else None,
+                "text": wait.text,
+            }
+            for wait in failure.waits
+        ],
+        "ended": list(failure.ended),
+        "why": why,
+        "frames": [
+            {"file": frame.site.path, "line": frame.site.line, "function": frame.function}
+            for frame in failure.frames
+        ],
+    }
