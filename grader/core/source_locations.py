@@ -27,6 +27,7 @@ __all__ = [
     "TEXT",
     "begun_by_torch",
     "follow_script",
+    "following_script",
     "is_students",
     "line_here",
     "lines_of",
@@ -116,8 +117,23 @@ def follow_script(root: str, folder: str) -> None:
         root: a folder whose files are the script's, wherever it lies.
         folder: the folder that names are relative to, if they are in it.
     """
+    _set_script((os.path.join(os.path.realpath(root), ""), os.path.join(folder, "")))
+
+
+@contextlib.contextmanager
+def following_script(root: str, folder: str) -> Iterator[None]:
+    """Let places be those of a script in this context, see :func:`follow_script`."""
+    before = _script
+    follow_script(root, folder)
+    try:
+        yield
+    finally:
+        _set_script(before)
+
+
+def _set_script(script: tuple[str, str] | None) -> None:
     global _script
-    _script = os.path.join(os.path.realpath(root), ""), os.path.join(folder, "")
+    _script = script
     is_students.cache_clear()
     shorten_name.cache_clear()
 

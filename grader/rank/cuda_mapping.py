@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
+import types
 from collections.abc import Callable, Iterator
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import torch
@@ -241,6 +246,7 @@ def _replace_constructors(mapping: _Mapping) -> None:
         ddp(self, module, None, None, *args, **kwargs)
 
     DistributedDataParallel.__init__ = without_devices  # type: ignore[method-assign]
+    _after_import("torch.distributed.fsdp.fully_sharded_data_parallel", _shard_on_cpu)
     meshes: Any = dist.device_mesh
     meshes.DeviceMesh.__init__ = with_first(meshes.DeviceMesh.__init__, 1, "device_type")
     meshes.init_device_mesh = with_first(meshes.init_device_mesh, 0, "device_type")
@@ -262,3 +268,41 @@ def _replace_constructors(mapping: _Mapping) -> None:
         return load(f, map_location, *args, **kwargs)
 
     torch.load = load_here
+
+
+def _shard_on_cpu(module: types.ModuleType) -> None:
+    """Let the first FSDP shard on the CPU, which it does only if it is told so."""
+    sharded: Any = module.__dict__["FullyShardedDataParallel"]
+    begin = sharded.__init__
+
+    @functools.wraps(begin)
+    def on_cpu(self: Any, module: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, module, *args, **{**kwargs, "device_id": torch.device("cpu")})
+
+    sharded.__init__ = on_cpu
+
+
+def _after_import(name: str, change: Callable[[types.ModuleType], None]) -> None:
+    """Change a module once it is imported: to import it now would take a second for nothing."""
+    if name in sys.modules:
+        change(sys.modules[name])
+        return
+
+    class Finder(MetaPathFinder):
+        def find_spec(self, wanted: str, *_: Any) -> ModuleSpec | None:
+            if wanted != name:
+                return None
+            sys.meta_path.remove(self)
+            spec = find_spec(name)
+            assert spec is not None
+            assert spec.loader is not None
+            execute = spec.loader.exec_module
+
+            def exec_module(module: types.ModuleType) -> None:
+                execute(module)
+                change(module)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+            return spec
+
+    sys.meta_path.insert(0, Finder())

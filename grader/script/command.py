@@ -13,21 +13,21 @@ import os
 import shutil
 import socket
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from grader.core.errors import RequestError
-from grader.core.source_locations import follow_script
+from grader.core.source_locations import following_script
 
 if TYPE_CHECKING:
     from grader.core.verdict import Failure
-    from grader.launch.world import Outcome
+    from grader.launch.launchers import Launcher
+    from grader.rank.script import Script
     from grader.script.report import ScriptRun
     from grader.script.tally import CallTally
 
-__all__ = ["add_run_options", "run_script_command"]
+__all__ = ["add_run_options", "run_on_ranks", "run_script_command"]
 
 #: Operations of each rank that the record keeps.
 KEPT = 5_000
@@ -61,7 +61,7 @@ def add_run_options(
 def run_script_command(
     request: argparse.Namespace, environment: Mapping[str, str] | None = None
 ) -> int:
-    """Run a script, and return the exit status.
+    """Run a script as the options say, report on it, and return the exit status.
 
     Args:
         request: the options.
@@ -76,17 +76,11 @@ def run_script_command(
     if not request.module and not os.path.exists(request.script):
         raise RequestError(f"there is no script {request.script}; -m runs a module")
     # torch is imported here once, for all ranks
-    from grader.launch.launchers import fork_server_here
+    from grader.launch.launchers import default_launcher, fork_server_here
 
     fork_server_here()
-    from grader.core.random_numbers import fresh_seed
-    from grader.launch.launchers import default_launcher
-    from grader.launch.process_world import ProcessWorld
-    from grader.launch.world import Job
-    from grader.rank.script import Script, run_script
-    from grader.script.report import ScriptRun, json_report, text_report
-    from grader.script.tally import CallTally
-    from grader.submission.submission import live_program
+    from grader.rank.script import Script
+    from grader.script.report import json_report, text_report
 
     script = Script(
         request.script,
@@ -97,45 +91,83 @@ def run_script_command(
         [one for one in sys.path[1:] if one] + [_home()],
         request.cuda,
     )
-    follow_script(script.root, script.folder)
-    out = sys.stderr if request.json == "-" else sys.stdout
+    ran = run_on_ranks(
+        script,
+        ranks,
+        default_launcher(),
+        sys.stderr if request.json == "-" else sys.stdout,
+        request.timeout or math.inf,
+        request.seed,
+    )
+    with following_script(script.root, folder):
+        report = text_report(ran, shutil.get_terminal_size().columns)
+    print(report, file=sys.stderr)
+    if request.json:
+        text = json_report(ran, request.strict) + "\n"
+        if request.json == "-":
+            sys.stdout.write(text)
+        else:
+            Path(request.json).write_text(text, encoding="utf-8")
+    return ran.status(request.strict)
+
+
+def run_on_ranks(
+    script: Script,
+    ranks: int,
+    launcher: Launcher,
+    out: TextIO,
+    seconds: float = math.inf,
+    seed: int | None = None,
+) -> ScriptRun:
+    """Run a script on recorded ranks, and hand on what they print.
+
+    Args:
+        script: the script.
+        ranks: the number of ranks.
+        launcher: starts them.
+        out: where to print what they print.
+        seconds: after which it is ended.
+        seed: of the random numbers that ranks draw; a fresh one by default.
+    """
+    from grader.core.random_numbers import fresh_seed
+    from grader.launch.process_world import ProcessWorld
+    from grader.launch.world import Job
+    from grader.rank.script import run_script
+    from grader.script.report import ScriptRun
+    from grader.script.tally import CallTally
+    from grader.submission.submission import live_program
+
     follower = _Follower(ranks, CallTally(KEPT), out)
     job = Job(
         run_script.__name__,
         ((),) * ranks,
         allowed=None,
         strict=False,
-        seconds=request.timeout or math.inf,
+        seconds=seconds,
         follower=follower,
     )
-    launcher = default_launcher()
-    began = time.monotonic()
-    seed = fresh_seed() if request.seed is None else request.seed
-    with ProcessWorld(
-        launcher, ranks, live_program(run_script, script), seed=seed, script=True
-    ) as world:
+    program = live_program(run_script, script)
+    drawn = fresh_seed() if seed is None else seed
+    with (
+        following_script(script.root, script.folder),
+        ProcessWorld(launcher, ranks, program, seed=drawn, script=True) as world,
+    ):
         try:
-            outcome: Outcome = world.run(job)
+            outcome = world.run(job)
         except KeyboardInterrupt:
             world.interrupt(LAST_WORDS)
-            follower.flush()
             raise
-    follower.flush()
-    ran: ScriptRun = ScriptRun(
-        [request.script, *request.arguments],
+        finally:
+            follower.flush()
+    return ScriptRun(
+        [script.name, *script.arguments],
         ranks,
         outcome.failure,
         follower.left,
         outcome.trace.warnings,
         follower.tally,
-        time.monotonic() - began if not outcome.seconds else outcome.seconds,
+        outcome.seconds,
     )
-    print(text_report(ran, shutil.get_terminal_size().columns), file=sys.stderr)
-    if request.json == "-":
-        print(json_report(ran, request.strict))
-    elif request.json:
-        Path(request.json).write_text(json_report(ran, request.strict) + "\n", encoding="utf-8")
-    return ran.status(request.strict)
 
 
 def _ranks_of(variables: Mapping[str, str]) -> int:

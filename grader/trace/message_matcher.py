@@ -217,7 +217,8 @@ class _Group:
     """A process group: its members, and the collectives that each has called.
 
     ``agreed`` is the number of calls before the first one that does not match on all ranks, and
-    ``open`` holds those that a member has yet to make or that do not match.
+    ``open`` holds those that a member has yet to make or that do not match, and those that make a
+    group.
     """
 
     members: tuple[int, ...]
@@ -608,7 +609,8 @@ class MessageMatcher:
             if other.deferred and not other.doomed:
                 self._resolutions.append(Resolution(other.rank, other.number, ANY))
         if index < group.agreed:
-            del group.open[index]
+            if op.kind != "new_group":  # ranks that are no members may still call it
+                del group.open[index]
             if remark := _shapes_that_differ(calls):
                 self._shape_remarks[remark] = None
             if self._follower is not None:

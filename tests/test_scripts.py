@@ -1,0 +1,75 @@
+"""A person's own script on recorded ranks: right ones run as they do, wrong ones are named."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.core.verdict import PATH
+from grader.launch.launchers import default_launcher
+from grader.rank.script import Script
+from grader.script.command import run_on_ranks
+
+SCRIPTS = Path(__file__).resolve().parent / "scripts"
+RIGHT = sorted((SCRIPTS / "right").glob("*.py"))
+WRONG = sorted((SCRIPTS / "wrong").glob("*.py"))
+
+
+def header(path):
+    return dict(re.findall(r"^# (\w+): (.+)$", path.read_text(), re.M))
+
+
+def execute(path, folder, ranks, *arguments, seconds=60.0, **more):
+    """Run a script in a folder; return what it came to, and what its ranks printed."""
+    shutil.copy(path, folder)
+    variables = {
+        "PATH": os.environ["PATH"],
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+    }
+    script = Script(
+        path.name, False, list(map(str, arguments)), str(folder), variables,
+        [one for one in sys.path if one], **more,
+    )  # fmt: skip
+    out = io.StringIO()
+    launcher = default_launcher()
+    try:
+        return run_on_ranks(script, ranks, launcher, out, seconds), out.getvalue()
+    finally:
+        launcher.settle()
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+@pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
+def test_a_right_script_runs_and_is_not_accused(path, tmp_path):
+    ran, printed = execute(path, tmp_path, int(header(path)["ranks"]), tmp_path / "made")
+    assert ran.failure is None, f"{ran.failure.message}\n{printed}"
+    assert ran.leftover is None
+    assert ran.status() == 0
+
+
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
+def test_what_is_wrong_with_a_script_is_named_at_its_own_line(path, tmp_path):
+    about = header(path)
+    seconds = 2.0 if about["diagnosis"] == "timeout" else 60.0
+    ran, printed = execute(path, tmp_path, int(about["ranks"]), seconds=seconds)
+    assert ran.failure is not None, printed
+    assert ran.failure.diagnosis == about["diagnosis"], ran.failure.message
+    assert ran.status() == int(about["status"])
+    lines = path.read_text().splitlines()
+    (line,) = (number for number, text in enumerate(lines, 1) if text.endswith("# here"))
+    assert f"{path.name}:{line}" in ran.failure.message
+    sites = [ran.failure.site, *(wait.site for wait in ran.failure.waits)]
+    assert all(site.file == f"{PATH}{path.name}" for site in sites if site is not None)
