@@ -53,7 +53,7 @@ def test_a_module_gets_its_arguments_its_folder_and_torchruns_variables(project)
         "dist.init_process_group('nccl')\n"
         "print('no end of line', end='')\n"
     )
-    done = grade(
+    done = command(
         project, "--json", "report.json", "-m", "trainer.train", "--json", "--ranks", "x", OWN="1"
     )
     assert done.returncode == 0, done.stderr
