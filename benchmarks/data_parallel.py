@@ -28,7 +28,7 @@ from torch import nn
 
 from benchmarks.ring import from_chapter
 from grader import mark, run
-from grader.report.timeline import lanes
+from grader.report.lanes import lanes
 from grader.trace.trace import Trace
 
 RANKS = 4

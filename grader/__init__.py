@@ -1,10 +1,10 @@
 """Gather Round: a course on collective communication, and the grader behind it.
 
-A student needs twelve names::
+A student needs twelve names, and an engineer with tests one more::
 
     from grader import (
-        backends, check, hint, mark, points, predict, progress, replay, reset, run, simulate,
-        timeline,
+        assert_no_hang, backends, check, hint, mark, points, predict, progress, replay, reset,
+        run, simulate, timeline,
     )
 
     check(broadcast)          # judge a function against the exercise of its name
@@ -17,6 +17,7 @@ A student needs twelve names::
     timeline(run(function, 4, x))  # see where the time of a run went
     mark("backward ends")     # in such a function: a name for a place, on the time line
     progress()                # which exercises are passed
+    assert_no_hang(function, ranks=4)  # the same in a test of your own: it passes, or says why
     backends()                # what can carry messages here: check(broadcast, backend="mpi")
     points(broadcast)         # what it earns; the last cells of a chapter ask, also for nbgrader
 
@@ -24,7 +25,7 @@ In the kernel of a notebook, importing the package starts the fork server in the
 that the first check does not wait for torch to be imported there.  Elsewhere the import starts
 nothing and changes nothing until one of these names is asked for.
 
-The rooms, from the bottom up; an import runs downward only.  Those as far as ``report`` are the
+The rooms, from the bottom up; an import runs downward only.  Those as far as ``script`` are the
 engine, which knows none of the course's exercises:
 
 - ``core``: words for what happened, values, and the wire between judge and rank
@@ -37,10 +38,11 @@ engine, which knows none of the course's exercises:
 - ``launch``: how ranks are started, supervised and ended
 - ``judge``: an exercise, a submission and a launcher make a verdict
 - ``report``: verdicts for people and programs, and pictures of runs
+- ``script``: a person's own script on recorded ranks
 - ``course``: the exercises of the course, their hints and the mistakes that people make
 - ``classroom``: many submissions, as they arrive from a class
 - ``bench``: how fast a collective is
-- ``api``, ``doctor``, ``cli``: for notebooks and the command line
+- ``api``, ``doctor``, ``pytest_plugin``, ``cli``: for notebooks, tests and the command line
 """
 
 from __future__ import annotations
@@ -61,9 +63,11 @@ if TYPE_CHECKING:
     from grader.api.timeline import timeline
     from grader.core.events import mark
     from grader.launch.backends import backends
+    from grader.pytest_plugin import assert_no_hang
 
 __all__ = [
     "__version__",
+    "assert_no_hang",
     "backends",
     "check",
     "hint",
@@ -81,6 +85,7 @@ __all__ = [
 
 #: Where the names are.
 _HOMES = {
+    "assert_no_hang": "pytest_plugin",
     "backends": "launch.backends",
     "check": "api",
     "hint": "api",

@@ -41,7 +41,8 @@ def execute(path, folder, ranks, *arguments, seconds=60.0, **more):
     out = io.StringIO()
     launcher = default_launcher()
     try:
-        return run_on_ranks(script, ranks, launcher, out, seconds), out.getvalue()
+        ran, _ = run_on_ranks(script, ranks, launcher, out, seconds)
+        return ran, out.getvalue()
     finally:
         launcher.settle()
 

@@ -17,8 +17,8 @@ from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.simulation import simulate
 from grader.launch.world import Job
+from grader.report.lanes import lanes
 from grader.report.replay import film
-from grader.report.timeline import lanes
 from grader.simulation.clusters import Flat
 from grader.submission.submission import Submission, live_program
 

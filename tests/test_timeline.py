@@ -19,7 +19,8 @@ from grader import mark, run, simulate, timeline
 from grader.api.timeline import Timeline
 from grader.core.errors import RequestError
 from grader.report.drawing import darkened
-from grader.report.timeline import CODE, Bar, Lane, Lanes, Line, Mark, _Drawing, lanes
+from grader.report.lanes import CODE, Bar, Lane, Lanes, Line, Mark, lanes
+from grader.report.timeline import _Drawing
 from tests.conftest import line_in
 
 

@@ -33,6 +33,8 @@ ENGINE = (
     "tests/test_random_numbers.py",
     "tests/test_rank_store.py",
     "tests/test_remarks.py",
+    "tests/test_run_command.py",
+    "tests/test_scripts.py",
     "tests/test_simulated_calls.py",
     "tests/test_simulated_collectives.py",
     "tests/test_simulated_judge.py",

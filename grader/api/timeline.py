@@ -10,8 +10,9 @@ from typing import Any
 from grader.api.runs import Run
 from grader.core.errors import RequestError
 from grader.core.notebook import shows_results
+from grader.report.lanes import CODE, Lane, Lanes, lanes
 from grader.report.looks import themed_image
-from grader.report.timeline import CODE, Lane, Lanes, lanes, timeline_png, timeline_svg, unit_of
+from grader.report.timeline import timeline_png, timeline_svg, unit_of
 from grader.trace.trace import Trace
 
 __all__ = ["Timeline", "timeline"]

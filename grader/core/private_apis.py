@@ -162,6 +162,23 @@ _GROUPS = ("rank/recording_group.py", "simulation/group.py")
 _WAITS = "know which threads of a rank can go on, and so name a deadlock"
 
 PRIVATE_APIS: tuple[PrivateApi, ...] = (
+    # a person's own script
+    PrivateApi(
+        f"{_C10D}._update_default_pg",
+        "take the default group from a process that a rank has forked",
+        ("rank/script.py",),
+    ),
+    *(
+        PrivateApi(name, "end a script as Python ends it", ("rank/script.py",))
+        for name in (
+            "atexit._clear",
+            "atexit._run_exitfuncs",
+            "multiprocessing.util._exit_function",
+            "threading._shutdown",
+            "weakref.finalize._registered_with_atexit",
+            "weakref.finalize._registry",
+        )
+    ),
     # torch: process groups
     PrivateApi(
         f"{_C10D}._canonicalize_group_rank",

@@ -134,10 +134,9 @@ def _execute(script: Script) -> None:
     main.__dict__["__builtins__"] = __builtins__
     path = os.path.join(script.folder, script.name)
     if script.is_module:
-        runpy._run_module_as_main(script.name)  # type: ignore[attr-defined]
+        runpy.run_module(script.name, run_name="__main__", alter_sys=True)
     elif os.path.isdir(path) or path.endswith((".zip", ".pyz")):
-        sys.path[0] = path
-        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
+        runpy.run_path(path, run_name="__main__")
     else:
         main.__dict__.update(
             __file__=script.name,

@@ -8,6 +8,7 @@ do not match); 4 the time limit is over, and nothing is proved; 5 the grader has
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import shutil
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from grader.rank.script import Script
     from grader.script.report import ScriptRun
     from grader.script.tally import CallTally
+    from grader.trace.trace import Trace
 
 __all__ = ["add_run_options", "run_on_ranks", "run_script_command"]
 
@@ -51,6 +53,7 @@ def add_run_options(
         " torch.cuda.is_available() is true besides; off: torch's own errors (default: map)",
     )
     add("--json", metavar="FILE", help="write the report as JSON, too; - is standard output")
+    add("--trace", metavar="FILE", help="write a trace that Perfetto opens: ui.perfetto.dev")
     add("--strict", action="store_true", help="messages left over at the end are a fault, too")
     add("--seed", type=int, help="repeat the random numbers of an earlier run")
     add("-m", dest="module", action="store_true", help="SCRIPT is a module, as of python -m")
@@ -91,7 +94,7 @@ def run_script_command(
         [one for one in sys.path[1:] if one] + [_home()],
         request.cuda,
     )
-    ran = run_on_ranks(
+    ran, trace = run_on_ranks(
         script,
         ranks,
         default_launcher(),
@@ -101,6 +104,10 @@ def run_script_command(
     )
     with following_script(script.root, folder):
         report = text_report(ran, shutil.get_terminal_size().columns)
+        if request.trace:
+            from grader.report.chrome_trace import chrome_trace
+
+            Path(request.trace).write_text(json.dumps(chrome_trace(trace, ran.failure)))
     print(report, file=sys.stderr)
     if request.json:
         text = json_report(ran, request.strict) + "\n"
@@ -118,8 +125,10 @@ def run_on_ranks(
     out: TextIO,
     seconds: float = math.inf,
     seed: int | None = None,
-) -> ScriptRun:
+) -> tuple[ScriptRun, Trace]:
     """Run a script on recorded ranks, and hand on what they print.
+
+    Return what it came to, and the record of the last operations.
 
     Args:
         script: the script.
@@ -137,7 +146,7 @@ def run_on_ranks(
     from grader.script.tally import CallTally
     from grader.submission.submission import live_program
 
-    follower = _Follower(ranks, CallTally(KEPT), out)
+    follower = _RunFollower(ranks, CallTally(KEPT), out)
     job = Job(
         run_script.__name__,
         ((),) * ranks,
@@ -159,7 +168,7 @@ def run_on_ranks(
             raise
         finally:
             follower.flush()
-    return ScriptRun(
+    ran = ScriptRun(
         [script.name, *script.arguments],
         ranks,
         outcome.failure,
@@ -168,6 +177,7 @@ def run_on_ranks(
         follower.tally,
         outcome.seconds,
     )
+    return ran, outcome.trace
 
 
 def _ranks_of(variables: Mapping[str, str]) -> int:
@@ -202,7 +212,7 @@ def _free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-class _Follower:
+class _RunFollower:
     """Follows a run: it prints what the ranks print, line by line, with the rank before it.
 
     Args:
