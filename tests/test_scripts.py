@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.verdict import PATH
+from grader.core.verdict import PATH, Diagnosis
 from grader.launch.launchers import default_launcher
 from grader.rank.script import Script
 from grader.script.command import run_on_ranks
@@ -74,3 +74,10 @@ def test_what_is_wrong_with_a_script_is_named_at_its_own_line(path, tmp_path):
     assert f"{path.name}:{line}" in ran.failure.message
     sites = [ran.failure.site, *(wait.site for wait in ran.failure.waits)]
     assert all(site.file == f"{PATH}{path.name}" for site in sites if site is not None)
+
+
+def test_the_documentation_lists_every_fault_with_what_is_said():
+    text = (SCRIPTS.parent.parent / "docs" / "run.md").read_text()
+    for path in WRONG:
+        (row,) = re.findall(rf"^\| \[{path.stem}\]\(.*?\): .*? \| (.*) \|$", text, re.M)
+        assert row == Diagnosis(header(path)["diagnosis"]).words, path.stem
