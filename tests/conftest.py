@@ -136,6 +136,39 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+#: What ``make test`` leaves to ``make test-all``, besides what is marked ``exhaustive`` where it
+#: stands: files of tests that take long and concern one part alone.
+EXHAUSTIVE = (
+    *("browser/", "test_dask.py", "test_engines.py", "test_grade.py", "test_hostile.py"),
+    *("test_ladders.py", "test_mpi.py", "test_native.py", "test_nbgrader.py", "test_release.py"),
+    *("test_scoring.py", "test_simulated_programs.py", "test_skeleton.py"),
+    "test_hangs.py::test_run_check_and_simulate_say_the_same",
+    "test_instrumentation.py::test_what_asks_for_more_of_the_compiler",
+    "test_quick.py::test_a_chapter_is_judged",
+    "test_simulated_collectives.py::test_every_algorithm_leaves",
+    "test_simulated_collectives.py::test_thousands_of_ranks",
+    "test_sources.py::test_rounds_are_not_seconds",
+    "test_store.py::test_a_change_in_any_module",
+)
+
+#: Of these, what is run all the same: a look at each part.
+LOOKS = (
+    *("browser/test_lab.py::test_a_wrong_answer_turns_red", "browser/test_pages.py"),
+    *("test_grade.py::test_everybody_gets", "test_hostile.py::test_a_file_that_is_hard_to_read"),
+    "test_nbgrader.py::test_every_notebook_is_valid",
+    "test_native.py::test_a_text",
+    "test_scoring.py::test_every_exercise_asks",
+)
+
+
+@pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
+def _mark_what_is_exhaustive(items: list[pytest.Item]) -> None:
+    for item in items:
+        place = item.nodeid.removeprefix("tests/")
+        if place.startswith(EXHAUSTIVE) and not place.startswith(LOOKS):
+            item.add_marker("exhaustive")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of a group are to run on one worker, where they share what takes long to make."""
