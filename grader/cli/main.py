@@ -236,6 +236,13 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(serve=_run)
     add_run_options(run, count, _seconds)
 
+    explain = commands.add_parser(
+        "explain", help="why a job has stopped, from the dumps of PyTorch's flight recorder"
+    )
+    explain.set_defaults(serve=_explain)
+    explain.add_argument("dumps", metavar="DUMPS", help="the folder of the dumps")
+    explain.add_argument("--json", action="store_true", help="print one JSON object")
+
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     bench.set_defaults(serve=_bench)
     add_options(bench)
@@ -731,6 +738,12 @@ def _run(request: argparse.Namespace) -> int:
     from grader.script.command import run_script_command
 
     return run_script_command(request)
+
+
+def _explain(request: argparse.Namespace) -> int:
+    from grader.script.command import explain_command
+
+    return explain_command(request)
 
 
 def _doctor(request: argparse.Namespace) -> int:

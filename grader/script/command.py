@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.script.tally import CallTally
     from grader.trace.trace import Trace
 
-__all__ = ["add_run_options", "run_on_ranks", "run_script_command"]
+__all__ = ["add_run_options", "explain_command", "run_on_ranks", "run_script_command"]
 
 #: Operations of each rank that the record keeps.
 KEPT = 5_000
@@ -54,6 +54,7 @@ def add_run_options(
     )
     add("--json", metavar="FILE", help="write the report as JSON, too; - is standard output")
     add("--trace", metavar="FILE", help="write a trace that Perfetto opens: ui.perfetto.dev")
+    add("--flight-recorder", metavar="DIR", help="write dumps as PyTorch's flight recorder does")
     add("--strict", action="store_true", help="messages left over at the end are a fault, too")
     add("--seed", type=int, help="repeat the random numbers of an earlier run")
     add("-m", dest="module", action="store_true", help="SCRIPT is a module, as of python -m")
@@ -108,6 +109,10 @@ def run_script_command(
             from grader.report.chrome_trace import chrome_trace
 
             Path(request.trace).write_text(json.dumps(chrome_trace(trace, ran.failure)))
+    if request.flight_recorder:
+        from grader.trace.flight_recorder import write_dumps
+
+        write_dumps(trace, Path(request.flight_recorder))
     print(report, file=sys.stderr)
     if request.json:
         text = json_report(ran, request.strict) + "\n"
@@ -116,6 +121,24 @@ def run_script_command(
         else:
             Path(request.json).write_text(text, encoding="utf-8")
     return ran.status(request.strict)
+
+
+def explain_command(request: argparse.Namespace) -> int:
+    """Explain the dumps in a folder: 0 if they show no fault, 3 if they show one.
+
+    Raises:
+        RequestError: there are no dumps.
+    """
+    from grader.script.explain import explain, explanation_json, explanation_text
+    from grader.trace.flight_recorder import read_dumps
+
+    dumps = read_dumps(Path(request.dumps))
+    found = explain(dumps)
+    if request.json:
+        print(explanation_json(found))
+    else:
+        print(explanation_text(found, dumps, shutil.get_terminal_size().columns))
+    return 3 if found.faults else 0
 
 
 def run_on_ranks(

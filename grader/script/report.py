@@ -13,7 +13,7 @@ from grader.core.source_locations import live_line, with_source
 from grader.core.verdict import Diagnosis, Failure, amount
 from grader.script.tally import CallTally
 
-__all__ = ["FAULTS", "ScriptRun", "json_report", "text_report"]
+__all__ = ["FAULTS", "ScriptRun", "json_report", "ordinal", "text_report", "wrapped"]
 
 #: The version of the JSON object.
 VERSION = 1
@@ -94,24 +94,25 @@ class ScriptRun:
                 theirs = tally.passes(peer, wait.call, wait.site)
                 if peer in failure.ended and 0 < theirs != mine:
                     yield (
-                        f"rank {wait.rank} is at its {_ordinal(mine)} {wait.call} at {wait.site},"
+                        f"rank {wait.rank} is at its {ordinal(mine)} {wait.call} at {wait.site},"
                         f" and rank {peer} made {theirs} there before it ended"
                     )
         common = tally.last_common
         passes = {(kind, site, number) for kind, site, number in common.values()}
         if len(passes) == 1:
             kind, site, number = passes.pop()
-            times = f"each for the {_ordinal(number)} time"
+            times = f"each for the {ordinal(number)} time"
             yield f"all ranks together last called {kind} at {site}, {times}"
         elif passes:
             each = ", ".join(
-                f"rank {rank} {kind} at {site} for the {_ordinal(number)} time"
+                f"rank {rank} {kind} at {site} for the {ordinal(number)} time"
                 for rank, (kind, site, number) in sorted(common.items())
             )
             yield f"the last call that ranks made together was not the same one: {each}"
 
 
-def _ordinal(number: int) -> str:
+def ordinal(number: int) -> str:
+    """Return a number as of a place in a row, such as ``3rd``."""
     endings = {1: "st", 2: "nd", 3: "rd"}
     ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
     return f"{number:,}{ending}"
@@ -128,7 +129,12 @@ def text_report(run: ScriptRun, width: int) -> str:
     if len(run.remarks) > _REMARKS:
         notes.append(f"{len(run.remarks) - _REMARKS} more remarks are in the JSON report")
     lines += [("  note", text) for text in notes]
-    found = []
+    return wrapped(lines, width)
+
+
+def wrapped(lines: Sequence[tuple[str, str]], width: int) -> str:
+    """Return lines with labels before them, none longer than ``width`` where words allow."""
+    found: list[str] = []
     for label, text in lines:
         lead = f"{label:<9} " if label else ""
         found += textwrap.wrap(

@@ -31,7 +31,16 @@ from grader.core.verdict import Diagnosis, Failure, Site, Wait
 from grader.trace.trace import Operation
 from grader.trace.wait_state import Awaited, WaitState
 
-__all__ = ["deadlock", "given_up", "never_joined", "quiescent", "stuck", "wait_text", "waiting"]
+__all__ = [
+    "cycle_of",
+    "deadlock",
+    "given_up",
+    "never_joined",
+    "quiescent",
+    "stuck",
+    "wait_text",
+    "waiting",
+]
 
 
 class _Entry(NamedTuple):
@@ -202,7 +211,7 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     if not dead:
         return None
     waits = {rank: _wait(state, rank) for rank in dead}
-    cycle = _cycle(waits)
+    cycle = cycle_of(waits)
     named = cycle or dead
     message = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:4])
     if len(named) > 4:
@@ -380,7 +389,7 @@ def _elsewhere_text(state: WaitState, op: Operation) -> str:
     return f" in group {op.group}, while rank {other.rank} {verb} in group {other.group}"
 
 
-def _cycle(waits: dict[int, Wait]) -> list[int]:
+def cycle_of(waits: dict[int, Wait]) -> list[int]:
     """Return a cycle of ranks that wait for each other, from its lowest rank, or an empty list."""
     seen: set[int] = set()
     for start in sorted(waits):

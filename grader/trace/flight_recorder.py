@@ -1,0 +1,282 @@
+"""The dumps of PyTorch's flight recorder: read as calls by rank, and written from a record.
+
+Every rank of a job keeps its last calls, and writes them to a file of its own when a collective
+does not end in time: with NCCL by itself, else by ``torch._C._distributed_c10d._dump_fr_trace``.
+The format is that of torch 2.5 and later (version 2.x of the dump): a pickled dictionary, or JSON,
+with ``entries`` in the order of the calls and ``pg_config``, the groups that the rank is in.  See
+https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import pickle
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from grader.core.errors import RequestError
+from grader.core.verdict import PATH, Site
+from grader.trace.trace import Operation, Trace
+
+__all__ = ["DumpedCall", "Dumps", "read_dumps", "write_dumps"]
+
+#: The version of the format that is written.
+VERSION = "2.10"
+
+#: The name of the group of all ranks, in the dumps and here.
+_DEFAULT = "default_pg"
+
+#: How torch names the collectives whose names differ.
+_NAMES = {"all_gather": "_all_gather_base", "reduce_scatter": "_reduce_scatter_base"}
+
+#: How torch names the types of elements.
+_DTYPES = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "int64": "Long",
+    "int32": "Int",
+    "int16": "Short",
+    "int8": "Char",
+    "uint8": "Byte",
+    "bool": "Bool",
+}
+
+_MESSAGE = re.compile(r"(send|recv) (\d+)(?:->|<-)(\d+)$")
+
+
+@dataclass(frozen=True)
+class DumpedCall:
+    """A call in a dump.
+
+    Attributes:
+        rank: the rank that called.
+        group: the name of the group.
+        name: what was called, as torch names it, such as ``all_reduce``.
+        number: its number among the group's collectives, or among its messages.
+        sizes: the sizes of the tensors that were given, and their types.
+        state: ``scheduled``, ``started`` or ``completed``.
+        site: the line of the program, or None where the dump has none.
+        peer: of a message, the rank in the group at its other end.
+    """
+
+    rank: int
+    group: str
+    name: str
+    number: int
+    sizes: str
+    state: str
+    site: Site | None
+    peer: int | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the call had ended when the dump was written."""
+        return self.state == "completed"
+
+
+@dataclass(frozen=True)
+class Dumps:
+    """The dumps of a job.
+
+    Attributes:
+        calls: by rank, its calls in their order.
+        groups: the members of each group, by name; of one that no dump describes, the ranks that
+            have called something in it.
+    """
+
+    calls: Mapping[int, Sequence[DumpedCall]]
+    groups: Mapping[str, Sequence[int]]
+
+    @property
+    def missing(self) -> list[int]:
+        """The members of groups whose dumps are not there."""
+        every = {rank for members in self.groups.values() for rank in members}
+        return sorted(every - self.calls.keys())
+
+
+# Reading. -------------------------------------------------------------------------
+
+
+class _PlainData(pickle.Unpickler):
+    """Reads dictionaries, lists, texts and numbers; a dump holds nothing else."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise pickle.UnpicklingError(f"a dump holds plain data, and this one {module}.{name}")
+
+
+def read_dumps(folder: Path) -> Dumps:
+    """Read the dumps in a folder, whose names end in the numbers of their ranks.
+
+    Raises:
+        RequestError: there are none, or a file is none.
+    """
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        raise RequestError(f"{folder} cannot be read: {error.strerror}") from None
+    found: dict[int, Path] = {}
+    for name in names:
+        match = re.search(r"(\d+)(?:\.\w+)?$", name)
+        if match is None:
+            continue
+        rank = int(match[1])
+        if rank in found:
+            raise RequestError(
+                f"{folder}: {found[rank].name} and {name} are both of rank {rank}; give a folder"
+                " with the dumps of one job"
+            )
+        found[rank] = folder / name
+    if not found:
+        raise RequestError(
+            f"{folder} holds no dumps: their names end in the number of a rank, as in nccl_trace_0"
+        )
+    calls: dict[int, list[DumpedCall]] = {}
+    groups: dict[str, Sequence[int]] = {}
+    for rank, path in sorted(found.items()):
+        dump = _dump(path)
+        calls[rank] = [_call(rank, entry) for entry in dump["entries"]]
+        for config in dump.get("pg_config", {}).values():
+            members = ast.literal_eval(str(config.get("ranks") or "[]"))
+            if members:
+                groups[_group(config.get("name", ""), config.get("desc", ""))] = members
+    for rank, made in calls.items():
+        for call in made:
+            if call.group not in groups:
+                groups[call.group] = []
+            if rank not in groups[call.group]:
+                groups[call.group] = sorted({*groups[call.group], rank})
+    return Dumps(calls, groups)
+
+
+def _dump(path: Path) -> dict[str, Any]:
+    data = path.read_bytes()
+    try:
+        if data.lstrip()[:1] == b"{":
+            dump = json.loads(data)
+        else:
+            with path.open("rb") as file:
+                dump = _PlainData(file).load()
+        if isinstance(dump["entries"], list):
+            return dict(dump)
+    except (pickle.UnpicklingError, ValueError, EOFError, KeyError, TypeError, IndexError) as error:
+        raise RequestError(f"{path} is no dump of a flight recorder: {error}") from None
+    raise RequestError(f"{path} is no dump of a flight recorder: its entries are no list")
+
+
+def _group(name: str, description: str) -> str:
+    return description if description not in ("", "undefined") else f"group {name}"
+
+
+def _call(rank: int, entry: Mapping[str, Any]) -> DumpedCall:
+    name = str(entry.get("profiling_name", "")).partition(":")[2]
+    message = _MESSAGE.match(name)
+    number = entry.get("p2p_seq_id" if message else "collective_seq_id", 0)
+    sizes = f"{entry.get('input_sizes')} {'/'.join(map(str, entry.get('input_dtypes') or []))}"
+    return DumpedCall(
+        rank,
+        _group(*entry.get("process_group", ("", ""))[:2]),
+        message[1] if message else name,
+        int(number),
+        sizes.strip(),
+        str(entry.get("state", "")),
+        _site(entry.get("frames") or []),
+        int(message[3]) if message else None,
+    )
+
+
+def _site(frames: Sequence[Mapping[str, Any]]) -> Site | None:
+    """Return the innermost line that is not a library's, as far as its name tells."""
+    libraries = ("/torch/", "/site-packages/", "/dist-packages/", "<frozen", "/lib/python")
+    for frame in frames:
+        file = str(frame.get("filename", ""))
+        if file.endswith(".py") and not any(part in file for part in libraries):
+            return Site(f"{PATH}{file}", int(frame.get("line", 0)))
+    return None
+
+
+# Writing. -------------------------------------------------------------------------
+
+
+def write_dumps(trace: Trace, folder: Path) -> None:
+    """Write the record of a run as its ranks' flight recorders would, one file for each rank.
+
+    Args:
+        trace: the record.
+        folder: gets the files ``rank_0``, ``rank_1`` and so on.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    groups = {"world": range(trace.world_size), **trace.groups}
+    numbers = {name: number for number, name in enumerate(groups)}
+    for rank, operations in enumerate(trace.operations):
+        config = {
+            str(numbers[name]): {
+                "name": str(numbers[name]),
+                "desc": _DEFAULT if name == "world" else name,
+                "ranks": str(list(members)),
+            }
+            for name, members in groups.items()
+            if rank in members
+        }
+        counts: dict[tuple[str, bool], int] = {}
+        entries: list[dict[str, Any]] = []
+        for op in operations:
+            if op.kind == "new_group":
+                continue
+            key = op.group, op.is_message
+            counts[key] = counts.get(key, 0) + 1
+            entry = _entry(trace, op, list(groups[op.group]))
+            name = str(numbers[op.group])
+            entries.append(
+                {
+                    "record_id": len(entries),
+                    "pg_id": numbers[op.group],
+                    "process_group": (name, config[name]["desc"]),
+                    "collective_seq_id": counts.get((op.group, False), 0),
+                    "p2p_seq_id": counts.get((op.group, True), 0),
+                    "op_id": len(entries) + 1,
+                    **entry,
+                }
+            )
+        dump = {"version": VERSION, "pg_config": config, "pg_status": {}, "entries": entries}
+        (folder / f"rank_{rank}").write_bytes(pickle.dumps(dump))
+
+
+def _entry(trace: Trace, op: Operation, members: list[int]) -> dict[str, Any]:
+    """Return what an entry says of the call itself."""
+    if op.is_message:
+        peer = members.index(op.peer) if op.peer in members else -1
+        towards = "->" if op.kind == "send" else "<-"
+        name = f"{op.kind} {members.index(op.rank)}{towards}{peer}"
+    else:
+        name = _NAMES.get(op.kind, op.kind)
+    given = op.count or trace.given(op) or 1
+    taken = given
+    if op.kind == "all_gather":
+        taken = given * len(members)
+    elif op.kind == "reduce_scatter":
+        taken = given // len(members)
+    found = op.dtype or next((one.dtype for one in op.signatures), "float32")
+    dtype = _DTYPES.get(found, found)
+    state = "completed" if op.done is not None else "started" if op.matched else "scheduled"
+    return {
+        "profiling_name": f"gloo:{name}",
+        "time_created_ns": op.posted,
+        "input_sizes": [[given]],
+        "output_sizes": [[taken]],
+        "input_dtypes": [dtype],
+        "output_dtypes": [dtype],
+        "state": state,
+        "is_p2p": op.is_message,
+        "retired": op.done is not None,
+        "timeout_ms": 1_800_000,
+        "time_discovered_started_ns": op.posted if op.matched else None,
+        "time_discovered_completed_ns": op.done,
+        "frames": [{"name": "<module>", "filename": op.site.path, "line": op.site.line}],
+    }
