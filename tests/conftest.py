@@ -161,12 +161,11 @@ LOOKS = (
 )
 
 
-@pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
-def _mark_what_is_exhaustive(items: list[pytest.Item]) -> None:
-    for item in items:
-        place = item.nodeid.removeprefix("tests/")
-        if place.startswith(EXHAUSTIVE) and not place.startswith(LOOKS):
-            item.add_marker("exhaustive")
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what is left to ``make test-all``."""
+    place = item.nodeid.removeprefix("tests/")
+    if place.startswith(EXHAUSTIVE) and not place.startswith(LOOKS):
+        item.add_marker("exhaustive")
 
 
 @pytest.hookimpl(trylast=True)

@@ -46,6 +46,8 @@ def lay_out(source: Path) -> None:
     documents = sorted((ROOT / "docs").glob("*.md"))
     for path in documents:
         text = path.read_text(encoding="utf-8").replace("](../README.md", "](../index.md")
+        # programs are no pages
+        text = text.replace("](../tests/", f"]({_repository()}/tests/")
         (source / "docs" / path.name).write_text(text, encoding="utf-8")
     listed = "\n".join(f"docs/{path.stem}" for path in documents)
     toc = "\n```{{toctree}}\n:hidden:\n:caption: {}\n\n{}\n```\n"
@@ -56,15 +58,20 @@ def lay_out(source: Path) -> None:
     )
 
 
+def _repository() -> str:
+    """Return the address of the repository's files."""
+    badge = _BADGE.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert badge is not None, "README.md has no badge that names the repository"
+    return f"https://github.com/{badge[1]}/blob/{badge[2]}"
+
+
 def _welcome() -> str:
     """Return the README as the first page.
 
     Its links lead to pages where there are some, and to the repository otherwise.
     """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    badge = _BADGE.search(text)
-    assert badge is not None, "README.md has no badge that names the repository"
-    repository = f"https://github.com/{badge[1]}/blob/{badge[2]}"
+    repository = _repository()
 
     def lead(match: re.Match[str]) -> str:
         target = match[1]
