@@ -11,11 +11,9 @@ It is a plugin of pytest, too: a test with the mark ``ranks`` runs on so many ra
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import pytest
+from typing import Any
 
 __all__ = ["assert_no_hang", "pytest_configure", "pytest_pyfunc_call"]
 
@@ -51,19 +49,19 @@ def assert_no_hang(
     return list(done)
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config: Any) -> None:
     """Declare the mark."""
     config.addinivalue_line("markers", "ranks(n): run the test on n ranks of torch.distributed")
 
 
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     """Run a test on as many ranks as its mark says."""
     __tracebackhide__ = True
     mark = pyfuncitem.get_closest_marker("ranks")
     if mark is None:
         return None
     (ranks,) = mark.args
-    info = pyfuncitem._fixtureinfo
-    given = [pyfuncitem.funcargs[name] for name in info.argnames]
+    names = inspect.signature(pyfuncitem.obj).parameters
+    given = [pyfuncitem.funcargs[name] for name in names]
     assert_no_hang(pyfuncitem.obj, *given, ranks=ranks)
     return True

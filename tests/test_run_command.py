@@ -111,6 +111,33 @@ def test_the_exit_status_says_what_ended_it(project, source, words, status, said
     assert "grader/" not in done.stdout + done.stderr
 
 
+def test_inside_torchrun_its_ranks_are_recorded(project):
+    (project / "train.py").write_text(
+        "import sys\n"
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "dist.init_process_group()\n"
+        "total = torch.ones(1)\n"
+        "dist.all_reduce(total)\n"
+        "print('total', int(total), sys.argv[1])\n"
+        "if dist.get_rank() == 2 and sys.argv[1] == 'hang':\n"
+        "    dist.barrier()\n"
+    )
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    done, hung = (
+        subprocess.run(
+            [*launch, "3", "-m", "grader", "run", "train.py", word],
+            cwd=project, env=environment(), capture_output=True, text=True, check=False,
+        )
+        for word in ("end", "hang")
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", *(f"[{rank}] total 3 end" for rank in range(3))]
+    assert "✓ 3 ranks ended" in done.stderr
+    assert hung.returncode == 1  # as torchrun has it
+    assert "rank 2 waits in barrier at train.py:9 for ranks 0, 1" in hung.stderr.replace("\n", " ")
+
+
 def test_what_is_printed_comes_at_once_and_ctrl_c_ends_all(project):
     (project / "train.py").write_text(
         "import time, torch.distributed as dist\n"

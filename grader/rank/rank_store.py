@@ -71,8 +71,7 @@ class RankStoreServer:
         self._used: dict[int, int] = {}
         self._calling = False
         self._room: float = ROOM if limited else math.inf
-        self._many: float = MANY if limited else math.inf
-        self._lookups: float = LOOKUPS if limited else math.inf
+        self._limited = limited
         self.open = True
 
     def take(self, rank: int, put: Put) -> None:
@@ -85,7 +84,7 @@ class RankStoreServer:
         if not self.open:
             raise BrokenFrame("an entry for the store, which is closed")
         self._puts[rank] = self._puts.get(rank, 0) + 1
-        if self._puts[rank] > self._many:
+        if self._limited and self._puts[rank] > MANY:
             raise BrokenFrame(f"more than {MANY} entries for the store")
         size = len(put.key) + len(put.value) + len(put.expected or b"")
         self._room -= size
@@ -121,7 +120,7 @@ class RankStoreServer:
             BrokenFrame: no :class:`RankStore` would ask so often.
         """
         self._looks[rank] = self._looks.get(rank, 0) + 1
-        if not self.open or self._looks[rank] > self._lookups:
+        if not self.open or (self._limited and self._looks[rank] > LOOKUPS):
             raise BrokenFrame(f"more than {LOOKUPS} lookups in the store, or one that is closed")
         self._answer(rank, StoreSeen(look.number))
 
@@ -151,8 +150,7 @@ class RankStore(c10d.Store):
         self, rank: int, send: Callable[[Put | StoreLookup], None], limited: bool = True
     ) -> None:
         super().__init__()
-        self._many: float = MANY if limited else math.inf
-        self._lookups: float = LOOKUPS if limited else math.inf
+        self._limited = limited
         self._rank = rank
         self._send = send
         self._entries: dict[str, bytes] = {}
@@ -203,7 +201,7 @@ class RankStore(c10d.Store):
                 " instead"
             )
         with self._news:
-            if self._asked >= self._many:
+            if self._limited and self._asked == MANY:
                 raise RuntimeError(
                     f"a rank can put {MANY} entries into the store, and this is more"
                 )
@@ -220,7 +218,7 @@ class RankStore(c10d.Store):
         with self._news:
             if not self._open:
                 return
-            if self._looked - self._first_look >= self._lookups:
+            if self._limited and self._looked - self._first_look == LOOKUPS:
                 raise RuntimeError(
                     f"a rank can look into the store {LOOKUPS} times in one call, and this is"
                     " more: wait for the entry, with store.wait or store.get"

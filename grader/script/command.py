@@ -8,6 +8,7 @@ do not match); 4 the time limit is over, and nothing is proved; 5 the grader has
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -17,6 +18,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
+
+import psutil
 
 from grader.core.errors import RequestError
 from grader.core.source_locations import following_script
@@ -75,6 +78,8 @@ def run_script_command(
         RequestError: there is no such script, or so many ranks cannot be.
     """
     variables = dict(os.environ if environment is None else environment)
+    if _RUN in variables and variables.get("LOCAL_RANK", "0") != "0":
+        return _wait_for_first_rank()
     ranks = request.ranks or _ranks_of(variables)
     folder = str(Path.cwd())
     if not request.module and not os.path.exists(request.script):
@@ -203,13 +208,35 @@ def run_on_ranks(
     return ran, outcome.trace
 
 
+# Inside torchrun. -------------------------------------------------------------------
+#
+# torchrun has started a process for each rank.  The first one runs the command, with ranks of its
+# own, and the others wait until it has ended; if it fails, torchrun ends them.
+
+#: The variable by which a process knows that torchrun has started it.
+_RUN = "TORCHELASTIC_RUN_ID"
+
+
+def _wait_for_first_rank() -> int:
+    """Wait until the process that torchrun has started as the first rank has ended."""
+    for sibling in psutil.Process(os.getppid()).children():
+        # one that has ended meanwhile need not be waited for
+        with contextlib.suppress(psutil.Error):
+            if sibling.environ().get("LOCAL_RANK") == "0":
+                sibling.wait()
+    return 0
+
+
 def _ranks_of(variables: Mapping[str, str]) -> int:
     """Return the number of ranks that the environment asks for, or 2.
 
     Raises:
-        RequestError: it asks for no number.
+        RequestError: it asks for no number, or for ranks on several machines.
     """
     asked = variables.get("WORLD_SIZE", "2")
+    here = variables.get("LOCAL_WORLD_SIZE", asked)
+    if _RUN in variables and here != asked:
+        raise RequestError(f"{here} of {asked} ranks are on this machine, and all have to be")
     if not asked.isdecimal() or int(asked) < 1:
         raise RequestError(f"WORLD_SIZE is {asked!r}, and no number of ranks: give --ranks N")
     return int(asked)
