@@ -101,6 +101,8 @@ def test_a_deadlock_is_reported_in_words_and_as_json(project):
         ("raise ValueError('bad')", (), 1, "[1] ValueError: bad"),
         ("while True: pass", ("--timeout", "1"), 4, "no end after 1 s: rank 0 is still running"),
         ("", ("--ranks", "0"), 2, "--ranks"),
+        ("", ("--trace", "nowhere/trace.json"), 2, "--trace nowhere/trace.json: its folder is not"),
+        ("", ("-m", "nothing.here"), 1, "python -m nothing.here: "),
     ],
 )
 def test_the_exit_status_says_what_ended_it(project, source, words, status, said):

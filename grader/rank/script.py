@@ -134,7 +134,12 @@ def _execute(script: Script) -> None:
     main.__dict__["__builtins__"] = __builtins__
     path = os.path.join(script.folder, script.name)
     if script.is_module:
-        runpy.run_module(script.name, run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module(script.name, run_name="__main__", alter_sys=True)
+        except ImportError as error:
+            if _raised_by(error) in _RUNPY:  # and not by an import of the module's
+                raise SystemExit(f"python -m {script.name}: {error}") from None
+            raise
     elif os.path.isdir(path) or path.endswith((".zip", ".pyz")):
         runpy.run_path(path, run_name="__main__")
     else:
@@ -147,10 +152,22 @@ def _execute(script: Script) -> None:
         exec(compile(Path(path).read_bytes(), path, "exec"), main.__dict__)
 
 
+#: The file of :mod:`runpy`, which Python may have frozen.
+_RUNPY = (runpy.__file__, "<frozen runpy>")
+
+
+def _raised_by(error: BaseException) -> str:
+    """Return the file in which an exception was raised."""
+    found, traceback = "", error.__traceback__
+    while traceback is not None:
+        found, traceback = traceback.tb_frame.f_code.co_filename, traceback.tb_next
+    return found
+
+
 def _print_traceback(error: BaseException) -> None:
     """Print a traceback as Python does, from the script's first line on."""
     first = error.__traceback__
-    ours = (__file__, runpy.__file__, "<frozen runpy>")
+    ours = (__file__, *_RUNPY)
     while first is not None and first.tb_frame.f_code.co_filename in ours:
         first = first.tb_next
     traceback.print_exception(type(error), error, first)

@@ -84,6 +84,9 @@ def run_script_command(
     folder = str(Path.cwd())
     if not request.module and not os.path.exists(request.script):
         raise RequestError(f"there is no script {request.script}; -m runs a module")
+    for option, path in (("--json", request.json), ("--trace", request.trace)):
+        if path and path != "-" and not os.access(Path(path).absolute().parent, os.W_OK):
+            raise RequestError(f"{option} {path}: its folder is not there, or cannot be written to")
     # torch is imported here once, for all ranks
     from grader.launch.launchers import default_launcher, fork_server_here
 
