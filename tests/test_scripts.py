@@ -76,6 +76,29 @@ def test_what_is_wrong_with_a_script_is_named_at_its_own_line(path, tmp_path):
     assert all(site.file == f"{PATH}{path.name}" for site in sites if site is not None)
 
 
+GPUS = SCRIPTS / "gpus"
+
+
+def test_a_script_that_refuses_to_run_without_gpus_is_told_that_there_are(tmp_path):
+    path = GPUS / "refuses_without.py"
+    ran, printed = execute(path, tmp_path, 2, cuda="available")
+    assert ran.failure is None, printed
+    assert any("mapped to the CPU" in text for text in ran.remarks)
+    ran, printed = execute(path, tmp_path, 2)
+    assert ran.status() == 1
+    assert printed.count("no GPU") == 2
+    ran, _ = execute(path, tmp_path, 2, "goes on")
+    assert (
+        "starts no process, for want of GPUs: run it with --cuda available" in ran.failure.message
+    )
+
+
+def test_what_has_no_counterpart_on_the_cpu_is_named_at_its_line(tmp_path):
+    ran, printed = execute(GPUS / "needs_a_kernel.py", tmp_path, 1)
+    assert ran.failure.message.startswith("rank 0, needs_a_kernel.py:7: RuntimeError: this needs a")
+    assert "grader/" not in printed
+
+
 def test_the_documentation_lists_every_fault_with_what_is_said():
     text = (SCRIPTS.parent.parent / "docs" / "run.md").read_text()
     for path in WRONG:

@@ -28,6 +28,7 @@ __all__ = [
     "begun_by_torch",
     "follow_script",
     "following_script",
+    "is_graders",
     "is_students",
     "line_here",
     "lines_of",
@@ -146,6 +147,11 @@ def is_students(filename: str) -> bool:
     # code compiled by Cython has the name of its source, wherever that was
     compiled = filename.endswith((".pyx", ".pxi"))
     return not compiled and not filename.startswith(("<frozen ", "<__array", *_LIBRARIES))
+
+
+def is_graders(filename: str) -> bool:
+    """Return whether a file is the grader's own."""
+    return filename.startswith(_GRADER)
 
 
 @functools.lru_cache(maxsize=4096)

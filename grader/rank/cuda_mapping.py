@@ -22,6 +22,8 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.overrides import TorchFunctionMode
 
+from grader.core.source_locations import is_students
+
 __all__ = ["MAPPED", "map_cuda"]
 
 #: What is said, once, of a script that uses a GPU.
@@ -139,10 +141,27 @@ def map_cuda(note: Callable[[], None], ranks: int, rank: int, pretends: bool = F
     _replace_cuda(mapping)
     _replace_constructors(mapping)
     if pretends:
-        modules: tuple[Any, ...] = (torch.cuda, torch.accelerator)
-        for module in modules:
-            module.is_available = lambda: True
-            module.device_count = lambda: ranks
+        _pretend(ranks)
+
+
+def _pretend(ranks: int) -> None:
+    """Tell the script, and no library, that there are as many GPUs as ranks."""
+
+    def towards_script(real: Callable[..., Any], value: Any) -> Callable[..., Any]:
+        @functools.wraps(real)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            asks = is_students(sys._getframe(1).f_code.co_filename)
+            return value if asks else real(*args, **kwargs)
+
+        return call
+
+    modules: tuple[Any, ...] = (torch.cuda, torch.accelerator)
+    for module in modules:
+        module.is_available = towards_script(module.is_available, True)
+        module.device_count = towards_script(module.device_count, ranks)
+    # which is where its tensors are
+    current, here = torch.accelerator.current_accelerator, torch.device("cpu")
+    torch.accelerator.current_accelerator = towards_script(current, here)
 
 
 def _replace_cuda(mapping: _Mapping) -> None:

@@ -28,7 +28,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing
 
-from grader.core.source_locations import follow_script, is_students
+from grader.core.source_locations import follow_script, is_graders, is_students
 from grader.rank.cuda_mapping import MAPPED, map_cuda
 from grader.rank.guard import remark
 
@@ -165,12 +165,17 @@ def _raised_by(error: BaseException) -> str:
 
 
 def _print_traceback(error: BaseException) -> None:
-    """Print a traceback as Python does, from the script's first line on."""
-    first = error.__traceback__
-    ours = (__file__, *_RUNPY)
-    while first is not None and first.tb_frame.f_code.co_filename in ours:
-        first = first.tb_next
-    traceback.print_exception(type(error), error, first)
+    """Print a traceback as Python does, without the frames that are ours."""
+
+    def theirs(one: types.TracebackType | None) -> types.TracebackType | None:
+        if one is None:
+            return None
+        rest, file = theirs(one.tb_next), one.tb_frame.f_code.co_filename
+        if file in _RUNPY or is_graders(file):
+            return rest
+        return types.TracebackType(rest, one.tb_frame, one.tb_lasti, one.tb_lineno)
+
+    traceback.print_exception(type(error), error, theirs(error.__traceback__))
     sys.stderr.flush()
 
 
@@ -243,6 +248,10 @@ class _Ended:
 
 
 def _require_count(what: str, asked: int, size: int) -> None:
+    if not asked:
+        raise RuntimeError(
+            f"{what} starts no process, for want of GPUs: run it with --cuda available"
+        )
     if asked != size:
         raise RuntimeError(f"{what} starts {asked} processes: run it with --ranks {asked}")
 
