@@ -1,6 +1,10 @@
 """Distributed functions in tests: they pass, or the test says which rank waits for what.
 
-It is a plugin of pytest, too: a test with the mark ``ranks`` runs on so many ranks.
+It is a plugin of pytest, too: a test with the mark ``ranks`` runs on so many ranks.  A project's
+``conftest.py`` asks for it; an entry point of the package would have pytest rewrite the assertions
+of all modules here, of which some travel to ranks.
+
+    pytest_plugins = ["grader.pytest_plugin"]  # in conftest.py
 
     @pytest.mark.ranks(4)
     def test_all_ranks_get_the_sum():
