@@ -503,6 +503,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
             "core/source_locations.py",
             "rank/arguments.py",
             "rank/calling.py",
+            "rank/cuda_mapping.py",
             "rank/instruments/clock.py",
             "rank/requests.py",
             "simulation/calls.py",
