@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+from grader.core.source_locations import following_script, is_students
 from grader.core.verdict import PATH, Diagnosis
 from grader.launch.launchers import default_launcher
 from grader.rank.script import Script
@@ -97,6 +99,18 @@ def test_what_has_no_counterpart_on_the_cpu_is_named_at_its_line(tmp_path):
     ran, printed = execute(GPUS / "needs_a_kernel.py", tmp_path, 1)
     assert ran.failure.message.startswith("rank 0, needs_a_kernel.py:7: RuntimeError: this needs a")
     assert "grader/" not in printed
+
+
+def test_an_environment_in_the_scripts_folder_is_none_of_it():
+    torchs = torch.autograd.graph.__file__
+    environment = str(Path(torch.__file__).parents[1])
+    with following_script(str(Path(environment).parents[3]), "/"):
+        assert not is_students(torchs)
+        assert not is_students("<frozen runpy>")
+        assert is_students(__file__)
+    # a script that is itself installed
+    with following_script(str(Path(torch.__file__).parent), "/"):
+        assert is_students(torchs)
 
 
 def test_the_documentation_lists_every_fault_with_what_is_said():

@@ -115,7 +115,7 @@ def follow_script(root: str, folder: str) -> None:
     """Let places be those of a person's own script from now on, with the names of their files.
 
     Args:
-        root: a folder whose files are the script's, wherever it lies.
+        root: a folder whose files are the script's, also where it is among the libraries.
         folder: the folder that names are relative to, if they are in it.
     """
     _set_script((os.path.join(os.path.realpath(root), ""), os.path.join(folder, "")))
@@ -142,11 +142,14 @@ def _set_script(script: tuple[str, str] | None) -> None:
 @functools.lru_cache(maxsize=4096)
 def is_students(filename: str) -> bool:
     """Return whether a file name is the student's: neither a library's nor the grader's."""
-    if _script is not None and os.path.realpath(filename).startswith(_script[0]):
-        return not filename.startswith(_GRADER)
     # code compiled by Cython has the name of its source, wherever that was
-    compiled = filename.endswith((".pyx", ".pxi"))
-    return not compiled and not filename.startswith(("<frozen ", "<__array", *_LIBRARIES))
+    if filename.endswith((".pyx", ".pxi")) or filename.startswith(("<frozen ", "<__array")):
+        return False
+    if not filename.startswith(_LIBRARIES):
+        return True
+    # a script may itself be installed; but an environment in the script's folder is none of it
+    root = _script[0] if _script is not None else ""
+    return root.startswith(_LIBRARIES) and filename.startswith(root) and not is_graders(filename)
 
 
 def is_graders(filename: str) -> bool:

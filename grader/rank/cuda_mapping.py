@@ -71,7 +71,6 @@ class _OnCpu(TorchFunctionMode):
         self._special: dict[Any, Callable[..., Any]] = {
             tensor.cuda: lambda one, *_, **__: self._stay(one),
             tensor.pin_memory: lambda one, *_, **__: self._stay(one),
-            tensor.is_pinned: lambda *_, **__: True,
             tensor.to: self._to,
             tensor.type: self._type,
         }
@@ -282,8 +281,12 @@ def _replace_constructors(mapping: _Mapping) -> None:
 
     @functools.wraps(load)
     def load_here(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if not callable(map_location) and not isinstance(map_location, dict):
+        if map_location is None:
             map_location = "cpu"
+        elif isinstance(map_location, dict):
+            map_location = {source: device(target) for source, target in map_location.items()}
+        elif not callable(map_location):
+            map_location = device(map_location)
         return load(f, map_location, *args, **kwargs)
 
     torch.load = load_here

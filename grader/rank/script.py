@@ -8,6 +8,7 @@ The script gets its arguments, its working directory, the environment of ``torch
 from __future__ import annotations
 
 import atexit
+import functools
 import importlib.machinery
 import logging
 import multiprocessing
@@ -60,11 +61,23 @@ class Script:
 
     @property
     def root(self) -> str:
-        """The folder whose files are its own, wherever that lies."""
+        """The folder whose files are its own: of a module, that of the package it is in."""
         if self.is_module:
-            return self.folder
+            package = importlib.machinery.PathFinder.find_spec(
+                self.name.partition(".")[0], [self.folder, *self.path]
+            )
+            places = (package and package.submodule_search_locations) or [self.folder]
+            return next(iter(places))
         path = os.path.join(self.folder, self.name)
         return path if os.path.isdir(path) else os.path.dirname(path)
+
+
+#: What torchrun sets besides, where nothing restarts.
+_ELASTIC = {
+    "TORCHELASTIC_RUN_ID": "none",
+    "TORCHELASTIC_RESTART_COUNT": "0",
+    "TORCHELASTIC_MAX_RESTARTS": "0",
+}
 
 
 def run_script(script: Script) -> None:
@@ -74,10 +87,12 @@ def run_script(script: Script) -> None:
         SystemExit: the script has ended with another status than 0.
         BaseException: the script has raised; its traceback is printed, as Python does.
     """
-    rank, size = dist_rank(), int(os.environ["WORLD_SIZE"])
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     os.chdir(script.folder)
     os.environ.clear()
     os.environ.update(script.environment)
+    for name, value in _ELASTIC.items():
+        os.environ.setdefault(name, value)  # torchrun may have set it
     os.environ.update(
         RANK=str(rank),
         LOCAL_RANK=str(rank),
@@ -86,9 +101,6 @@ def run_script(script: Script) -> None:
         WORLD_SIZE=str(size),
         LOCAL_WORLD_SIZE=str(size),
         ROLE_WORLD_SIZE=str(size),
-        TORCHELASTIC_RUN_ID="none",
-        TORCHELASTIC_RESTART_COUNT="0",
-        TORCHELASTIC_MAX_RESTARTS="0",
     )
     torch.set_num_threads(int(os.environ.setdefault("OMP_NUM_THREADS", "1")))
     sys.path[:] = [script.folder if script.is_module else script.root, *script.path]
@@ -115,14 +127,10 @@ def run_script(script: Script) -> None:
         _finish()
 
 
+@functools.cache
 def note_mapping() -> None:
     """Report, once, that a GPU's work is done on the CPU."""
     remark(MAPPED)
-
-
-def dist_rank() -> int:
-    """Return the rank of this process, which has no default group yet."""
-    return int(os.environ["RANK"])
 
 
 # The program. ---------------------------------------------------------------------
@@ -225,22 +233,29 @@ def _close_in_children() -> None:
 def _spawn_in_place(rank: int, size: int) -> None:
     """Let a script that starts its ranks itself run each of them in the rank that there is."""
 
-    def start_processes(
-        fn: Callable[..., Any], args: Any = (), nprocs: int = 1, *_: Any, **__: Any
-    ) -> _Ended:
-        _require_count("mp.spawn", nprocs, size)
-        fn(rank, *args)
-        return _Ended()
+    def in_place(real: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(real)
+        def start(
+            fn: Callable[..., Any], args: Any = (), nprocs: int = 1, *more: Any, **named: Any
+        ) -> Any:
+            if not _is_rank(fn):
+                return real(fn, args, nprocs, *more, **named)
+            _require_count("mp.spawn", nprocs, size)
+            fn(rank, *args)
+            return _EndedRanks()
+
+        return start
 
     for name in ("spawn", "start_processes"):
-        setattr(torch.multiprocessing, name, start_processes)
+        real = getattr(torch.multiprocessing, name)
+        setattr(torch.multiprocessing, name, in_place(real))
     own = type("Process", (_RankProcess,), {"started": [], "rank": rank, "size": size})
     modules: tuple[Any, ...] = (torch.multiprocessing, multiprocessing)
     for module in modules:
-        module.Process = _choice(module.Process, own)
+        module.Process = _process_class(multiprocessing.Process, own)
 
 
-class _Ended:
+class _EndedRanks:
     """What ``mp.spawn`` returns of ranks that have ended."""
 
     def join(self, *_: Any, **__: Any) -> bool:
@@ -256,15 +271,24 @@ def _require_count(what: str, asked: int, size: int) -> None:
         raise RuntimeError(f"{what} starts {asked} processes: run it with --ranks {asked}")
 
 
-def _choice(real: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what makes a process: one of the script's ranks, or any other process."""
+def _is_rank(function: Any) -> bool:
+    """Return whether a function that is to run in a process of its own is that of a rank."""
+    return not dist.is_initialized() and _reaches(function, "init_process_group")
 
-    def process(*args: Any, **kwargs: Any) -> Any:
-        target = kwargs.get("target", args[1] if len(args) > 1 else None)
-        is_rank = not dist.is_initialized() and _reaches(target, "init_process_group")
-        return (own if is_rank else real)(*args, **kwargs)
 
-    return process
+def _process_class(real: Any, own: Callable[..., Any]) -> type:
+    """Return a class of processes of which those that are the script's ranks are ``own``."""
+
+    class Process(real):  # type: ignore[misc]
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            target = kwargs.get("target", args[1] if len(args) > 1 else None)
+            if cls is Process and _is_rank(target):
+                return own(*args, **kwargs)
+            return super().__new__(cls)
+
+    # a process that is spawned unpickles one, by this name: there, it is Python's own class
+    Process.__module__, Process.__qualname__ = "multiprocessing", "Process"
+    return Process
 
 
 class _RankProcess:

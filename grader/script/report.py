@@ -10,10 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.core.source_locations import live_line, with_source
-from grader.core.verdict import Diagnosis, Failure, amount
+from grader.core.verdict import Diagnosis, Failure, Wait, amount
 from grader.script.tally import CallTally
 
-__all__ = ["FAULTS", "ScriptRun", "json_report", "ordinal", "text_report", "wrapped"]
+__all__ = [
+    "FAULTS",
+    "ScriptRun",
+    "json_report",
+    "ordinal",
+    "ranks_text",
+    "text_report",
+    "wait_object",
+    "wrapped",
+]
 
 #: The version of the JSON object.
 VERSION = 1
@@ -98,17 +107,19 @@ class ScriptRun:
                         f" and rank {peer} made {theirs} there before it ended"
                     )
         common = tally.last_common
-        passes = {(kind, site, number) for kind, site, number in common.values()}
-        if len(passes) == 1:
-            kind, site, number = passes.pop()
-            times = f"each for the {ordinal(number)} time"
-            yield f"all ranks together last called {kind} at {site}, {times}"
-        elif passes:
+        if not common:
+            return
+        who = "all ranks" if len(common) == self.ranks else ranks_text(sorted(common))
+        last = f"the last call that {who} made together was"
+        if len(set(common.values())) == 1:
+            kind, site, number = next(iter(common.values()))
+            yield f"{last} {kind} at {site}, each for the {ordinal(number)} time"
+        else:
             each = ", ".join(
-                f"rank {rank} {kind} at {site} for the {ordinal(number)} time"
+                f"{kind} at {site} on rank {rank}, for the {ordinal(number)} time"
                 for rank, (kind, site, number) in sorted(common.items())
             )
-            yield f"the last call that ranks made together was not the same one: {each}"
+            yield f"{last} {each}"
 
 
 def ordinal(number: int) -> str:
@@ -116,6 +127,14 @@ def ordinal(number: int) -> str:
     endings = {1: "st", 2: "nd", 3: "rd"}
     ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
     return f"{number:,}{ending}"
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    """Return ranks in words, such as ``ranks 0, 1 and 2``; of many, the first ones."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    shown = [*map(str, ranks[:6]), "…"] if len(ranks) > 7 else list(map(str, ranks))
+    return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 # Text. ----------------------------------------------------------------------------
@@ -153,10 +172,10 @@ def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
     assert run.failure is not None
     failure = with_source(run.failure, live_line)
     yield "", f"✗ {failure.diagnosis.words} after {_seconds(run.seconds)}: {failure.message}"
-    waits = {wait.site: wait for wait in failure.waits if wait.site is not None}
     for frame in failure.frames:
         if frame.text:
-            who = f"rank {waits[frame.site].rank}" if frame.site in waits else "at"
+            there = [wait.rank for wait in failure.waits if wait.site == frame.site]
+            who = f"rank {there[0]}" if len(there) == 1 else "at"
             yield f"  {who}", f"{frame.site}: {frame.text}"
     for line in failure.detail:
         yield "  also", line
@@ -229,6 +248,18 @@ def json_report(run: ScriptRun, strict: bool = False) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
+def wait_object(wait: Wait) -> dict[str, Any]:
+    """Return what a rank waits for as a JSON object."""
+    return {
+        "rank": wait.rank,
+        "for": list(wait.peers),
+        "kind": wait.call,
+        "file": wait.site.path if wait.site else None,
+        "line": wait.site.line if wait.site else None,
+        "text": wait.text,
+    }
+
+
 def _failure(failure: Failure, why: list[str]) -> dict[str, Any]:
     site = failure.site
     return {
@@ -237,17 +268,7 @@ def _failure(failure: Failure, why: list[str]) -> dict[str, Any]:
         "rank": failure.rank,
         "file": site.path if site else None,
         "line": site.line if site else None,
-        "waits": [
-            {
-                "rank": wait.rank,
-                "for": list(wait.peers),
-                "kind": wait.call,
-                "file": wait.site.path if wait.site else None,
-                "line": wait.site.line if wait.site else None,
-                "text": wait.text,
-            }
-            for wait in failure.waits
-        ],
+        "waits": [wait_object(wait) for wait in failure.waits],
         "ended": list(failure.ended),
         "why": why,
         "frames": [

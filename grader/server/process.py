@@ -291,9 +291,8 @@ class _Rank:
         self._become = guard.join(
             self._store, setup.rank, sizes, self._recorder, backend, setup.collectives
         )
-        if (
-            self._device.type == "cpu" and not setup.script
-        ):  # a GPU's driver maps far more than it uses
+        # a GPU's driver maps far more than it uses
+        if self._device.type == "cpu" and not setup.script:
             process_limits.limit_memory(setup.memory)
         if setup.sealed:
             process_limits.seal(setup.subgroups)

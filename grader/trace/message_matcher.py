@@ -250,6 +250,8 @@ class _RecentOperations(Sequence[Operation]):
     def __init__(self) -> None:
         self._kept: dict[int, Operation] = {}
         self._count = 0
+        #: how many may be kept before it is looked which are complete
+        self._full = 0
 
     def __len__(self) -> int:
         return self._count
@@ -270,12 +272,13 @@ class _RecentOperations(Sequence[Operation]):
 
     def forget(self, keeps: int) -> None:
         """Forget the oldest operations that are complete, once there are twice as many."""
-        if len(self._kept) < 2 * keeps:
+        if len(self._kept) < max(2 * keeps, self._full):
             return
         over = len(self._kept) - keeps
         settled = [n for n, op in self._kept.items() if op.done is not None and op.matched]
         for number in settled[:over]:
             del self._kept[number]
+        self._full = 2 * len(self._kept)
 
 
 class MessageMatcher:
@@ -591,6 +594,7 @@ class MessageMatcher:
         group = self.groups[op.group]
         index = group.calls[op.rank]
         group.calls[op.rank] += 1
+        op.place = index
         op.callers = calls = group.open.setdefault(index, {})
         others = calls.values()
         agree = all(disagreement(other, op, group.members) is None for other in others)

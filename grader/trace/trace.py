@@ -228,6 +228,7 @@ class Operation:
         by_torch: whether torch itself has begun it, so that the program has no request of it.
         partner: the matching operation of a message.
         callers: the operations of one collective call, by rank, its own included.
+        place: the number of the call among those of its rank in the group, from 0.
     """
 
     rank: int
@@ -259,6 +260,7 @@ class Operation:
     by_torch: bool = False
     partner: Operation | None = field(default=None, repr=False)
     callers: dict[int, Operation] = field(default_factory=dict, repr=False)
+    place: int = 0
 
     @property
     def is_message(self) -> bool:

@@ -25,12 +25,25 @@ def helper(box):
     box.put(7)
 
 
+class Doubler(multiprocessing.Process):
+    def __init__(self, box):
+        super().__init__()
+        self.box = box
+
+    def run(self):
+        self.box.put(2 * 7)
+
+
 if __name__ == "__main__":
     box = multiprocessing.Queue()
     beside = multiprocessing.Process(target=helper, args=(box,))
     beside.start()
     assert box.get(timeout=30) == 7
     beside.join()
+    other = Doubler(box)
+    other.start()
+    assert box.get(timeout=30) == 14
+    other.join()
     processes = []
     for rank in range(3):
         one = Process(target=init, args=(rank, 3, work))
