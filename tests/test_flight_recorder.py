@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -130,6 +131,63 @@ def test_torch_reads_what_is_written(tmp_path):
     assert "missing ranks: {1}" in said, said
 
 
+def dumped(folder, rank, entries, groups):
+    """Write a dump by hand: of each entry its name, group, number and whether it is complete."""
+    config = {
+        name: {"name": name, "desc": described, "ranks": str(members)}
+        for name, (described, members) in groups.items()
+    }
+    made = [
+        {
+            "record_id": first + place,
+            "profiling_name": f"nccl:{name}",
+            "process_group": (group, groups[group][0]),
+            "collective_seq_id": number,
+            "p2p_seq_id": number,
+            "input_sizes": [[4]],
+            "input_dtypes": ["Float"],
+            "state": "completed" if complete else "started",
+            "frames": [{"filename": "/home/me/train.py", "line": 7, "name": "main"}],
+        }
+        for first, name, group, number, complete in entries
+        for place in [number]
+    ]
+    (folder / f"trace_{rank}.json").write_text(json.dumps({"entries": made, "pg_config": config}))
+
+
+def test_groups_of_a_mesh_that_share_a_description_are_different_groups(tmp_path):
+    for rank in range(4):
+        name, members = ("1", [0, 1]) if rank < 2 else ("2", [2, 3])
+        what = "all_reduce" if rank < 2 else "broadcast"
+        dumped(tmp_path, rank, [(-1, what, name, 1, True)], {name: ("mesh_dp", members)})
+    dumps = read_dumps(tmp_path)
+    assert sorted(map(list, dumps.groups.values())) == [[0, 1], [2, 3]]
+    assert explain(dumps).faults == ()
+
+
+def test_messages_are_not_counted_where_a_buffer_has_lost_some(tmp_path):
+    world = {"0": ("default_pg", [0, 1])}
+    dumped(tmp_path, 0, [(8, "send 0->1", "0", n, n == 1) for n in (1, 2)], world)
+    dumped(tmp_path, 1, [(-1, "recv 1<-0", "0", 1, False)], world)
+    found = explain(read_dumps(tmp_path))
+    assert found.faults == ()
+    assert found.cycle == ()  # the message is on its way
+
+
+def test_a_long_run_is_dumped_with_the_numbers_that_its_calls_have(tmp_path):
+    done = run(steps, 2, may_fail=True)
+    # as a record that has lost the first call of rank 0 and the first two of rank 1
+    shorter = replace(
+        done.trace, operations=(done.trace.operations[0][1:], done.trace.operations[1][2:])
+    )
+    write_dumps(shorter, tmp_path)
+    dumps = read_dumps(tmp_path)
+    assert [call.number for call in dumps.calls[0]] == [2, 3]
+    assert dumps.cut == {0}
+    (fault,) = explain(dumps).faults
+    assert "call 3: rank 0 waits in all_reduce" in fault
+
+
 def test_what_dumps_do_not_say_is_said(tmp_path):
     recorded(steps, 2, tmp_path)
     (tmp_path / "rank_1").unlink()
@@ -147,6 +205,7 @@ def test_what_dumps_do_not_say_is_said(tmp_path):
         ("notes.txt", b"", "holds no dumps"),
         ("rank_0", b"nothing", "is no dump of a flight recorder"),
         ("rank_0", pickle.dumps({"version": "2"}), "is no dump of a flight recorder"),
+        ("rank_0", pickle.dumps({"entries": [3]}), "is no dump of a flight recorder that is known"),
         ("rank_0", pickle.dumps(print), "a dump holds plain data, and this one builtins.print"),
     ],
 )

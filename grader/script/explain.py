@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.core.verdict import Wait
-from grader.script.report import ordinal, wrapped
+from grader.script.report import ranks_text, wait_object, wrapped
 from grader.trace.deadlock import cycle_of
 from grader.trace.flight_recorder import DumpedCall, Dumps
 
@@ -90,7 +90,9 @@ def _collectives(dumps: Dumps, group: str) -> Iterator[str]:
             kinds.setdefault((call.name, sizes), []).append(rank)
         where = f"{_named(group)}, call {number}"
         if len(kinds) > 1:
-            parts = [f"{_ranks(ranks)} {_does(row[ranks[0]], ranks)}" for ranks in kinds.values()]
+            parts = [
+                f"{ranks_text(ranks)} {_does(row[ranks[0]], ranks)}" for ranks in kinds.values()
+            ]
             yield f"{where}: {', while '.join(parts)}"
             return
         absent = [rank for rank in members if rank not in row]
@@ -99,9 +101,9 @@ def _collectives(dumps: Dumps, group: str) -> Iterator[str]:
             call = row[open_[0]]
             at = f" at {call.site}" if call.site else ""
             verb = "wait" if len(open_) > 1 else "waits"
-            lasts = [_last(rows, rank) for rank in absent[:4]]
+            lasts = [_last(rows, rank, rank in dumps.cut) for rank in absent[:4]]
             yield (
-                f"{where}: {_ranks(open_)} {verb} in {call.name}{at}; {_ranks(absent)}"
+                f"{where}: {ranks_text(open_)} {verb} in {call.name}{at}; {ranks_text(absent)}"
                 f" {'have' if len(absent) > 1 else 'has'} not called it: {'; '.join(lasts)}"
             )
             return
@@ -121,9 +123,11 @@ def _does(call: DumpedCall, ranks: Sequence[int]) -> str:
     return f"{'call' if len(ranks) > 1 else 'calls'} {call.name} of {call.sizes}{at}"
 
 
-def _last(rows: Mapping[int, Mapping[int, DumpedCall]], rank: int) -> str:
-    """Return what a rank called last in a group."""
+def _last(rows: Mapping[int, Mapping[int, DumpedCall]], rank: int, cut: bool) -> str:
+    """Return what a rank called last in a group; ``cut`` if its buffer has lost calls."""
     made = [row[rank] for row in rows.values() if rank in row]
+    if not made and cut:
+        return f"the buffer of rank {rank} holds no call in this group any more"
     if not made:
         return f"rank {rank} has called nothing in this group"
     call = made[-1]
@@ -150,20 +154,19 @@ def _messages(dumps: Dumps) -> Iterator[str]:
             ends.setdefault((call.group, source, target), {}).setdefault(call.name, []).append(call)
     for (group, source, target), both in ends.items():
         sends, receives = both.get("send", []), both.get("recv", [])
-        open_ = [call for call in (*sends, *receives) if not call.is_complete]
-        if not open_ or len(sends) == len(receives):
+        # where a buffer has lost calls, or a dump is not there, the ends cannot be counted
+        if {source, target} & dumps.cut or not {source, target} <= dumps.calls.keys():
             continue
-        call, more, fewer = open_[0], max(sends, receives, key=len), min(sends, receives, key=len)
-        if call not in more:
+        if len(sends) == len(receives):
             continue
+        more, fewer = max(sends, receives, key=len), min(sends, receives, key=len)
+        call = more[len(fewer)]
         at = f" at {call.site}" if call.site else ""
-        other = target if call.name == "send" else source
-        does = "sends to" if call.name == "send" else "receives from"
-        counterpart = "receives" if call.name == "send" else "sends"
-        yield (
-            f"{_named(group)}: rank {call.rank} {does} rank {other}{at}, for the"
-            f" {ordinal(len(more))} time, and rank {other} {counterpart} {len(fewer)} times"
-        )
+        if more is sends:
+            did, missing = f"rank {source} sends to rank {target}{at}", f"rank {target} receives"
+        else:
+            did, missing = f"rank {target} receives from rank {source}{at}", f"rank {source} sends"
+        yield f"{_named(group)}: {did}, for which {missing} nothing"
 
 
 # Who waits for whom. --------------------------------------------------------------
@@ -173,28 +176,44 @@ def _waits(dumps: Dumps) -> Iterator[Wait]:
     """Yield the first call of each rank that has not ended, with the ranks it needs."""
     rows = {group: _rows(dumps, group) for group in dumps.groups}
     for rank, calls in sorted(dumps.calls.items()):
-        open_ = [call for call in calls if not call.is_complete]
-        if not open_:
+        call = _open(calls)
+        if call is None:
             continue
-        # gloo's dumps say of no call that it is complete
-        call = open_[0] if len(open_) < len(calls) else open_[-1]
         members = dumps.groups[call.group]
         if call.peer is not None:
             peers = [members[call.peer]] if 0 <= call.peer < len(members) else []
+            peers = [peer for peer in peers if not _meets(call, _open(dumps.calls.get(peer, ())))]
         else:
             row = rows[call.group][call.number]
             peers = [one for one in members if one not in row or row[one].name != call.name]
         at = f" at {call.site}" if call.site else ""
-        towards = f" for {_ranks(peers)}" if peers else ""
+        towards = f" for {ranks_text(peers)}" if peers else ""
         yield Wait(rank, tuple(peers), f"waits in {call.name}{at}{towards}", call.site, call.name)
+
+
+def _open(calls: Sequence[DumpedCall]) -> DumpedCall | None:
+    """Return the call of a rank that had not ended."""
+    open_ = [call for call in calls if not call.is_complete]
+    if not open_:
+        return None
+    # gloo's dumps say of no call that it is complete
+    return open_[0] if len(open_) < len(calls) else open_[-1]
+
+
+def _meets(call: DumpedCall, other: DumpedCall | None) -> bool:
+    """Return whether two open calls are the ends of one message, which is on its way."""
+    return other is not None and (call.group, {call.name, other.name}) == (
+        other.group,
+        {"send", "recv"},
+    )
 
 
 def _gaps(dumps: Dumps) -> Iterator[str]:
     """Yield what the dumps do not say."""
     if dumps.missing:
         yield (
-            f"there is no dump of {_ranks(dumps.missing)}: a rank that is killed writes none, and"
-            " what it called last is not known"
+            f"there is no dump of {ranks_text(dumps.missing)}: a rank that is killed writes none,"
+            " and what it called last is not known"
         )
     calls = [call for made in dumps.calls.values() for call in made]
     if not calls:
@@ -215,13 +234,6 @@ def _named(group: str) -> str:
     return "the default group" if group == "default_pg" else group
 
 
-def _ranks(ranks: Sequence[int]) -> str:
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    shown = [*map(str, ranks[:6]), "…"] if len(ranks) > 7 else list(map(str, ranks))
-    return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
-
-
 # Reports. -------------------------------------------------------------------------
 
 
@@ -230,10 +242,12 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
     count = len(dumps.calls)
     calls = sum(map(len, dumps.calls.values()))
     of = f"{count} dump{'' if count == 1 else 's'} with {calls:,} calls"
-    lines = [("", f"✗ {of}: {found.faults[0]}" if found.faults else f"✓ {of}: no fault in them")]
+    lines = [
+        ("", f"✗ {of}: {found.faults[0]}" if found.faults else f"✓ {of}: the ranks' calls agree")
+    ]
     lines += [("  also", fault) for fault in found.faults[1:]]
     if found.cycle:
-        lines.append(("  circle", f"{_ranks(found.cycle)} wait for each other"))
+        lines.append(("  circle", f"{ranks_text(found.cycle)} wait for each other"))
     lines += [(f"  rank {wait.rank}", wait.text) for wait in found.waits[:_SHOWN]]
     if len(found.waits) > _SHOWN:
         lines.append(("", f"  … and {len(found.waits) - _SHOWN} more ranks that wait"))
@@ -248,16 +262,7 @@ def explanation_json(found: Explanation) -> str:
             "version": 1,
             "ok": not found.faults,
             "faults": list(found.faults),
-            "waits": [
-                {
-                    "rank": wait.rank,
-                    "for": list(wait.peers),
-                    "kind": wait.call,
-                    "file": wait.site.path if wait.site else None,
-                    "line": wait.site.line if wait.site else None,
-                }
-                for wait in found.waits
-            ],
+            "waits": [wait_object(wait) for wait in found.waits],
             "cycle": list(found.cycle),
             "gaps": list(found.gaps),
         }

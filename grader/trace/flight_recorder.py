@@ -89,10 +89,12 @@ class Dumps:
         calls: by rank, its calls in their order.
         groups: the members of each group, by name; of one that no dump describes, the ranks that
             have called something in it.
+        cut: the ranks whose buffers no longer hold their first calls.
     """
 
     calls: Mapping[int, Sequence[DumpedCall]]
     groups: Mapping[str, Sequence[int]]
+    cut: frozenset[int] = frozenset()
 
     @property
     def missing(self) -> list[int]:
@@ -132,27 +134,48 @@ def read_dumps(folder: Path) -> Dumps:
                 f"{folder}: {found[rank].name} and {name} are both of rank {rank}; give a folder"
                 " with the dumps of one job"
             )
-        found[rank] = folder / name
+        if (folder / name).is_file():
+            found[rank] = folder / name
     if not found:
         raise RequestError(
             f"{folder} holds no dumps: their names end in the number of a rank, as in nccl_trace_0"
         )
     calls: dict[int, list[DumpedCall]] = {}
     groups: dict[str, Sequence[int]] = {}
+    cut = set()
     for rank, path in sorted(found.items()):
         dump = _dump(path)
-        calls[rank] = [_call(rank, entry) for entry in dump["entries"]]
-        for config in dump.get("pg_config", {}).values():
-            members = ast.literal_eval(str(config.get("ranks") or "[]"))
-            if members:
-                groups[_group(config.get("name", ""), config.get("desc", ""))] = members
+        try:
+            described = _groups(dump.get("pg_config", {}))
+            calls[rank] = [_call(rank, entry, described) for entry in dump["entries"]]
+            if any(int(entry.get("record_id", 0)) > 0 for entry in dump["entries"][:1]):
+                cut.add(rank)
+        except (AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:
+            raise RequestError(
+                f"{path} is no dump of a flight recorder that is known here: {error!r}"
+            ) from None
+        groups |= {name: members for name, members in described.values() if members}
     for rank, made in calls.items():
         for call in made:
-            if call.group not in groups:
-                groups[call.group] = []
-            if rank not in groups[call.group]:
-                groups[call.group] = sorted({*groups[call.group], rank})
-    return Dumps(calls, groups)
+            if rank not in groups.get(call.group, ()):
+                groups[call.group] = sorted({*groups.get(call.group, ()), rank})
+    return Dumps(calls, groups, frozenset(cut))
+
+
+def _groups(config: Mapping[str, Any]) -> dict[str, tuple[str, list[int]]]:
+    """Return the groups of a rank by torch's names: how they are called here, and their members.
+
+    Several groups of a mesh share a description, and each rank has another one of them.
+    """
+    found = {}
+    for one in config.values():
+        name, description = str(one.get("name", "")), str(one.get("desc", ""))
+        members = list(ast.literal_eval(str(one.get("ranks") or "[]")))
+        called = _group(name, description)
+        if members and called != _DEFAULT:
+            called = f"{called} of ranks {', '.join(map(str, members))}"
+        found[name] = called, members
+    return found
 
 
 def _dump(path: Path) -> dict[str, Any]:
@@ -171,17 +194,22 @@ def _dump(path: Path) -> dict[str, Any]:
 
 
 def _group(name: str, description: str) -> str:
-    return description if description not in ("", "undefined") else f"group {name}"
+    if description == _DEFAULT:
+        return description
+    return f"group {name}" + (f" ({description})" if description not in ("", "undefined") else "")
 
 
-def _call(rank: int, entry: Mapping[str, Any]) -> DumpedCall:
+def _call(
+    rank: int, entry: Mapping[str, Any], groups: Mapping[str, tuple[str, list[int]]]
+) -> DumpedCall:
+    own, description = map(str, entry.get("process_group", ("", ""))[:2])
     name = str(entry.get("profiling_name", "")).partition(":")[2]
     message = _MESSAGE.match(name)
     number = entry.get("p2p_seq_id" if message else "collective_seq_id", 0)
     sizes = f"{entry.get('input_sizes')} {'/'.join(map(str, entry.get('input_dtypes') or []))}"
     return DumpedCall(
         rank,
-        _group(*entry.get("process_group", ("", ""))[:2]),
+        groups[own][0] if own in groups else _group(own, description),
         message[1] if message else name,
         int(number),
         sizes.strip(),
@@ -224,23 +252,27 @@ def write_dumps(trace: Trace, folder: Path) -> None:
             for name, members in groups.items()
             if rank in members
         }
-        counts: dict[tuple[str, bool], int] = {}
+        # the record of a long run has lost its beginning, on each rank another part
+        collectives: dict[str, int] = {}
+        messages: dict[str, int] = {}
         entries: list[dict[str, Any]] = []
         for op in operations:
             if op.kind == "new_group":
                 continue
-            key = op.group, op.is_message
-            counts[key] = counts.get(key, 0) + 1
+            if op.is_message:
+                messages[op.group] = messages.get(op.group, 0) + 1
+            else:
+                collectives[op.group] = op.place + 1
             entry = _entry(trace, op, list(groups[op.group]))
             name = str(numbers[op.group])
             entries.append(
                 {
-                    "record_id": len(entries),
+                    "record_id": op.number,
                     "pg_id": numbers[op.group],
                     "process_group": (name, config[name]["desc"]),
-                    "collective_seq_id": counts.get((op.group, False), 0),
-                    "p2p_seq_id": counts.get((op.group, True), 0),
-                    "op_id": len(entries) + 1,
+                    "collective_seq_id": collectives.get(op.group, 0),
+                    "p2p_seq_id": messages.get(op.group, 0),
+                    "op_id": op.number + 1,
                     **entry,
                 }
             )
