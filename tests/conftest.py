@@ -167,8 +167,8 @@ EXHAUSTIVE = (
     "test_store.py::test_a_change_in_any_module",
 )
 
-#: Of these, what is run all the same: a look at each part.
-LOOKS = (
+#: Of these, what is run all the same: a sample of each part.
+SAMPLES = (
     *("browser/test_lab.py::test_a_wrong_answer_turns_red", "browser/test_pages.py"),
     *("test_grade.py::test_everybody_gets", "test_hostile.py::test_a_file_that_is_hard_to_read"),
     "test_bench.py::test_the_exercises_of_a_chapter[02]",
@@ -182,7 +182,7 @@ LOOKS = (
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what is left to ``make test-all``."""
     place = item.nodeid.removeprefix("tests/")
-    if place.startswith(EXHAUSTIVE) and not place.startswith(LOOKS):
+    if place.startswith(EXHAUSTIVE) and not place.startswith(SAMPLES):
         item.add_marker("exhaustive")
 
 

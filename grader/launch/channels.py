@@ -17,7 +17,7 @@ from grader.launch.frame_channel import FrameChannel
 from grader.launch.launchers import ProcessGroupHandle
 from grader.launch.root_cause import site_in_dump
 
-__all__ = ["ChannelListener", "Forwarded", "Printed", "RankChannels"]
+__all__ = ["ChannelListener", "OutputForwarder", "Printed", "RankChannels"]
 
 #: Seconds between two looks at processes whose launcher gives no notice of their ends.
 POLL = 0.1
@@ -76,7 +76,7 @@ class Printed:
         return tuple(_TERMINATE.sub("", text) for text in texts)
 
 
-class Forwarded(Printed):
+class OutputForwarder(Printed):
     """The output of each rank, which is handed on as it comes; the last of it is kept.
 
     Args:

@@ -33,7 +33,7 @@ from grader.core.wire import (
     StoreLookup,
 )
 from grader.exercise.cases import Pause
-from grader.launch.channels import Forwarded, Printed, RankChannels
+from grader.launch.channels import OutputForwarder, Printed, RankChannels
 from grader.launch.event_validation import EventValidator
 from grader.launch.frame_channel import FrameChannel
 from grader.launch.launchers import ProcessGroupHandle
@@ -192,7 +192,7 @@ class CallSupervision:
         self._output = (
             Printed(self._size, job.output_limit)
             if job.follower is None
-            else Forwarded(self._size, job.follower.printed)
+            else OutputForwarder(self._size, job.follower.printed)
         )
         self._watchdog = CpuWatchdog(channels.handle.processes, job.effort)
         now = time.monotonic()

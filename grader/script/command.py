@@ -138,6 +138,7 @@ def explain_command(request: argparse.Namespace) -> int:
         RequestError: there are no dumps.
     """
     from grader.script.explain import explain, explanation_json, explanation_text
+    from grader.script.report import ExitStatus
     from grader.trace.flight_recorder import read_dumps
 
     dumps = read_dumps(Path(request.dumps))
@@ -146,7 +147,7 @@ def explain_command(request: argparse.Namespace) -> int:
         print(explanation_json(found))
     else:
         print(explanation_text(found, dumps, shutil.get_terminal_size().columns))
-    return 3 if found.faults else 0
+    return ExitStatus.COMMUNICATION_FAULT if found.faults else ExitStatus.OK
 
 
 def run_on_ranks(

@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from grader.core.source_locations import live_line, with_source
@@ -14,6 +15,7 @@ from grader.core.verdict import Diagnosis, Failure, Wait, amount
 from grader.script.tally import CallTally
 
 __all__ = [
+    "ExitStatus",
     "FAULTS",
     "ScriptRun",
     "json_report",
@@ -41,8 +43,16 @@ FAULTS = frozenset(
     }
 )
 
-#: The exit status: what ended it.
-OK, OWN, FAULT, TIME, OURS = 0, 1, 3, 4, 5
+
+class ExitStatus(IntEnum):
+    """What ended a script; 2 is a wrong request."""
+
+    OK = 0
+    SCRIPT_FAILED = 1
+    COMMUNICATION_FAULT = 3
+    TIMED_OUT = 4
+    GRADER_FAILED = 5
+
 
 #: Seconds of waiting that the report names.
 _WORTH_TELLING = 0.05
@@ -73,7 +83,7 @@ class ScriptRun:
     tally: CallTally
     seconds: float
 
-    def status(self, strict: bool = False) -> int:
+    def status(self, strict: bool = False) -> ExitStatus:
         """Return the exit status: 0, or why it failed.
 
         Args:
@@ -81,14 +91,14 @@ class ScriptRun:
         """
         failure = self.failure or (self.leftover if strict else None)
         if failure is None:
-            return OK
+            return ExitStatus.OK
         if failure.diagnosis in FAULTS:
-            return FAULT
+            return ExitStatus.COMMUNICATION_FAULT
         if failure.diagnosis is Diagnosis.TIMEOUT:
-            return TIME
+            return ExitStatus.TIMED_OUT
         if failure.diagnosis in (Diagnosis.TAMPERING, Diagnosis.MALFORMED_REPORT):
-            return OURS
-        return OWN
+            return ExitStatus.GRADER_FAILED
+        return ExitStatus.SCRIPT_FAILED
 
     def why(self) -> Iterator[str]:
         """Yield facts that explain the failure: where the ranks' numbers of calls differ."""
@@ -222,7 +232,7 @@ def json_report(run: ScriptRun, strict: bool = False) -> str:
         "version": VERSION,
         "command": list(run.command),
         "ranks": run.ranks,
-        "ok": run.status(strict) == OK,
+        "ok": run.status(strict) == ExitStatus.OK,
         "status": run.status(strict),
         "seconds": round(run.seconds, 3),
         "failure": None if failure is None else _failure(failure, list(run.why())),
