@@ -472,6 +472,58 @@ def test_a_rank_that_fails_is_named_and_not_the_wait_that_ends_for_it():
     assert "no good" in failure.message
 
 
+def they_give_up_later():
+    dist.irecv(none(), other_rank()).wait(timedelta(seconds=100))  # here
+
+
+def one_gives_up_later():
+    group = dist.new_group(timeout=timedelta(seconds=100))
+    if dist.get_rank() == 0:
+        dist.recv(none(), 1)  # here
+    else:
+        dist.all_reduce(none(), group=group)
+
+
+@pytest.mark.parametrize("answer", [they_give_up_later, one_gives_up_later])
+def test_ranks_that_all_wait_when_the_time_is_over_are_out_of_time(answer):
+    failure = play(answer, 2, seconds=1, allowed=None).failure
+    assert failure.diagnosis == "timeout", failure
+    assert failure.message.startswith("no end after 1 s: rank 0 waits to receive from rank 1 at")
+    assert failure.site.line == line_in(answer, "# here")
+    assert failure.detail[0].startswith("rank 1 waits ")
+    assert "for 100 s at most" in failure.message + failure.detail[0]
+
+
+def test_a_rank_that_goes_on_while_it_is_asked_is_not_stuck(tmp_path):
+    """What it then reports of its threads was so before it went on, and no longer is."""
+    asked = tmp_path / "asked"
+
+    def answer():
+        from grader.rank.threads import Threads
+
+        if dist.get_rank() == 0:
+            while not asked.exists():
+                time.sleep(0.01)
+            dist.send(one(), 1)
+            return
+        received, inspect = threading.Event(), Threads.inspect
+
+        def slow(self):
+            seen = inspect(self)
+            if not seen.acting:
+                asked.touch()
+                received.wait()
+            return seen
+
+        Threads.inspect = slow
+        dist.recv(none(), 0)
+        Threads.inspect = inspect
+        received.set()
+        time.sleep(0.3)  # it reports nothing for a while, so that what it said stands
+
+    assert play(answer, 2).failure is None
+
+
 # Futures and buffers. -------------------------------------------------------------
 
 

@@ -589,16 +589,29 @@ def framed(message: msgspec.Struct) -> tuple[bytes, bytes]:
 
 
 class FrameWriter:
-    """A rank's writer of frames to the judge, from any thread; small ones may be sent together."""
+    """A rank's writer of frames to the judge, from any thread; small ones may be sent together.
+
+    Attributes:
+        written: how many frames have been written.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
+        self.written = 0
         self._sock = sock
         self._pending = bytearray()
         self._lock = threading.Lock()
         self._owner = os.getpid()
 
-    def write(self, message: msgspec.Struct, flush: bool = True) -> None:
-        """Frame a message; with ``flush``, it is sent before this returns.
+    def write(
+        self, message: msgspec.Struct, flush: bool = True, follows: int | None = None
+    ) -> bool:
+        """Frame a message, unless it comes too late, and return whether it was written.
+
+        Args:
+            message: the message.
+            flush: whether it is sent before this returns.
+            follows: the number of frames written before what the message says; if another thread
+                has written one since, that may no longer be so.
 
         Raises:
             RuntimeError: this process is a child of the one that made the writer.
@@ -610,11 +623,15 @@ class FrameWriter:
             )
         parts = framed(message)
         with self._lock:
+            if follows not in (None, self.written):
+                return False
+            self.written += 1
             for part in parts:
                 self._pending += part
             if flush or len(self._pending) > _PENDING:
                 self._sock.sendall(self._pending)
                 self._pending.clear()
+        return True
 
 
 class FrameReader:

@@ -16,7 +16,7 @@ from grader.core.source_locations import is_students, shorten_name
 from grader.core.values import short, with_article
 from grader.core.verdict import Diagnosis, Failure, Site, SourceLine
 from grader.core.wire import Raised
-from grader.trace.deadlock import given_up, never_joined
+from grader.trace.deadlock import given_up, never_joined, stuck, wait_of
 from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["RootCause", "not_understood", "site_in_dump"]
@@ -196,8 +196,14 @@ class RootCause:
         self._found.append(Failure(diagnosis, message, rank, site))
 
     def timed_out(self, running: list[int], sites: dict[int, Site | None], after: str) -> None:
-        """Note the ranks that still run at a time limit, which ``after`` names."""
+        """Note the ranks that still run at a time limit, which ``after`` names.
+
+        If none runs, all of them wait, for what comes or for the ends of their own limits; of a
+        deadlock nothing is noted, which says more.
+        """
         if not running:
+            if not stuck(self._matcher, certain=True):
+                self._found.append(self._all_wait(after))
             return
         rank = running[0]
         site = sites[rank]
@@ -211,6 +217,15 @@ class RootCause:
             f"rank {r} {called}" for r in running if (called := never_joined(self._matcher, r))
         )
         self._found.append(Failure(Diagnosis.TIMEOUT, message, rank, site, detail))
+
+    def _all_wait(self, after: str) -> Failure:
+        """Return the failure of ranks that all wait at a time limit, and may go on."""
+        ranks = [rank for rank in range(self._matcher.size) if rank not in self._matcher.ended]
+        waits = [wait_of(self._matcher, rank) for rank in ranks]
+        first, *_ = waits
+        message = f"no end after {after}: rank {first.rank} {first.text}"
+        detail = tuple(f"rank {wait.rank} {wait.text}" for wait in waits[1:])
+        return Failure(Diagnosis.TIMEOUT, message, first.rank, first.site, detail)
 
 
 def not_understood(who: str, error: Exception, rank: int | None = None) -> Failure:

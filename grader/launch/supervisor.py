@@ -256,23 +256,28 @@ class CallSupervision:
             now = time.monotonic()
             if grace is None and self._something_wrong():
                 grace = now + GRACE
-            if grace is not None and (self._all_over() or now >= min(grace, deadline)):
-                break
-            if now >= deadline:
-                self._note_timeout(f"{seconds:g} s")
-                break
-            if now >= self._watchdog.due and (after := self._watchdog.look(self.matcher)):
+            over = grace is not None and (self._all_over() or now >= min(grace, deadline))
+            if not over and (after := self._exceeded(now, deadline, seconds)):
                 self._note_timeout(after)
-                break
+                over = True
+            if over:
+                self._channels.drain(self)
+                self._channels.lose_hung_up(self)
+                failure = self._causes.first() or deadlock(self.matcher, certain=True)
+                if failure is not None:
+                    return failure
+                grace = None
             due = min(deadline, grace or deadline, self._watchdog.due, self._inspect_threads())
             self._channels.read(min(due, self._pause.ends) - now, self)
             self._end_pause()
             self._match_wildcards()
-        else:
-            return None
-        self._channels.drain(self)
-        self._channels.lose_hung_up(self)
-        return self._causes.first() or deadlock(self.matcher, certain=True)
+        return None
+
+    def _exceeded(self, now: float, deadline: float, seconds: float) -> str:
+        """Return the limit that the ranks have exceeded, or an empty string."""
+        if now >= deadline:
+            return f"{seconds:g} s"
+        return self._watchdog.look(self.matcher) if now >= self._watchdog.due else ""
 
     def _something_wrong(self) -> bool:
         return bool(self._causes.first()) or bool(stuck(self.matcher, certain=True))

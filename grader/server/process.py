@@ -25,7 +25,7 @@ import torch
 
 from grader.core.codec import pack, pack_answer, unpack
 from grader.core.errors import UnreadableFile
-from grader.core.events import Entered, Event, Left, Polled
+from grader.core.events import Entered, Event, Inspected, Left, Polled
 from grader.core.program import (
     LoadedProgram,
     Program,
@@ -330,7 +330,10 @@ class _Rank:
             elif isinstance(frame, Resumed):
                 recorder.go_on(frame.value)
             elif isinstance(frame, Inspect):
-                self._writer.write(threads.inspect())
+                written = self._writer.written
+                if not self._writer.write(threads.inspect(), follows=written):
+                    # a thread that has reported something meanwhile has gone on
+                    self._writer.write(Inspected(True, [], []))
             elif isinstance(frame, (Load, RunCall)):
                 if isinstance(frame, RunCall):
                     # the judge has done so, too, and sends no entry of this call before the call

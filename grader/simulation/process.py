@@ -41,7 +41,7 @@ def prepare(request: Simulate) -> None:
         process_limits.seal(subgroups=False)
 
 
-def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
+def simulated(request: Simulate, tell: Callable[[Answered], object]) -> Simulated:
     """Run a simulation, and return its outcome, whatever the submission does.
 
     Args:
@@ -93,7 +93,7 @@ def _outcome(
     recorder: TraceRecorder | None,
     record: CallRecord | None,
     ledger: MessageCounter | None,
-    tell: Callable[[Answered], None],
+    tell: Callable[[Answered], object],
 ) -> Simulated:
     fine = all(rank.ended is not None and rank.error is None for rank in world.ranks)
     # a submission that catches the exception of a wrong call has still made it
@@ -127,7 +127,7 @@ def _tell_answers(
     request: Simulate,
     world: SimulatedWorld,
     arguments: Sequence[Any],
-    tell: Callable[[Answered], None],
+    tell: Callable[[Answered], object],
     errors: dict[int, BaseException],
 ) -> int:
     """Send the result of each rank; return their bytes if these exceed the limit, or 0.

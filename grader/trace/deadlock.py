@@ -38,6 +38,7 @@ __all__ = [
     "never_joined",
     "quiescent",
     "stuck",
+    "wait_of",
     "wait_text",
     "waiting",
 ]
@@ -210,7 +211,7 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     dead = stuck(state, certain=certain)
     if not dead:
         return None
-    waits = {rank: _wait(state, rank) for rank in dead}
+    waits = {rank: wait_of(state, rank) for rank in dead}
     cycle = cycle_of(waits)
     named = cycle or dead
     message = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:4])
@@ -260,7 +261,7 @@ def _freed_by_buffers(state: WaitState, dead: list[int]) -> bool:
     return _live(state, needs, buffered=True) >= set(dead)
 
 
-def _wait(state: WaitState, rank: int) -> Wait:
+def wait_of(state: WaitState, rank: int) -> Wait:
     """Return what a rank waits for, in all its threads."""
     held = sorted(state.waits[rank].items(), key=lambda one: (one[0] != 0, one[1].op.number))
     seen = state.inspected[rank]
