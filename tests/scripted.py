@@ -38,11 +38,13 @@ class Process:
         size: the number of ranks in the world.
         control: its socket.
         calls: how many calls it has been asked for.
+        closed: whether it has ended.
     """
 
     def __init__(self, rank: int, size: int, control: socket.socket, output: int, faults: int):
         self.rank, self.size, self.calls = rank, size, 0
         self.control, self.output, self.faults = control, output, faults
+        self.closed = False
         #: set once the judge has asked for its end
         self.ended = threading.Event()
 
@@ -58,6 +60,10 @@ class Process:
 
     def close(self) -> None:
         """Close all channels, as the end of a process does."""
+        self.closed = True
+        # what reads from the socket keeps it open
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
         self.control.close()
         for fd in (self.output, self.faults):
             with contextlib.suppress(OSError):
@@ -108,7 +114,7 @@ class Scripted:
 
     def poll(self, handle: ProcessGroupHandle, patience: float = 0.0) -> None:
         for process in self._processes[id(handle)]:
-            if process.control.fileno() < 0:
+            if process.closed:
                 handle.statuses[process.rank] = 0
 
     def signal(self, handle: ProcessGroupHandle, number: int, rank: int | None = None) -> None:

@@ -107,8 +107,9 @@ _PASSED = tuple(
 _GRADER = tuple(f"{folder}{os.sep}" for folder in _OWN)
 
 
-#: Of a person's own script: the folder of its files, and the one that names are relative to.
-_script: tuple[str, str] | None = None
+#: Of a person's own script: the folder of its files, by both of its names if there is a link on the
+#: way, and the one that names are relative to.
+_script: tuple[tuple[str, ...], str] | None = None
 
 
 def follow_script(root: str, folder: str) -> None:
@@ -118,7 +119,8 @@ def follow_script(root: str, folder: str) -> None:
         root: a folder whose files are the script's, also where it is among the libraries.
         folder: the folder that names are relative to, if they are in it.
     """
-    _set_script((os.path.join(os.path.realpath(root), ""), os.path.join(folder, "")))
+    roots = dict.fromkeys((os.path.realpath(root), os.path.abspath(root)))
+    _set_script((tuple(os.path.join(one, "") for one in roots), os.path.join(folder, "")))
 
 
 @contextlib.contextmanager
@@ -132,7 +134,7 @@ def following_script(root: str, folder: str) -> Iterator[None]:
         _set_script(before)
 
 
-def _set_script(script: tuple[str, str] | None) -> None:
+def _set_script(script: tuple[tuple[str, ...], str] | None) -> None:
     global _script
     _script = script
     is_students.cache_clear()
@@ -148,8 +150,8 @@ def is_students(filename: str) -> bool:
     if not filename.startswith(_LIBRARIES):
         return True
     # a script may itself be installed; but an environment in the script's folder is none of it
-    root = _script[0] if _script is not None else ""
-    return root.startswith(_LIBRARIES) and filename.startswith(root) and not is_graders(filename)
+    roots = [one for one in _script[0] if one.startswith(_LIBRARIES)] if _script else []
+    return filename.startswith(tuple(roots)) and not is_graders(filename)
 
 
 def is_graders(filename: str) -> bool:

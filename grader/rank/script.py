@@ -252,7 +252,12 @@ def _spawn_in_place(rank: int, size: int) -> None:
     own = type("Process", (_RankProcess,), {"started": [], "rank": rank, "size": size})
     modules: tuple[Any, ...] = (torch.multiprocessing, multiprocessing)
     for module in modules:
-        module.Process = _process_class(multiprocessing.Process, own)
+        module.Process = _process_class(multiprocessing.Process, own, multiprocessing.__name__)
+    context: Any = multiprocessing.context
+    for name in multiprocessing.get_all_start_methods():  # of what get_context returns
+        start = type(multiprocessing.get_context(name))
+        start.Process = _process_class(start.Process, own, context.__name__)  # type: ignore[attr-defined]
+        setattr(context, start.Process.__name__, start.Process)  # type: ignore[attr-defined]
 
 
 class _EndedRanks:
@@ -276,8 +281,12 @@ def _is_rank(function: Any) -> bool:
     return not dist.is_initialized() and _reaches(function, "init_process_group")
 
 
-def _process_class(real: Any, own: Callable[..., Any]) -> type:
-    """Return a class of processes of which those that are the script's ranks are ``own``."""
+def _process_class(real: Any, own: Callable[..., Any], module: str) -> type:
+    """Return a class of processes of which those that are the script's ranks are ``own``.
+
+    A process that is spawned unpickles the class by the name of the real one in ``module``, and
+    gets Python's own.
+    """
 
     class Process(real):  # type: ignore[misc]
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -286,8 +295,8 @@ def _process_class(real: Any, own: Callable[..., Any]) -> type:
                 return own(*args, **kwargs)
             return super().__new__(cls)
 
-    # a process that is spawned unpickles one, by this name: there, it is Python's own class
-    Process.__module__, Process.__qualname__ = "multiprocessing", "Process"
+    Process.__module__ = module
+    Process.__name__ = Process.__qualname__ = real.__name__
     return Process
 
 
