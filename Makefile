@@ -12,10 +12,10 @@ BIN := $(VENV)/bin
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test test-all quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills attack torch clean
+.PHONY: help lab test test-ci test-all quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills attack torch clean
 
 help: ## what there is to make
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
 
 $(VENV)/.course: requirements.lock requirements.txt pyproject.toml tools/install.py
 	$(PYTHON) tools/install.py $(VENV)
@@ -35,7 +35,10 @@ lab: $(VENV)/.course ## open the course in JupyterLab
 test: $(VENV)/.tools ## the tests that a change has to pass, in about ten minutes
 	$(BIN)/python -m tools.tests $(ARGS)
 
-test-all: $(VENV)/.tools ## every test, every known answer, both editions of the notebooks
+test-ci: $(VENV)/.tools ## the tests that CI runs, in about half an hour, with both editions of the notebooks
+	$(BIN)/python -m tools.tests --ci
+
+test-all: $(VENV)/.tools ## every test and every known answer, in about an hour: what runs each night
 	$(BIN)/python -m tools.tests --all
 
 quick: $(VENV)/.tools ## the tests that are nearest to what you have changed, in about a minute

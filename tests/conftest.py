@@ -136,7 +136,7 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-#: What ``make test`` leaves to ``make test-all``, besides what is marked ``exhaustive`` where it
+#: What ``make test`` leaves to CI, besides what is marked ``exhaustive`` where it
 #: stands: files of tests that take long and concern one part alone.
 EXHAUSTIVE = (
     *("browser/", "test_dask.py", "test_engines.py", "test_grade.py", "test_hostile.py"),
@@ -179,10 +179,25 @@ SAMPLES = (
 )
 
 
+#: What CI leaves to ``make test-all``, too, besides what is marked ``nightly`` where it stands.
+NIGHTLY = (
+    "test_hangs.py::test_run_check_and_simulate_say_the_same",
+    "test_ladders.py::test_the_whole_answer",
+    "test_skeleton.py::test_it_passes_the_proof_of_the_course_and_is_in_style[09_barrier]",
+)
+
+#: Of these, what CI runs all the same.
+SAMPLES_OF_NIGHT = (
+    "test_hangs.py::test_run_check_and_simulate_say_the_same_of_every_program[public_issues]",
+)
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what is left to ``make test-all``."""
+    """Mark what is left to CI, and what to ``make test-all``."""
     place = item.nodeid.removeprefix("tests/")
-    if place.startswith(EXHAUSTIVE) and not place.startswith(SAMPLES):
+    if place.startswith(NIGHTLY) and not place.startswith(SAMPLES_OF_NIGHT):
+        item.add_marker("nightly")
+    elif place.startswith(EXHAUSTIVE) and not place.startswith(SAMPLES):
         item.add_marker("exhaustive")
 
 

@@ -1,12 +1,13 @@
-"""Runs the tests, of the code and of the notebooks: ``make test`` and ``make test-all``.
+"""Runs the tests, of the code and of the notebooks: ``make test``, and with it CI and the night.
 
-    python -m tools.tests               # what a contributor waits for
-    python -m tools.tests --all         # everything: what CI runs
+    python -m tools.tests               # make test: what a contributor waits for
+    python -m tools.tests --ci          # make test-ci: what CI runs for every change
+    python -m tools.tests --all         # make test-all: everything, which runs each night
     python -m tools.tests -k sandbox    # with anything else, which is for pytest: tests/ alone
 
-Of thousands of answers that must be rejected, one for each exercise and diagnosis is judged; the
-others, and all else that is marked ``exhaustive``, wait for ``--all``.  So do the notebooks as
-students get them.
+Of thousands of known answers, which fill an hour, ``make test`` judges a wrong one for each
+exercise and each diagnosis.  CI adds one for each diagnosis of each exercise, what is marked
+``exhaustive``, and the notebooks as students get them; the night, what is marked ``nightly``.
 
 The notebooks run beside the tests of the code, since they wait more than they compute: for kernels
 that start, and for ranks that hang.  What they print follows at the end.
@@ -33,6 +34,12 @@ NOTEBOOKS = {
     "solutions": ("--nbval", "--nbval-sanitize-with", "tests/nbval.cfg", "solutions"),
     "notebooks": ("--nbval-lax", "notebooks"),
 }
+#: By option, what is left out of the tests of the code, and the editions of the notebooks.
+LEVELS = {
+    "": ("not exhaustive and not nightly", ["solutions"]),
+    "--ci": ("not nightly", [*NOTEBOOKS]),
+    "--all": ("", [*NOTEBOOKS]),
+}
 _NBVAL = ("--nbval-cell-timeout", "120", "--timeout", "900", "-p", "no:cacheprovider")
 
 
@@ -46,18 +53,17 @@ def start(options: Sequence[str], output: IO[bytes] | None = None) -> subprocess
 
 def main(arguments: Sequence[str]) -> int:
     """Run the tests; 0 if nothing failed."""
-    everything = list(arguments) == ["--all"]
-    if arguments and not everything:
+    level = LEVELS.get(" ".join(arguments))
+    if level is None:
         return start([*CODE, *arguments]).wait()
-    editions = list(NOTEBOOKS) if everything else ["solutions"]
-    code = CODE if everything else (*CODE, "-m", "not exhaustive")
+    marks, editions = level
     with tempfile.TemporaryDirectory() as folder:
         outputs = {edition: Path(folder) / edition for edition in editions}
         runs = {}
         for edition in editions:
             with outputs[edition].open("wb") as output:
                 runs[edition] = start([*_NBVAL, *NOTEBOOKS[edition]], output)
-        statuses = [start(code).wait()]
+        statuses = [start([*CODE, "-m", marks]).wait()]
         for edition, run in runs.items():
             statuses.append(run.wait())
             print(f"\n{edition}/\n{outputs[edition].read_text(errors='replace')}", flush=True)
