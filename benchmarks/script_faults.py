@@ -1,6 +1,7 @@
 """What is said of scripts that break: by ``run``, plain gloo, torch's own checks, and torchfrtrace.
 
-    python -m benchmarks.script_faults [NAME ...]
+    python -m benchmarks.script_faults [NAME ...] > faults.json    # some 15 minutes
+    python -m benchmarks.script_faults --table faults.json > docs/recorded/script_faults.md
 
 The scripts are those of ``tests/scripts/wrong``.  Under plain ``torchrun`` the time limit of a
 collective is 8 seconds here and half an hour by default, so that the seconds of a time-out say
@@ -20,6 +21,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "tests" / "scripts" / "wrong"
@@ -129,9 +133,62 @@ def compare(path: Path) -> dict[str, object]:
     return found
 
 
+#: What a line of a report amounts to, by what stands in it; the first that fits counts.
+MEANINGS = (
+    ("Detected mismatch", "names the two calls"),
+    ("failed to pass monitoredBarrier", "names the rank that is missing, at the time limit"),
+    ("Timed out", "a time limit"),
+    ("monitoredBarrier", "a connection that is closed"),
+    ("Connection closed", "a connection that is closed"),
+    ("running the callback", "a connection that is closed"),
+    ("SIGSEGV", "the ranks crash"),
+    ("SIGTERM", "a rank has died"),
+    ("KeyError", "stops with a KeyError"),
+    ("EOFError", "stops: a dump is empty"),
+    ("Missing dump", "stops: a dump is missing"),
+)
+
+
+def meaning(said: Mapping[str, Any]) -> str:
+    """Return in a few words what has been said."""
+    words = next((words for text, words in MEANINGS if text in said["says"]), "")
+    if said["status"] is None:
+        return f"nothing in {KILLED} s"
+    return words or ("the exception" if said["says"] else "nothing: it ends well")
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a page with what each script got."""
+    lines = [
+        "# What is said of scripts that break",
+        "",
+        f"torch {torch.__version__}, `python -m benchmarks.script_faults`. The time limit of a"
+        f" collective was {LIMIT} s in plain gloo and under `TORCH_DISTRIBUTED_DEBUG=DETAIL`, and"
+        " is half an hour by default; seconds are those of the whole command, three of them side by"
+        " side on two cores.",
+        "",
+        "| script | `run` | plain gloo | DETAIL | `torchfrtrace` |",
+        "|---|---|---|---|---|",
+    ]
+    for row in sorted(rows, key=lambda row: str(row["script"])):
+        name, ours = row["script"], row["run"]
+        verdict, _, rest = ours["says"].partition(" after ")
+        cells = [f"[{name}](../../tests/scripts/wrong/{name}.py)"]
+        cells.append(f"{verdict}, after {rest.split(' s:')[0]} s")
+        for way in ("gloo", "DETAIL", "torchfrtrace"):
+            cells.append(f"{meaning(row[way])} ({row[way]['seconds']:.0f} s)")
+        cells[-1] = cells[-1].replace("nothing: it ends well", "finds nothing")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a line of JSON for each script."""
+    """Print a line of JSON for each script, or the table of such lines."""
     wanted = list(sys.argv[1:] if arguments is None else arguments)
+    if wanted[:1] == ["--table"]:
+        records = Path(wanted[1]).read_text().splitlines()
+        print(table([json.loads(record) for record in records]))
+        return 0
     for path in sorted(SCRIPTS.glob("*.py")):
         if not wanted or path.stem in wanted:
             print(json.dumps(compare(path), ensure_ascii=False), flush=True)
