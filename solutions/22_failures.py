@@ -489,16 +489,17 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import _dump_fr_trace
 
-dist.init_process_group("gloo", timeout=timedelta(seconds=2))
+dist.init_process_group("gloo")
+group = dist.new_group(timeout=timedelta(seconds=2))
 rank = dist.get_rank()
 gathered = [torch.empty(2) for _ in range(4)]
 try:
     for step in range(2):
-        dist.all_reduce(torch.ones(6))
+        dist.all_reduce(torch.ones(6), group=group)
         if (rank, step) != (2, 1):
-            dist.broadcast(torch.ones(3), src=0)
-        dist.all_gather(gathered, torch.ones(2))
-    dist.all_reduce(torch.ones(1))
+            dist.broadcast(torch.ones(3), src=0, group=group)
+        dist.all_gather(gathered, torch.ones(2), group=group)
+    dist.all_reduce(torch.ones(1), group=group)
 except RuntimeError:
     pass  # the time limit, or a connection that another rank has closed
 calls = []
