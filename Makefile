@@ -32,13 +32,13 @@ lab: $(VENV)/.course ## open the course in JupyterLab
 	$(BIN)/python -m tools.lab $(ROOTED) --ServerApp.root_dir="$(CURDIR)" \
 		--LabApp.default_url=/lab/tree/notebooks/00_ranks_and_groups.ipynb $(ARGS)
 
-test: $(VENV)/.tools ## the tests that a change has to pass, in about ten minutes
+test: $(VENV)/.tools ## the tests that a change has to pass, in about twenty minutes on two cores
 	$(BIN)/python -m tools.tests $(ARGS)
 
-test-ci: $(VENV)/.tools ## the tests that CI runs, in about half an hour, with both editions of the notebooks
+test-ci: $(VENV)/.tools ## the tests that CI runs, with both editions of the notebooks, in about an hour
 	$(BIN)/python -m tools.tests --ci
 
-test-all: $(VENV)/.tools ## every test and every known answer, in about an hour: what runs each night
+test-all: $(VENV)/.tools ## every test and every known answer: what runs each night
 	$(BIN)/python -m tools.tests --all
 
 quick: $(VENV)/.tools ## the tests that are nearest to what you have changed, in about a minute

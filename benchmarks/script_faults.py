@@ -151,21 +151,21 @@ MEANINGS = (
 
 def meaning(said: Mapping[str, Any]) -> str:
     """Return in a few words what has been said."""
-    words = next((words for text, words in MEANINGS if text in said["says"]), "")
     if said["status"] is None:
         return f"nothing in {KILLED} s"
-    return words or ("the exception" if said["says"] else "nothing: it ends well")
+    words = next((words for text, words in MEANINGS if text in said["says"]), "")
+    return words or ("the script's own exception" if said["says"] else "nothing")
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a page with what each script got."""
     lines = [
-        "# What is said of scripts that break",
+        "# What each tool says of scripts that break",
         "",
         f"torch {torch.__version__}, `python -m benchmarks.script_faults`. The time limit of a"
         f" collective was {LIMIT} s in plain gloo and under `TORCH_DISTRIBUTED_DEBUG=DETAIL`, and"
-        " is half an hour by default; seconds are those of the whole command, three of them side by"
-        " side on two cores.",
+        " is half an hour by default. The seconds of `run` are those from the first line to the"
+        " verdict, the others those of the whole command.",
         "",
         "| script | `run` | plain gloo | DETAIL | `torchfrtrace` |",
         "|---|---|---|---|---|",
@@ -177,7 +177,6 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         cells.append(f"{verdict}, after {rest.split(' s:')[0]} s")
         for way in ("gloo", "DETAIL", "torchfrtrace"):
             cells.append(f"{meaning(row[way])} ({row[way]['seconds']:.0f} s)")
-        cells[-1] = cells[-1].replace("nothing: it ends well", "finds nothing")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -136,8 +136,8 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-#: What ``make test`` leaves to CI, besides what is marked ``exhaustive`` where it
-#: stands: files of tests that take long and concern one part alone.
+#: What ``make test`` leaves to CI, besides what is marked ``exhaustive`` where it stands: files of
+#: tests that take long and concern one part alone.
 EXHAUSTIVE = (
     *("browser/", "test_dask.py", "test_engines.py", "test_grade.py", "test_hostile.py"),
     *("test_bench.py", "test_hash_seeds.py", "test_kernel.py", "test_sandbox_pool.py"),
@@ -179,7 +179,7 @@ SAMPLES = (
 )
 
 
-#: What CI leaves to ``make test-all``, too, besides what is marked ``nightly`` where it stands.
+#: What CI in turn leaves to ``make test-all``, besides what is marked ``nightly`` where it stands.
 NIGHTLY = (
     "test_hangs.py::test_run_check_and_simulate_say_the_same",
     "test_ladders.py::test_the_whole_answer",
@@ -193,7 +193,7 @@ SAMPLES_OF_NIGHT = (
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what is left to CI, and what to ``make test-all``."""
+    """Mark what is left to CI, and what is left to ``make test-all``."""
     place = item.nodeid.removeprefix("tests/")
     if place.startswith(NIGHTLY) and not place.startswith(SAMPLES_OF_NIGHT):
         item.add_marker("nightly")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.core import source_locations
 from grader.core.source_locations import following_script, is_students
 from grader.core.verdict import PATH, Diagnosis
 from grader.launch.launchers import default_launcher
@@ -113,7 +114,21 @@ def test_an_environment_in_the_scripts_folder_is_none_of_it():
         assert is_students(torchs)
 
 
+def test_a_script_among_the_libraries_is_followed_by_both_names_of_its_folder(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "real" / "package").mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    monkeypatch.setattr(source_locations, "_LIBRARIES", (f"{link}/",))
+    with following_script(str(link / "package"), "/"):
+        assert is_students(str(link / "package" / "train.py"))
+        assert not is_students(str(link / "other" / "train.py"))
+
+
 def test_the_documentation_lists_every_fault_with_what_is_said():
+    tools = (SCRIPTS.parent.parent / "docs" / "script_faults.md").read_text()
+    assert re.findall(r"^\| \[(\w+)\]", tools, re.M) == [path.stem for path in WRONG]
     text = (SCRIPTS.parent.parent / "docs" / "run.md").read_text()
     for path in WRONG:
         (row,) = re.findall(rf"^\| \[{path.stem}\]\(.*?\): .*? \| (.*) \|$", text, re.M)

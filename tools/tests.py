@@ -1,13 +1,14 @@
-"""Runs the tests, of the code and of the notebooks: ``make test``, and with it CI and the night.
+"""Runs the tests, of the code and of the notebooks: ``make test`` and its two longer forms.
 
     python -m tools.tests               # make test: what a contributor waits for
     python -m tools.tests --ci          # make test-ci: what CI runs for every change
     python -m tools.tests --all         # make test-all: everything, which runs each night
-    python -m tools.tests -k sandbox    # with anything else, which is for pytest: tests/ alone
+    python -m tools.tests -k sandbox    # any other options are pytest's: tests/ alone
 
-Of thousands of known answers, which fill an hour, ``make test`` judges a wrong one for each
-exercise and each diagnosis.  CI adds one for each diagnosis of each exercise, what is marked
-``exhaustive``, and the notebooks as students get them; the night, what is marked ``nightly``.
+There are thousands of known answers.  ``make test`` judges one wrong answer for each exercise and
+for each diagnosis.  CI judges one for each diagnosis of each exercise, and runs besides what is
+marked ``exhaustive``, and the notebooks as students get them.  What is marked ``nightly``, all
+other answers among it, is left to ``make test-all``.
 
 The notebooks run beside the tests of the code, since they wait more than they compute: for kernels
 that start, and for ranks that hang.  What they print follows at the end.

@@ -198,8 +198,8 @@ class RootCause:
     def timed_out(self, running: list[int], sites: dict[int, Site | None], after: str) -> None:
         """Note the ranks that still run at a time limit, which ``after`` names.
 
-        If none runs, all of them wait, for what comes or for the ends of their own limits; of a
-        deadlock nothing is noted, which says more.
+        If none runs, all wait: for something that may still come, or for time limits of their own.
+        A deadlock is not noted here, since its own failure says more.
         """
         if not running:
             if not stuck(self._matcher, certain=True):

@@ -254,7 +254,7 @@ def _spawn_in_place(rank: int, size: int) -> None:
     for module in modules:
         module.Process = _process_class(multiprocessing.Process, own, multiprocessing.__name__)
     context: Any = multiprocessing.context
-    for name in multiprocessing.get_all_start_methods():  # of what get_context returns
+    for name in multiprocessing.get_all_start_methods():  # what get_context returns has its own
         start = type(multiprocessing.get_context(name))
         start.Process = _process_class(start.Process, own, context.__name__)  # type: ignore[attr-defined]
         setattr(context, start.Process.__name__, start.Process)  # type: ignore[attr-defined]
