@@ -42,7 +42,7 @@ def lay_out(source: Path) -> None:
             f"# {title}\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n", encoding="utf-8"
         )
     shutil.copytree(ROOT / "imgs", source / "imgs")
-    (source / "docs").mkdir()
+    shutil.copytree(ROOT / "docs" / "recorded", source / "docs" / "recorded")
     documents = sorted((ROOT / "docs").glob("*.md"))
     for path in documents:
         text = path.read_text(encoding="utf-8").replace("](../README.md", "](../index.md")
