@@ -22,7 +22,7 @@ from playwright.sync_api import Page
 from grader.api import run
 from grader.report.chrome_trace import chrome_trace
 
-#: Perfetto's page hands a trace over by a message (perfetto.dev, "Deep linking to the Perfetto UI").
+#: How another page hands Perfetto a trace: perfetto.dev, "Deep linking to the Perfetto UI".
 _OPEN = """text => {
     const buffer = new TextEncoder().encode(text).buffer;
     window.postMessage({perfetto: {buffer, title: "ranks"}}, location.origin);
