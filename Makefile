@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test test-ci test-all quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills attack torch clean
+.PHONY: help lab update test test-ci test-all quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills attack torch clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -31,6 +31,9 @@ lab: $(VENV)/.course ## open the course in JupyterLab
 	@# the server's root is the course: chapters show ../imgs, and link to ../docs
 	$(BIN)/python -m tools.lab $(ROOTED) --ServerApp.root_dir="$(CURDIR)" \
 		--LabApp.default_url=/lab/tree/notebooks/00_ranks_and_groups.ipynb $(ARGS)
+
+update: $(VENV)/.course ## take a newer edition of the course with git, and keep your answers
+	$(BIN)/python -m tools.update
 
 test: $(VENV)/.tools ## the tests that a change has to pass, in about twenty minutes on two cores
 	$(BIN)/python -m tools.tests $(ARGS)

@@ -29,8 +29,9 @@ def course(tmp_path):
         shutil.copy(ROOT / name, home / name)
     shutil.copy(ROOT / "requirements.lock", home)
     (home / "tools").mkdir()
-    for name in ("install.py", "lab.py"):
+    for name in ("install.py", "update.py"):
         shutil.copy(ROOT / "tools" / name, home / "tools")
+    shutil.copytree(ROOT / "tools" / "lab", home / "tools" / "lab")
     return home
 
 
@@ -44,8 +45,12 @@ def test_the_bundle_is_the_course_without_solutions(tmp_path):
     bundle = tmp_path / "bundle"
     assert not {"solutions", "tests", ".git"} & {path.name for path in bundle.iterdir()}
     assert not list(bundle.rglob("__pycache__"))
-    # what make lab needs, and nothing else of the tools
-    assert {path.name for path in (bundle / "tools").iterdir()} == {"install.py", "lab.py"}
+    # what make lab and make update need, and nothing else of the tools
+    assert {path.name for path in (bundle / "tools").iterdir()} == {
+        "install.py",
+        "lab",
+        "update.py",
+    }
     started = subprocess.run(
         [sys.executable, "-m", "tools.lab", "--version"],
         cwd=bundle, capture_output=True, text=True, timeout=60, check=False,

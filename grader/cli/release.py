@@ -32,8 +32,9 @@ _CONTENTS = (
     "pyproject.toml",
     "requirements.lock",
     "requirements.txt",
-    "tools/install.py",  # what make lab runs
-    "tools/lab.py",
+    "tools/install.py",  # what make lab and make update run
+    "tools/lab",
+    "tools/update.py",
     ".binder",
     "docs",
     "grader",
@@ -43,7 +44,7 @@ _CONTENTS = (
 
 #: Files that a working folder collects, and that are not released.
 _JUNK = shutil.ignore_patterns(
-    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".grader", ".DS_Store", "*.sqlite", "*.old*.py"
+    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".grader", ".DS_Store", "*.sqlite", "*.old*.*"
 )
 
 #: Longest solution, in characters, that may occur in a text by chance.

@@ -13,7 +13,7 @@ from typing import Any
 from grader.core.errors import RequestError, UnreadableFile, contents
 from grader.course.index import IndexEntry
 
-__all__ = ["reset"]
+__all__ = ["keep_beside", "replace_text", "reset"]
 
 
 def reset(path: Path, exercise: IndexEntry) -> Path | None:
@@ -39,12 +39,12 @@ def reset(path: Path, exercise: IndexEntry) -> Path | None:
     old = _text(cell)
     if old.rstrip() == exercise.stub.rstrip():
         return None
-    kept = _keep(path.parent, exercise.name, old)
+    kept = keep_beside(path.parent / f"{exercise.name}.py", (old.rstrip("\n") + "\n").encode())
     # in the form of the file itself: a list of lines, or one text
     is_list = isinstance(cell["source"], list)
     cell["source"] = exercise.stub.splitlines(keepends=True) if is_list else exercise.stub
     cell["outputs"], cell["execution_count"] = [], None
-    _replace(path, json.dumps(notebook, ensure_ascii=False, indent=1) + "\n")
+    replace_text(path, json.dumps(notebook, ensure_ascii=False, indent=1) + "\n")
     return kept
 
 
@@ -85,18 +85,18 @@ def _defined(source: str) -> set[str]:
     return names
 
 
-def _keep(folder: Path, name: str, text: str) -> Path:
-    """Write a text to the first file of its kind that does not exist yet."""
+def keep_beside(path: Path, data: bytes) -> Path:
+    """Write what a file holds to the first ``NAME.old`` beside it that does not exist yet."""
     number = 1
     while True:
-        path = folder / f"{name}.old{'' if number == 1 else number}.py"
-        with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
-            file.write(text.rstrip("\n") + "\n")
-            return path
+        kept = path.with_name(f"{path.stem}.old{'' if number == 1 else number}{path.suffix}")
+        with contextlib.suppress(FileExistsError), kept.open("xb") as file:
+            file.write(data)
+            return kept
         number += 1
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_text(path: Path, text: str) -> None:
     """Replace a file as a whole, so that a reader never sees half of it."""
     target = Path(os.path.realpath(path))  # replacing a link would separate the two
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
