@@ -22,8 +22,9 @@ A student needs twelve names, and an engineer with tests one more::
     points(broadcast)         # what it earns; the last cells of a chapter ask, also for nbgrader
 
 In the kernel of a notebook, importing the package starts the fork server in the background, so
-that the first check does not wait for torch to be imported there.  Elsewhere the import starts
-nothing and changes nothing until one of these names is asked for.
+that the first check does not wait for torch to be imported there, and lets a missing name be
+explained by the cell that defines it.  Elsewhere the import starts nothing and changes nothing
+until one of these names is asked for.
 
 The rooms, from the bottom up; an import runs downward only.  Those as far as ``script`` are the
 engine, which knows none of the course's exercises:
@@ -149,6 +150,8 @@ def _in_kernel() -> bool:
 
 
 if _in_kernel():
+    from grader.core.missing_names import explain_missing_names
     from grader.launch.launchers import warm_up
 
+    explain_missing_names()
     warm_up()

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
-__all__ = ["display_in_notebook", "ipython_shell", "is_kernel", "shows_results"]
+__all__ = [
+    "display_in_notebook",
+    "ipython_shell",
+    "is_kernel",
+    "notebook_file",
+    "shows_results",
+]
 
 
 def ipython_shell() -> Any:
@@ -17,6 +25,17 @@ def ipython_shell() -> Any:
 def is_kernel() -> bool:
     """Return whether the kernel of a notebook runs this process."""
     return getattr(ipython_shell(), "kernel", None) is not None
+
+
+def notebook_file() -> Path | None:
+    """Return the file of the notebook whose kernel this is; None where no front end says so.
+
+    Jupyter's server names it in the environment, and VS Code in a variable.
+    """
+    shell = ipython_shell()
+    told = shell.user_ns.get("__vsc_ipynb_file__") if shell is not None else None
+    name = told or os.environ.get("JPY_SESSION_NAME", "")
+    return Path(name) if isinstance(name, str) and name.endswith(".ipynb") else None
 
 
 def shows_results() -> bool:
