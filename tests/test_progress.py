@@ -22,6 +22,7 @@ from grader.api import catalogue
 from grader.cli.main import main
 from grader.core.errors import ProgressFileError
 from grader.core.verdict import CaseVerdict, ExerciseVerdict, Status
+from grader.course.course_map import drawing, map_html
 from grader.judge.progress import (
     CourseProgress,
     ExerciseProgress,
@@ -29,7 +30,6 @@ from grader.judge.progress import (
     ProgressFile,
     overview,
 )
-from grader.report.html import progress_html
 from grader.report.looks import Look
 from grader.report.summary import progress_look
 from grader.report.text import plain, progress_report
@@ -145,7 +145,7 @@ def test_checks_are_entered_and_what_passed_stays_passed(course):
     grader("check", "notebooks/wrong.py", cwd=course)
     shown = asked(cwd=course / "notebooks").stdout  # found from further in
     assert re.search(r"✓ broadcast +passed, not the last time", shown)
-    assert "02_broadcast (1 of 3)\n" in shown
+    assert "02 · Broadcast (1 of 3)\n" in shown
     assert shown.endswith(f"\n1 of {ALL} exercises passed\n")
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -244,12 +244,12 @@ def test_a_kernel_enters_its_checks(course, folder, counts):
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     assert file_of(course).exists() is counts
-    assert any(f"1 of {ALL} exercises done" in page for page in pages) is counts
+    assert any("1 of 2 in this chapter" in page for page in pages) is counts
     text, page = data["text/plain"], data["text/html"]
     assert text.endswith(f"{int(counts)} of {ALL} exercises passed")
     assert f"{int(counts)} of {ALL} exercises passed" in page
     assert ("✓ who_am_i" in text) is counts
-    assert bool(re.search("✓</strong> <code[^>]*>who_am_i", page)) is counts
+    assert bool(re.search("✓</strong> <code>who_am_i", page)) is counts
 
 
 def test_a_script_prints_it(course):
@@ -533,20 +533,24 @@ def test_a_file_that_must_not_be_read(tmp_path):
         book.read()
 
 
-def test_the_page_has_bars_a_next_step_and_links_that_open_chapters(course, monkeypatch):
+def test_the_map_has_a_next_step_and_links_that_open_chapters(course, monkeypatch):
     monkeypatch.setenv("GRADER_PROGRESS", str(file_of(course)))
     for name in ("who_am_i", "neighbours"):
         ProgressFile(file_of(course)).add([verdict(name)], NOW)
     for folder, link in (("notebooks", ""), (".", "notebooks/"), ("solutions", "../notebooks/")):
         monkeypatch.chdir(course / folder)
         found = overview(catalogue())
-        page = progress_html(found)
+        page = map_html(found)
         # the copy has a single chapter: what is not there is no link
         assert re.findall(r'href="([^"]+)"', page) == [f"{link}00_ranks_and_groups.ipynb"]
-    assert "Next: <code>ping_pong</code>, in chapter 01 · Point to point" in page
+    assert "Next:</strong> <code>ping_pong</code>, in chapter 01&nbsp;· Point to point" in page
     assert f"2 of {ALL} exercises passed" in page
-    widths = re.findall(r"width: (\d+)%; height: 100%", page)
-    assert widths == [f"{200 / ALL:.0f}", "100", *["0"] * (len(catalogue().chapters()) - 1)]
+    tiles = re.findall(r'<li class="(.*?)" style="--done: (\d+)%">', page)
+    others = [("tile", "0")] * (len(catalogue().chapters()) - 2)
+    assert tiles == [("tile full", "100"), ("tile next", "0"), *others]
+    assert "✓✓</span> <span>2 of 2 passed<" in page
+    assert "○○○</span> <span>0 of 3 passed · next<" in page
+    assert len(page) < 32_000
     text = plain(progress_report(found))
     assert "Next: ping_pong, in chapter 01 · Point to point\n" in text
 
@@ -567,14 +571,33 @@ def test_a_learner_may_begin_with_any_part(tmp_path, monkeypatch):
 def test_who_has_passed_all_is_told_so():
     entry = ExerciseRecord(True, 1.0, 1.0, 1, NOW, 0.2, True)
     done = [ExerciseProgress(one, entry) for one in catalogue().values()]
-    page = progress_html(CourseProgress(Path("x"), tuple(done)))
+    page = map_html(CourseProgress(Path("x"), tuple(done)))
     assert "You have passed every exercise of the course." in page
     assert "Next" not in page + plain(progress_report(CourseProgress(Path("x"), tuple(done))))
 
 
+def test_the_map_has_the_titles_of_the_notebooks_and_a_drawing_for_each():
+    shown = overview_of_nothing()
+    page, text = map_html(shown), plain(progress_report(shown))
+    for title in ("24 · FSDP", "03 · Scatter and gather", "17 · Sharded matrix products"):
+        assert f">{title.replace(' ', '&nbsp;', 1)}</" in page
+        assert f"\n{title} (0 of " in text
+    drawings = [drawing(chapter) for chapter in catalogue().chapters()]
+    assert all(drawings)
+    assert len(set(drawings)) == len(drawings)
+    assert all(one in page for one in drawings)
+
+
+def overview_of_nothing():
+    """The progress of a learner who has just begun."""
+    return CourseProgress(
+        Path("x"), tuple(ExerciseProgress(one, None) for one in catalogue().values())
+    )
+
+
 def test_trouble_is_shown_and_escaped_in_html():
     shown = CourseProgress(Path("x"), (), ("<i>",), ("<b> is damaged",))
-    page = progress_html(shown)
+    page = map_html(shown)
     assert "&lt;b&gt; is damaged" in page
     assert "&lt;i&gt;" in page
     assert "! <b> is damaged" in plain(progress_report(shown))

@@ -13,7 +13,7 @@ from grader import reset as reset_here
 from grader.api import catalogue
 from grader.cli.main import main
 from grader.core.errors import UnknownExercise
-from grader.course.index import ENTRIES, course_index
+from grader.course.index import ENTRIES, course_index, title_of
 from tests.kernels import start_kernel
 from tools.chapter import Chapter
 from tools.notebooks import index_text
@@ -53,6 +53,7 @@ def test_the_index_is_what_the_declarations_and_the_students_edition_say(name):
     chapter = Chapter(ROOT / "solutions" / f"{name}.py", worth)
     stored = (ENTRIES / f"{name}.json").read_text(encoding="utf-8")
     assert stored == index_text(chapter, catalogue()), f"make notebooks ARGS='--no-run {name[:2]}'"
+    assert title_of(name) == chapter.title
 
 
 def test_the_index_has_the_order_of_the_course():

@@ -41,6 +41,7 @@ END = "### END SOLUTION"
 #: Tags that a cell may carry: nbval's, to leave an output that differs each time uncompared.
 TAGS = frozenset({"nbval-ignore-output"})
 
+_TITLE = re.compile(r"^# +(.+?) *$", re.MULTILINE)
 _IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)\s]+)\)")
 
 #: Everything that would differ from machine to machine is left out.
@@ -85,6 +86,14 @@ class Chapter:
         self._exercises = dict(exercises or {})
         self._text = path.read_text(encoding="utf-8")
         self._cells = list(self._read())
+
+    @property
+    def title(self) -> str:
+        """The first heading, such as ``02 · Broadcast``."""
+        heading = next((_TITLE.search(c.source) for c in self._cells if c.kind == "markdown"), None)
+        if heading is None:
+            raise self._fail(1, "the first cell of prose has no title; begin it with `# `")
+        return heading[1]
 
     def _fail(self, line: int, message: str) -> ChapterError:
         return ChapterError(self.path, line, message)

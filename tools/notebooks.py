@@ -9,6 +9,7 @@ course of nbgrader instead.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from grader.course.chapters import discover
-from grader.course.index import ENTRIES, IndexEntry
+from grader.course.index import ENTRIES, TITLES, IndexEntry
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
 from tools.assignment import furnish
@@ -78,6 +79,14 @@ def index_text(chapter: Chapter, exercises: Catalogue[Exercise]) -> str:
     return msgspec.json.format(msgspec.json.encode(entries), indent=1).decode() + "\n"
 
 
+def _note_title(chapter: Chapter) -> None:
+    """Enter a chapter's title among those of the others."""
+    titles = json.loads(TITLES.read_text(encoding="utf-8"))
+    titles[chapter.name] = chapter.title
+    text = json.dumps(titles, indent=1, sort_keys=True, ensure_ascii=False)
+    TITLES.write_text(f"{text}\n", encoding="utf-8")
+
+
 def build(
     chapter: Chapter, exercises: Catalogue[Exercise], notebooks: Path, solutions: Path, run: bool
 ) -> list[Path]:
@@ -89,6 +98,7 @@ def build(
         written.append(ENTRIES / f"{chapter.name}.json")
         ENTRIES.mkdir(exist_ok=True)
         written[-1].write_text(index_text(chapter, exercises), encoding="utf-8")
+        _note_title(chapter)
     if not run:
         return written
     solved = solutions / f"{chapter.name}.ipynb"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from grader.core.errors import is_ours
 from grader.core.notebook import shows_results
+from grader.course.course_map import map_html
 from grader.course.index import course_index
 from grader.judge.progress import CourseProgress, overview
-from grader.report.html import progress_html
 from grader.report.text import plain, progress_report
 
 __all__ = [
@@ -31,7 +31,7 @@ class Progress:
         return plain(progress_report(self.overview))
 
     def _repr_html_(self) -> str:
-        return progress_html(self.overview)
+        return map_html(self.overview)
 
 
 def progress() -> Progress:

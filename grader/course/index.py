@@ -2,7 +2,8 @@
 
 A declaration needs torch, whose import takes two seconds.  A list, a hint or the learner's
 progress needs none of it, so ``tools/notebooks.py`` writes the entries of a chapter to a file
-when it builds the student's edition, and a test compares them with the declarations.
+when it builds the student's edition, and the chapter's title to another; tests compare them with
+the declarations and the notebooks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ __all__ = [
     "IndexEntry",
     "comparisons",
     "course_index",
+    "TITLES",
     "part_of",
+    "title_of",
 ]
 
 #: A file for each chapter.
@@ -29,6 +32,9 @@ ENTRIES = Path(__file__).parent / "entries"
 
 #: The file of what ways to solve an exercise cost; ``tools/ways.py`` writes it.
 COSTS = Path(__file__).parent / "costs.json"
+
+#: The file of the chapters' titles, which are the first headings of the notebooks.
+TITLES = Path(__file__).parent / "titles.json"
 
 
 class IndexEntry(msgspec.Struct, frozen=True):
@@ -55,6 +61,11 @@ class IndexEntry(msgspec.Struct, frozen=True):
     stub: str
 
     @property
+    def chapter_title(self) -> str:
+        """The title of its chapter."""
+        return title_of(self.chapter)
+
+    @property
     def part(self) -> str:
         """The part of the course that its chapter stands in."""
         return part_of(self.chapter)
@@ -63,6 +74,16 @@ class IndexEntry(msgspec.Struct, frozen=True):
 def part_of(chapter: str) -> str:
     """Return the part of the course that a chapter, such as ``02_broadcast``, stands in."""
     return "Part two" if chapter >= "20" else "Part one"
+
+
+@lru_cache(maxsize=1)
+def _titles() -> dict[str, str]:
+    return msgspec.json.decode(TITLES.read_bytes(), type=dict[str, str])
+
+
+def title_of(chapter: str) -> str:
+    """Return a chapter's title, such as ``02 · Broadcast``; its name before it has been built."""
+    return _titles().get(chapter, chapter)
 
 
 @lru_cache(maxsize=1)

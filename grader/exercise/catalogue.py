@@ -22,6 +22,10 @@ class IndexedExercise(Protocol):
         """The name of its chapter."""
 
     @property
+    def chapter_title(self) -> str:
+        """The title of its chapter."""
+
+    @property
     def summary(self) -> str:
         """One line for lists."""
 

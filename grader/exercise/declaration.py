@@ -295,6 +295,7 @@ class Exercise:
         patient: where answers decide by time limits: returns the same case with more time if a
             run may have gone wrong because a busy machine made a rank late, else ``None``.
         chapter: name of the chapter; this and all that follows is set by discovery.
+        chapter_title: the title of the chapter.
         part: the part of the course that the chapter stands in.
         help: hints and advice, from the text beside the chapter.
         programs: reads the mistakes that are known as programs, which takes a while.
@@ -319,6 +320,7 @@ class Exercise:
     point: Callable[[JudgedCase], bool] | None = None
     patient: Callable[[JudgedCase], Case | None] | None = None
     chapter: str = ""
+    chapter_title: str = ""
     part: str = ""
     help: Help = field(default_factory=Help)
     programs: Callable[[], Sequence[MistakeProgram]] = tuple

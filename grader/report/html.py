@@ -14,10 +14,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
-from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.graph import graph_image
 from grader.report.looks import Look
 from grader.report.summary import (
@@ -40,14 +38,9 @@ from grader.report.summary import (
     look_of,
     orders_tried,
     output_lines,
-    part_sum,
     praise_of,
-    progress_cells,
-    progress_look,
     rank_rows,
     shown,
-    sum_of,
-    title_of,
     untouched,
     visible,
     world,
@@ -61,7 +54,6 @@ __all__ = [
     "failure_html",
     "hints_html",
     "prediction_html",
-    "progress_html",
     "run_html",
 ]
 
@@ -155,9 +147,7 @@ def _foot(verdict: ExerciseVerdict, place: CoursePlace | None) -> Iterator[str]:
     """Yield what it has earned, and the place in the course with the way on."""
     texts = [earned(verdict)]
     if place is not None:
-        words = place.chapter_in_words
-        dots = f'<span role="img" aria-label="{words}" title="{words}">{place.dots}</span>'
-        texts += [place.in_words, dots]
+        texts.append(f'{place.in_words} <span aria-hidden="true">{place.dots}</span>')
     yield f'<div style="{_QUIET}">{" · ".join(texts)}</div>'
     if place is None:
         return
@@ -351,104 +341,6 @@ def _list(lines: Sequence[str]) -> Iterator[str]:
     if lines:
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         yield f'<ul style="margin: 2px 0 2px 1.2em; padding: 0">{items}</ul>'
-
-
-def progress_html(overview: CourseProgress) -> str:
-    """Return a learner's progress: the sum, what comes next, and a row for each chapter."""
-    done = bool(overview.exercises) and overview.next is None
-    colour = Look.PASSED.colour if done else "var(--jp-border-color1, #9e9e9e)"
-    parts = [f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="progress">']
-    parts.append(f"<div><strong>{escape(sum_of(overview))}</strong></div>")
-    if overview.exercises:
-        parts.append(_bar(overview.passed, len(overview.exercises), "100%"))
-        parts += _next(overview)
-        parts.append(
-            '<table style="margin: 6px 0 0; border-collapse: collapse; width: 100%;'
-            " table-layout: auto; overflow-wrap: normal;"
-            ' font-size: inherit">'
-        )
-        heads = "".join(
-            f'<th scope="col" style="{_PLAIN_CELL}">{title}</th>'
-            for title in ("chapter", "passed", "exercises")
-        )
-        parts.append(f"<thead><tr>{heads}</tr></thead>")
-        several = len(overview.parts()) > 1
-        for part, chapters in overview.parts().items():
-            parts.append("<tbody>")
-            if several:
-                parts.append(
-                    f'<tr><th scope="rowgroup" colspan="3" style="{_PLAIN_CELL}">'
-                    f"{part_sum(part, chapters)}</th></tr>"
-                )
-            for chapter, exercises in chapters.items():
-                parts.append(_chapter_row(overview, chapter, exercises))
-            parts.append("</tbody>")
-        parts.append("</table>")
-    if overview.unknown:
-        names = escape(", ".join(overview.unknown))
-        parts.append(f"<div>in the file, but not in this course: {names}</div>")
-    mark, colour = Look.ERROR.mark, Look.ERROR.colour
-    parts += [
-        f'<div><strong style="color: {colour}">{mark}</strong> {escape(text)}</div>'
-        for text in overview.trouble
-    ]
-    return "\n".join([*parts, "</div>"])
-
-
-def _next(overview: CourseProgress) -> Iterator[str]:
-    following = overview.next
-    if following is None:
-        yield f"<div>{Look.PASSED.mark} You have passed every exercise of the course.</div>"
-        return
-    yield (
-        f"<div>Next: <code>{escape(following.name)}</code>, in chapter"
-        f" {_chapter_link(overview, following.chapter)}</div>"
-    )
-
-
-def _chapter_link(overview: CourseProgress, chapter: str) -> str:
-    """Return a chapter's title; where its notebook is found, as a link that opens it."""
-    path, title = overview.notebook(chapter), escape(title_of(chapter))
-    if path is None:
-        return title
-    return f'<a href="{escape(quote(path.as_posix()))}" style="{_LINK}">{title}</a>'
-
-
-def _bar(part: int, whole: int, width: str) -> str:
-    """Return how much is done as a bar, which says no more than the numbers beside it."""
-    return (
-        f'<div aria-hidden="true" style="width: {width}; height: 8px; margin: 4px 0;'
-        " box-sizing: border-box; border: 1px solid var(--jp-ui-font-color2, #616161);"
-        ' border-radius: 4px; overflow: hidden">'
-        f'<div style="width: {100 * part / whole:.0f}%; height: 100%;'
-        f' background: {Look.PASSED.colour}"></div></div>'
-    )
-
-
-def _chapter_row(
-    overview: CourseProgress, chapter: str, exercises: Sequence[ExerciseProgress]
-) -> str:
-    passed = sum(progress.state is ProgressState.PASSED for progress in exercises)
-    names = []
-    for progress in exercises:
-        look = progress_look(progress)
-        state, when = progress_cells(progress)
-        # what a mark means is said where it is not plain
-        said = f" ({escape(state)})" if progress.entry and state != look.word else ""
-        title = escape(f"{state}; last check {when}" if when else state)
-        names.append(
-            f'<span style="display: inline-block; margin-right: 14px" title="{title}">'
-            f'<strong style="color: {look.colour}">{look.mark}</strong>'
-            f' <code style="white-space: nowrap">{escape(progress.exercise.name)}</code>{said}'
-            "</span>"
-        )
-    return (
-        f'<tr><th scope="row" style="{_PLAIN_CELL} font-weight: normal">'
-        f"{_chapter_link(overview, chapter)}</th>"
-        f'<td style="{_PLAIN_CELL} white-space: nowrap">{passed} of {len(exercises)}'
-        f"{_bar(passed, len(exercises), '56px')}</td>"
-        f'<td style="{_PLAIN_CELL}">{"".join(names)}</td></tr>'
-    )
 
 
 def hints_html(name: str, hints: Sequence[str], more: str) -> str:

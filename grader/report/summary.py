@@ -60,7 +60,6 @@ __all__ = [
     "shown",
     "sum_of",
     "untouched",
-    "title_of",
     "visible",
     "world",
 ]
@@ -440,18 +439,12 @@ def progress_cells(progress: ExerciseProgress) -> tuple[str, str]:
     return state, f"{entry.when.astimezone():%Y-%m-%d %H:%M}"
 
 
-def title_of(chapter: str) -> str:
-    """Return a chapter's name for people, as in ``02 · Broadcast``."""
-    number, _, words = chapter.partition("_")
-    return f"{number} · {words.replace('_', ' ').capitalize()}"
-
-
 def next_of(overview: CourseProgress) -> str:
     """Return what to do next, in one line; empty if nothing is known, or all is done."""
     following = overview.next
     if following is None:
         return ""
-    return f"Next: {following.name}, in chapter {title_of(following.chapter)}"
+    return f"Next: {following.name}, in chapter {following.chapter_title}"
 
 
 def part_sum(part: str, chapters: Mapping[str, Sequence[ExerciseProgress]]) -> str:
@@ -489,18 +482,13 @@ class CoursePlace:
     next_link: str = ""
 
     @property
-    def in_words(self) -> str:
-        """How many exercises are done."""
-        return f"{self.passed} of {self.total} exercises done"
-
-    @property
     def dots(self) -> str:
         """A mark for every exercise of the chapter."""
         return "".join("●" if passed else "○" for passed in self.chapter)
 
     @property
-    def chapter_in_words(self) -> str:
-        """The same in words."""
+    def in_words(self) -> str:
+        """How much of the chapter is done, which is within reach; the course is far."""
         if all(self.chapter):
             return "chapter complete"
         return f"{sum(self.chapter)} of {len(self.chapter)} in this chapter"

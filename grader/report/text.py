@@ -118,7 +118,7 @@ def exercise_report(verdict: ExerciseVerdict, place: CoursePlace | None = None) 
 
 def place_report(verdict: ExerciseVerdict, place: CoursePlace) -> RenderableType:
     """Report the place in the course after a check, and what comes next."""
-    line = Text(f"{place.in_words} · {place.dots}", style="dim")
+    line = Text(f"{place.in_words} {place.dots}", style="dim")
     if not verdict.passed:
         return line
     coming = Text(f" · next: {place.next_name}" if place.next_name else "")
@@ -320,7 +320,8 @@ def _chapters(
     chapters: Mapping[str, Sequence[ExerciseProgress]], width: int
 ) -> Iterator[RenderableType]:
     """Yield a learner's progress with each chapter, with names of exercises of up to ``width``."""
-    for chapter, exercises in chapters.items():
+    for exercises in chapters.values():
+        title = exercises[0].exercise.chapter_title
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, width=2 + width)
         table.add_column(width=25)
@@ -331,7 +332,7 @@ def _chapters(
             name = Text.assemble((look.mark, look.terminal), " ", progress.exercise.name)
             table.add_row(name, Text(state, style=look.terminal), when)
         done = sum(progress.state is ProgressState.PASSED for progress in exercises)
-        head = Text.assemble((chapter, "bold"), f" ({done} of {len(exercises)})")
+        head = Text.assemble((title, "bold"), f" ({done} of {len(exercises)})")
         yield head
         yield Padding(table, (0, 0, 0, 2))
 

@@ -29,13 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 #: Seconds for what takes long on a busy machine: a server, a kernel that imports torch.
 PATIENCE = 90.0
 
-#: JupyterLab's own settings: nothing from the network, nothing that pops up.
+#: Settings of the one who tests: nothing pops up, and the rest is as `make lab` has it.
 _SETTINGS = {
-    "@jupyterlab/apputils-extension/notification": {
-        "checkForUpdates": False,
-        "doNotDisturbMode": True,
-        "fetchNews": "false",
-    },
+    "@jupyterlab/apputils-extension/notification": {"doNotDisturbMode": True},
     # all cells exist at all times, so that a test can look at one far below
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
 }
@@ -184,6 +180,11 @@ class Server:
             psutil.Process(self.pid).children(recursive=True), timeout=PATIENCE
         )
         assert not alive, alive
+
+    def default(self, plugin: str, name: str) -> Any:
+        """Return what a setting of JupyterLab is as long as nobody has chosen anything."""
+        found = json.loads(self._ask("GET", f"lab/api/settings/{plugin}"))
+        return found["schema"]["properties"][name]["default"]
 
     def _ask(self, method: str, path: str) -> bytes:
         request = urllib.request.Request(

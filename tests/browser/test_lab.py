@@ -173,7 +173,7 @@ def test_progress_opens_the_next_chapter(reader: Reader) -> None:
     cell.write("from grader import progress\n\nprogress()")
     cell.run()
     expect(cell.output).to_contain_text("exercises passed")
-    cell.output.get_by_role("link", name="03 · Scatter gather").click()
+    cell.output.get_by_role("link", name="03 · Scatter and gather").click()
     title = reader.page.get_by_role("heading", name="03 · Scatter and gather")
     expect(title).to_be_visible(timeout=PATIENCE * 1000)
     reader.wait_until_idle()

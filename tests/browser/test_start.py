@@ -128,6 +128,42 @@ def test_the_first_chapter_opens_with_the_kernel_that_was_started_with_the_serve
     assert [one["kernel"]["id"] for one in another.sessions()] == [before[0]["kernel"]["id"]]
 
 
+def test_nothing_is_asked_of_the_network_and_lines_have_numbers(server: Server) -> None:
+    assert server.default("@jupyterlab/apputils-extension:notification", "fetchNews") == "false"
+    cells = server.default("@jupyterlab/notebook-extension:tracker", "codeCellConfig")
+    assert cells["lineNumbers"] is True
+
+
+PASS = """import torch, torch.distributed as dist
+from grader import check
+
+def who_am_i():
+    return torch.tensor([dist.get_rank(), dist.get_world_size()])
+
+check(who_am_i)"""
+
+
+def test_the_map_is_in_the_left_bar_and_a_later_choice_stays(reader: Reader) -> None:
+    page, panel = reader.page, reader.page.locator("#gather-round-map")
+    files = page.locator("#filebrowser")
+    page.goto(reader.server.address("").replace("/tree/", ""))
+    expect(panel).to_be_visible(timeout=PATIENCE * 1000)
+    expect(files).not_to_be_visible()
+    panel.get_by_role("link", name="02 · Broadcast").click()
+    reader.wait_until_idle()
+    cell = reader.cell("from grader import check")
+    cell.write(PASS)
+    tile = panel.locator(".tile").first
+    expect(tile).to_contain_text("0 of 2 passed · next")
+    cell.run()
+    expect(tile).to_contain_text("1 of 2 passed · next")
+    with page.expect_response(lambda r: '"current":"filebrowser"' in (r.request.post_data or "")):
+        page.get_by_role("tab", name="File Browser").click()
+    page.reload()
+    expect(files).to_be_visible(timeout=PATIENCE * 1000)
+    expect(panel).not_to_be_visible()
+
+
 def test_a_learners_kernel_has_no_tools(reader: Reader) -> None:
     """All of these tests run on what requirements.txt brings: the rest is hidden."""
     tools = {"nbgrader", "mypy", "playwright", "distributed", "hypothesis"}

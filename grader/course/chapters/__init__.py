@@ -14,7 +14,7 @@ from functools import partial
 
 from grader.core.errors import DeclarationError
 from grader.course.help import help_of
-from grader.course.index import comparisons, part_of
+from grader.course.index import comparisons, part_of, title_of
 from grader.course.mistakes import mistakes_in
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
@@ -50,6 +50,7 @@ def discover(package: str = __name__) -> Catalogue[Exercise]:
                     dataclasses.replace(
                         value,
                         chapter=name,
+                        chapter_title=title_of(name),
                         part=part_of(name),
                         help=told,
                         programs=partial(mistakes_in, name, value.name),

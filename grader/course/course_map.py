@@ -1,0 +1,250 @@
+"""The map of the course: a tile for each chapter, filled as its exercises pass.
+
+It is plain HTML and CSS that fits any width; without its style, which front ends take from saved
+outputs that are not trusted, it is a list of links.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from functools import cache
+from urllib.parse import quote
+
+from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
+from grader.report.looks import THEME, THEME_STYLE, Look
+from grader.report.summary import part_sum, progress_cells, progress_look, sum_of, visible
+
+__all__ = ["drawing", "map_html"]
+
+_CLASS = "gather-round-map"
+
+# The second class of a rule is there to outdo the front end's own rules for lists and links.
+_STYLE = f"""<style>
+.{_CLASS} {{
+  font-family: var(--jp-ui-font-family, system-ui, sans-serif); line-height: 1.4;
+  container-type: inline-size; max-width: 84em; overflow-wrap: break-word;
+  --line: var(--jp-border-color1, light-dark(#bdbdbd, #5f6368));
+  --quiet: {Look.UNTOUCHED.colour};
+}}
+.{_CLASS} p.part {{ margin: 14px 0 6px; font-weight: 600; }}
+.{_CLASS} p.quiet {{ margin: 10px 0 0; color: var(--quiet); }}
+.{_CLASS} ol.tiles {{
+  display: grid; gap: 8px; margin: 0; padding: 0; list-style: none;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 12.5em), 1fr));
+}}
+.{_CLASS} li.tile {{
+  margin: 0; padding: 8px 10px; border: 1px solid var(--line); border-radius: 6px; min-width: 0;
+  background: linear-gradient(to right,
+    color-mix(in srgb, {Look.PASSED.colour} 16%, transparent) var(--done),
+    transparent var(--done));
+}}
+.{_CLASS} li.next {{ outline: 2px solid {Look.PASSED.colour}; }}
+.{_CLASS} .top {{
+  display: flex; position: relative; gap: 10px; align-items: center; min-height: 2.8em;
+}}
+.{_CLASS} svg {{ flex: none; color: var(--quiet); }}
+.{_CLASS} li.full svg {{ color: {Look.PASSED.colour}; }}
+.{_CLASS} .top a {{ color: inherit; text-decoration: none; }}
+.{_CLASS} .top a::after {{ content: ""; position: absolute; inset: 0; }}
+.{_CLASS} .top a:is(:hover, :focus-visible) {{ text-decoration: underline; }}
+.{_CLASS} summary {{ cursor: pointer; color: var(--quiet); font-size: 0.93em; }}
+.{_CLASS} details ul {{ margin: 4px 0 0; padding: 0; list-style: none; }}
+.{_CLASS} code {{ overflow-wrap: anywhere; background: none; }}
+.{_CLASS} summary span {{ white-space: nowrap; }}
+@container (max-width: 400px) {{
+  .{_CLASS} ol.tiles {{ grid-template-columns: 1fr; gap: 4px; }}
+  .{_CLASS} li.tile {{ padding: 4px 8px; }}
+}}
+@media (prefers-reduced-motion: no-preference) {{
+  .{_CLASS} li.next {{ animation: {_CLASS} 2.4s ease-in-out infinite; }}
+  @keyframes {_CLASS} {{
+    50% {{ outline-color: color-mix(in srgb, {Look.PASSED.colour} 40%, transparent); }}
+  }}
+}}
+</style>"""
+
+
+def map_html(overview: CourseProgress) -> str:
+    """Return a learner's progress as a map: what comes next, and a tile for each chapter."""
+    parts = [
+        f"{THEME_STYLE}{_STYLE}",
+        f'<div class="{THEME} {_CLASS}" role="group" aria-label="The course, and your progress">',
+    ]
+    if overview.exercises:
+        parts.append(f"<div>{_next(overview)}</div>")
+    several = len(overview.parts()) > 1
+    for part, chapters in overview.parts().items():
+        if several:
+            parts.append(f'<p class="part">{part_sum(part, chapters)}</p>')
+        tiles = (_tile(overview, exercises) for exercises in chapters.values())
+        parts += ['<ol class="tiles">', *tiles, "</ol>"]
+    parts.append(f'<p class="quiet">{_escape(sum_of(overview))}</p>')
+    if overview.unknown:
+        names = _escape(", ".join(overview.unknown))
+        parts.append(f'<p class="quiet">in the file, but not in this course: {names}</p>')
+    mark, colour = Look.ERROR.mark, Look.ERROR.colour
+    parts += [
+        f'<div><strong style="color: {colour}">{mark}</strong> {_escape(text)}</div>'
+        for text in overview.trouble
+    ]
+    return "\n".join([*parts, "</div>"])
+
+
+def _escape(text: str) -> str:
+    return html.escape(visible(text))
+
+
+def _next(overview: CourseProgress) -> str:
+    following = overview.next
+    if following is None:
+        return f"{Look.PASSED.mark} You have passed every exercise of the course."
+    link = _link(overview, following.chapter, following.chapter_title)
+    return f"<strong>Next:</strong> <code>{_escape(following.name)}</code>, in chapter {link}"
+
+
+def _link(overview: CourseProgress, chapter: str, text: str) -> str:
+    """Return a chapter's title; where its notebook is found, as a link that opens it."""
+    path = overview.notebook(chapter)
+    # the number stays with what follows it
+    shown = _escape(text).replace(" ·", "&nbsp;·", 1)
+    if path is None:
+        return shown
+    return f'<a href="{_escape(quote(path.as_posix()))}">{shown}</a>'
+
+
+def _tile(overview: CourseProgress, exercises: Sequence[ExerciseProgress]) -> str:
+    first = exercises[0].exercise
+    passed = sum(one.state is ProgressState.PASSED for one in exercises)
+    is_next = overview.next is not None and overview.next.chapter == first.chapter
+    classes = "tile" + " full" * (passed == len(exercises)) + " next" * is_next
+    return (
+        f'<li class="{classes}" style="--done: {100 * passed / len(exercises):.0f}%">'
+        f'<div class="top">{drawing(first.chapter)}'
+        f"<div>{_link(overview, first.chapter, first.chapter_title)}</div></div>"
+        f"<details><summary>{_state(exercises, passed, is_next)}</summary>"
+        f"<ul>{''.join(_exercises(exercises))}</ul></details></li>"
+    )
+
+
+def _state(exercises: Sequence[ExerciseProgress], passed: int, is_next: bool) -> str:
+    """Return how much of a chapter is done, in marks and words."""
+    marks = "".join(progress_look(one).mark for one in exercises)
+    words = f"{passed} of {len(exercises)} passed" + " · next" * is_next
+    return f'<span aria-hidden="true">{marks}</span> <span>{words}</span>'
+
+
+def _exercises(exercises: Sequence[ExerciseProgress]) -> Iterator[str]:
+    for one in exercises:
+        look = progress_look(one)
+        state, when = progress_cells(one)
+        # what a mark means is said where it is not plain
+        said = f" ({_escape(state)})" if one.entry and state != look.word else ""
+        told = f' title="last check {when}"' if when else ""
+        yield (
+            f'<li{told}><strong style="color: {look.colour}">{look.mark}</strong>'
+            f" <code>{_escape(one.exercise.name)}</code>{said}</li>"
+        )
+
+
+# Drawings. ------------------------------------------------------------------------
+#
+# The ranks of an operation are dots, before it above and after it below, and its messages are
+# lines.  A drawing is 32 by 20 units, in the colour of the text around it; it says nothing that
+# the title beside it does not.
+
+_ABOVE = tuple((x, 3) for x in (4, 12, 20, 28))
+_BELOW = tuple((x, 17) for x in (4, 12, 20, 28))
+_RING = ((16, 3), (25, 10), (16, 17), (7, 10))
+_TREE = ((16, 3), (8, 10), (24, 10), (4, 17), (12, 17), (20, 17), (28, 17))
+_BRANCHES = "M16 3L8 10L4 17M8 10L12 17M16 3L24 10L20 17M24 10L28 17"
+_CIRCLE = "M16 3C28 3 28 17 16 17C4 17 4 3 16 3"
+
+
+def _messages(pairs: str) -> str:
+    """Return the lines of messages, each from a rank above to one below: ``01 02``."""
+    return "".join(
+        f"M{_ABOVE[int(a)][0]} 3L{_BELOW[int(b)][0]} 17" for a, b in map(tuple, pairs.split())
+    )
+
+
+#: Three ranks that all send to all; of four, the lines would be a tangle.
+_ABOVE_3, _BELOW_3 = (tuple((x, y) for x in (4, 16, 28)) for y in (3, 17))
+_ALL = "".join(f"M{a} 3L{b} 17" for a in (4, 16, 28) for b in (4, 16, 28))
+
+#: By chapter: lines, dots, and dots that are larger, because they hold more.
+_DRAWINGS = {
+    "00_ranks_and_groups": ("", (), _RING),
+    "01_point_to_point": ("M6 10H26M21 6L26 10L21 14", (), ((4, 10), (28, 10))),
+    "02_broadcast": (_messages("00 01 02 03"), _BELOW, _ABOVE[:1]),
+    "03_scatter_gather": (
+        "M16 2L4 10L16 18M16 2L12 10L16 18M16 2L20 10L16 18M16 2L28 10L16 18",
+        ((4, 10), (12, 10), (20, 10), (28, 10)),
+        ((16, 2), (16, 18)),
+    ),
+    "04_reduce": (_messages("00 10 20 30"), _ABOVE, _BELOW[:1]),
+    "05_all_gather": (_ALL, _ABOVE_3, _BELOW_3),
+    "06_reduce_scatter": (_ALL, _BELOW_3, _ABOVE_3),
+    "07_all_reduce": (_ALL, (), (*_ABOVE_3, *_BELOW_3)),
+    "08_all_to_all": (_ALL, (*_ABOVE_3, *_BELOW_3), ()),
+    "09_barrier": ("M22 1V19", ((10, 3), (16, 7), (4, 12), (18, 17)), ()),
+    "10_scatter_reduce": (_messages("01 13 21 31"), _ABOVE, (_BELOW[1], _BELOW[3])),
+    "11_ring_all_reduce": (_CIRCLE, (), _RING),
+    "12_deadlock_clinic": (
+        "M7 8C12 2 20 2 25 8M25 8V3M25 8H20M25 12C20 18 12 18 7 12M7 12V17M7 12H12",
+        (),
+        ((5, 10), (27, 10)),
+    ),
+    "13_cost_models": ("M4 2V18H29M4 14L28 5M4 8L28 10", (), ()),
+    "14_bandwidth": ("M4 2V18H29M4 17C9 6 14 5 28 4", (), ()),
+    "15_data_parallel": (
+        "M4 3H11V10H4ZM13 3H20V10H13ZM22 3H29V10H22ZM7 10V17H26V10M16 10V17",
+        (),
+        (),
+    ),
+    "16_scale_math": ("M5 18V15M12 18V12M19 18V8M26 18V2", (), ()),
+    "17_sharded_matmul": ("M3 4H13V16H3ZM8 4V16M19 4H29V16H19ZM19 10H29", (), ()),
+    "18_profiling": ("M3 4H12M9 10H21M18 16H29", (), ()),
+    "19_backends": ("M16 2V8M6 18V13Q6 8 11 8H21Q26 8 26 13V18M16 8V18", (), ((16, 2),)),
+    "20_tree_algorithms": (_BRANCHES, _TREE[1:], _TREE[:1]),
+    "21_hierarchy": (
+        "M2 2H13V18H2ZM19 2H30V18H19ZM13 10H19",
+        ((5, 6), (10, 6), (5, 14), (10, 14), (22, 6), (27, 6), (22, 14), (27, 14)),
+        (),
+    ),
+    "22_failures": ("M16 3C28 3 28 17 16 17M4 7L10 13M10 7L4 13", (), _RING[:3]),
+    "23_zero": ("M3 6H29V14H3ZM9.5 6V14M16 6V14M22.5 6V14", (), ()),
+    "24_fsdp": (
+        "M3 2H29V8H3ZM3 12H29V18H3ZM9.5 2V8M16 2V8M22.5 2V8M9.5 12V18M16 12V18M22.5 12V18",
+        (),
+        (),
+    ),
+    "25_pipeline": ("M3 3H11M9 8H17M15 13H23M21 18H29", (), ()),
+    "26_tensor_parallel": ("M3 3H14V17H3ZM18 3H29V17H18ZM14 10H18", (), ()),
+    "27_context_parallel": (_CIRCLE, _RING, ((16, 10),)),
+    "28_expert_parallel": (_messages("02 10 20 33"), _ABOVE, _BELOW),
+    "29_less_communication": ("M3 3H29M8 10H24M13 17H19", (), ()),
+    "30_capstone": (
+        "M4 3H28M4 10H28M4 17H28M4 3V17M16 3V17M28 3V17",
+        (),
+        tuple((x, y) for x in (4, 16, 28) for y in (3, 10, 17)),
+    ),
+}
+
+
+@cache
+def drawing(chapter: str) -> str:
+    """Return a chapter's drawing as an SVG element; empty where it has none."""
+    if chapter not in _DRAWINGS:
+        return ""
+    lines, small, large = _DRAWINGS[chapter]
+    # a line of no length with round ends is a dot
+    dots = "".join(
+        f'<path stroke-width="{width}" d="{"".join(f"M{x} {y}h0" for x, y in places)}"/>'
+        for width, places in ((3, small), (5, large))
+        if places
+    )
+    return (
+        '<svg aria-hidden="true" viewBox="0 0 32 20" width="40" height="25" fill="none"'
+        f' stroke="currentColor" stroke-linecap="round"><path d="{lines}"/>{dots}</svg>'
+    )

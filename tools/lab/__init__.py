@@ -1,0 +1,1 @@
+"""JupyterLab as the course opens it: ``make lab``."""
