@@ -17,7 +17,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 # %% [markdown]
 # ## Scatter: a piece for everyone
@@ -58,9 +58,21 @@ run(built_in_scatter, 3)
 # ```
 #
 # **Predict:** what will happen on 3 ranks?
-
-# %%
-predict("")
+#
+# <details><summary>Every rank gets its piece</summary>
+#
+# No: the first message would go from the source to itself, and PyTorch refuses that.
+# </details>
+#
+# <details><summary>Rank 0 waits for itself forever</summary>
+#
+# No: it would, if the message were let through. PyTorch refuses it before anything waits.
+# </details>
+#
+# <details><summary>Rank 0 stops with an error</summary>
+#
+# Yes: its first message would go to itself, and PyTorch refuses that.
+# </details>
 
 # %%
 def source_like_the_others():
@@ -139,10 +151,22 @@ run(built_in_gather, 3)
 # The list is in **rank order**: entry $r$ is what rank $r$ sent. Here is a gather that takes the messages
 # as they come, and puts them at the end of a list.
 #
-# **Predict:** rank $r$ sends $10r$. What will the list on rank 0 be?
-
-# %%
-predict("")
+# **Predict:** four ranks, and rank $r$ has $10r$. What can the list on rank 0 be?
+#
+# <details><summary>0, 10, 20, 30, whatever comes first</summary>
+#
+# No: nothing in the loop looks at who has sent. It appends what comes.
+# </details>
+#
+# <details><summary>0, and then 10, 20, 30 in any order</summary>
+#
+# Yes: rank 0 puts its own number first, and appends the others as they come.
+# </details>
+#
+# <details><summary>0, and then some of the others twice</summary>
+#
+# No: each receive takes a message of its own, and each rank has sent one.
+# </details>
 
 # %%
 def gather_as_they_come():
@@ -162,9 +186,9 @@ def gather_as_they_come():
 run(gather_as_they_come, 4)[0]
 
 # %% [markdown]
-# The values are all there, but not in rank order. Their places depend on which message comes first:
-# `run` takes the highest rank's, and on a network it is the fastest. To be right, receive from a *named*
-# rank, or use what `recv` returns: the rank that the message came from.
+# Where several messages could be received, `run` takes the highest rank's; on a network it is the one that
+# comes first. To be right, receive from a *named* rank, or use what `recv` returns: the rank that the
+# message came from.
 #
 # ## Exercise: gather
 #

@@ -20,7 +20,7 @@ import math
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 # %% [markdown]
 # ## What it does
@@ -44,10 +44,22 @@ print("rank 0 holds", run(built_in_reduce, 3)[0].tolist())
 # %% [markdown]
 # And ranks 1 and 2? In the picture they still have what they had.
 #
-# **Predict:** is that so with the built-in reduce, too? Does it matter?
-
-# %%
-predict("")
+# **Predict:** what do they hold after the built-in reduce?
+#
+# <details><summary>What they had: five twos and five threes</summary>
+#
+# No: the picture shows what a reduce has to do. gloo also writes to the tensors of the other ranks.
+# </details>
+#
+# <details><summary>Something else, such as partial sums</summary>
+#
+# Yes: gloo uses their tensors as scratch space.
+# </details>
+#
+# <details><summary>The sum, like rank 0: five sixes</summary>
+#
+# No: a reduce brings the sum to the destination only.
+# </details>
 
 # %%
 def what_is_left():
@@ -62,10 +74,10 @@ print("rank 1 unchanged:", unchanged[1])
 print("rank 2 unchanged:", unchanged[2])
 
 # %% [markdown]
-# It is not so: gloo uses the tensors of the other ranks as scratch space for partial sums. It may, since
-# the [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.reduce)
-# promises a result on the destination only. So after `dist.reduce`, never read `x` on another rank. (Yours
-# will be kinder, as in the picture: the exercise asks for a reduce that leaves the others alone.)
+# gloo makes partial sums there. It may, since the
+# [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.reduce) promises a
+# result on the destination only. So after `dist.reduce`, never read `x` on another rank. (Yours will be
+# kinder, as in the picture: the exercise asks for a reduce that leaves the others alone.)
 #
 # ## What can be reduced
 #
@@ -229,8 +241,8 @@ def mine_and_theirs():
 
 
 if check(reduce):
-    for rank, (mine, theirs) in enumerate(run(mine_and_theirs, 4)):
-        print(f"rank {rank}: mine {mine}, built-in {theirs}")
+    for r, (mine, theirs) in enumerate(run(mine_and_theirs, 4)):
+        print(f"rank {r}: mine {mine}, built-in {theirs}")
 
 # %% [markdown]
 # ## A bottleneck
@@ -268,11 +280,23 @@ for n in (2, 4, 8):
 # [not commutative](https://www.mpi-forum.org/docs/mpi-4.1/mpi41-report.pdf) (`MPI_Op_create`), and then
 # it is evaluated in rank order.
 #
-# **Predict:** four ranks hold 1, 10, 100 and 1000. Which two numbers travel in the first round, which one
-# in the second, and what is each rank's partial sum in the end?
-
-# %%
-predict("")
+# **Predict:** four ranks hold 1, 10, 100 and 1000. Which two numbers travel in the first round, and which
+# one in the second?
+#
+# <details><summary>10 and 1000, then 1100</summary>
+#
+# Yes: rank 2 adds the 1000 to its own 100, and passes the sum on.
+# </details>
+#
+# <details><summary>10 and 1000, then 100</summary>
+#
+# No: rank 2 sends in the second round, but first it adds what has come.
+# </details>
+#
+# <details><summary>100 and 1000, then 1010</summary>
+#
+# No: that is the other tree, the broadcast's turned round. This one pairs neighbours first.
+# </details>
 
 # %%
 def tree_of_four(x):
@@ -294,11 +318,11 @@ def powers():
     return tree_of_four(torch.tensor([10 ** dist.get_rank()]))
 
 
-for rank, (own, partial) in enumerate(run(powers, 4)):
-    print(f"rank {rank}: x is still {own:4}, the partial sum is {partial}")
+for r, (own, partial) in enumerate(run(powers, 4)):
+    print(f"rank {r}: x is still {own:4}, the partial sum is {partial}")
 
 # %% [markdown]
-# First 10 and 1000 travelled, then 1100. Notice `x.clone()`: rank 2 makes its partial sum in a copy,
+# Notice `x.clone()`: rank 2 makes its partial sum in a copy,
 # because its `x` must not change. gloo saves itself this copy, which is why it left something else in
 # `x` above.
 #

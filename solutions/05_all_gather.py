@@ -19,7 +19,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 # %% [markdown]
 # ## What it does
@@ -32,10 +32,7 @@ from grader import check, hint, predict, run
 # As before, dashed is what did not arrive in a message: each rank has had its own piece all along. No
 # rank is special here, so there is no `src` and no `dst`.
 #
-# **Predict:** four ranks; rank $i$ holds $[i+1,\ i+1]$. What does each hold afterwards?
-
-# %%
-predict("")
+# Here are four ranks, and rank $i$ holds $[i+1,\ i+1]$. Look at the *order* of what they hold afterwards:
 
 # %%
 def built_in():
@@ -46,8 +43,8 @@ def built_in():
     return [part.tolist() for part in parts]
 
 
-for rank, parts in enumerate(run(built_in, 4)):
-    print(f"rank {rank}: {parts}")
+for r, parts in enumerate(run(built_in, 4)):
+    print(f"rank {r}: {parts}")
 
 # %% [markdown]
 # The same list everywhere, in **rank order**: entry $j$ is what rank $j$ had. You make the list and its
@@ -63,8 +60,8 @@ def into_one_tensor():
     return everything.tolist()
 
 
-for rank, everything in enumerate(run(into_one_tensor, 3)):
-    print(f"rank {rank}: {everything}")
+for r, everything in enumerate(run(into_one_tensor, 3)):
+    print(f"rank {r}: {everything}")
 
 # %% [markdown]
 # Count the elements: $n$ ranks with $k$ elements each give $n \cdot k$ elements, and now *on every rank*.
@@ -73,20 +70,36 @@ for rank, everything in enumerate(run(into_one_tensor, 3)):
 # ### A list to fill
 #
 # The list must hold $n$ *different* tensors. Python has a short way to write a list of $n$ things, and
-# here it is a trap. **Predict:** what does this print?
+# here it is a trap: `[torch.empty(1)] * 4`. Say that 0, 10, 20 and 30 come in, and each is copied to its
+# place in that list.
+#
+# **Predict:** what is in the list then?
+#
+# <details><summary>0, 10, 20, 30</summary>
+#
+# No: that takes four tensors, and <code>*</code> makes only one.
+# </details>
+#
+# <details><summary>Nothing: it is an error</summary>
+#
+# No: a list may hold one tensor several times, and nothing warns you.
+# </details>
+#
+# <details><summary>30, 30, 30, 30</summary>
+#
+# Yes: it is one tensor four times, and each piece overwrites the one before.
+# </details>
 
 # %%
-x = torch.zeros(1)
 parts = [torch.empty(1)] * 4  # looks like four tensors
-for rank in range(4):
-    parts[rank].copy_(torch.tensor([10.0 * rank]))
+for place in range(4):
+    parts[place].copy_(torch.tensor([10.0 * place]))
 
 print([part.item() for part in parts])
 print("different tensors:", len({id(part) for part in parts}))
 
 # %% [markdown]
-# `[t] * 4` is the same tensor four times, and each piece overwrites the one before. Write
-# `[torch.empty_like(x) for _ in range(4)]`.
+# `[t] * 4` is the same tensor four times. Write `[torch.empty_like(x) for _ in range(4)]`.
 #
 # ### Whose memory is it?
 #
@@ -96,12 +109,26 @@ print("different tensors:", len({id(part) for part in parts}))
 # An all-gather gives you no view of another rank's memory. It **copies** into the tensors that you have
 # made, and `torch.empty_like(x)` made them where your own `x` lies. So rank 1 prints `cuda:1` four times.
 #
-# You can see it without a GPU, too: after the call, are the tensors still the ones that we made, on the
-# device of our own `x`? And **predict:** if each rank then multiplies its entry $x_0$ by a number of its
-# own, what does each rank find there?
-
-# %%
-predict("")
+# You can see it without a GPU, too: after the call, the tensors are still the ones that we made, on the
+# device of our own `x`.
+#
+# **Predict:** $x_0$ is 1, and after the call each rank $r$ multiplies its entry $x_0$ by $10^r$. What do
+# four ranks find there?
+#
+# <details><summary>1, 10, 100, 1000</summary>
+#
+# Yes: each rank has changed its own copy, and no other rank notices.
+# </details>
+#
+# <details><summary>1000 on every rank</summary>
+#
+# No: there is no shared entry in which the last one could win. Each rank has a copy of its own.
+# </details>
+#
+# <details><summary>1,000,000 on every rank</summary>
+#
+# No: the factors never meet. Each rank multiplies a copy of its own.
+# </details>
 
 # %%
 def whose_memory():
@@ -116,12 +143,10 @@ def whose_memory():
     return f"my own tensors, on my own device: {stayed}; x0 is now {parts[0].tolist()}"
 
 
-for rank, line in enumerate(run(whose_memory, 4)):
-    print(f"rank {rank}: {line}")
+for r, line in enumerate(run(whose_memory, 4)):
+    print(f"rank {r}: {line}")
 
 # %% [markdown]
-# Each rank changed *its own* copy of $x_0$, and no other rank noticed.
-#
 # ## The plain way: gather, then broadcast
 #
 # Look at the two operations side by side. They start alike. After a gather one rank has the list, after
@@ -132,11 +157,23 @@ for rank, line in enumerate(run(whose_memory, 4)):
 # So a gather does the first half of the work, and a broadcast can do the rest: rank 0 collects the pieces
 # and sends the whole list to the others.
 #
-# **Predict**, for 4 ranks: how many messages is that? And how many bytes does rank 0 send, if a
-# piece has 8 bytes?
-
-# %%
-predict("")
+# **Predict:** how many messages is that on 4 ranks? And how many bytes does rank 0 send, if a piece has 8
+# bytes?
+#
+# <details><summary>6 messages, of which rank 0 sends 24 bytes</summary>
+#
+# No: rank 0 sends three messages, but each of them is the whole list, 32 bytes.
+# </details>
+#
+# <details><summary>6 messages, of which rank 0 sends 96 bytes</summary>
+#
+# Yes: three messages go in and three come out, and each of these is the whole list, 32 bytes.
+# </details>
+#
+# <details><summary>12 messages, of which rank 0 sends 24 bytes</summary>
+#
+# No: 12 is a message for each ordered pair of ranks. Here all of them go to rank 0 or come from it.
+# </details>
 
 # %%
 def gather_then_broadcast(x):
@@ -164,8 +201,8 @@ print("rank 3 has", naive[3])
 print(naive.trace)
 
 # %% [markdown]
-# Only $2(n-1) = 6$ messages. But look at *who* sends: the second half comes from rank 0 alone, and each of
-# its messages is four pieces long. Rank 0 sends 96 bytes, every other rank 8.
+# Only $2(n-1)$ messages. But look at *who* sends: the second half comes from rank 0 alone, which sends
+# twelve times as much as any other rank.
 #
 # ## Exercise: all_gather
 #
@@ -208,10 +245,22 @@ check(all_gather)
 # starts on rank 0 and reaches ranks 1, 2 and 3. After $n-1$ rounds it has been to every rank, and all the
 # other pieces have travelled at the same time.
 #
-# **Predict:** with *5* ranks, whose pieces does rank 4 receive in rounds 1 to 4? Whose does rank 0?
-
-# %%
-predict("")
+# **Predict:** with *5* ranks, whose pieces does rank 4 receive in rounds 1 to 4?
+#
+# <details><summary>Those of ranks 0, 1, 2, 3</summary>
+#
+# No: rank 0's piece has the longest way to rank 4, and comes last.
+# </details>
+#
+# <details><summary>Those of ranks 3, 2, 1, 0</summary>
+#
+# Yes: first the left neighbour's own, then what has come to the left neighbour.
+# </details>
+#
+# <details><summary>That of rank 3 each time</summary>
+#
+# No: rank 3 sends its own piece only once, and then passes on what has come.
+# </details>
 
 
 # %%
@@ -283,8 +332,24 @@ if check(ring_all_gather):
     print("rank 3 has", mine[3])
 
 # %% [markdown]
-# Now all three side by side, on 4 ranks and on 8. **Predict:** by what factor do the bytes of the busiest
-# rank grow in each of them?
+# Now all three side by side, on 4 ranks and on 8.
+#
+# **Predict:** by what factor do the bytes of the busiest rank grow?
+#
+# <details><summary>About two in each: twice as many ranks</summary>
+#
+# No: rank 0 sends twice as many messages, and each is twice as long.
+# </details>
+#
+# <details><summary>More than four through rank 0, about two in the others</summary>
+#
+# Yes: $n(n-1)$ pieces grow from 12 to 56, and $n-1$ pieces from 3 to 7.
+# </details>
+#
+# <details><summary>About two, but not at all on the ring</summary>
+#
+# No: on the ring, too, each rank sends $n-1$ pieces: 3, and then 7.
+# </details>
 
 # %%
 def everyone_to_everyone(x):
@@ -314,8 +379,7 @@ for n in (4, 8):
 # %% [markdown]
 # Gather-then-broadcast has the fewest messages. But one rank sends $n(n-1)$ pieces while the others wait:
 # on 8 ranks, 448 bytes instead of 56. Its messages in the second half are also $n$ times as long as the
-# others, which a count of rounds does not show. And from 4 ranks to 8, what the busiest rank sends grows more
-# than fourfold; without a root it little more than doubles.
+# others, which a count of rounds does not show.
 #
 # **What is the least?** Each rank lacks $n-1$ pieces, so it must *receive* $n-1$ times the bytes of $x$,
 # whatever the algorithm. With point-to-point messages, what is received has been sent, so all ranks
@@ -332,10 +396,22 @@ for n in (4, 8):
 # that really are wired as a ring, each with one cable to the next, with data going one way round. A message
 # from rank 0 to rank 3 then goes through three cables, and occupies all three.
 #
-# **Predict** for all three, with 4 ranks and pieces of 8 bytes: how many bytes pass through each cable?
-
-# %%
-predict("")
+# **Predict:** on 4 ranks with pieces of 8 bytes, how many bytes pass through each cable?
+#
+# <details><summary>24 on the ring, 24 with everyone-to-everyone</summary>
+#
+# No: every rank sends 24 bytes in both, but only on the ring does each message use a single cable.
+# </details>
+#
+# <details><summary>24 on the ring, 72 with everyone-to-everyone</summary>
+#
+# No: only the longest of a rank's three messages uses three cables. The others use one and two.
+# </details>
+#
+# <details><summary>24 on the ring, 48 with everyone-to-everyone</summary>
+#
+# Yes: a rank's three messages use one, two and three cables: six pieces of 8 bytes for each rank.
+# </details>
 
 # %%
 def load_of_cables(trace):
@@ -358,7 +434,7 @@ for algorithm in algorithms:
 # $n-1$, since each of its messages goes through one cable. Gather-then-broadcast loads the cables unevenly,
 # most of all the one that leaves rank 0.
 #
-# How many ranks send in each round? **Predict** it for the three.
+# And how many ranks send in each round?
 
 # %%
 def senders(trace):
@@ -383,11 +459,24 @@ for algorithm in algorithms:
 # MPICH keeps the ring for longer messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings
 # cross.
 #
-# A ring has no central *bottleneck*. That does not make it robust: every rank needs every piece, so one
-# dead rank stops any all-gather, whatever the algorithm. On a ring it even stops pieces that are not its
-# own, because they have to pass through it.
+# A ring has no central *bottleneck*. Does that make it robust?
 #
-# **Predict:** rank 2 leaves the ring after one round. Which ranks notice?
+# **Predict:** rank 2 of 4 leaves the ring after one round. Which ranks get stuck?
+#
+# <details><summary>Rank 3, its right neighbour</summary>
+#
+# No: rank 3 waits for it, but it is not the only one.
+# </details>
+#
+# <details><summary>Ranks 1 and 3, its two neighbours</summary>
+#
+# No: these wait for rank 2 itself, and then rank 0 waits for rank 3.
+# </details>
+#
+# <details><summary>Ranks 0, 1 and 3, all the others</summary>
+#
+# Yes: 1 and 3 wait for rank 2 itself, and rank 0, which never talks to it, waits for rank 3.
+# </details>
 
 # %%
 def one_leaves(x):
@@ -406,8 +495,8 @@ def one_leaves(x):
 run(one_leaves, 4, torch.ones(1), may_fail=True)
 
 # %% [markdown]
-# All three. Its neighbours wait for rank 2 itself, and rank 0, which never talks to rank 2, waits for
-# rank 3.
+# Every rank needs every piece, so one dead rank stops any all-gather, whatever the algorithm. On a ring it
+# even stops pieces that are not its own, because they have to pass through it.
 #
 # ## Summary
 #

@@ -18,7 +18,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 # %% [markdown]
 # ## What it does
@@ -34,9 +34,21 @@ from grader import check, hint, predict, run
 # **Predict:** on three ranks, chunk $j$ of rank $r$ is the vector $[r+1,\ 2(r+1)]$ with each element to the
 # power $j+1$. So rank 0 has $[1, 2]$, $[1, 4]$, $[1, 8]$ and rank 1 has $[2, 4]$, $[4, 16]$,
 # $[8, 64]$. What does rank 1 end with?
-
-# %%
-predict("")
+#
+# <details><summary>[6, 12]</summary>
+#
+# No: that is the sum of the chunks with number 0, and it goes to rank 0.
+# </details>
+#
+# <details><summary>[14, 84]</summary>
+#
+# No: that is rank 1's own three chunks, added up. The sum goes over ranks.
+# </details>
+#
+# <details><summary>[14, 56]</summary>
+#
+# Yes: the chunks with number 1 are squares: 1 + 4 + 9 = 14, and 4 + 16 + 36 = 56.
+# </details>
 
 # %%
 def powers():
@@ -50,12 +62,10 @@ def built_in():
     return out.tolist()
 
 
-for rank, result in enumerate(run(built_in, 3)):
-    print(f"rank {rank}: {result}")
+for r, result in enumerate(run(built_in, 3)):
+    print(f"rank {r}: {result}")
 
 # %% [markdown]
-# For rank 1: $1^2 + 2^2 + 3^2 = 14$, and $2^2 + 4^2 + 6^2 = 56$.
-#
 # ## What its name says: a reduce, and a scatter
 #
 # In a scatter (chapter 03), rank $r$ gets chunk $r$ of *one* rank's list. In a reduce-scatter, it gets
@@ -64,11 +74,25 @@ for rank, result in enumerate(run(built_in, 3)):
 # ![Two rows. Scatter: rank 1 holds x0 to x3; afterwards rank r holds xr. Reduce-scatter: every rank holds four chunks; afterwards rank r holds the sum of all chunks r](../imgs/scatter_and_reduce_scatter.png)
 #
 # So the plain way puts chapters 04 and 03 together: reduce the lists to rank 0, then scatter the result
-# from there. **Predict:** how many bytes does rank 2 send, if a chunk has 8 bytes and there are 4 ranks?
-# And how many of these does rank 0 need for its own result?
-
-# %%
-predict("")
+# from there.
+#
+# **Predict:** how many bytes does rank 2 send, if a chunk has 8 bytes and there are 4 ranks? And how many
+# of these does rank 0 need for its own result?
+#
+# <details><summary>32 bytes, of which rank 0 needs 8</summary>
+#
+# Yes: rank 2 sends all four chunks, and rank 0's own result is the sum of the chunks with number 0.
+# </details>
+#
+# <details><summary>24 bytes, of which rank 0 needs 8</summary>
+#
+# No: rank 2's own chunk has to go, too, since rank 0 does all the adding.
+# </details>
+#
+# <details><summary>8 bytes, of which rank 0 needs 8</summary>
+#
+# No: a reduce adds up the whole lists, so rank 2 sends all four chunks.
+# </details>
 
 # %%
 def reduce_then_scatter(chunks):
@@ -97,16 +121,33 @@ print("three ranks:", list(run(of_powers, 3, reduce_then_scatter)))
 print(run(of_powers, 4, reduce_then_scatter).trace)
 
 # %% [markdown]
-# The same results as above. But every other rank sends its whole list of 32 bytes to rank 0, which needs
-# only the first chunk for itself, 8 bytes. The rest comes only to be added up and sent away again.
+# The same results as above, but three quarters of what comes to rank 0 come only to be added up and sent
+# away again.
 #
 # You can also see a reduce-scatter as $n$ **reduces** of one chunk each, one to each rank. That is how the
 # cell below does it.
 #
 # ## Count the elements
 #
-# Four ranks hold the two-element vectors $[1, 1]$, $[2, 2]$, $[3, 3]$, $[4, 4]$. Can a reduce-scatter
-# with SUM leave $[2.5]$ on each of them? **Predict** what it leaves instead, then run.
+# Suppose you read: "four ranks hold $[1, 1]$, $[2, 2]$, $[3, 3]$, $[4, 4]$, and a reduce-scatter with SUM
+# leaves $[2.5]$ on each of them".
+#
+# **Predict:** what does it leave?
+#
+# <details><summary>[10] on each of the four</summary>
+#
+# No: two elements make only two pieces, so there is nothing for two of the ranks.
+# </details>
+#
+# <details><summary>[10] on two ranks, nothing on the others</summary>
+#
+# Yes: two elements cannot be cut into four pieces, and each sum is 1 + 2 + 3 + 4.
+# </details>
+#
+# <details><summary>[10, 10] on each of the four</summary>
+#
+# No: after a reduce-scatter, no rank has the whole result. Its two elements go to two ranks.
+# </details>
 
 # %%
 def reduce_each_piece(length, average):
@@ -129,8 +170,7 @@ for length in (2, 4):
     print("   AVG:", list(run(reduce_each_piece, 4, length, True)))
 
 # %% [markdown]
-# No, for two reasons. Two elements cannot be cut into four chunks, so two ranks get nothing. And the SUM
-# is 10; 2.5 is the average. To end with $[2.5]$ everywhere, take *four* elements and AVG.
+# The 2.5 is the average, and not the sum. To end with $[2.5]$ everywhere, take *four* elements and AVG.
 #
 # The rule: $n$ lists of $k$ elements each are combined into **one** result of $k$ elements, which is spread
 # over the ranks, $k/n$ on each. (Where $n$ does not divide $k$, cut with `tensor_split`, as in chapter 03,
@@ -138,8 +178,25 @@ for length in (2, 4):
 #
 # ## One half of something larger
 #
-# Four ranks hold $[0,1,2,3]$, $[1,2,3,4]$, $[2,3,4,5]$ and $[3,4,5,6]$; each chunk is one number.
-# **Predict** the four results. And what does every rank hold if we then *all-gather* them?
+# Four ranks hold $[0,1,2,3]$, $[1,2,3,4]$, $[2,3,4,5]$ and $[3,4,5,6]$; each chunk is one number. First we
+# reduce-scatter them, and then *all-gather* the four results.
+#
+# **Predict:** what does every rank hold in the end?
+#
+# <details><summary>The sum of the four vectors</summary>
+#
+# Yes: rank r has the sum of the elements r, and the all-gather puts the four sums side by side.
+# </details>
+#
+# <details><summary>The four vectors, one after another</summary>
+#
+# No: an all-gather of what the ranks <em>began</em> with would leave that. Here it gathers sums.
+# </details>
+#
+# <details><summary>The vector that it began with</summary>
+#
+# No: the all-gather collects the pieces again, but by then they are sums.
+# </details>
 
 # %%
 def two_steps():
@@ -151,12 +208,11 @@ def two_steps():
     return part.tolist(), everything.tolist()
 
 
-for rank, (part, everything) in enumerate(run(two_steps, 4)):
-    print(f"rank {rank}: {part} after reduce-scatter, {everything} after all-gather")
+for r, (part, everything) in enumerate(run(two_steps, 4)):
+    print(f"rank {r}: {part} after reduce-scatter, {everything} after all-gather")
 
 # %% [markdown]
-# Every rank ends with $[6, 10, 14, 18]$, the sum of all four vectors. Keep this in mind: it is the idea of
-# chapter 07.
+# Keep this in mind: it is the idea of chapter 07.
 #
 # ## What has to be sent
 #
@@ -218,11 +274,24 @@ check(reduce_scatter)
 # In general, chunk $j$ starts on rank $j+1$ (counted modulo $n$), moves one rank to the right in each round,
 # and is complete on rank $j$.
 #
-# **Predict:** on three ranks, which chunk does rank 0 send in round 1, and which in round 2? Which ones
-# come in? The run shows the rounds, with letters for the numbers.
-
-# %%
-predict("")
+# **Predict:** on three ranks, which chunk does rank 0 send in round 1, and which in round 2?
+#
+# <details><summary>Chunk 0, then chunk 2</summary>
+#
+# No: chunk 0 must be complete on rank 0, so it starts on rank 1 and comes here last.
+# </details>
+#
+# <details><summary>Chunk 2, then chunk 0</summary>
+#
+# No: chunk 2 does start here, but chunk 0 comes last, and stays.
+# </details>
+#
+# <details><summary>Chunk 2, then chunk 1</summary>
+#
+# Yes: chunk 2 starts on rank 2 + 1, which is rank 0. In round 1 chunk 1 comes in, and moves on.
+# </details>
+#
+# The run shows the rounds, with letters for the numbers.
 
 
 # %%
@@ -307,7 +376,7 @@ check(ring_reduce_scatter)
 # in the round before.
 #
 # To see *whose* numbers are in each sum, let every element of rank $r$ be $10^r$. Then each digit of a sum
-# tells how often a rank's numbers are in it. **Predict** the result for 4 ranks.
+# tells how often a rank's numbers are in it.
 
 # %%
 def step_table(trace):
@@ -364,12 +433,25 @@ for n in (4, 8):
 #
 # ### Where to divide
 #
-# **Predict:** a ring of 3 ranks holds the numbers 4, 8 and 12, and is to find their average. What comes out
-# if a rank divides by 3 each time that it has added its number? What if each rank divides its number by 3
-# beforehand, and the last one divides the sum once more? And what if the last one does not?
-
-# %%
-predict("")
+# A ring of 3 ranks holds the numbers 4, 8 and 12, and is to find their average, 8. Dividing the finished sum
+# by 3 is one way.
+#
+# **Predict:** which of these also gives 8?
+#
+# <details><summary>Each rank divides its number, and none divides later</summary>
+#
+# Yes: 4/3 + 8/3 + 12/3 = 8.
+# </details>
+#
+# <details><summary>Each rank divides the sum when it has added its number</summary>
+#
+# No: what came early is divided again and again. (4 + 8)/3 = 4, and (4 + 12)/3 is 5.33.
+# </details>
+#
+# <details><summary>Each rank divides its number, and the last one the sum</summary>
+#
+# No: everything is divided twice, and 8/3 is 2.67.
+# </details>
 
 # %%
 a, b, c = 4.0, 8.0, 12.0
@@ -380,8 +462,8 @@ print("divided before and after:   ", round((a / 3 + b / 3 + c / 3) / 3, 3))
 print("divided before only:        ", round(a / 3 + b / 3 + c / 3, 3))
 
 # %% [markdown]
-# The last way is right as well: each rank divides its own numbers, and none divides afterwards. It keeps
-# the sums small, but its $n$ divisions may round $n$ times, where a single division rounds at most once.
+# Dividing beforehand keeps the sums small, but its $n$ divisions may round $n$ times, where a single
+# division rounds at most once.
 #
 # And integers? Their average is usually not an integer, so AVG is asked for on floating-point numbers only.
 # SUM, MIN and MAX of integers are exact in any order, so all algorithms agree to the last bit:

@@ -18,7 +18,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 # %% [markdown]
 # ## What it does
@@ -27,8 +27,8 @@ from grader import check, hint, predict, run
 #
 # ![Before: four ranks hold A, B, C, D. After an all-reduce every rank holds A+B+C+D](../imgs/all_reduce.png)
 #
-# **Predict:** four ranks hold [1, 1], [2, 2], [3, 3] and [4, 4]. What does each rank hold after an
-# all-reduce with SUM? And what is their average?
+# Four ranks hold [1, 1], [2, 2], [3, 3] and [4, 4]. What does each rank hold after an all-reduce with SUM?
+# And what is their average?
 
 # %%
 def built_in_all_reduce():
@@ -38,8 +38,8 @@ def built_in_all_reduce():
     return x.tolist(), (x / n).tolist()
 
 
-for rank, (total, average) in enumerate(run(built_in_all_reduce, 4)):
-    print(f"rank {rank}: SUM {total}, AVG {average}")
+for r, (total, average) in enumerate(run(built_in_all_reduce, 4)):
+    print(f"rank {r}: SUM {total}, AVG {average}")
 
 # %% [markdown]
 # We took the average as a sum and one division. There is `dist.ReduceOp.AVG`, too, but whether gloo knows
@@ -62,11 +62,24 @@ run(three_ranks, 3)
 # ![Side by side: after a reduce to rank 1 only rank 1 holds A+B+C+D and the others what they had; after an all-reduce all four ranks hold it](../imgs/reduce_and_all_reduce.png)
 #
 # In the picture, a reduce leaves the tensors of the other ranks alone. gloo's does not: it uses some of them
-# for partial sums, as you saw in chapter 04. **Predict:** suppose we reduce to rank 0, and then broadcast
-# from rank 0. Does that do any harm here?
-
-# %%
-predict("")
+# for partial sums, as you saw in chapter 04. Suppose we reduce to rank 0, and then broadcast from rank 0.
+#
+# **Predict:** what do the four ranks hold then?
+#
+# <details><summary>The sum on rank 0, partial sums elsewhere</summary>
+#
+# No: the broadcast overwrites whatever is in <code>x</code> on the other ranks.
+# </details>
+#
+# <details><summary>The sum on every rank</summary>
+#
+# Yes: the broadcast overwrites whatever the reduce has left on the other ranks.
+# </details>
+#
+# <details><summary>More than the sum on some ranks</summary>
+#
+# No: a broadcast replaces what is there, and adds nothing to it.
+# </details>
 
 # %%
 def reduce_then_broadcast():
@@ -79,8 +92,6 @@ def reduce_then_broadcast():
 print(list(run(reduce_then_broadcast, 4)))
 
 # %% [markdown]
-# It does not, because the broadcast overwrites `x` on all the other ranks.
-#
 # ## The obvious way: through a root
 #
 # That was an all-reduce already: all tensors go to one rank, the **root**, and the result comes back from
@@ -130,6 +141,21 @@ rooted
 #
 # **Predict:** with 8 ranks and 840 numbers each, how many numbers go in and out of the root, taken
 # together? And how many go in and out of any other rank?
+#
+# <details><summary>5880 at the root, 840 at any other rank</summary>
+#
+# No: that is one direction only. Seven tensors come in, and then the sum goes out seven times.
+# </details>
+#
+# <details><summary>1680 at the root, 1680 at any other rank</summary>
+#
+# No: every other rank sends one tensor and receives one, but the root does that with each of the seven.
+# </details>
+#
+# <details><summary>11,760 at the root, 1680 at any other rank</summary>
+#
+# Yes: seven tensors in and seven out at the root, one in and one out at the others.
+# </details>
 
 # %%
 def numbers_in_and_out(trace):
@@ -169,8 +195,8 @@ if rooted:
 # **all-reduce = reduce-scatter + all-gather.** Remember this line: the ring of chapter 11, data-parallel
 # training and sharded training are built on it.
 #
-# **Predict:** ranks 0 to 3 hold [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5] and [3, 4, 5, 6], as in chapter 06.
-# What does each rank hold after the reduce-scatter, and after the all-gather?
+# Ranks 0 to 3 hold [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5] and [3, 4, 5, 6], as in chapter 06. Here is what
+# each rank holds after the reduce-scatter, and after the all-gather:
 
 # %%
 def two_stages():
@@ -187,8 +213,8 @@ def two_stages():
     return mine.item(), torch.cat(pieces).tolist(), x.tolist()
 
 
-for rank, (mine, gathered, built_in) in enumerate(run(two_stages, 4)):
-    print(f"rank {rank}: {mine:2} -> {gathered}, all_reduce {built_in}")
+for r, (mine, gathered, built_in) in enumerate(run(two_stages, 4)):
+    print(f"rank {r}: {mine:2} -> {gathered}, all_reduce {built_in}")
 
 # %% [markdown]
 # ## What it costs
@@ -196,10 +222,23 @@ for rank, (mine, gathered, built_in) in enumerate(run(two_stages, 4)):
 # Here are both stages with sends and receives, for SUM: rank $r$ collects piece $r$ from all the others, and
 # then sends its sum to all the others.
 #
-# **Predict:** how much does one rank send, measured in whole tensors? Is it the same on 2 ranks as on 8?
-
-# %%
-predict("")
+# **Predict:** how much does one rank send, measured in whole tensors?
+#
+# <details><summary>1 on 2 ranks, less than 2 on 8 ranks</summary>
+#
+# Yes: in each of the two stages it sends what is not its own piece, $\frac{1}{2}$ or $\frac{7}{8}$ of a
+# tensor.
+# </details>
+#
+# <details><summary>1 on 2 ranks, 7 on 8 ranks</summary>
+#
+# No: it sends to seven others, but to each of them only a piece, $\frac{1}{8}$ of a tensor.
+# </details>
+#
+# <details><summary>2 on 2 ranks, 2 on 8 ranks</summary>
+#
+# No: there are two stages, but in neither does a rank send all pieces. Its own one stays.
+# </details>
 
 # %%
 def each_is_a_root(x):
@@ -284,11 +323,24 @@ run(uneven_all_gather, 4, may_fail=True)
 # - **Pad the pieces.** Split with `tensor_split`, reduce-scatter, pad your piece to the length of the
 #   longest for the all-gather, and afterwards cut the padding off *each* piece.
 #
-# **Predict:** for PRODUCT, is it a mistake to pad with zeros? Two ranks hold 1, 2, 3, 4, 5 each, padded to
-# six elements. What do they get?
-
-# %%
-predict("")
+# For PRODUCT, is it a mistake to pad with zeros?
+#
+# **Predict:** two ranks hold 1, 2, 3, 4, 5 each, padded with a zero to six elements. What do they get?
+#
+# <details><summary>0, 0, 0, 0, 0, 0</summary>
+#
+# No: only elements in the same place are multiplied, and only the sixth meets a zero.
+# </details>
+#
+# <details><summary>1, 4, 9, 16, 25, 0</summary>
+#
+# Yes: an element meets only those in the same place, so padding meets padding.
+# </details>
+#
+# <details><summary>1, 4, 9, 0, 0, 0</summary>
+#
+# No: three elements travel together, but each is multiplied by itself alone.
+# </details>
 
 # %%
 def padded_product():
@@ -306,14 +358,31 @@ def padded_product():
 run(padded_product, 2)
 
 # %% [markdown]
-# It is not. An element is combined only with those in the same place on the other ranks, so padding meets
-# padding. Only the sixth number is spoiled, and it is cut off.
+# It is not: padding meets padding. Only the sixth number is spoiled, and it is cut off.
 #
 # ## In place, in two dimensions, too
 #
 # "In place" means that the caller's own `x` holds the result. You know one trap from chapter 02: `x = ...`
-# only gives the name `x` to another tensor. Here is a second one. **Predict:** which of these tensors does
-# the function change?
+# only gives the name `x` to another tensor. Here is a second one: the function below calls
+# `x.flatten().zero_()`, once with a vector, once with a matrix and once with a transposed matrix.
+#
+# **Predict:** which of the three does it change?
+#
+# <details><summary>All three</summary>
+#
+# No: the elements of a transposed matrix do not lie in a row, so <code>flatten()</code> makes a copy of
+# them.
+# </details>
+#
+# <details><summary>Only the vector</summary>
+#
+# No: the elements of a plain matrix lie in a row, too, and <code>flatten()</code> gives a view of them.
+# </details>
+#
+# <details><summary>The vector and the matrix</summary>
+#
+# Yes: <code>flatten()</code> gives a view of these two, and a copy of the transposed one.
+# </details>
 
 # %%
 def fill(x):
@@ -372,8 +441,8 @@ def mine_and_theirs():
 
 
 if sharded:
-    for rank, (mine, equal) in enumerate(run(mine_and_theirs, 4)):
-        print(f"rank {rank}: {mine}, equal: {equal}")
+    for r, (mine, equal) in enumerate(run(mine_and_theirs, 4)):
+        print(f"rank {r}: {mine}, equal: {equal}")
 
 # %% [markdown]
 # ## Start now, wait later

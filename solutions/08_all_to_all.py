@@ -18,7 +18,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 # %% [markdown]
 # ## Every rank has something for every other
@@ -33,9 +33,21 @@ from grader import check, hint, predict, run
 #
 # **Predict:** on 4 ranks, rank $r$ holds $10r, 10r+1, 10r+2, 10r+3$. What does rank 1 hold after an
 # all-to-all?
-
-# %%
-predict("")
+#
+# <details><summary>0, 10, 20, 30</summary>
+#
+# No: these are the chunks with number 0, and they go to rank 0.
+# </details>
+#
+# <details><summary>1, 11, 21, 31</summary>
+#
+# Yes: one chunk from each rank, the one with number 1.
+# </details>
+#
+# <details><summary>10, 11, 12, 13</summary>
+#
+# No: of these, only 11 is meant for rank 1. The others leave it.
+# </details>
 
 # %%
 def built_in():
@@ -47,8 +59,8 @@ def built_in():
 
 
 rows = run(built_in, 4)
-for rank, (before, after) in enumerate(rows):
-    print(f"rank {rank}: {before} → {after}")
+for r, (before, after) in enumerate(rows):
+    print(f"rank {r}: {before} → {after}")
 
 # %% [markdown]
 # Write the lists of all ranks below one another, and you see a matrix. Rank $r$ begins with *row* $r$
@@ -72,7 +84,24 @@ print("a transpose:", torch.equal(after, before.T))
 # ## It is not an all-gather
 #
 # There is a tempting shortcut: send *all* your chunks to every rank, as in an all-gather, and let each rank
-# pick what is meant for it. **Predict:** does it give the right result? What does it cost?
+# pick what is meant for it.
+#
+# **Predict:** is the result right on 4 ranks, and how much is sent?
+#
+# <details><summary>It is right, and four times as much is sent as needed</summary>
+#
+# Yes: each message carries four chunks, and the receiver needs one of them.
+# </details>
+#
+# <details><summary>It is right, and no more is sent than needed</summary>
+#
+# No: there are as many messages as before, but each carries all four chunks of its sender.
+# </details>
+#
+# <details><summary>It is wrong, since a rank cannot tell which chunk is its own</summary>
+#
+# No: it can. On rank r it is chunk r of each list.
+# </details>
 
 # %%
 def everything_to_every_rank(length):
@@ -95,8 +124,8 @@ print("bytes in all:", found.trace.traffic.bytes)
 print("needed:      ", 4 * 3 * 100 * 4, "(4 ranks, 3 chunks that travel, 100 numbers, 4 bytes each)")
 
 # %% [markdown]
-# The result is right, but $n$ times as many bytes were sent as needed. In an all-gather every rank needs
-# everything; here each chunk is for one rank only.
+# In an all-gather every rank needs everything; here each chunk is for one rank only, so $n$ times too many
+# bytes were sent.
 #
 # And mind the last factor above: a number of *elements* becomes a number of bytes only when you multiply it
 # by the size of one element.
@@ -126,9 +155,21 @@ for dtype in (torch.bfloat16, torch.float32, torch.int64):
 #
 # **Predict:** on 4 ranks, all send to rank 0 first, then to rank 1, and so on. How many rounds does it take?
 # (The fewest possible are 3.)
-
-# %%
-predict("")
+#
+# <details><summary>3</summary>
+#
+# No: at first three ranks send to rank 0, which takes one message at a time.
+# </details>
+#
+# <details><summary>5</summary>
+#
+# Yes: the queue at rank 0 costs two more rounds. When one rank gets through, the others still wait.
+# </details>
+#
+# <details><summary>12</summary>
+#
+# No: that would be all messages one after the other. Messages to different ranks travel together.
+# </details>
 
 # %%
 def zero_first():
@@ -188,7 +229,24 @@ for n in (2, 3, 4, 5, 8):
 # ### Handshakes
 #
 # There is a schedule in which ranks do meet in pairs: in step $s$ rank $r$ trades with rank $r \oplus s$
-# (exclusive or of the bits). **Predict:** for which $n$ does every rank meet every other?
+# (exclusive or of the bits).
+#
+# **Predict:** for which $n$ does every rank meet every other?
+#
+# <details><summary>For every n</summary>
+#
+# No: on 3 ranks, rank 1 should meet rank 3 in step 2, and there is none.
+# </details>
+#
+# <details><summary>For every even n</summary>
+#
+# No: on 6 ranks, rank 2 should meet rank 6 in step 4, and there is none.
+# </details>
+#
+# <details><summary>For powers of two</summary>
+#
+# Yes: there, flipping bits of a rank's number always gives the number of a rank.
+# </details>
 
 # %%
 for n in (2, 3, 4, 6, 8):
@@ -197,8 +255,8 @@ for n in (2, 3, 4, 6, 8):
     print(f"n = {n}: pairs that never meet: {missing or 'none'}")
 
 # %% [markdown]
-# It works for powers of two. Otherwise some pairs never meet. And with an odd $n$, no schedule of pairs can
-# be as fast as the rotation, since in every round one rank has no partner.
+# Unless $n$ is a power of two, some pairs never meet. And with an odd $n$, no schedule of pairs can be as
+# fast as the rotation, since in every round one rank has no partner.
 #
 # ## Exercise: all_to_all
 #
@@ -225,7 +283,7 @@ def all_to_all(chunks: list[torch.Tensor]) -> list[torch.Tensor]:
 check(all_to_all)
 
 # %% [markdown]
-# **Predict:** what does each rank hold after *two* all-to-alls in a row? Think of the matrix.
+# What does each rank hold after *two* all-to-alls in a row? Think of the matrix.
 
 # %%
 def there_and_back():
@@ -237,8 +295,8 @@ def there_and_back():
 
 
 if check(all_to_all):
-    for rank, (once, twice) in enumerate(run(there_and_back, 3)):
-        print(f"rank {rank}: once {once}, twice {twice}")
+    for r, (once, twice) in enumerate(run(there_and_back, 3)):
+        print(f"rank {r}: once {once}, twice {twice}")
 
 # %% [markdown]
 # Transpose twice and you are back where you started. So the way back is the same function again. We shall
@@ -254,10 +312,22 @@ if check(all_to_all):
 # the round with step $1, 2, 4, \dots$ each chunk moves on by that step if its sum contains it, and all those
 # that leave a rank go in one message. A chunk with distance 5 travels twice.
 #
-# **Predict** for 8 ranks: how many chunks does each rank send now, where the rotation sends 7?
-
-# %%
-predict("")
+# **Predict:** how many chunks does each of 8 ranks send now, where the rotation sends 7?
+#
+# <details><summary>3, one in each round</summary>
+#
+# No: there are three rounds, but all chunks that move on in a round go in one message.
+# </details>
+#
+# <details><summary>7, as with the rotation</summary>
+#
+# No: a chunk whose distance is a sum of two or three powers of two travels as many times.
+# </details>
+#
+# <details><summary>12, four in each round</summary>
+#
+# Yes: of the distances 0 to 7, four contain a given power of two.
+# </details>
 
 # %%
 def bruck(chunks):
@@ -304,7 +374,22 @@ for n in (4, 5, 8, 16):
 # cut by columns. No rank needs all of it, and an all-to-all moves just what has to move: each rank cuts its
 # rows into blocks of columns, and sends each rank its block.
 #
-# **Predict:** which of the 16 numbers travel?
+# **Predict:** how many of the 16 numbers travel?
+#
+# <details><summary>16: the whole matrix is cut another way</summary>
+#
+# No: a rank keeps what is in its rows before and in its columns afterwards.
+# </details>
+#
+# <details><summary>8: each rank keeps half of what it has</summary>
+#
+# Yes: each has two blocks. One stays where it is, the other goes to the other rank.
+# </details>
+#
+# <details><summary>4: only the corners change places</summary>
+#
+# No: two of the four blocks change places, and each has four numbers.
+# </details>
 
 # %%
 def rows_to_columns():
@@ -317,13 +402,13 @@ def rows_to_columns():
 
 if check(all_to_all):
     moved = run(rows_to_columns, 2)
-    for rank, (rows_of, columns_of) in enumerate(moved):
-        print(f"rank {rank}: rows {rows_of} → columns {columns_of}")
+    for r, (rows_of, columns_of) in enumerate(moved):
+        print(f"rank {r}: rows {rows_of} → columns {columns_of}")
     print("numbers that travelled:", moved.trace.traffic.bytes // 8)
 
 # %% [markdown]
-# Half of them: 2, 3, 6, 7 and 8, 9, 12, 13. The blocks on the diagonal stay. Attention over a split sequence
-# does this to go from a cut along the sequence to a cut by heads, and back
+# The numbers 2, 3, 6, 7 and 8, 9, 12, 13 travel, and the blocks on the diagonal stay. Attention over a
+# split sequence does this to go from a cut along the sequence to a cut by heads, and back
 # ([DeepSpeed-Ulysses](https://arxiv.org/abs/2309.14509)). A distributed Fourier transform does it between
 # its dimensions.
 #
@@ -332,8 +417,25 @@ if check(all_to_all):
 # Tokens choose their experts, so a rank has many tokens for one rank and few for another. Let it have
 # `counts[j]` rows for rank $j$, which may be 0. The rows lie in one tensor, sorted by destination.
 #
-# A receive needs a tensor of the right size. **Predict:** what happens if a rank expects to get from another
-# rank as many rows as it sends there?
+# A receive needs a tensor of the right size. Suppose that a rank expects to get from another rank as many
+# rows as it sends there.
+#
+# **Predict:** rank 0 sends 3 rows to rank 1, which has 2 rows for rank 0. What happens to rank 1's receive?
+#
+# <details><summary>It takes the first 2 rows</summary>
+#
+# No: a message is not cut to fit. It has to be as large as the tensor that receives it.
+# </details>
+#
+# <details><summary>It takes all 3 rows</summary>
+#
+# No: rank 1 has made room for 2, and a receive makes no room of its own.
+# </details>
+#
+# <details><summary>It fails: the sizes differ</summary>
+#
+# Yes: 3 rows come, and rank 1 has made room for 2.
+# </details>
 
 # %%
 def expects_what_it_sends():
@@ -359,8 +461,8 @@ def exchange_counts():
     return counts, arriving.tolist()
 
 
-for rank, (counts, arriving) in enumerate(run(exchange_counts, 3)):
-    print(f"rank {rank} sends {counts} rows, receives {arriving}: {sum(arriving)} in all")
+for r, (counts, arriving) in enumerate(run(exchange_counts, 3)):
+    print(f"rank {r} sends {counts} rows, receives {arriving}: {sum(arriving)} in all")
 
 # %% [markdown]
 # Rank 2 has no rows for rank 0. Then either *both* leave the message out (rank 0 knows by now that nothing
@@ -370,12 +472,25 @@ for rank, (counts, arriving) in enumerate(run(exchange_counts, 3)):
 # ### Or pad?
 #
 # You can avoid different sizes: pad every piece to the size of the largest, and use the even all-to-all.
-# Every rank then has to know the largest count, and the padding travels, too. **Predict:** 300 rows of 4096
-# bytes change rank among 4 ranks, and one of the ranks gets 97 from each of the others. How many rows travel
-# with padding?
-
-# %%
-predict("")
+# Every rank then has to know the largest count, and the padding travels, too.
+#
+# **Predict:** 300 rows change rank among 4 ranks. One of the ranks gets 97 from each of the others, and the
+# other pieces have one row each. How many rows travel with padding?
+#
+# <details><summary>1164, nearly four times as many</summary>
+#
+# Yes: 12 pieces travel, and each is padded to 97 rows.
+# </details>
+#
+# <details><summary>582, nearly twice as many</summary>
+#
+# No: that is 6 pieces of 97 rows. Each of the 4 ranks sends 3, so there are 12.
+# </details>
+#
+# <details><summary>388, some more than without</summary>
+#
+# No: that is one piece of 97 rows for each rank. Each of them sends three.
+# </details>
 
 # %%
 def bytes_padded_and_not(counts, row_bytes):
@@ -474,15 +589,30 @@ def moe_layer():
     return tokens.tolist(), arrived.tolist(), result.tolist()
 
 # %% [markdown]
-# **Predict:** which tokens does expert 1 see? What does rank 1 hold in the end?
+# **Predict:** which tokens does expert 1 see?
+#
+# <details><summary>20, 21, 22 and 23</summary>
+#
+# No: these lie on rank 1 at first. The table sends three of them to expert 2 and one to expert 0.
+# </details>
+#
+# <details><summary>11, 21 and 31</summary>
+#
+# No: the table is read by its entries. Where it says 1, the token goes to expert 1.
+# </details>
+#
+# <details><summary>13 and 30</summary>
+#
+# Yes: the table has a 1 for the last token of rank 0 and for the first of rank 2, and nowhere else.
+# </details>
 
 # %%
 if check(all_to_all) and check(all_to_all_uneven):
     layer = run(moe_layer, 3)
-    for rank, (_, arrived, _) in enumerate(layer):
-        print(f"expert {rank} works on {len(arrived)} tokens: {[int(x) for x in arrived]}")
-    for rank, (tokens, _, result) in enumerate(layer):
-        print(f"rank {rank}: {[int(x) for x in tokens]} → {[int(x) for x in result]}")
+    for r, (_, arrived, _) in enumerate(layer):
+        print(f"expert {r} works on {len(arrived)} tokens: {[int(x) for x in arrived]}")
+    for r, (tokens, _, result) in enumerate(layer):
+        print(f"rank {r}: {[int(x) for x in tokens]} → {[int(x) for x in result]}")
 
 # %% [markdown]
 # Look at the way back. The counts of the combine are the *transposed* counts of the dispatch: as many rows as

@@ -19,7 +19,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run, simulate, timeline
+from grader import check, hint, run, simulate, timeline
 
 # %% [markdown]
 # ## What it promises
@@ -51,7 +51,7 @@ def show_who_leaves_late(times):
 show_who_leaves_late(run(sleep_then_meet, 3, True))
 
 # %% [markdown]
-# **Predict:** which of them leave after rank 2 has entered, if there is no barrier?
+# Without a barrier, which of them leave after rank 2 has entered?
 
 # %% tags=["nbval-ignore-output"]
 show_who_leaves_late(run(sleep_then_meet, 3, False))
@@ -73,14 +73,32 @@ def sleep_whole_seconds():
     return time.monotonic() - began
 
 
-for rank, seconds in enumerate(simulate(sleep_whole_seconds, 3, alpha=0.0, beta=0.0)):
-    print(f"rank {rank} leaves after {seconds} s")
+for r, seconds in enumerate(simulate(sleep_whole_seconds, 3, alpha=0.0, beta=0.0)):
+    print(f"rank {r} leaves after {seconds} s")
 
 # %% [markdown]
 # ### What it does not promise
 #
-# A barrier says: *all ranks have come this far*. It does not say that messages which were started before it
-# have arrived. **Predict:** may rank 1 read `y` after the barrier?
+# A barrier says: *all ranks have come this far*. Here rank 0 starts a send, rank 1 starts to receive it into
+# `y`, and then both enter a barrier.
+#
+# **Predict:** may rank 1 read `y` right after the barrier?
+#
+# <details><summary>It may: both have come past the message</summary>
+#
+# No: both have <em>started</em> the message. That all have come this far does not say that it has
+# arrived.
+# </details>
+#
+# <details><summary>It may not: the message may still be on its way</summary>
+#
+# Yes: only <code>wait()</code> on the request itself says that a message is complete.
+# </details>
+#
+# <details><summary>It may, as long as the message is small</summary>
+#
+# No: then it will usually have arrived, but nothing promises that.
+# </details>
 
 # %%
 def barrier_instead_of_wait():
@@ -98,8 +116,8 @@ def barrier_instead_of_wait():
 print("after wait():", run(barrier_instead_of_wait, 2)[1])
 
 # %% [markdown]
-# It may not. After `wait()` it is 1. Before that, even after a barrier, its value is not defined, so we do
-# not look. Only `wait()` on the request itself says that a message is complete.
+# A barrier completes no messages. After `wait()` on the request, `y` is 1. Before that, even after a
+# barrier, its value is not defined, so we do not look.
 #
 # ## Often you do not need one
 #
@@ -162,10 +180,22 @@ timeline(run(slow_once, 3))
 # add up numbers.
 #
 # **Predict:** without barriers, the average rank needs about 1100 seconds. How long does it take with a
-# barrier after every step? After every 100 steps?
-
-# %%
-predict("")
+# barrier after every step, and how long with one after every 100 steps?
+#
+# <details><summary>About 1100 seconds, and about 1100</summary>
+#
+# No: at a barrier, each rank also waits for the slow steps of the seven others.
+# </details>
+#
+# <details><summary>About 1700 seconds, and about 1200</summary>
+#
+# Yes: about one step in three has a slow rank. Over 100 steps, most of the bad luck averages out.
+# </details>
+#
+# <details><summary>About 3000 seconds, and about 1200</summary>
+#
+# No: for that, some rank would have to be slow in every step. In two steps of three none is.
+# </details>
 
 
 # %%
@@ -202,8 +232,25 @@ for ranks in (1, 8, 64, 512):
 # With a barrier after every 100 steps, most of the bad luck averages out: in 100 steps each rank has about
 # five slow ones.
 #
-# It averages out only if it is *luck*. **Predict:** now rank 3 is always slow, at 1.5 seconds a step, and the
-# others never are. What do you gain with fewer barriers?
+# It averages out only if it is *luck*.
+#
+# **Predict:** now rank 3 is always slow, at 1.5 seconds a step, and the others never are. How long do the
+# 1000 steps take with few barriers?
+#
+# <details><summary>1500 seconds: you gain nothing</summary>
+#
+# Yes: rank 3 needs as long as that for its own steps, with or without barriers.
+# </details>
+#
+# <details><summary>About 1060 seconds: it averages out</summary>
+#
+# No: that is the average over ranks. It would need slow steps that all ranks have in turn.
+# </details>
+#
+# <details><summary>1000 seconds: the others need not wait</summary>
+#
+# No: the others are done by then, but all are done only when rank 3 is.
+# </details>
 
 # %%
 always_slow = torch.ones(steps, n)
@@ -214,7 +261,7 @@ for every in (1, 10, 100, 1000):
     print(f"a barrier every {every:4} steps: done after {done} s")
 
 # %% [markdown]
-# Nothing. A rank that is always slow has to be repaired, or given less to do.
+# A rank that is always slow has to be repaired, or given less to do.
 #
 # It does not take a `barrier` to make ranks wait for the slowest. So does every collective in which each rank
 # needs something from every other. Data-parallel training has one in each step, the all-reduce of the
@@ -244,10 +291,26 @@ def central():
 print(run(central, 4).trace)
 
 # %% [markdown]
-# **Predict:** what would go wrong without the second half, in which rank 0 answers? We can find out from the
-# record of the messages. `heard_from` follows them: with each message, a rank hears from its sender, and
-# from all the ranks that the sender had heard from before. (This is the relation that Leslie Lamport called
-# [happened before](https://doi.org/10.1145/359545.359563).)
+# **Predict:** what would go wrong without the second half, in which rank 0 answers?
+#
+# <details><summary>Nothing: all tokens have come to rank 0</summary>
+#
+# No: rank 0 knows that all have entered, but the others do not.
+# </details>
+#
+# <details><summary>Rank 0 would wait forever</summary>
+#
+# No: rank 0 hears from all the others. It is they who hear nothing.
+# </details>
+#
+# <details><summary>The other ranks would leave too early</summary>
+#
+# Yes: each sends its token and goes on, whoever is still missing.
+# </details>
+#
+# We can find out from the record of the messages. `heard_from` follows them: with each message, a rank hears
+# from its sender, and from all the ranks that the sender had heard from before. (This is the relation that
+# Leslie Lamport called [happened before](https://doi.org/10.1145/359545.359563).)
 
 # %%
 from grader.trace.trace import heard_from
@@ -265,8 +328,8 @@ def without_an_answer():
 
 for function in (central, without_an_answer):
     print(function.__name__)
-    for rank, heard in enumerate(heard_from(run(function, 4).trace)):
-        print(f"   when rank {rank} leaves, it has heard from {sorted(heard)}")
+    for r, heard in enumerate(heard_from(run(function, 4).trace)):
+        print(f"   when rank {r} leaves, it has heard from {sorted(heard)}")
 
 # %% [markdown]
 # Without the answer, ranks 1, 2 and 3 leave without having heard from any other rank. A function is a barrier
@@ -280,10 +343,24 @@ for function in (central, without_an_answer):
 #
 # From chapters 02 and 04 you know what relieves a rank in the middle: a tree. On the way up, tokens are
 # *combined*: a rank reports once, for itself and for all ranks below it. Then the answer comes down the same
-# tree. **Predict:** how many messages, and how many rounds, on 8 ranks?
-
-# %%
-predict("")
+# tree.
+#
+# **Predict:** how many messages, and how many rounds, on 8 ranks?
+#
+# <details><summary>14 messages in 6 rounds</summary>
+#
+# Yes: seven tokens up and seven down, in three rounds each way.
+# </details>
+#
+# <details><summary>14 messages in 14 rounds</summary>
+#
+# No: that is the central barrier. In a tree, tokens travel at the same time.
+# </details>
+#
+# <details><summary>7 messages in 3 rounds</summary>
+#
+# No: that is the way up. The answer has to come down again.
+# </details>
 
 
 # %%
@@ -321,8 +398,24 @@ for n in (4, 5, 8, 16):
 #
 # ![Five ranks and three rounds with steps 1, 2 and 4. At the start each rank knows of itself; after round 1 of two ranks, after round 2 of four, after round 3 of all five](../imgs/dissemination.png)
 #
-# The boxes show which ranks a rank has heard from, itself included. **Predict** from the picture: how many
-# rounds would 8 ranks need? And 9?
+# The boxes show which ranks a rank has heard from, itself included.
+#
+# **Predict:** how many rounds would 8 ranks need? And 9?
+#
+# <details><summary>7, and 8</summary>
+#
+# No: a rank passes on all that it knows, so it learns of more than one rank in a round.
+# </details>
+#
+# <details><summary>3, and 3</summary>
+#
+# No: after three rounds a rank knows of 8 at most, itself included. The ninth needs one more.
+# </details>
+#
+# <details><summary>3, and 4</summary>
+#
+# Yes: what a rank knows doubles in each round: 1, 2, 4, 8, and then 9.
+# </details>
 
 # %%
 def rounds_until_all_know(n, show=False):
@@ -384,11 +477,25 @@ def barrier() -> None:
 check(barrier)
 
 # %% [markdown]
-# Why must a round wait for the one before? Here all messages are started at once, and they are the same ones.
+# Why must a round wait for the one before? Here all messages are started at once, and they are the same
+# ones.
+#
 # **Predict:** which ranks of 8 has rank 0 heard from in the end?
-
-# %%
-predict("")
+#
+# <details><summary>All eight</summary>
+#
+# No: a message tells what its sender knew when it sent it, and nobody had heard anything yet.
+# </details>
+#
+# <details><summary>0, 4, 6 and 7</summary>
+#
+# Yes: from itself and the three ranks that send to it. None of them had heard from others before.
+# </details>
+#
+# <details><summary>0, 1, 2 and 4</summary>
+#
+# No: these are the ranks that it sends to. It hears from those 1, 2 and 4 places to its left.
+# </details>
 
 # %%
 def all_at_once():

@@ -18,7 +18,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 # %% [markdown]
 # ## What it does
@@ -68,6 +68,21 @@ print([round(x, 4) for x in means.tolist()])
 # `include_self=False`.
 #
 # **Predict:** what is the mean now, at places 0 to 3?
+#
+# <details><summary>2, 4, 5 and 0</summary>
+#
+# No: nothing arrives at place 3, so nothing is reduced there, and it keeps its 4.
+# </details>
+#
+# <details><summary>2, 4, 5 and 4</summary>
+#
+# Yes: the means of 1 and 3, of 2, 4 and 6, and of 5. Nothing arrives at place 3.
+# </details>
+#
+# <details><summary>1.67, 3.5, 4 and 4</summary>
+#
+# No: these are the means with the numbers of <code>input</code> among them.
+# </details>
 
 # %%
 for name in ("sum", "mean", "prod", "amax", "amin"):
@@ -76,7 +91,7 @@ for name in ("sum", "mean", "prod", "amax", "amin"):
     print(f"{name:5} with: {[round(x, 4) for x in with_self.tolist()]}  without: {without.tolist()}")
 
 # %% [markdown]
-# Look at place 3. Even with `include_self=False` it keeps its 4. "Without self" means: *where
+# Look at place 3. "Without self" means: *where
 # something arrives*, what was there does not count. Where nothing arrives, nothing is reduced, and
 # `input` stays as it is. A place that no index names is not set to zero.
 #
@@ -85,7 +100,24 @@ for name in ("sum", "mean", "prod", "amax", "amin"):
 # ## The trap: duplicates
 #
 # In NumPy and PyTorch you can write to the places of an index: `out[index] += src`. That looks like the
-# same operation. **Predict** what comes out.
+# same operation.
+#
+# **Predict:** what comes out?
+#
+# <details><summary>5, 14, 8 and 4: the sums, as above</summary>
+#
+# No: the line reads all places, adds, and writes them all back. It does not see that some are the same.
+# </details>
+#
+# <details><summary>An error: the index has duplicates</summary>
+#
+# No: it would be kinder. Numbers are lost, and nothing warns you.
+# </details>
+#
+# <details><summary>4, 8, 8 and 4: some numbers are lost</summary>
+#
+# Yes: where several numbers go to one place, only one of them is added.
+# </details>
 
 # %%
 out = input.clone()
@@ -94,7 +126,7 @@ print("out[index] += src:", out.tolist())
 print("scatter_reduce:   ", input.scatter_reduce(0, index, src, "sum").tolist())
 
 # %% [markdown]
-# Numbers were lost without any warning. Python turns the line into three steps: *read* `out[index]`,
+# Python turns the line into three steps: *read* `out[index]`,
 # *add* `src`, *write* the six sums back. All six reads happen before the first write. The three sums
 # for place 1 are $2+2$, $2+4$ and $2+6$. They are all written to the same place, and only one of them
 # is left.
@@ -122,7 +154,17 @@ print("scatter_add:                ", input.scatter_add(0, index, src).tolist())
 #
 # The result has the dtype of `input`, so a mean of integers has to be rounded to an integer.
 #
-# **Predict:** the mean of $-3$ and $-4$ is $-3.5$. Does torch give $-3$ or $-4$?
+# **Predict:** the mean of $-3$ and $-4$ is $-3.5$. What does torch give?
+#
+# <details><summary>−3: the fraction is cut off</summary>
+#
+# No: converting −3.5 to an integer would do that. Here the division rounds down.
+# </details>
+#
+# <details><summary>−4: it is rounded down</summary>
+#
+# Yes: towards minus infinity, like Python's <code>//</code>.
+# </details>
 
 # %%
 zeros = torch.zeros(2, dtype=torch.int64)
@@ -211,7 +253,22 @@ print("one that starts at -inf:   ", largest)
 # by as much. So it gets the gradient of that place: `upstream[index[j]]`. Reading the places that an
 # index names is called a *gather*: the backward of a scatter-sum is a gather.
 #
-# **Predict** the gradient for a **mean**.
+# **Predict:** how much does a number get for a **mean**?
+#
+# <details><summary>The gradient of its place, divided by the count of numbers there</summary>
+#
+# Yes: when one of three numbers grows, their mean grows by a third of that.
+# </details>
+#
+# <details><summary>The gradient of its place, divided by the count of all numbers</summary>
+#
+# No: only the numbers at the same place share a mean. How many go to other places does not matter.
+# </details>
+#
+# <details><summary>The gradient of its place, undivided, as for a sum</summary>
+#
+# No: when one of three numbers grows, their mean grows by only a third of that.
+# </details>
 
 # %%
 upstream = torch.tensor([1.0, 10.0, 100.0, 1000.0])
@@ -236,7 +293,7 @@ count = 1 + torch.bincount(index, minlength=4)
 show("(upstream/count)[index]", (upstream / count)[index])
 
 # %% [markdown]
-# A mean divides by the count, so its gradient is divided too: here by 3, by 4 and by 2.
+# A mean divides by the count, and so does its gradient: here by 3, by 4 and by 2.
 #
 # It also works the other way round. An embedding *reads* rows of a table at an index, and its backward is
 # a scatter-sum: a row that was read three times collects three gradients.
@@ -261,6 +318,21 @@ show("mean, without: input", gradients("mean", False)[0])
 # would happen. So the largest gets all the gradient. But what if two are equally large?
 #
 # **Predict:** 6, 6 and 5 go to place 1, and `input` is smaller. Who gets the 10?
+#
+# <details><summary>The first 6 gets 10</summary>
+#
+# No: the order does not count, only the size, and the two are equal.
+# </details>
+#
+# <details><summary>Each 6 gets 10</summary>
+#
+# No: then more would flow back than came. They share it.
+# </details>
+#
+# <details><summary>Each 6 gets 5</summary>
+#
+# Yes: equal maxima share the gradient evenly.
+# </details>
 
 # %%
 tied = torch.tensor([1.0, 6.0, 3.0, 6.0, 5.0, 5.0])
@@ -273,7 +345,7 @@ show("gradient of input", x_grad)
 show("gradient of src", src_grad)
 
 # %% [markdown]
-# They share it evenly: 5 and 5. In the second run `input` has a 3 at place 0, as large as the 3 of
+# In the second run `input` has a 3 at place 0, as large as the 3 of
 # `src`, and gets its half as well. `torch.amax`
 # [does the same](https://docs.pytorch.org/docs/stable/generated/torch.amax.html).
 #
@@ -296,8 +368,23 @@ show("gradient of src", src_grad)
 # plan for empty segments. Here is one: put zeros where `nan` came out. In this version a matrix product
 # sums the rows of each segment; its first factor says which row belongs to which segment.
 #
-# **Predict:** is the result right? And if the loss is the sum of the result, what is the gradient of each
-# row?
+# **Predict:** is the result right? And if the loss is the sum of the result, is the gradient of each row
+# right?
+#
+# <details><summary>The result is right, and the gradient too</summary>
+#
+# No: the <code>nan</code> is gone from the result, but it comes back on the way back.
+# </details>
+#
+# <details><summary>The result is right, and the gradient is nan</summary>
+#
+# Yes: the backward pass divides zero by zero again, and the matrix product spreads it to each row.
+# </details>
+#
+# <details><summary>The result has a nan, and so has the gradient</summary>
+#
+# No: there is one on the way, but <code>where</code> puts a zero in its place.
+# </details>
 
 # %%
 values = torch.tensor([[4.0, 0.0], [1.0, 1.0], [6.0, 2.0], [2.0, 3.0], [3.0, 2.0]])
@@ -317,7 +404,7 @@ print("means:   ", result.tolist())
 print("gradient:", leaf.grad.tolist())
 
 # %% [markdown]
-# The result is right, and the gradient is `nan` everywhere. In the backward pass `where` hands a 0 to
+# In the backward pass `where` hands a 0 to
 # the division, which divides it by the count as well: $0/0$ is `nan` again. This `nan` belongs to the
 # empty segment alone. But the backward of the matrix product multiplies it by the zeros that say "this
 # row is not in that segment", and $0 \cdot$ `nan` is `nan`, for each row. You would only notice after the
@@ -355,8 +442,20 @@ if check(segment_mean):
 # %% [markdown]
 # Each row of segment 0 gets a third of the gradient, each row of segment 2 a half.
 #
-# What was wrong with the plan above: the repair, or the matrix product? **Predict:** here is the same
-# repair after an `index_add`. What is the gradient now?
+# What was wrong with the plan above: the repair, or the matrix product? Here is the same repair after an
+# `index_add`.
+#
+# **Predict:** what is the gradient now?
+#
+# <details><summary>nan in each row, as before</summary>
+#
+# No: the <code>nan</code> is still there, but it stays with the empty segment.
+# </details>
+#
+# <details><summary>Right in each row</summary>
+#
+# Yes: the <code>nan</code> of the empty segment is still there, but no row reads it.
+# </details>
 
 # %%
 def repaired_after_index_add(values, segment_ids, num_segments):
@@ -370,8 +469,8 @@ repaired_after_index_add(leaf, segment_ids, 3).sum().backward()
 print("gradient:", [[round(x, 4) for x in row] for row in leaf.grad.tolist()])
 
 # %% [markdown]
-# It is right. The `nan` of the empty segment still appears in the backward pass, but the backward of an
-# `index_add` is a gather: it only reads the places that a row went to, and no row went there. That is
+# The `nan` of the empty segment still appears in the backward pass, but the backward of an `index_add` is a
+# gather: it only reads the places that a row went to, and no row went there. That is
 # good luck. Make the *divisor* harmless before you divide, with `counts.clamp(min=1)`, and there is no
 # `nan` to spread, whatever comes before or after.
 #
@@ -427,7 +526,7 @@ if check(combine_experts):
     print(combine_experts(rows, token_index, weight, 2).tolist())
 
 # %% [markdown]
-# **Predict:** how many times faster than the loop is yours, for a batch of 5000 rows? Of six runs the
+# How many times faster than the loop is yours, for a batch of 5000 rows? Of six runs the
 # first only warms up; the best of the other five counts. (Your times will differ from ours.)
 
 # %% tags=["nbval-ignore-output"]
@@ -484,11 +583,25 @@ print("bincount:      ", torch.bincount(rolls, minlength=7).tolist())
 # [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) call
 # **reduce-scatter**. It has nothing to do with `torch.scatter_reduce`, however alike the names look.
 #
-# **Predict:** here are all three with numbers. Ranks 0, 1 and 2 hold 10, 20, 30; 11, 21, 31; and 12,
-# 22, 32. What does rank 1 get from each of the three?
-
-# %%
-predict("")
+# Here are all three with numbers. Ranks 0, 1 and 2 hold 10, 20, 30; 11, 21, 31; and 12, 22, 32. The scatter
+# is from rank 0, and the index is 0, 1, 0.
+#
+# **Predict:** what does rank 1 get from scatter, reduce-scatter and `scatter_reduce`?
+#
+# <details><summary>20; 63; and 42, 21</summary>
+#
+# Yes: piece 1 of rank 0; the sum of all pieces 1; and its own 11 + 31, and 21.
+# </details>
+#
+# <details><summary>21; 63; and 42, 21</summary>
+#
+# No: a scatter hands out the pieces of one rank, here of rank 0, and its piece 1 is 20.
+# </details>
+#
+# <details><summary>20; 63; and 63</summary>
+#
+# No: <code>scatter_reduce</code> is no collective. Rank 1 combines its own 11, 21 and 31.
+# </details>
 
 # %%
 def the_three():
@@ -506,14 +619,12 @@ def the_three():
     return scattered.tolist(), reduced.tolist(), alone.tolist()
 
 
-for rank, (scattered, reduced, alone) in enumerate(run(the_three, 3)):
-    print(f"rank {rank}: scatter {scattered}, reduce-scatter {reduced}, scatter_reduce {alone}")
+for r, (scattered, reduced, alone) in enumerate(run(the_three, 3)):
+    print(f"rank {r}: scatter {scattered}, reduce-scatter {reduced}, scatter_reduce {alone}")
 
 # %% [markdown]
-# Scatter: piece $r$ of rank 0. Reduce-scatter: $10+11+12 = 33$ on rank 0, and so on, with a part from every
-# rank. `scatter_reduce`: each rank has added its *own* first and last number, $10+30$, $11+31$ or
-# $12+32$, and knows nothing of the others. The record of the run says the same. Here is what rank 0 asked
-# the network for:
+# For `scatter_reduce` each rank has added its *own* first and last number, and knows nothing of the
+# others. The record of the run says the same. Here is what rank 0 asked the network for:
 
 # %%
 print([operation.kind for operation in run(the_three, 3).trace.operations[0]])

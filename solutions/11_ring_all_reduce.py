@@ -27,19 +27,13 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, replay, run, simulate
+from grader import check, hint, replay, run, simulate
 
 # %% [markdown]
 # ## What is wrong with a root
 #
 # The simple all-reduce has a root: all other ranks send their tensors to rank 0, which adds them up and
-# sends the sum back.
-#
-# **Predict:** four ranks hold 840 numbers each. How many numbers does rank 0 send, and how many does each
-# of the others?
-
-# %%
-predict("")
+# sends the sum back. Four ranks hold 840 numbers each; look at how many of them each rank sends:
 
 # %%
 def rooted_all_reduce(x):
@@ -118,8 +112,23 @@ def add(mine, came):
 three = [[f"{letter}{i}" for i in range(3)] for letter in "ABC"]
 
 # %% [markdown]
-# **Predict** before you run it: in step 1 rank 0 sends A2, rank 1 sends B0, and rank 2 sends C1. What
-# does each rank hold afterwards?
+# **Predict:** in step 1 rank 0 sends A2, rank 1 sends B0, and rank 2 sends C1. What does rank 0 hold
+# afterwards?
+#
+# <details><summary>A0, A1+C1, A2</summary>
+#
+# Yes: C1 comes from the left and is added to A1. A2 was sent as a copy, and is still there.
+# </details>
+#
+# <details><summary>A0, A1+C1, nothing</summary>
+#
+# No: a message is a copy. What a rank sends stays where it is as well.
+# </details>
+#
+# <details><summary>A0, A1, A2+C1</summary>
+#
+# No: C1 is part of chunk 1, so it is added to A1.
+# </details>
 
 # %%
 print("step 1")
@@ -129,7 +138,23 @@ step(three, [2, 0, 1], add)
 # Every rank now has one chunk that is the sum of two. What should it send next? **The chunk that it has
 # just received.** Sending any other chunk would bring no sum closer to completion.
 #
-# **Predict:** which chunk is that on rank 0? And on which rank will the whole sum of chunk 0 be?
+# **Predict:** which chunk is that on rank 0? And on which rank will the whole sum of chunk 0 be after step
+# 2?
+#
+# <details><summary>Chunk 1, and the whole sum of chunk 0 on rank 2</summary>
+#
+# No: rank 2 has C0+B0 by now. Rank 0's part is missing, and rank 2 sends the chunk there.
+# </details>
+#
+# <details><summary>Chunk 2, and the whole sum of chunk 0 on rank 0</summary>
+#
+# No: chunk 2 is what rank 0 has just sent. Chunk 1 is what it has received.
+# </details>
+#
+# <details><summary>Chunk 1, and the whole sum of chunk 0 on rank 0</summary>
+#
+# Yes: rank 0 has received C1, and C0+B0 goes from rank 2 to rank 0, which adds A0.
+# </details>
 
 # %%
 print("step 2")
@@ -145,6 +170,21 @@ step(three, [1, 2, 0], add)
 # that what it has just received. But one thing is different now.
 #
 # **Predict:** what would happen if we went on adding?
+#
+# <details><summary>The sums would come out right all the same</summary>
+#
+# No: a whole sum meets numbers that are in it already, and they would be counted once more.
+# </details>
+#
+# <details><summary>Some numbers would be counted twice</summary>
+#
+# Yes: where A0+C0+B0 comes to rank 1, there is a B0 already.
+# </details>
+#
+# <details><summary>The last step would never end</summary>
+#
+# No: what is done with a message does not change when it comes. Only the numbers would be wrong.
+# </details>
 
 # %%
 def replace(mine, came):
@@ -211,11 +251,23 @@ print("every chunk of every rank is the sum of all:", everything)
 # look for a rule in the columns. How does the number change from one step to the next? Which chunk does
 # rank $r$ send first in each phase? And which chunk does it receive, compared with the one that it sends?
 #
-# **Predict** from your rule alone: on a ring of *five*, which chunks does rank 3 send in its eight steps?
-# Your answer is shown again beside the verdict of the exercise.
-
-# %%
-predict("")
+# **Predict:** on a ring of *five*, which chunks does rank 3 send in its eight steps? Use your rule alone.
+#
+# <details><summary>3, 2, 1, 0, and then 4, 3, 2, 1</summary>
+#
+# No: in the table each rank starts with the chunk before its own. (Another start can be right, too: more
+# on that below.)
+# </details>
+#
+# <details><summary>2, 1, 0, 4, and then 2, 1, 0, 4</summary>
+#
+# No: at the turn, too, a rank sends on what it has just received.
+# </details>
+#
+# <details><summary>2, 1, 0, 4, and then 3, 2, 1, 0</summary>
+#
+# Yes. If your rule gave you this, it is ready to be written down.
+# </details>
 
 # %% [markdown]
 # ## Exercise: the schedule
@@ -283,6 +335,21 @@ if schedule_works:
 # it, in the order in which they were added.
 #
 # **Predict:** rank 0 sends its part of a first, `a0`. On which rank is a complete after four steps?
+#
+# <details><summary>On rank 0, where it began</summary>
+#
+# No: with a fifth step it would come back there. After four it has passed ranks 1, 2, 3 and 4.
+# </details>
+#
+# <details><summary>On rank 4, the left neighbour of rank 0</summary>
+#
+# Yes: it goes through ranks 1, 2 and 3, and rank 4 adds the last part.
+# </details>
+#
+# <details><summary>On rank 1, the right neighbour of rank 0</summary>
+#
+# No: rank 1 is the first that it comes to, and has only <code>a01</code>.
+# </details>
 
 # %%
 def join(mine, came):
@@ -297,9 +364,8 @@ for s in range(1, 5):
     sends = [sends[r - 1] for r in range(5)]
 
 # %% [markdown]
-# Chunk a started on rank 0, went through 1, 2 and 3, and is complete on rank **4**. Chunk b is
-# complete on rank **0**. In general rank $r$ ends up owning chunk $r+1$, where in your schedule it owns
-# chunk $r$.
+# Chunk a is complete on rank **4**, and chunk b on rank **0**. In general rank $r$ ends up owning chunk
+# $r+1$, where in your schedule it owns chunk $r$.
 #
 # ![Five ranks and five chunks in nine small grids, one after each step. In the first five the number of ranks summed in one chunk of each rank grows from 1 to 5, along diagonals. In the last four the complete chunks spread until all 25 are complete](../imgs/ring_five.png)
 #
@@ -326,8 +392,22 @@ print("rings of 2 to 8 ranks, every offset:", right, "of", sum(range(2, 9)), "ar
 #
 # The tensor has $K$ elements, so a chunk has $K/n$.
 #
-# **Predict:** $K = 840$. How many numbers does a rank of a ring of four send in all? And how many more
-# in a ring of eight?
+# **Predict:** $K = 840$. How many numbers does a rank of a ring of four send in all? And in a ring of eight?
+#
+# <details><summary>1680, and 1680</summary>
+#
+# No: that is 2 K. In each phase a rank sends all chunks but one.
+# </details>
+#
+# <details><summary>1260, and 1470</summary>
+#
+# Yes: two phases of three chunks of 210, or of seven chunks of 105.
+# </details>
+#
+# <details><summary>1260, and 2940</summary>
+#
+# No: there are seven chunks in a phase and not three, but each is half as long.
+# </details>
 
 # %%
 K = 840
@@ -371,10 +451,23 @@ for n in (2, 3, 4, 5, 8, 28, 840):
 # [01](01_point_to_point.ipynb). That chapter had two ways out: some ranks receive first, or all start
 # their sends with `isend`.
 #
-# **Predict:** how many rounds does one step take on four ranks, each way?
-
-# %%
-predict("")
+# **Predict:** how many rounds does one step take on four ranks, if the odd ranks receive first? And with
+# `isend`?
+#
+# <details><summary>2, and 1</summary>
+#
+# Yes: the even ranks send in one round and the odd ones in the next. With `isend`, all do so at once.
+# </details>
+#
+# <details><summary>1, and 1</summary>
+#
+# No: if the odd ranks receive first, they send only when they have received.
+# </details>
+#
+# <details><summary>4, and 1</summary>
+#
+# No: the two even ranks send at the same time, and then the two odd ones do.
+# </details>
 
 # %%
 def even_ranks_first():
@@ -400,7 +493,7 @@ for one_step in (even_ranks_first, started_together):
     print(f"rounds for one step on 4 ranks, {one_step.__name__}:", run(one_step, 4).trace.traffic.rounds)
 
 # %% [markdown]
-# If the even ranks send first, half of the links are idle all the time. `check` asks for one round a
+# With some ranks receiving first, half of the links are idle all the time. `check` asks for one round a
 # step.
 #
 # ### 2. A chunk that is on its way is not yours
@@ -442,11 +535,25 @@ print(matrix)
 # ### 5. The same bits everywhere
 #
 # A sum of floating-point numbers depends on the order of the additions. Suppose that every rank collected
-# all parts and added them up, beginning with its own. **Predict:** on which of three ranks is
-# $10^8 - 10^8 + 1$ right?
-
-# %%
-predict("")
+# all parts and added them up, beginning with its own, and then going round to the right.
+#
+# **Predict:** ranks 0, 1 and 2 have $10^8$, $-10^8$ and $1$. Which of them get the right sum?
+#
+# <details><summary>All three</summary>
+#
+# No: beside $10^8$, a 1 is too small for float32, and is lost where it is added before the large ones
+# have cancelled.
+# </details>
+#
+# <details><summary>Only rank 0</summary>
+#
+# Yes: there the two large numbers cancel before the 1 is added. On the others the 1 is lost.
+# </details>
+#
+# <details><summary>Only rank 2</summary>
+#
+# No: rank 2 begins with the 1 and adds $10^8$ to it. There the 1 is lost.
+# </details>
 
 # %%
 def each_adds_in_its_own_order():
@@ -516,9 +623,21 @@ ring_works
 # calls them *simulated*).
 #
 # **Predict:** how many messages do 200 ranks send, and how long does it take them?
-
-# %%
-predict("")
+#
+# <details><summary>398 messages in 0.4 ms</summary>
+#
+# No: that is one rank's messages. Each of the 200 sends as many.
+# </details>
+#
+# <details><summary>79,600 messages in 80 ms</summary>
+#
+# No: only those of one rank go out one after the other. The ranks send at the same time.
+# </details>
+#
+# <details><summary>79,600 messages in 0.4 ms</summary>
+#
+# Yes: 398 by each rank, in 398 rounds of about 1 µs.
+# </details>
 
 # %%
 def two_hundred_numbers():
@@ -533,8 +652,8 @@ if ring_works:
     print("every rank has the sum of 1 to 200:", set(simulated) == {200 * 201 / 2})
 
 # %% [markdown]
-# Each of the 200 ranks sends $2 \cdot 199$ messages. They go out in $2 \cdot 199$ rounds, one after the
-# other, and that is what takes the time. Chapter [13](13_cost_models.ipynb) has formulas for it.
+# The $2 \cdot 199$ rounds are what takes the time, one after the other. Chapter [13](13_cost_models.ipynb)
+# has formulas for it.
 #
 # ## Watch your own ring
 #
@@ -542,10 +661,7 @@ if ring_works:
 # elements it has, and where in the sender's memory they begin. From this we can print the table of steps:
 # not of the theory, but of *your* program.
 #
-# **Predict:** three ranks, six numbers. Which elements does rank 0 send in round 1?
-
-# %%
-predict("")
+# Three ranks, six numbers. Which elements does your rank 0 send in round 1?
 
 # %%
 def step_table(trace):
@@ -615,11 +731,25 @@ shown
 # With eight ranks the root sends 7 whole tensors. On the ring each rank sends 1.75. In all, both
 # algorithms send $2(n-1)K$ elements: the ring does not send *less*, it shares the work *evenly*.
 #
-# And the rounds? On eight ranks both need 14, as the table in your verdict says. **Predict:** then what
-# does the ring gain by sharing the work?
-
-# %%
-predict("")
+# And the rounds? On eight ranks both need 14, as the table in your verdict says.
+#
+# **Predict:** how much faster is the ring then, with a large tensor on eight ranks?
+#
+# <details><summary>Not at all: it has as many rounds</summary>
+#
+# No: it has as many, but in each of them a chunk travels, and not a whole tensor.
+# </details>
+#
+# <details><summary>Twice: it sends in both phases</summary>
+#
+# No: both have two halves, in and out or one phase after the other. What differs is the size of a
+# message.
+# </details>
+#
+# <details><summary>Eight times: its messages are an eighth</summary>
+#
+# Yes: as many rounds, and in each of them 105 elements in place of 840.
+# </details>
 
 # %%
 def ring_sum(x):
@@ -641,9 +771,8 @@ if ring_works:
     compare(840)
 
 # %% [markdown]
-# Both take $2(n-1)$ rounds on any number of ranks. But in a round of the root a whole tensor travels, and
-# in a round of the ring one chunk, which is $n$ times smaller. With eight ranks and large tensors, the
-# bytes that travel one after the other are an eighth.
+# Both take $2(n-1)$ rounds on any number of ranks, but those of the ring are $n$ times shorter, if the
+# tensor is large. (The latency of a round is another matter.)
 #
 # ## The price
 #
@@ -793,8 +922,22 @@ if ring_works and schedule_works:
 # four processes that `torchrun` starts, without the grader. And of nine runs the first two only warm up;
 # we take the median of the other seven.
 #
-# **Predict:** 16 MiB on each rank. Of the processor time of your ring, which share goes into messages,
-# which into additions, and which into the loop in Python?
+# **Predict:** 16 MiB on each rank. What takes most of the processor time of your ring?
+#
+# <details><summary>The loop in Python</summary>
+#
+# No, on our machine less than a hundredth. It turns six times, and each turn moves megabytes.
+# </details>
+#
+# <details><summary>The additions</summary>
+#
+# No, on our machine about a tenth. Adding is quick beside copying from process to process.
+# </details>
+#
+# <details><summary>The messages</summary>
+#
+# Yes, on our machine about nine tenths. See what yours says.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 def messages_alone(x):

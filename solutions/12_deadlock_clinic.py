@@ -26,7 +26,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run, timeline
+from grader import check, hint, run, timeline
 
 # %% [markdown]
 # Every patient in this clinic hangs. For each of them we do three things: run it, **read the verdict**, and
@@ -36,11 +36,25 @@ from grader import check, hint, predict, run, timeline
 #
 # Every rank passes `x` to its right neighbour and returns what comes from the left.
 #
-# **Predict:** in chapter 01 *two* ranks that both sent first were stuck. Does it help that there are four
-# now, and that no rank sends to the rank that it receives from?
-
-# %%
-predict("")
+# In chapter 01 *two* ranks that both sent first were stuck. Now there are four, and no rank sends to the
+# rank that it receives from.
+#
+# **Predict:** what happens?
+#
+# <details><summary>It works, since no two ranks wait for each other</summary>
+#
+# No: each waits for its right neighbour, and that leads all the way round.
+# </details>
+#
+# <details><summary>It works, since four is an even number</summary>
+#
+# No: that would help if every second rank received first. Here all of them send.
+# </details>
+#
+# <details><summary>It hangs, since all of them send</summary>
+#
+# Yes: no rank comes to its receive, so no send ever ends.
+# </details>
 
 # %%
 def ring_that_hangs(x):
@@ -100,15 +114,29 @@ def unblock_ring(x: torch.Tensor) -> torch.Tensor:
 check(unblock_ring)
 
 # %% [markdown]
-# There is more than one cure. **Predict** for each of these two: does it hang with 5 ranks, and how many
-# rounds does it take?
+# There is more than one cure. Here are two:
 #
 # - *one gives way*: rank 0 receives first, all others send first;
 # - *odd and even*: odd ranks receive first. With 5 ranks, ranks 4 and 0 are neighbours, and both are
 #   even.
-
-# %%
-predict("")
+#
+# **Predict:** what do these two do on 5 ranks?
+#
+# <details><summary>Neither hangs: they take 5 rounds and 3</summary>
+#
+# Yes: the first passes one message after the other. In the second, the two even neighbours cost one round
+# more.
+# </details>
+#
+# <details><summary>Neither hangs: they take 2 rounds each</summary>
+#
+# No: if only rank 0 receives first, then only rank 4 can send at first, then rank 3, and so on.
+# </details>
+#
+# <details><summary>The second hangs: ranks 4 and 0 both send first</summary>
+#
+# No: rank 4 waits for rank 0, but rank 0 only waits for rank 1, which receives. There is no cycle.
+# </details>
 
 # %%
 def pass_on(x, receives_first):
@@ -137,16 +165,29 @@ for n in (4, 5, 8):
         print(f"{n} ranks, {cure.__name__:14} {traffic.messages} messages, {traffic.rounds} rounds")
 
 # %% [markdown]
-# Neither hangs. A cycle is broken as soon as **one** rank acts differently, so two even neighbours do no
-# harm; they cost one more round. But if only one rank gives way, the messages go round one after the
-# other, and that takes $n$ rounds. With `isend` on every rank it takes a single one.
+# A cycle is broken as soon as **one** rank acts differently. But if only one rank gives way, the messages go
+# round one after the other, and that takes $n$ rounds. With `isend` on every rank it takes a single one.
 #
 # ## Patient 2: two tags
 #
-# **Predict:** rank 0 sends, rank 1 receives. What can go wrong?
-
-# %%
-predict("")
+# Rank 0 sends to rank 1 with tag 7, and rank 1 receives from rank 0 with tag 8.
+#
+# **Predict:** what happens?
+#
+# <details><summary>The message arrives, since there is only one</summary>
+#
+# No: a tag is no mere label. A receive takes only messages with its own tag.
+# </details>
+#
+# <details><summary>Both ranks wait forever</summary>
+#
+# Yes: the send waits for a receive with tag 7, and the receive for a send with tag 8.
+# </details>
+#
+# <details><summary>PyTorch reports that the tags differ</summary>
+#
+# No: messages with both tags may still come, so neither rank can know. It takes a look at both of them.
+# </details>
 
 # %%
 def two_tags():
@@ -166,10 +207,25 @@ run(two_tags, 2, may_fail=True)
 #
 # ## Patient 3: an early return
 #
-# **Predict:** which ranks wait, and is there a cycle?
-
-# %%
-predict("")
+# Four ranks sum their values, 3, 1, 0 and 2. A rank with a zero has nothing to add, so rank 2 returns before
+# the all-reduce.
+#
+# **Predict:** what do the others do?
+#
+# <details><summary>They get 6: a zero adds nothing</summary>
+#
+# No: its value was not needed, but its call was.
+# </details>
+#
+# <details><summary>They wait for rank 2, and there is no cycle</summary>
+#
+# Yes: all arrows end at rank 2, which waits for no one.
+# </details>
+#
+# <details><summary>They wait for each other, in a cycle</summary>
+#
+# No: a cycle would need arrows that lead on from rank 2, and it waits for no one.
+# </details>
 
 # %%
 def early_return(values):
@@ -185,17 +241,12 @@ early = run(early_return, 4, [3, 1, 0, 2], may_fail=True)
 early
 
 # %% [markdown]
-# There is no cycle: the arrows end at rank 2, and rank 2 **has returned**. It will make no more calls, so
-# no rank that waits for it can ever go on. A zero adds nothing to the sum, so the *value* was not needed.
-# The *call* was.
+# The arrows end at rank 2, and rank 2 **has returned**. It will make no more calls, so no rank that waits
+# for it can ever go on. A zero adds nothing to the sum, so the *value* was not needed. The *call* was.
 #
 # ## Patient 4: an exception on one rank
 #
-# Again three ranks wait in an all-reduce for the fourth. **Predict:** what should the verdict name, the
-# ranks that wait or the one that does not?
-
-# %%
-predict("")
+# Again three ranks wait in an all-reduce for the fourth. Which rank does the verdict name?
 
 # %%
 def one_raises():
@@ -213,10 +264,24 @@ run(one_raises, 4, may_fail=True)
 # that says something different.
 #
 # It is worse if the exception is caught. Here rank 2 has an empty batch, and the loop has been made robust:
-# a batch that cannot be used is skipped. **Predict:** what do the four ranks wait for now?
-
-# %%
-predict("")
+# a batch that cannot be used is skipped. At the end of the epoch there is a barrier.
+#
+# **Predict:** where are the four ranks in the end?
+#
+# <details><summary>All four are in the barrier</summary>
+#
+# No: three are still in the all-reduce. Without rank 2 it cannot end.
+# </details>
+#
+# <details><summary>Three are in the all-reduce, and rank 2 has returned</summary>
+#
+# No: rank 2 has skipped its batch, but not the barrier that follows.
+# </details>
+#
+# <details><summary>Three are in the all-reduce, and rank 2 in the barrier</summary>
+#
+# Yes: rank 2 skipped the all-reduce with its batch, and went on.
+# </details>
 
 # %%
 def skip_bad_batches(batches):
@@ -232,9 +297,8 @@ batches = [torch.ones(2), torch.ones(2), torch.ones(0), torch.ones(2)]
 run(skip_bad_batches, 4, batches, may_fail=True)
 
 # %% [markdown]
-# Rank 2 went on to the barrier while the others were still in the all-reduce, and nothing in any log speaks
-# of an exception any more. The verdict names the two calls that met. If a rank has to skip its batch, it
-# still has to make the calls of that step, with a loss of zero, for example.
+# The verdict names the two calls that met. Nothing in any log speaks of an exception any more. If a rank
+# has to skip its batch, it still has to make the calls of that step, with a loss of zero, for example.
 #
 # ## Patient 5: a collective in a branch
 #
@@ -285,12 +349,25 @@ check(unblock_branch)
 # ## Patient 6: the branch is somewhere else
 #
 # The same illness is harder to see when the collective is hidden. This loop sums the losses of all ranks in
-# every step, and rank 0 saves a checkpoint. Saving a file is no business of the other ranks, or is it?
+# every step, and after the first of three steps rank 0 saves a checkpoint, for which it computes the norm of
+# the weights. Saving a file is no business of the other ranks, or is it?
 #
-# **Predict:** in which step does it hang, and which line will the verdict name?
-
-# %%
-predict("")
+# **Predict:** where does it hang?
+#
+# <details><summary>In step 0, in the all-reduce of the norm</summary>
+#
+# No: the others do not call that one, but their next all-reduce, of the losses, meets it.
+# </details>
+#
+# <details><summary>In step 1, in the all-reduce of the losses</summary>
+#
+# No: rank 0's norm meets the others' losses of step 1, and all of them go on with a wrong sum.
+# </details>
+#
+# <details><summary>In step 2, in the all-reduce of the losses</summary>
+#
+# Yes: from step 1 on rank 0 is one call behind. At its last call the others have finished.
+# </details>
 
 # %%
 def norm_of(weights):
@@ -328,19 +405,33 @@ far_away
 # **first** difference:
 
 # %%
-for rank, operations in enumerate(far_away.trace.operations):
-    print(f"rank {rank}:", ", ".join(f"{call.kind} (line {call.site.line})" for call in operations))
+for r, operations in enumerate(far_away.trace.operations):
+    print(f"rank {r}:", ", ".join(f"{call.kind} (line {call.site.line})" for call in operations))
 
 # %% [markdown]
 # The second call of rank 0 comes from a different line, that in `norm_of`.
 #
 # ## Patient 7: two orders
 #
-# Every rank makes both calls, but not all in the same order. **Predict:** rank 0's first call is an
-# all-reduce, rank 1's a broadcast. Which of rank 1's calls does rank 0's all-reduce meet?
-
-# %%
-predict("")
+# Every rank makes both calls, but not all in the same order: rank 0's first call is an all-reduce, rank
+# 1's a broadcast.
+#
+# **Predict:** which of rank 1's calls does rank 0's all-reduce meet?
+#
+# <details><summary>The all-reduce, its second call</summary>
+#
+# No: that would need something to tell the calls apart, and collectives have no tags.
+# </details>
+#
+# <details><summary>The broadcast, its first call</summary>
+#
+# Yes: the first call of one rank meets the first call of the others, whatever it is.
+# </details>
+#
+# <details><summary>Neither: it waits for an all-reduce</summary>
+#
+# No: it does not wait for an operation, but for the next call of each rank.
+# </details>
 
 # %%
 def order_that_hangs(x):
@@ -357,8 +448,8 @@ def order_that_hangs(x):
 run(order_that_hangs, 3, torch.ones(2), may_fail=True)
 
 # %% [markdown]
-# Its first, again. Collectives have no tags; within a group they are matched **by order alone**. Here the
-# first calls of two ranks are different operations, and that is an error even if it does not hang. With a
+# Collectives have no tags; within a group they are matched **by order alone**. Here the first calls of two
+# ranks are different operations, and that is an error even if it does not hang. With a
 # plain backend it may hang, or crash, or take the bytes of one operation for those of the other.
 #
 # Real programs get here by looping over a `set`, or over the files of a directory: the elements are the
@@ -391,10 +482,22 @@ check(unblock_order)
 # Here there are two groups of the same ranks, one for gradients and one for statistics, and odd ranks
 # report their statistics first. Each group sees only one call, so *inside* a group no order can be wrong.
 #
-# **Predict:** this patient hangs as well. Which ranks wait for which?
-
-# %%
-predict("")
+# **Predict:** what happens on four ranks?
+#
+# <details><summary>Even ranks wait for odd ones, and odd for even</summary>
+#
+# Yes: each rank is in its first call, and the others that this call needs are in one of the other group.
+# </details>
+#
+# <details><summary>It works: no group sees two orders</summary>
+#
+# No: a rank makes one call at a time. While it is in one group's call, the other group waits for it.
+# </details>
+#
+# <details><summary>Calls of the two groups meet, and mix their numbers</summary>
+#
+# No: calls of different groups never meet. Each waits for its own group.
+# </details>
 
 # %%
 def two_groups(in_order):
@@ -413,8 +516,8 @@ def two_groups(in_order):
 run(two_groups, 4, False, may_fail=True)
 
 # %% [markdown]
-# The even ranks are in a call of one group and wait for the odd ones, and those are in a call of the
-# other. Would it help if no two ranks shared more than one group? Three ranks, and a group for each pair:
+# The even ranks are in a call of one group, and the odd ones in a call of the other. Would it help if no
+# two ranks shared more than one group? Three ranks, and a group for each pair:
 
 # %%
 def three_groups(in_order):
@@ -455,11 +558,28 @@ print(run(three_groups, 3, True))
 # ## Patient 9: the wrong handle
 #
 # A pipeline: each stage gets an activation from the left, passes it on to the right, gets a gradient from
-# the right, and passes it back to the left. Both receives are posted early. With two stages it works.
+# the right, and passes it back to the left. Both receives are posted early, that of the activation first,
+# and their handles are kept in a list. When a stage needs one of the two, it calls
+# `requests.pop().wait()`. With two stages it works.
+#
 # **Predict:** which ranks wait for which if there are four?
-
-# %%
-predict("")
+#
+# <details><summary>Each of ranks 1, 2 and 3 for its left neighbour</summary>
+#
+# No: so it should be, since activations come from the left. But look at which handle <code>pop()</code>
+# takes.
+# </details>
+#
+# <details><summary>Each of ranks 0, 1 and 2 for its right neighbour, and 3 for 2</summary>
+#
+# Yes: <code>pop()</code> takes the <em>last</em> handle, and in the middle that is the gradient's, from
+# the right.
+# </details>
+#
+# <details><summary>None: each message has a receive of its own</summary>
+#
+# No: all receives are posted, but a stage that waits for the wrong one sends nothing.
+# </details>
 
 # %%
 def pipeline_step(x, handle=-1):
@@ -483,11 +603,10 @@ print(run(pipeline_step, 2, torch.ones(1)))
 run(pipeline_step, 4, torch.ones(1), may_fail=True)
 
 # %% [markdown]
-# `requests.pop()` takes the handle that was added **last**. On a stage in the middle that is the
-# gradient's, so it waits for its gradient before it has passed on any activation. The first and the
-# last stage have only one request, which is why two stages work. The verdict gives two lines for each
-# of these waits: where the rank waits, and where the receive was *posted*. The second tells you which
-# message it waits for.
+# `requests.pop()` takes the handle that was added **last**, so a stage in the middle waits for its
+# gradient before it has passed on any activation. The first and the last stage have only one request,
+# which is why two stages work. The verdict gives two lines for each of these waits: where the rank waits,
+# and where the receive was *posted*. The second tells you which message it waits for.
 #
 # The cure is to take the handles in the order in which they were added (or, better, to give each a name):
 
@@ -503,11 +622,24 @@ print(run(pipeline_step, 4, torch.ones(1), 0))
 # - a **receive from any rank** needs *one* of the others: OR.
 #
 # Take four ranks, of which 1 and 2 wait for each other. First, rank 0 receives from any rank, and rank 3
-# sends to it: OR. Then ranks 0 and 3 call an all-reduce: AND. **Predict:** which ranks are stuck in each
-# case?
-
-# %%
-predict("")
+# sends to it: OR. Then ranks 0 and 3 call an all-reduce: AND.
+#
+# **Predict:** which ranks are stuck in each case?
+#
+# <details><summary>OR: 1 and 2. AND: 1 and 2</summary>
+#
+# No: an all-reduce needs all ranks, so 0 and 3 wait for 1 and 2, which never come.
+# </details>
+#
+# <details><summary>OR: 1 and 2. AND: all four</summary>
+#
+# Yes: one message is enough for the receive, but the all-reduce needs all ranks.
+# </details>
+#
+# <details><summary>OR: 0, 1 and 2. AND: all four</summary>
+#
+# No: rank 0 may hear from any rank, and rank 3 sends to it.
+# </details>
 
 # %%
 def two_wait_for_each_other(others):
@@ -647,17 +779,33 @@ if check(stuck_ranks_any_all):
 # stops. PyTorch's default is 10 minutes with NCCL and 30 minutes otherwise
 # ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group)).
 #
-# **Predict:** rank 0 waits for rank 1, rank 1 for rank 2, and rank 2 for rank 3, which is in an endless
-# loop. Rank 0 began to wait first, and rank 2 last. Which rank complains first, and which rank does it
-# blame?
+# Rank 0 waits for rank 1, rank 1 for rank 2, and rank 2 for rank 3, which is in an endless loop. Rank 0
+# began to wait first, and rank 2 last.
+#
+# **Predict:** which rank complains first, and which rank does it blame?
+#
+# <details><summary>Rank 0, and it blames rank 1</summary>
+#
+# Yes: it has waited longest, and knows only the rank that it waits for itself.
+# </details>
+#
+# <details><summary>Rank 0, and it blames rank 3</summary>
+#
+# No: it complains first, but it cannot see what rank 1 waits for, let alone rank 2.
+# </details>
+#
+# <details><summary>Rank 2, and it blames rank 3</summary>
+#
+# No: it would be right about that. But it began to wait last, so its time is up last.
+# </details>
 
 # %%
 waits_for = {0: 1, 1: 2, 2: 3, 3: None}  # rank 3 is running: round and round
 began = {0: 0.5, 1: 1.4, 2: 2.6}  # when each began to wait, in seconds
 patience = 600
 
-for rank in sorted(began, key=began.get):
-    print(f"{began[rank] + patience:6.1f} s: rank {rank} complains about rank {waits_for[rank]}")
+for r in sorted(began, key=began.get):
+    print(f"{began[r] + patience:6.1f} s: rank {r} complains about rank {waits_for[r]}")
 
 at = 0
 while waits_for[at] is not None:
@@ -696,11 +844,25 @@ timeline(stopped)
 # ## A claim to test: "a ring has no single point of failure"
 #
 # A ring seems safer than a rank in the middle: no rank is special, and there is no centre that could
-# fail. **Predict:** five ranks pass tensors around the ring, and rank 2 is gone after the first step. How
-# many of the others finish?
-
-# %%
-predict("")
+# fail.
+#
+# **Predict:** five ranks pass tensors around the ring, and rank 2 is gone after the first step. How many of
+# the other four finish?
+#
+# <details><summary>Two: those that are not next to it</summary>
+#
+# No: the neighbours of rank 2 can go no further, so those next to them get stuck in their turn.
+# </details>
+#
+# <details><summary>Three: all but its right neighbour</summary>
+#
+# No: rank 1, too, is stuck at once, with a message that rank 2 does not take.
+# </details>
+#
+# <details><summary>None: all of them get stuck</summary>
+#
+# Yes: each waits for a neighbour, and that leads to rank 2 from either side.
+# </details>
 
 # %%
 def ring_with_a_loss(how):
@@ -725,8 +887,8 @@ stuck = [wait.rank for wait in gone.failure.waits]
 print("stuck:", stuck, "finished:", [r for r in range(5) if r not in stuck and r != 2])
 
 # %% [markdown]
-# None of them finishes. Rank 2's right neighbour misses its message, then the next one to the right, all
-# the way round; and on the other side rank 1 cannot deliver its own. And if the process is killed:
+# Rank 2's right neighbour misses its message, then the next one to the right, all the way round; and on the
+# other side rank 1 cannot deliver its own. And if the process is killed:
 
 # %%
 run(ring_with_a_loss, 5, "killed", may_fail=True)
@@ -760,7 +922,8 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # with `torchrun`, without the grader. In the first, rank 2 takes a different branch, and never comes to the
 # barrier.
 #
-# **Predict:** an ordinary barrier would wait for half an hour and then give up. What will this one say?
+# An ordinary barrier would wait for half an hour, and then say that it has waited. Look at what this one
+# says:
 
 # %%
 def launch(script, **environment):

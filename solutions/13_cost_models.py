@@ -24,7 +24,7 @@ from fractions import Fraction
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run, simulate
+from grader import check, hint, run, simulate
 from grader.simulation.clusters import Nodes
 
 # %% [markdown]
@@ -48,8 +48,22 @@ from grader.simulation.clusters import Nodes
 # Take $\alpha = 10$ µs and a link of 80 Gbit/s. Networks are sold in *bits* per second, and there
 # are 8 in a byte: 80 Gbit/s is 10 GB/s, so $\beta = 0.1$ ns per byte.
 #
-# **Predict:** how much longer does a message of 1000 bytes take than an empty one? And one of a
-# million bytes?
+# **Predict:** how much longer than an empty message do 1000 bytes take? And a million bytes?
+#
+# <details><summary>A tenth longer, and a hundred times as long</summary>
+#
+# No: β is 0.1 ns, so 1000 bytes add 0.1 µs to the 10 µs, and a million bytes add 100 µs.
+# </details>
+#
+# <details><summary>A hundredth longer, and eleven times as long</summary>
+#
+# Yes: 10.1 µs, and 110 µs.
+# </details>
+#
+# <details><summary>Hardly longer, and hardly longer</summary>
+#
+# No for the million: its bytes take 100 µs, ten times the latency.
+# </details>
 
 # %%
 ALPHA, BETA = 10e-6, 8 / 80e9
@@ -152,18 +166,14 @@ for algorithm in (ring_sum, tree_sum):
 # %% [markdown]
 # ## The ring
 #
-# Look at the rounds of the ring on 4 ranks: six of them, each with 840 bytes. **Predict** for $n$
-# ranks and $S$ bytes: how many rounds are there, and how many bytes are in each? Then write the
-# formula.
+# Look at the rounds of the ring on 4 ranks: six of them, each with 840 bytes. How many rounds are there for
+# $n$ ranks and $S$ bytes, and how many bytes are in each? Write the formula.
 #
 # ## Exercise: the ring's seconds
 #
 # `nbytes` is the size of the whole tensor, `alpha` is in seconds, `beta` in seconds per byte. All
 # messages of a round are chunks of $S/n$ bytes. The model does not insist on whole bytes, so do not
 # round. A single rank has nothing to send.
-
-# %%
-predict("")
 
 # %%
 def ring_all_reduce_seconds(n: int, nbytes: int, alpha: float, beta: float) -> float:
@@ -193,6 +203,21 @@ if ring_known:
 # the way down, the number of ranks that have the result at most doubles in every round.
 #
 # **Predict:** how many rounds does the way down take on 2 ranks, on 3, on 8?
+#
+# <details><summary>1, 2, 7</summary>
+#
+# No: on 8 ranks, the second to get the result hands it on, too. Not all seven hear from rank 0.
+# </details>
+#
+# <details><summary>1, 1, 3</summary>
+#
+# No: after one round two ranks have the result, and on 3 ranks one is still without.
+# </details>
+#
+# <details><summary>1, 2, 3</summary>
+#
+# Yes: 1, 2, 4, 8 ranks have it after 0, 1, 2, 3 rounds, and 3 ranks need as many as 4.
+# </details>
 
 # %%
 for n in (1, 2, 3, 4, 5, 8):
@@ -245,12 +270,26 @@ if tree_known:
 # | ring | $2(n-1)\,\alpha$ | $2\frac{n-1}{n}\,\beta S$ |
 # | tree | $2\lceil \log_2 n \rceil\,\alpha$ | $2\lceil \log_2 n \rceil\,\beta S$ |
 #
-# The tree has fewer latencies, the ring fewer bytes. **Predict:** on 64 ranks, which one would you
-# take for a single number? Which one for the gradients of a large model? And where do they change
-# places?
-
-# %%
-predict("")
+# The tree has fewer latencies, the ring fewer bytes. So you would take the tree for a single number, and the
+# ring for the gradients of a large model.
+#
+# **Predict:** where do they change places, on 64 ranks with $\alpha = 10$ µs and 10 GB/s?
+#
+# <details><summary>At about a megabyte</summary>
+#
+# Yes: only there do the bytes that the ring saves outweigh its 114 additional latencies.
+# </details>
+#
+# <details><summary>At about 100 kilobytes</summary>
+#
+# No: that is α/β, where the bytes of a <em>single</em> message begin to count. The ring has 126 messages
+# in a row.
+# </details>
+#
+# <details><summary>At about 100 megabytes</summary>
+#
+# No: there a whole tensor takes 10 ms to travel, and the tree sends it 12 times in a row.
+# </details>
 
 # %%
 if ring_known and tree_known:
@@ -339,9 +378,22 @@ if ring_known and tree_known and crossing_known:
 # back the same way is an all-gather.
 #
 # **Predict:** how many bytes are in each round on 8 ranks, if the tensor has 3360?
-
-# %%
-predict("")
+#
+# <details><summary>420, 420, 420, 420, 420, 420</summary>
+#
+# No: those would be the chunks of a ring, and six of them are too few. Here each round halves what is
+# sent.
+# </details>
+#
+# <details><summary>3360, 1680, 840, 840, 1680, 3360</summary>
+#
+# No: already in the first round only halves are exchanged.
+# </details>
+#
+# <details><summary>1680, 840, 420, 420, 840, 1680</summary>
+#
+# Yes: a half, a quarter, an eighth, and the same way back.
+# </details>
 
 # %%
 def halving_sum(x):
@@ -409,8 +461,7 @@ if ring_known and tree_known:
 # in which the computer was busy with something else does not count. The first two rounds only warm up,
 # and are discarded.
 #
-# **Predict:** at what size does a message begin to take visibly longer than a single byte on your
-# machine?
+# Look for the size at which a message begins to take visibly longer than a single byte on your machine.
 
 # %% tags=["nbval-ignore-output"]
 def ping_pong_seconds(sizes, turns):
@@ -449,8 +500,27 @@ for nbytes, taken in zip(sizes, seconds):
 # $$\beta = \frac{\sum_i (S_i - \bar S)(t_i - \bar t)}{\sum_i (S_i - \bar S)^2}, \qquad
 # \alpha = \bar t - \beta \bar S.$$
 #
-# There is a trap. Take a perfect machine, on which only the largest message took 1 % too long.
-# **Predict** the latency that the best line finds.
+# There is a trap. Take a perfect machine with a latency of 10 µs, on which only the largest message, a
+# gigabyte, took 1 % too long.
+#
+# **Predict:** which latency does the best line find?
+#
+# <details><summary>A little more than 10 µs</summary>
+#
+# No: the one long time tilts the line upwards on the right, and so downwards on the left.
+# </details>
+#
+# <details><summary>Exactly 10 µs</summary>
+#
+# No: small messages would say so. But the line has to pass between all points, and the large one pulls
+# hardest.
+# </details>
+#
+# <details><summary>Less than zero</summary>
+#
+# Yes: 1 % of the largest time is a millisecond, a hundred times the latency, and the line tilts to follow
+# it.
+# </details>
 
 # %%
 def best_line(sizes, seconds):
@@ -468,8 +538,7 @@ for name, times in (("perfect", perfect), ("disturbed", disturbed)):
     print(f"{name:9}: alpha {1e6 * a:8.3f} µs, beta {1e9 * b:.4f} ns per byte")
 
 # %% [markdown]
-# A *negative* latency: an empty message would arrive before it is sent. The 1 % was more time than
-# all the latencies together, and the line tilted to follow it.
+# A *negative* latency: an empty message would arrive before it is sent.
 #
 # It is tempting to replace the negative number by 0 and keep the other. But that $\beta$ was the best
 # only *together with* the negative $\alpha$. What we want is the best line **among those** in which
@@ -526,11 +595,7 @@ if fit_known:
 # Now use what you have. Two numbers from *two* ranks predict the ring and the tree on *four*. Then
 # let both run. A run lasts until its slowest rank is done, and again we take medians.
 #
-# **Predict:** will the ring win where your formula says so? What could be different from a
-# ping-pong?
-
-# %%
-predict("")
+# Will the ring win where your formula says so? What could be different from a ping-pong?
 
 # %% tags=["nbval-ignore-output"]
 def race(sizes, turns):
@@ -628,8 +693,7 @@ for n in (4, 8):
 # Here is the ring once more, the same `ring_sum` as at the beginning. (The `ring_all_reduce` that you
 # wrote in [chapter 11](11_ring_all_reduce.ipynb) runs here without a change, too.)
 #
-# **Predict:** on 256 ranks, how many messages are there? How long does the ring take if $\alpha$ is
-# 10 µs and there are only 4 kB to sum?
+# On 256 ranks, how long does the ring take if $\alpha$ is 10 µs and there are only 4 kB to sum?
 
 # %%
 right = all(simulate(all_same, 64, ring_sum))
@@ -666,6 +730,21 @@ if ring_known:
 # You know where they cross on paper. Now look at two programs that do not know the formulas.
 #
 # **Predict:** from how many ranks on does the tree win with 4 kB? And with 262 kB?
+#
+# <details><summary>From 4 on, and from 4 on</summary>
+#
+# No: on 4 ranks they cross at 80 kB, so with 262 kB the ring still wins there.
+# </details>
+#
+# <details><summary>From 4 on, and from 16 on</summary>
+#
+# Yes: 262 kB lie above the crossing of 8 ranks, and below that of 16.
+# </details>
+#
+# <details><summary>From 64 on, and never</summary>
+#
+# No: with enough ranks the ring's latencies outweigh any size, and for 4 kB four ranks are enough.
+# </details>
 
 # %%
 def simulated_seconds(algorithm, n, nbytes):
@@ -730,8 +809,8 @@ if ring_known and tree_known:
 # ([docs/simulation.md](../docs/simulation.md#built-in-collectives-by-algorithm) lists them with their
 # costs and sources.)
 #
-# **Predict:** which one is best on 64 ranks for a few bytes? Which for a megabyte? The last row of the
-# table is the bound.
+# Which one is best on 64 ranks for a few bytes? Which for a megabyte? The last row of the table is the
+# bound.
 
 # %%
 def built_in(x):
@@ -767,8 +846,25 @@ for model in (halving_seconds, bound_seconds):
 # - one computer after the other: only one rank of each sends to another computer;
 # - in turns, as you deal cards: *every* rank sends to another computer.
 #
-# First look at the card alone. **Predict:** $k$ ranks of one computer each send a megabyte to another
-# computer, all at the same time. When does each megabyte arrive?
+# First look at the card alone. One megabyte takes 810 µs: 10 µs of latency, and 800 µs of the card.
+#
+# **Predict:** 4 ranks of one computer each send a megabyte to another computer, all at the same time. After
+# how long has the last one arrived?
+#
+# <details><summary>810 µs: they travel together</summary>
+#
+# No: they share one card, and all of their bytes have to pass through it.
+# </details>
+#
+# <details><summary>3210 µs: their bytes take turns</summary>
+#
+# Yes: 800 µs of the card for each, while the four latencies overlap.
+# </details>
+#
+# <details><summary>3240 µs: four times a message</summary>
+#
+# No: the bytes need the card one after the other, but the latencies run at the same time.
+# </details>
 
 # %%
 CARD = 8 / 10e9  # seconds a byte
@@ -803,13 +899,29 @@ for sharing in ("max-min", "fifo"):
         print(f"{sharing:8} {k} at a time, µs:", [round(1e6 * seconds) for seconds in times[k:]])
 
 # %% [markdown]
-# Each megabyte needs 800 µs of the card, so the last of $k$ has arrived after $\alpha + k \beta S$,
+# So the last of $k$ megabytes has arrived after $\alpha + k \beta S$,
 # whether the card is shared fairly, by all at once (`max-min`), or serves one after the other (`fifo`).
 # The latencies overlap, so they count only once.
 #
 # Now the ring. In each step a rank sends a chunk of $S/n$ bytes. If the ranks are laid out one computer
 # after the other, a card carries one chunk a step; if they are dealt like cards, it carries eight.
-# **Predict** how many times as long the second ring takes.
+#
+# **Predict:** how many times as long does the second ring take?
+#
+# <details><summary>Eight times, whatever the size</summary>
+#
+# No: the card is shared, but latencies are not. With little data those are most of the time.
+# </details>
+#
+# <details><summary>Up to eight times, the more the larger the tensor</summary>
+#
+# Yes: only the bytes share the card, so the factor grows with their part of the time.
+# </details>
+#
+# <details><summary>Just as long: a ring has the same messages</summary>
+#
+# No: they are the same, but where they travel is not. Eight of them now share a card.
+# </details>
 
 # %%
 # 0, 8, 16, … share a computer
@@ -826,12 +938,11 @@ for nbytes in (2**14, 2**18, 2**22):
     )
 
 # %% [markdown]
-# The program, the ranks and the messages are the same; only the layout has changed. With little data it
-# hardly matters, since latencies are not shared; the larger the tensor, the closer the factor comes to
-# eight. Note also what the ring by computer takes: $2(n-1)(\alpha + \beta S/n)$ with the card's numbers,
-# although 56 of its 64 links are fast. All ranks go at the pace of the slowest link. This is why
-# libraries look at how a machine is wired before they lay out a ring, as NCCL does
-# ([its search](https://github.com/NVIDIA/nccl/blob/5067397c2676d5aed50042fc39e5c8ee96eb0027/src/graph/search.cc)).
+# The program, the ranks and the messages are the same; only the layout has changed. Note also what the
+# ring by computer takes: $2(n-1)(\alpha + \beta S/n)$ with the card's numbers, although 56 of its 64 links
+# are fast. All ranks go at the pace of the slowest link. This is why libraries look at how a machine is
+# wired before they lay out a ring, as NCCL does ([its
+# search](https://github.com/NVIDIA/nccl/blob/5067397c2676d5aed50042fc39e5c8ee96eb0027/src/graph/search.cc)).
 #
 # ### What a simulation leaves out
 #
@@ -855,8 +966,23 @@ for nbytes in (2**14, 2**18, 2**22):
 #
 # With the numbers from the beginning, 10 µs and 10 GB/s, you can now answer the three questions.
 #
-# **Predict:** go from 512 GPUs to 1024. By how much do the ring and the tree slow down, with 4 kB and
-# with a gigabyte of gradients?
+# **Predict:** go from 512 GPUs to 1024. What becomes of the ring with 4 kB, and with a gigabyte of
+# gradients?
+#
+# <details><summary>Half as long, and half as long</summary>
+#
+# No: the chunks are half as long, but there are twice as many steps.
+# </details>
+#
+# <details><summary>Twice as long, and twice as long</summary>
+#
+# No: the latencies double, but with a gigabyte it is the bytes that count, and those hardly change.
+# </details>
+#
+# <details><summary>Twice as long, and hardly longer</summary>
+#
+# Yes: with 4 kB it is all latencies, and they double. The bytes stay just below 2 S.
+# </details>
 
 # %%
 if ring_known and tree_known and crossing_known:

@@ -23,7 +23,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 # %% [markdown]
 # ## Bytes, seconds, and what people call them
@@ -35,8 +35,22 @@ from grader import check, hint, predict, run
 # - A gigabyte is $10^9$ bytes here. Memory is often counted in units of $2^{30}$ bytes, 7 % more.
 # - Elements are not bytes: a `bfloat16` takes 2 bytes, a `float32` 4.
 #
-# **Predict:** how long does a link of 100 Gbit/s need at least for a billion `float32`? And how many
-# gigabytes are 80 units of $2^{30}$ bytes?
+# **Predict:** how long does a link of 100 Gbit/s need at least for a billion `float32`?
+#
+# <details><summary>0.32 s</summary>
+#
+# Yes: 4 GB at 12.5 GB/s.
+# </details>
+#
+# <details><summary>0.08 s</summary>
+#
+# No: that is a gigabyte. Each of the billion numbers takes 4 bytes.
+# </details>
+#
+# <details><summary>0.04 s</summary>
+#
+# No: that is 4 GB at 100 GB/s. The link is sold in bits.
+# </details>
 
 # %%
 elements = 1_000_000_000
@@ -97,11 +111,7 @@ def both_phases(x):
 print(run(both_phases, 4, torch.ones(8))[0])
 
 # %% [markdown]
-# **Predict:** of a tensor of $S$ bytes on 4 ranks, how much does each rank send in the first phase?
-# And in both together? What changes with 8 ranks?
-
-# %%
-predict("")
+# How much of a tensor of $S$ bytes does each rank send in the first phase, and how much in both together?
 
 # %%
 x = torch.ones(840)  # 2, 3, 4, 5 and 8 all divide 840
@@ -124,6 +134,21 @@ for n in (2, 3, 4, 5, 8):
 # $$\text{busbw} = \frac{S}{t} \cdot \text{factor}$$
 #
 # **Predict:** which of your colleague's machines has the slower links?
+#
+# <details><summary>The one with 8 GPUs</summary>
+#
+# No: its time is longer, but there a link has to carry more: 1.75 S in place of 1.5 S.
+# </details>
+#
+# <details><summary>Neither of them</summary>
+#
+# Yes: 1.5 GB in 0.15 s, and 1.75 GB in 0.175 s.
+# </details>
+#
+# <details><summary>The one with 4 GPUs</summary>
+#
+# No: there a link carries less in all, but in less time.
+# </details>
 
 # %%
 for n, seconds in ((4, 0.15), (8, 0.175)):
@@ -132,7 +157,7 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
     print(f"{n} GPUs   algbw: {algbw / 1e9:.1f} GB/s   busbw: {busbw / 1e9:.1f} GB/s")
 
 # %% [markdown]
-# Neither: on both machines a link carries 10 GB/s. That is what bus bandwidth is for: you can compare
+# On both machines a link carries 10 GB/s. That is what bus bandwidth is for: you can compare
 # it with the data sheet of the links, however many ranks there are. It assumes that data travel from
 # rank to rank. Where switches do the adding
 # ([SHARP](https://doi.org/10.1109/COMHPC.2016.006), NVLS), a link carries less than the factor says. And
@@ -152,7 +177,7 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
 # GPUs, as if half of the work ran at a quarter of the speed. What has happened? The program took the
 # size of the reduce-scatter's *output*, one part of $n$.
 #
-# **Predict:** the links of 4 ranks carry 250 GB/s. Which bus bandwidth comes out with the wrong size?
+# Here are links of 250 GB/s between 4 ranks, and the bus bandwidth that comes out with either size:
 
 # %%
 n, link, whole = 4, 250e9, 1e9
@@ -161,7 +186,7 @@ for name, nbytes in (("input, the whole tensor", whole), ("output, one part", wh
     print(f"{name}: {nbytes / seconds * (n - 1) / n / 1e9:.1f} GB/s")
 
 # %% [markdown]
-# One that is $n$ times too small.
+# With the wrong size it is $n$ times too small.
 #
 # ## Exercise: bus_bandwidth
 #
@@ -196,7 +221,7 @@ check(bus_bandwidth)
 # | broadcast, reduce, a plain message | 1 | the whole tensor crosses the root's or sender's link |
 #
 # The next cell prints all nine, busbw divided by algbw, as the grader and its command `bench` compute
-# them. **Predict:** by what ratio does each of them grow from 2 ranks to 1024?
+# them. Which of them grow from 2 ranks to 1024, and by what ratio?
 
 # %%
 from grader.course import costs
@@ -214,11 +239,8 @@ for op in costs.FACTORS:
 #
 # Now for $t$. There are four traps. Let us fall into the first two.
 #
-# **1. The first calls are special.** Connections are made, memory is fetched, caches are cold.
-# **Predict:** by what factor is the first call slower than the later ones?
-
-# %%
-predict("")
+# **1. The first calls are special.** Connections are made, memory is fetched, caches are cold. How much
+# slower is the first call than the later ones?
 
 # %% tags=["nbval-ignore-output"]
 def many_calls():
@@ -230,19 +252,33 @@ def many_calls():
     return [round(seconds * 1e6) for seconds in times]
 
 
-for rank, microseconds in enumerate(run(many_calls, 2)):
-    print(f"rank {rank}: the first five {microseconds[:5]} µs")
+for r, microseconds in enumerate(run(many_calls, 2)):
+    print(f"rank {r}: the first five {microseconds[:5]} µs")
     print(f"        the median of the last forty {statistics.median(microseconds[5:]):.0f} µs")
 
 # %% [markdown]
 # Some of the first calls take longer than the later ones, the very first often several times as long.
 # So make some calls before you start the clock, and discard them: **warm up**.
 #
-# **2. Ranks do not arrive at the same time.** A rank that arrives early waits inside the operation, and
-# times its own waiting. **Predict:** rank 2 comes 0.5 s late. What do the others measure?
-
-# %%
-predict("")
+# **2. Ranks do not arrive at the same time.** Three ranks start their clocks just before an all-reduce that
+# takes a few milliseconds, and stop them just after it. Rank 2 comes 0.5 s late.
+#
+# **Predict:** what do they measure?
+#
+# <details><summary>Rank 2 half a second, the others milliseconds</summary>
+#
+# No: rank 2 starts its clock only when it comes, and then all are there.
+# </details>
+#
+# <details><summary>All three of them milliseconds</summary>
+#
+# No: the clocks of ranks 0 and 1 run while they wait for rank 2.
+# </details>
+#
+# <details><summary>Rank 2 milliseconds, the others half a second</summary>
+#
+# Yes: the others wait inside the operation, and time their own waiting.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 def one_is_late(line_up):
@@ -274,8 +310,25 @@ for line_up in (False, True):
 # clock and makes three calls. Rank 1 is done last; its time divided by the number of calls is the
 # result.](../imgs/timing.png)
 #
-# And use the right clock. **Predict:** which of these three clocks notices that a rank
-# waits?
+# And use the right clock. Python has `perf_counter`, `monotonic` and `process_time`, among others.
+#
+# **Predict:** which of these three notices that a rank waits?
+#
+# <details><summary>All three of them</summary>
+#
+# No: one of them counts only the time in which the processor works for this process.
+# </details>
+#
+# <details><summary>All but <code>process_time</code></summary>
+#
+# Yes: it counts the time in which the processor works for this process, and here a waiting rank lets it
+# rest.
+# </details>
+#
+# <details><summary>Only <code>process_time</code></summary>
+#
+# No: that is the one that stands nearly still while the rank waits.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 def clocks():
@@ -291,8 +344,7 @@ def clocks():
 print(run(clocks, 2)[1])
 
 # %% [markdown]
-# `process_time` counts the time that the processor works for this process, and here a waiting rank lets
-# it rest. (On a GPU a call may return before the GPU has finished, or even begun. Call
+# `process_time` does not. (On a GPU a call may return before the GPU has finished, or even begun. Call
 # `torch.cuda.synchronize()` before each reading of the clock; chapter 18 comes back to it.)
 #
 # ## Exercise: time_collective
@@ -326,11 +378,25 @@ check(time_collective)
 
 # %% [markdown]
 # Now use all three together: the bandwidth of `dist.all_reduce`, where each size is 16 times the one
-# before. **Predict:** will the bandwidth be the same for all sizes? If not, by what factor does it
-# change from the first to the last?
-
-# %%
-predict("")
+# before, from 1 KiB to 4 MiB.
+#
+# **Predict:** how does the bandwidth change from the first to the last?
+#
+# <details><summary>Hardly: the link is the same</summary>
+#
+# No: the time of a small message is latency, whatever the link. Few bytes divided by it are a small
+# bandwidth.
+# </details>
+#
+# <details><summary>It falls: large tensors take longer</summary>
+#
+# No: they do take longer, but far less than in proportion to their bytes.
+# </details>
+#
+# <details><summary>It rises, by a factor of hundreds</summary>
+#
+# Yes: a few times the time for 4096 times the bytes. (The factor depends on the machine.)
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 def measure_all_reduce(nbytes):

@@ -23,7 +23,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, mark, predict, run, simulate, timeline
+from grader import check, hint, mark, run, simulate, timeline
 
 # %% [markdown]
 # ## What is split
@@ -42,8 +42,22 @@ from grader import check, hint, mark, predict, run, simulate, timeline
 # Take a loss that is a *mean* over samples, $\frac{1}{B}\sum_i \ell_i$. Four ranks have $B/4$ samples
 # each, and each computes the gradient of the mean over its own samples.
 #
-# **Predict:** how do you combine the four gradients into that of the whole batch? Sum, mean, or
-# something else?
+# **Predict:** how do you combine the four gradients into that of the whole batch?
+#
+# <details><summary>Take their sum</summary>
+#
+# No: each part's gradient is divided by $B/4$ and not by $B$, so the sum is four times too large.
+# </details>
+#
+# <details><summary>Take their mean</summary>
+#
+# Yes: $\frac{1}{B}$ is a quarter of $\frac{1}{B/4}$.
+# </details>
+#
+# <details><summary>Weight them by their losses</summary>
+#
+# No: every sample counts the same, however large its loss.
+# </details>
 
 # %%
 torch.manual_seed(0)
@@ -66,8 +80,7 @@ print("the mean is right:", torch.allclose(sum(parts) / 4, whole))
 # The **mean**. The sum is four times too large; with plain SGD that acts like a learning rate four
 # times as high.
 #
-# The mean is right because the parts are equally large. **Predict:** is it still right if 8 samples
-# are split into 5 and 3?
+# The mean is right because the parts are equally large. If 8 samples are split into 5 and 3, it is not:
 
 # %%
 sizes = (5, 3)
@@ -129,9 +142,21 @@ server_works
 #
 # **Predict:** when you go from 4 ranks to 64, how much more does the server's link have to carry? And
 # a link of the ring?
-
-# %%
-predict("")
+#
+# <details><summary>21 times as much, and a third more</summary>
+#
+# Yes: 63 S after 3 S, and nearly 2 S after 1.5 S.
+# </details>
+#
+# <details><summary>21 times as much, and 21 times as much</summary>
+#
+# No: the total grows like that in both, but a ring shares it out among ever more links.
+# </details>
+#
+# <details><summary>21 times as much, and far less</summary>
+#
+# No: the ring's chunks are 16 times smaller, but there are 21 times as many of them.
+# </details>
 
 # %%
 def ring_mean(grads):
@@ -247,10 +272,23 @@ plt.show()
 # %% [markdown]
 # One process sees all 256 points in every step. Four ranks see 64 each and average their gradients.
 #
-# **Predict:** will the two loss curves agree roughly, to a few digits, or to the last bit?
-
-# %%
-predict("")
+# **Predict:** how well will the two loss curves agree?
+#
+# <details><summary>Roughly: they see different samples</summary>
+#
+# No: together the four ranks see the same 256 points in each step, and the mean of the four gradients is
+# the same.
+# </details>
+#
+# <details><summary>To a few digits: they round differently</summary>
+#
+# Yes: it is the same sum, but its terms are added in a different order.
+# </details>
+#
+# <details><summary>To the last bit: it is the same sum</summary>
+#
+# No: it is the same on paper. In floating point the order of its terms matters.
+# </details>
 
 # %%
 def losses_of(average, data=None, steps=60):
@@ -290,10 +328,9 @@ if averaging_works:
     plt.show()
 
 # %% [markdown]
-# On paper the two curves are one. They are not equal to the last bit: a sum of floating-point numbers
-# taken in a different order is rounded differently, and small differences can grow as training goes on.
-# But it is the same algorithm: **$n$ ranks with $B/n$ samples each train like one with $B$**, as long
-# as no layer mixes the samples of a batch, as batch normalisation does.
+# On paper the two curves are one. (Small differences of rounding can grow as training goes on.) It is the
+# same algorithm: **$n$ ranks with $B/n$ samples each train like one with $B$**, as long as no layer mixes
+# the samples of a batch, as batch normalisation does.
 #
 # Two things have to hold for that, and both are easy to lose:
 #
@@ -303,9 +340,22 @@ if averaging_works:
 #   the same state.
 #
 # **Predict:** what happens if you forget the first, and each rank draws its own weights?
-
-# %%
-predict("")
+#
+# <details><summary>The weights become equal, step by step</summary>
+#
+# No: the ranks average their <em>gradients</em>. All weights move alike, and stay as far apart as they
+# were.
+# </details>
+#
+# <details><summary>An error: the gradients do not match</summary>
+#
+# No: they have the same shapes, and that is all an all-reduce asks for.
+# </details>
+#
+# <details><summary>The weights stay apart, without any error</summary>
+#
+# Yes: all of them take the same steps, from different places.
+# </details>
 
 # %%
 def drift(same_seed, data=None):
@@ -380,9 +430,25 @@ timeline(plain, since="backward", until="done")
 # Before we overlap the two, there are two questions.
 #
 # **Why not start one all-reduce for each gradient?** Each costs its latency, and many gradients are
-# small: biases, layer norms. Chapter [13](13_cost_models.ipynb) has the formula. **Predict:** 200
-# gradients of 40 kB each, on 8 ranks with α = 20 µs and 10 GB/s. How much faster is one all-reduce for
-# all of them than one for each?
+# small: biases, layer norms. Chapter [13](13_cost_models.ipynb) has the formula.
+#
+# **Predict:** 200 gradients of 40 kB each, on 8 ranks with α = 20 µs and 10 GB/s. How much faster is one
+# all-reduce for all of them than one for each?
+#
+# <details><summary>Not at all: the bytes are the same</summary>
+#
+# No: the bytes are, but each all-reduce has 14 latencies in a row, and beside these 40 kB are little.
+# </details>
+#
+# <details><summary>200 times: one in place of 200</summary>
+#
+# No: the latencies fall to a 200th, but the bytes remain, and take most of the time that is left.
+# </details>
+#
+# <details><summary>About 35 times: the latencies go</summary>
+#
+# Yes: 199 times 14 latencies are saved, 56 of 57 ms.
+# </details>
 
 # %%
 def ring_seconds(nbytes, n=8, alpha=20e-6, beta=1 / 10e9):
@@ -401,7 +467,7 @@ print(f"one all-reduce of 8 MB:   {1e3 * ring_seconds(8e6):5.1f} ms")
 #
 # The size of a bucket in torch's DDP is
 # [`bucket_cap_mb`](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html),
-# 25 by default. **Predict:** how many bytes is that?
+# 25 by default. How many bytes is that?
 
 # %%
 def default_bucket():
@@ -448,8 +514,23 @@ buckets_work
 # `p.grad`:
 # [`register_post_accumulate_grad_hook`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.register_post_accumulate_grad_hook.html).
 #
-# **Predict:** if a parameter is used twice, how often is its hook called, and when: before the hook of
-# the last layer, or after it?
+# **Predict:** the first of two layers is used twice, before the last layer and after it. How often is the
+# hook of its weight called?
+#
+# <details><summary>Twice: before the last layer's hook and after it</summary>
+#
+# No: the first of these gradients is only a part. The hook waits until both are added up.
+# </details>
+#
+# <details><summary>Once: after the last layer's hook</summary>
+#
+# Yes: when both uses have been added up, and the earlier use comes last in backward.
+# </details>
+#
+# <details><summary>Once: before the last layer's hook</summary>
+#
+# No: backward comes to the later use first, but the gradient is not complete then.
+# </details>
 
 # %%
 small = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
@@ -573,11 +654,23 @@ ddp_works
 #
 # The same step as above, with your buckets. The thin bars below a lane are collectives in flight.
 #
-# **Predict:** a layer has 590 kB of gradients. With buckets of 1 MiB, how many all-reduces does a step
-# take instead of 14? And which of them begin before backward ends?
-
-# %%
-predict("")
+# **Predict:** six layers have 590 kB of gradients each, and the last layer 1.5 kB. With buckets of 1 MiB,
+# how many all-reduces does a step take instead of 14?
+#
+# <details><summary>3</summary>
+#
+# No: two of the large layers are more than 1 MiB together, so they cannot share a bucket.
+# </details>
+#
+# <details><summary>6</summary>
+#
+# Yes: one for each large layer. The last layer shares the first bucket with one of them.
+# </details>
+#
+# <details><summary>7</summary>
+#
+# No: there are seven layers, but the last one is small enough to share a bucket.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 def bucketed_step(wrapper, bucket_bytes):
@@ -619,12 +712,25 @@ shown
 # trains is *yours*; only the time of computing is made up, by `time.sleep`. For comparison, there is a
 # step with the same buckets, all of them reduced after backward.
 #
-# **Predict:** backward takes 24 ms. On 8 ranks with links of 10 GB/s and 20 µs, buckets of 8 MB
-# take about 20 ms in all. How long is the step with overlap? Is it better with large buckets or with
-# small ones?
-
-# %%
-predict("")
+# **Predict:** backward takes 24 ms. On 8 ranks with links of 10 GB/s and 20 µs, the all-reduces of 12
+# buckets of 8 MB take about 20 ms in all. How long is the step with overlap?
+#
+# <details><summary>About 26 ms: the last bucket sticks out</summary>
+#
+# Yes: it becomes ready only when backward ends, and takes about 1.7 ms.
+# </details>
+#
+# <details><summary>24 ms: everything is hidden behind backward</summary>
+#
+# No: the last bucket becomes ready only when backward ends, so nothing is left to hide it.
+# </details>
+#
+# <details><summary>44 ms: the two times add up</summary>
+#
+# No: that is the step without overlap. Here a bucket travels while the next one is computed.
+# </details>
+#
+# Is it better with large buckets or with small ones?
 
 # %%
 class AfterBackward(nn.Module):
@@ -698,8 +804,18 @@ if ddp_works:
 # their sum is needed. So implementations have a switch; torch's is
 # [`no_sync()`](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html#torch.nn.parallel.DistributedDataParallel.no_sync).
 #
-# **Predict:** you accumulate four small batches. Does reducing `p.grad` after each of them give the
-# same gradient as reducing it once at the end?
+# **Predict:** you accumulate four small batches. What if you reduce `p.grad` after each of them, and not
+# only once at the end?
+#
+# <details><summary>The gradient is wrong: its first part is averaged four times</summary>
+#
+# No: once it is averaged, it is the same on all ranks, so that averaging it again changes nothing.
+# </details>
+#
+# <details><summary>The gradient is right, with four times the traffic</summary>
+#
+# Yes: what has been averaged is the same on all ranks, and its mean is itself.
+# </details>
 
 # %%
 def accumulate(reduce_each_time, data=None):
@@ -727,8 +843,7 @@ for name, ran in (("each time", each), ("once", once)):
     print(f"{name:9}: {calls:2} all-reduces on each rank")
 
 # %% [markdown]
-# Reducing each time is right, too: the part that was averaged before is the same on all ranks, so its
-# mean is itself. It just takes four times the traffic.
+# Reducing each time is right, too. It just takes four times the traffic.
 #
 # ## Against torch's own
 #
@@ -778,8 +893,7 @@ if ddp_works:
     print("the same losses on every rank, within 0.001:", apart < 1e-3)
 
 # %% [markdown]
-# And how long does a real step take, on two ranks of this computer? **Predict:** which of the three is
-# the slowest?
+# And how long does a real step take, on two ranks of this computer?
 
 # %% tags=["nbval-ignore-output"]
 def step_times(wrapper, steps=22):

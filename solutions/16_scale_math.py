@@ -27,7 +27,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import check, hint, predict, simulate, timeline
+from grader import check, hint, simulate, timeline
 from grader.api.calculator import calculator
 
 # %% [markdown]
@@ -156,7 +156,23 @@ model_known
 # | GPT-3 | 12,288 | 96 | 50,257 | as GPT-2, 2048 positions | [paper, table 2.1](https://arxiv.org/abs/2005.14165) |
 # | LLaMA (two sizes) | 4096, 8192 | 32, 80 | 32,000 | gate, head of its own, positions computed | [paper, table 2](https://arxiv.org/abs/2302.13971) |
 #
-# **Predict:** for which of them is the formula good, and for which is it not?
+# **Predict:** for which of them is the formula good?
+#
+# <details><summary>For all of them: it counts every matrix</summary>
+#
+# No: for LLaMA it counts almost a third too many. It has to know how large the matrices are.
+# </details>
+#
+# <details><summary>For the large ones: what is left out grows more slowly</summary>
+#
+# No: what it leaves out is small everywhere. What is wrong for LLaMA, large or small, is the width of a
+# matrix.
+# </details>
+#
+# <details><summary>For the GPTs, and not for LLaMA</summary>
+#
+# Yes: within half a per cent for the GPTs, and a third off for LLaMA.
+# </details>
 
 # %%
 published = {  # arguments of model_params, and what the authors say, in billions
@@ -198,8 +214,7 @@ if model_known:
 #
 # *Norms and biases* are left out.
 #
-# **Predict:** which of the three makes the largest difference? Here are models that have all of it,
-# made of real modules.
+# Which of the three makes the largest difference? Here are models that have all of it, made of real modules.
 
 
 # %%
@@ -291,8 +306,25 @@ state_known = check(training_state_bytes)
 state_known
 
 # %% [markdown]
-# Here is one step of training a 4096 × 4096 matrix, and what it keeps. **Predict:** on a GPU of 80 GB,
-# which of the models above could you train, if nothing else took memory?
+# Here is one step of training a 4096 × 4096 matrix, and what it keeps; and then what your formula says of
+# the models above.
+#
+# **Predict:** which of them could you train on a GPU of 80 GB, if nothing else took memory?
+#
+# <details><summary>GPT-2 small alone</summary>
+#
+# Yes: a billion parameters take 16 GB, so five billion are the limit.
+# </details>
+#
+# <details><summary>GPT-2 small, LLaMA 7B and Llama 3 8B</summary>
+#
+# No: their weights in bfloat16 are 13 to 16 GB, but training keeps eight times as much.
+# </details>
+#
+# <details><summary>All but GPT-3</summary>
+#
+# No: not even the weights of LLaMA 65B would fit, which are 131 GB in bfloat16.
+# </details>
 
 # %%
 h = 4096
@@ -336,8 +368,23 @@ if state_known:
 # $s$ tokens: $sbh$ elements. Such tensors are called **activations**, and backward needs many of them
 # again. PyTorch tells us which: each tensor that is kept for backward passes through a hook.
 #
-# **Predict:** how many times $sbh$ elements does a block keep? Count the input of each matrix product
-# and of everything nonlinear: the norms, the attention, the GELU (or the gate and its product).
+# **Predict:** how many times $sbh$ elements does a block without a gate keep? Count the input of each matrix
+# product and of everything nonlinear: the norms, the attention, the GELU.
+#
+# <details><summary>1: the input of the block</summary>
+#
+# No: the rest would have to be computed again. That can be done, and is called recomputation.
+# </details>
+#
+# <details><summary>7: the inputs of the four matrices</summary>
+#
+# No: these are 1 + 1 + 1 + 4, but the norms, the attention and the GELU need their inputs, too.
+# </details>
+#
+# <details><summary>16: the inputs of all that is not linear, too</summary>
+#
+# Yes: 7 for the matrices, 2 for the norms, 3 for the attention and 4 for the GELU.
+# </details>
 
 
 # %%
@@ -411,8 +458,24 @@ flops_known = check(step_flops)
 flops_known
 
 # %% [markdown]
-# Let PyTorch count again. It will find a little more than you did. **Predict:** what is the rest, and
-# what happens to it in longer sequences?
+# Let PyTorch count again. It will find a little more than you did.
+#
+# **Predict:** what is the rest, and what happens to its share in longer sequences?
+#
+# <details><summary>The attention, and its share grows</summary>
+#
+# Yes: each token is compared with all others, so twice as long a sequence takes four times the work.
+# </details>
+#
+# <details><summary>The attention, and its share stays</summary>
+#
+# No: each token is compared with all others. There are more of those in a longer sequence.
+# </details>
+#
+# <details><summary>The norms and the GELU, and their share stays</summary>
+#
+# No: PyTorch counts matrix products only. The attention has two without any parameters.
+# </details>
 
 
 # %%
@@ -614,14 +677,26 @@ zero3_known = check(zero3_overlap_ratio)
 zero3_known
 
 # %% [markdown]
-# **Predict:** is the ratio of the *backward* pass better or worse than that? And how many bytes does a
-# rank send in a whole step, compared with plain data parallelism? Take 4 ranks and 8400 parameters.
+# **Predict:** how much does a rank send in a whole step, compared with plain data parallelism?
 #
-# The cell below sends them. Simulated ranks make the messages of built-in collectives too, and record
-# them.
-
-# %%
-predict("")
+# <details><summary>As much: an all-reduce is two halves, too</summary>
+#
+# No: backward has to fetch the weights once more, so there are three.
+# </details>
+#
+# <details><summary>Half as much again</summary>
+#
+# Yes: two all-gathers and a reduce-scatter, where an all-reduce has one of each.
+# </details>
+#
+# <details><summary>Twice as much: in both passes</summary>
+#
+# No: forward is one all-gather, and backward is an all-gather and a reduce-scatter.
+# </details>
+#
+# The cell below sends them, with 4 ranks and 8400 parameters. (Simulated ranks make the messages of
+# built-in collectives too, and record them.) Then it prints the ratio of the *backward* pass beside that
+# of the forward pass.
 
 # %%
 def dp_step(weights):
@@ -698,7 +773,23 @@ tp_known
 # %% [markdown]
 # A square matrix is the smallest in a block. A block without a gate has $12h^2$ parameters, and four
 # such communications forward; the last column is the ratio of the whole block for `TP = 8`.
-# **Predict:** by how much does it differ from that of one square matrix?
+#
+# **Predict:** how does it compare with that of one square matrix?
+#
+# <details><summary>It is the same: tokens and sizes cancel</summary>
+#
+# No: the tokens do, but a block does more work for each communication than its smallest matrix.
+# </details>
+#
+# <details><summary>It is four times as large: four communications</summary>
+#
+# No: there are four, but beside them there is the work of twelve square matrices.
+# </details>
+#
+# <details><summary>It is a third: twelve matrices, four communications</summary>
+#
+# Yes: three times the work of a square matrix for each communication.
+# </details>
 
 # %%
 if tp_known:
@@ -731,11 +822,24 @@ if tp_known:
 # the cell below four devices pass their tokens around a ring. A simulated rank computes by sleeping:
 # `time.sleep` lets virtual time pass.
 #
-# **Predict:** how long does the layer take, in units of its product, if the ratio is 0.54? And if it is
-# 1.61?
-
-# %%
-predict("")
+# **Predict:** how long does the layer take in pieces, in units of its product, if the ratio is 0.54? And
+# if it is 1.61?
+#
+# <details><summary>1.54, and 2.61</summary>
+#
+# No: that is gathering first and multiplying then. In pieces, both go on at the same time.
+# </details>
+#
+# <details><summary>1.00, and 1.86</summary>
+#
+# Yes: at 0.54 the product hides the link. At 1.61 the link is busy throughout, and the last quarter is
+# multiplied after it.
+# </details>
+#
+# <details><summary>1.00, and 1.61</summary>
+#
+# No for 1.61: the last piece comes when the link is done, and still has to be multiplied.
+# </details>
 
 # %%
 def gathered_product(in_pieces, seconds, mine):
@@ -766,8 +870,7 @@ for h in (12288, 4096):
     print(f"h = {h:5}, ratio {ratio:.2f}: gather, then multiply {whole:.2f}; in pieces {pieces:.2f}")
 
 # %% [markdown]
-# In pieces, a ratio of 0.54 costs nothing: the layer takes as long as its product. With 1.61 the link
-# is busy all the time, and only the last piece is multiplied after it. So the ratio again says whether
+# In pieces, a ratio of 0.54 costs nothing. So the ratio again says whether
 # the transfer *can* be hidden; the program decides whether it *is*. (With $n$ pieces there are $n - 1$
 # transfers, and the last product has none beside it: up to $\frac{n-1}{n}$ all is hidden, and smaller
 # pieces come closer to 1, until their products are too small to run at the peak.)
@@ -820,11 +923,24 @@ if pp_known:
 # then all its backward passes, of 2 ms: that is the order of [GPipe](https://arxiv.org/abs/1811.06965). A
 # micro-batch whose backward pass is still to come keeps its activations.
 #
-# **Predict:** how long does the step take, and when does each stage stand still? How many micro-batches
-# does a stage keep at most?
-
-# %%
-predict("")
+# **Predict:** how long does the step take?
+#
+# <details><summary>18 ms</summary>
+#
+# No: that is the work of a stage. Each of them also stands still for some time.
+# </details>
+#
+# <details><summary>27 ms</summary>
+#
+# Yes: the first micro-batch takes three turns of 3 ms longer to pass the other stages, there and back.
+# </details>
+#
+# <details><summary>72 ms</summary>
+#
+# No: that is the work of all four stages one after the other. Mostly they work at the same time.
+# </details>
+#
+# Look also at when each stage stands still, and at how many micro-batches it keeps.
 
 # %%
 def pipeline_step(micro_batches, activations):
@@ -858,7 +974,7 @@ print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2
 timeline(done)
 
 # %% [markdown]
-# It takes 27 ms for 18 ms of work. A stage works for $m$ turns of a forward and a backward pass, and stands
+# A stage works for $m$ turns of a forward and a backward pass, and stands
 # still for $PP - 1$: the last stage at both ends of the step, the first one in the middle. So the bubble is
 # $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work* it is $\frac{PP - 1}{m}$, which is how
 # [Narayanan and others 2021](https://arxiv.org/abs/2104.04473) give it.)
@@ -915,16 +1031,33 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 #
 # ### The 65 billion on 64 GPUs
 #
-# Back to the opening. LLaMA's narrower MLP brings its blocks down to nearly $12h^2$, so let us leave
-# the gate out. Here is a plan with a deep pipeline. **Predict:** it fits, and both ratios are below 1.
-# What is wrong with it?
+# Back to the opening. LLaMA's narrower MLP brings its blocks down to nearly $12h^2$, so let us leave the
+# gate out. Here is a plan with a deep pipeline: 32 stages on 2 replicas, with 32 micro-batches. It fits,
+# and both ratios are below 1.
+#
+# **Predict:** what is wrong with it?
+#
+# <details><summary>The stages send too much to one another</summary>
+#
+# No: that is a tenth of what could be hidden.
+# </details>
+#
+# <details><summary>Two replicas are too few to average well</summary>
+#
+# No: averaging is cheaper between two. Its ratio is 0.4.
+# </details>
+#
+# <details><summary>The stages stand still half of the time</summary>
+#
+# Yes: of 63 turns, each stage has nothing to do in 31.
+# </details>
 
 # %%
 large = dict(hidden=8192, layers=80, vocab=32_000, glu=False, seq=2048, micro_batch=8, recompute=True)
 calculator(**large, dp=2, pp=32, micro_batches=32)
 
 # %% [markdown]
-# Half of it is bubble: 31 turns of 63, and each step takes twice as long as its work. *What can be
+# Half of it is bubble, and each step takes twice as long as its work. *What can be
 # hidden is not what is fast.* More micro-batches shrink the bubble, as long as the batch may grow: with
 # 256 of them it is 10.8 %.
 #

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -204,7 +205,24 @@ def test_a_chapter_has_what_every_chapter_has(name):
     for part in ("**You will learn**", "**Time:**", "## Summary", "### Check yourself"):
         assert part in text
     assert text.count("<details>") >= 2
-    assert "**Predict" in text
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_prediction_is_made_by_clicking_on_one_of_a_few_outcomes(name):
+    chapter = Chapter(ROOT / "solutions" / f"{name}.py").student_edition()
+    places = []  # of the right outcomes
+    for cell in chapter.cells:
+        assert 'predict("")' not in cell.source, "a text to fill in is judged by nobody"
+        for asked in cell.source.split("**Predict")[1:]:
+            paragraph, *outcomes = re.split(r"\n\n(?=<details>)", asked)
+            assert "\n\n" not in paragraph, f"no outcomes right after {paragraph!r}"
+            judged = [re.search(r"</summary>\n\n(Yes|No)\b", each) for each in outcomes]
+            assert all(judged), f"an outcome of {paragraph!r} says neither Yes nor No"
+            verdicts = [each[1] for each in judged]
+            assert 2 <= len(verdicts) <= 4 and verdicts.count("Yes") == 1, paragraph
+            places.append(verdicts.index("Yes"))
+    assert places, "no prediction"
+    assert len(places) < 3 or len(set(places)) > 1, "the right outcome is always in one place"
 
 
 def test_every_exercise_is_in_the_chapter_that_declares_it():
