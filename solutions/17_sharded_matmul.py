@@ -24,7 +24,7 @@ import torch.distributed as dist
 import torch.distributed.nn.functional as differentiable
 from torch.autograd.graph import saved_tensors_hooks
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 # %% [markdown]
 # ## A product is a cube
@@ -44,8 +44,8 @@ from grader import check, hint, predict, run
 # The front face is $Y$, the right one $X$, the top one $W$. A number is the rank that holds this piece.
 # Grey is what no rank has to itself: "all" of them have it, or each has one term of 0+1+2.
 #
-# **Predict:** here are the three cuts for four ranks, with $M = 6$, $K = 8$ and $N = 10$. Which shapes do
-# the four parts of the product have in each?
+# Here are the three cuts for four ranks, with $M = 6$, $K = 8$ and $N = 10$. Look at the shapes of the
+# four parts: in which of the cuts is a part as large as $Y$?
 
 # %%
 n = 4
@@ -85,8 +85,25 @@ print("added up:         ", torch.equal(sum(along_k), Y))
 # $G$ lies on the face of $Y$. The gradient of $X$ sums over $n$, and that of $W$ over $m$. So the three
 # products sum over three different axes.
 #
-# The picture has already said which products have to be added up over ranks. **Predict** the rule: what
-# does the axis of the cut have to do with the axis of the sum? The cell below tries all nine cases.
+# The picture has already said which products have to be added up over ranks.
+#
+# **Predict:** when does a cut make it necessary to add up a product over ranks? The cell below tries
+# all nine cases.
+#
+# <details><summary>When it runs along an axis that the product keeps</summary>
+#
+# No: then each rank has some rows or columns of the product, and they are complete.
+# </details>
+#
+# <details><summary>When it runs along the axis that the product sums over</summary>
+#
+# Yes: then each rank has only some of the terms of every sum.
+# </details>
+#
+# <details><summary>In backward, wherever the cut runs</summary>
+#
+# No: the gradient of $X$ sums over $n$ and that of $W$ over $m$. A cut along $k$ leaves both in parts.
+# </details>
 
 # %%
 G = torch.arange(60.0).view(6, 10) % 3 - 1
@@ -153,8 +170,8 @@ def gather_only():
     return y.tolist(), y.requires_grad
 
 
-for rank, found in enumerate(run(gather_only, ranks)):
-    print(f"rank {rank}:", *found)
+for r, found in enumerate(run(gather_only, ranks)):
+    print(f"rank {r}:", *found)
 print("unsharded:", (x_all @ weight).tolist())
 
 # %% [markdown]
@@ -163,10 +180,24 @@ print("unsharded:", (x_all @ weight).tolist())
 #
 # A small trick helps: the rank's *own* columns do have a history, so put them back in their place.
 #
-# **Predict:** are the gradients of `weight` right now? And that of `x`?
-
-# %%
-predict("")
+# **Predict:** are the gradients of `weight` and of `x` right now?
+#
+# <details><summary>Both are right</summary>
+#
+# No: `x` went into the columns of both ranks, and backward on a rank sees only its own.
+# </details>
+#
+# <details><summary>That of <code>weight</code> is right, that of <code>x</code> is not</summary>
+#
+# Yes: a rank's columns of `weight` went into its own columns of the product and nowhere else; `x` went
+# into all of them.
+# </details>
+#
+# <details><summary>That of <code>x</code> is right, that of <code>weight</code> is not</summary>
+#
+# No: what the rank's columns of `weight` did is all in `mine`, which has a history. `x` also went into
+# what came from the other rank, which has none.
+# </details>
 
 # %%
 def put_mine_back():
@@ -186,18 +217,18 @@ def unsharded():
 
 
 found = list(run(put_mine_back, ranks))
-for rank, (of_weight, of_x) in enumerate(found):
-    print(f"rank {rank}: of its columns {of_weight}, of x {of_x}")
+for r, (of_weight, of_x) in enumerate(found):
+    print(f"rank {r}: of its columns {of_weight}, of x {of_x}")
 print(f"unsharded: {unsharded()[0]}, of x {unsharded()[1]}")
 print("both ranks' gradients of x, added up:", sum(torch.tensor(of_x) for _, of_x in found).tolist())
 
 # %% [markdown]
-# The gradients of the columns are right. Every number of the gathered product has a gradient, the rank
-# takes the part that belongs to its columns, and **nothing is sent** for that.
+# Every number of the gathered product has a gradient, the rank takes the part that belongs to its
+# columns, and **nothing is sent** for that.
 #
-# But `x` went into *all* columns, and each rank knows only what its own contribute. Added up, these
-# parts are the gradient of the unsharded product. That is the second row of the table: the gradient of
-# $X$ sums over $n$, and $n$ is cut. So there is an all-reduce in *backward*.
+# The gradients of `x` are parts: added up, they are the gradient of the unsharded product. That is the
+# second row of the table: the gradient of $X$ sums over $n$, and $n$ is cut. So there is an all-reduce
+# in *backward*.
 #
 # ## A function with a backward of its own
 #
@@ -283,10 +314,24 @@ columns
 #
 # A tempting thought: "The gradient of an all-reduce is an all-reduce, and the library has it." Indeed,
 # `torch.distributed.nn.functional.all_reduce` is an all-reduce that autograd knows. It runs without an
-# error. **Predict:** what gradient does it give on 1, 2 and 3 ranks, if the right one is 1?
-
-# %%
-predict("")
+# error.
+#
+# **Predict:** what gradient does it give on 1, 2 and 3 ranks, if the right one is 1?
+#
+# <details><summary>1, 1 and 1</summary>
+#
+# No: that would count the loss once. Backward adds up the gradients of all ranks, and each has a loss.
+# </details>
+#
+# <details><summary>1, ½ and ⅓</summary>
+#
+# No: an average would divide, and this is a sum.
+# </details>
+#
+# <details><summary>1, 2 and 3</summary>
+#
+# Yes: backward is an all-reduce too, and adds up a gradient of 1 from every rank.
+# </details>
 
 # %%
 def my_rows():
@@ -329,7 +374,24 @@ print("n = 3, a loss on rank 0 alone:", run(with_the_library, 3, 1)[0][1])
 #
 # `dist.all_reduce` writes into its tensor behind autograd's back. So autograd believes that `y` is
 # still the plain product, and passes the gradient on as it is. Below, `lazy` uses this for a product,
-# and `lazy_after_relu` for a ReLU. **Predict:** are both gradients right?
+# and `lazy_after_relu` for a ReLU.
+#
+# **Predict:** which of the two gradients is right?
+#
+# <details><summary>Both: the gradient of a sum is passed on as it is</summary>
+#
+# No: that is so of the sum. But the ReLU looks at its result in backward, and finds the sum there.
+# </details>
+#
+# <details><summary>Only that of the product</summary>
+#
+# Yes: the backward of a product never looks at its result, and that of a ReLU does.
+# </details>
+#
+# <details><summary>Neither: autograd has not seen the all-reduce</summary>
+#
+# No: every term of a sum has the gradient of the sum, and the product passes on just that.
+# </details>
 
 # %%
 def lazy():
@@ -354,11 +416,11 @@ print("a ReLU, gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should 
 
 # %% [markdown]
 # The first is right by luck: the backward of a product does not look at its result. That of a ReLU
-# does, to see where it was positive, and so the gradient comes out wrong without an error. All you
-# get is PyTorch's warning in backward: no kernel is registered that could differentiate
-# `allreduce_`, this "may lead to silently incorrect behavior", and it will be removed. A function
-# with a backward of its own says what it means. In the exercise below, `check` lets the lazy way
-# pass, since its gradients are right there, but points it out.
+# does, and the gradient comes out wrong without an error. All you get is PyTorch's warning in backward:
+# no kernel is registered that could differentiate `allreduce_`, this "may lead to silently incorrect
+# behavior", and it will be removed. A function with a backward of its own says what it means. In the
+# exercise below, `check` lets the lazy way pass, since its gradients are right there, but points it
+# out.
 #
 # ## Exercise: row_parallel
 #
@@ -446,11 +508,22 @@ if columns:
 # all-reduces in backward. Can it be less?
 #
 # **Predict:** cut $A$ by columns and $B$ by rows. Which collectives remain, in forward and in backward?
-
-# %%
-predict("")
-
-# %% [markdown]
+#
+# <details><summary>An all-gather between the two products, an all-reduce in backward</summary>
+#
+# No: the columns of the ReLU that a rank has are just those that its rows of $B$ multiply.
+# </details>
+#
+# <details><summary>An all-reduce in forward, and nothing in backward</summary>
+#
+# No: $X$ goes into the columns of all ranks, so its gradient is a sum over ranks.
+# </details>
+#
+# <details><summary>An all-reduce in forward, and another in backward</summary>
+#
+# Yes: forward adds up the products with the rows of $B$, backward the gradients of $X$.
+# </details>
+#
 # Cut $A$ by columns. Then each rank has some *columns* of $XA$. ReLU works on each number alone, so it
 # can be done on those columns. And some columns of $\mathrm{relu}(XA)$, with the rows of $B$ that go
 # with them, are exactly what a *row*-parallel product takes. **So nothing is gathered between the
@@ -517,7 +590,7 @@ print("collectives of rank 0:", *[op.kind for op in result.trace.operations[0]])
 # ### Why not the other way round?
 #
 # With rows first, each rank has a *partial sum* of $XA$ before the ReLU. May you take the ReLU of each
-# and add up later? **Predict**, then run.
+# and add up later? Try it with two numbers:
 
 # %%
 one, other = torch.tensor([3.0, -2.0]), torch.tensor([-1.0, 5.0])
@@ -542,12 +615,25 @@ print("sum of the relus: ", (torch.relu(one) + torch.relu(other)).tolist())
 # Core](https://docs.nvidia.com/megatron-core/developer-guide/latest/apidocs/core/core.model_parallel_config.html),
 # `sequence_parallel` and `context_parallel_size`.)
 #
-# It takes two functions: one takes a rank's part, the other puts the parts together. **Predict:** every
-# rank has the same `x` and takes its part of it. In forward nothing is sent. What is in `x.grad` if you
-# leave backward to autograd?
-
-# %%
-predict("")
+# It takes two functions: one takes a rank's part, the other puts the parts together. Take the first:
+# every rank has the same `x` and takes its part of it. In forward nothing is sent.
+#
+# **Predict:** what is in `x.grad` if you leave backward to autograd?
+#
+# <details><summary>The gradients of all positions, on every rank</summary>
+#
+# No: those of the other parts are on other ranks, and nothing is sent.
+# </details>
+#
+# <details><summary>The gradients of the rank's own part, and zeros elsewhere</summary>
+#
+# Yes: as far as this rank knows, the other positions went into nothing.
+# </details>
+#
+# <details><summary>Nothing, because the cut ends the history of <code>x</code></summary>
+#
+# No: `tensor_split` returns views, and autograd knows where they came from.
+# </details>
 
 # %%
 def slice_only():
@@ -561,8 +647,8 @@ def slice_only():
 print(*run(slice_only, 2), sep="\n")
 
 # %% [markdown]
-# The rank's own part, and zeros. But whatever computed `x` did so on every rank, and needs the *same*
-# gradient on each: [1, 1, 2, 2]. Which collective makes that out of the two lines above?
+# But whatever computed `x` did so on every rank, and needs the *same* gradient on each: [1, 1, 2, 2].
+# Which collective makes that out of the two lines above?
 #
 # ## Exercise: sequence_shard
 #
@@ -653,9 +739,9 @@ def shared_norm():
 if cut and joined:
     x = x_mlp.clone().requires_grad_()
     (norm(x) ** 3).sum().backward()
-    for rank, (length, y, gradient) in enumerate(run(shared_norm, 4)):
+    for r, (length, y, gradient) in enumerate(run(shared_norm, 4)):
         equal = torch.allclose(y, norm(x_mlp)) and torch.allclose(gradient, x.grad)
-        print(f"rank {rank}: {length} positions, equal to one rank: {equal}")
+        print(f"rank {r}: {length} positions, equal to one rank: {equal}")
 
 # %% [markdown]
 # ## Both together
@@ -757,11 +843,25 @@ print("collectives of rank 0:", *[op.kind for op in result.trace.operations[0]])
 # - `gathered_again`: the same, but the gathered tensor is dropped after the product, and gathered once
 #   more in backward, where the gradient of $A$ needs it.
 #
-# **Predict:** which form sends the most, and which keeps the least? Say it in units of $S$, the bytes
-# of a tensor of all positions.
-
-# %%
-predict("")
+# **Predict:** which form sends the most, and which keeps the least?
+#
+# <details><summary><code>replicated</code> sends the most, <code>gathered_again</code> keeps the least</summary>
+#
+# No: as rings, an all-reduce sends exactly as much as a reduce-scatter and an all-gather, so
+# `replicated` sends no more than `sharded`.
+# </details>
+#
+# <details><summary><code>gathered_again</code> sends the most, <code>sharded</code> keeps the least</summary>
+#
+# No: `sharded` still keeps what it has gathered, a tensor of all positions.
+# </details>
+#
+# <details><summary><code>gathered_again</code> sends the most and keeps the least</summary>
+#
+# Yes: it pays for the memory with one more all-gather.
+# </details>
+#
+# The output says it in units of $S$, the bytes of a tensor of all positions.
 
 # %%
 def ring(chunks, first, combine):

@@ -37,7 +37,7 @@ import torch
 import torch.distributed as dist
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-from grader import check, hint, predict, run
+from grader import check, hint, run
 
 torch.set_num_threads(1)  # so that times depend less on what else the machine does
 on_gpu = torch.cuda.is_available()
@@ -52,7 +52,23 @@ compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 # what that does to a measurement without a GPU. Here is a stand-in for one: a thread that takes work
 # from a queue. Each piece of work takes 50 ms.
 #
-# What does the clock show when `kernel` has returned? And when the host has waited for the device?
+# **Predict:** what does the clock show when `kernel` has returned, and what when the host has waited
+# for the device?
+#
+# <details><summary>Some 50 ms, and the same 50 ms again</summary>
+#
+# No: `kernel` only puts the work into the queue. The thread does it later, by itself.
+# </details>
+#
+# <details><summary>Almost nothing, then some 50 ms</summary>
+#
+# Yes: putting work into a queue takes no time to speak of. Waiting takes as long as the work.
+# </details>
+#
+# <details><summary>Some 50 ms, then some 100 ms</summary>
+#
+# No: the work is done once, and the host does not work on it at all. It waits for it once.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 class Device:
@@ -233,10 +249,8 @@ check(time_kernel)
 # %% [markdown]
 # Now use it. A layer norm reads every number of its input and writes as many.
 #
-# **Predict:** with four times as many rows, how much longer does it take?
-
-# %%
-predict("")
+# With four times as many rows, does it take four times as long? Watch the bandwidth: does it stay the
+# same?
 
 # %% tags=["nbval-ignore-output"]
 def layer_norm(x):
@@ -262,15 +276,29 @@ if check(time_kernel):
 # begins and ends, and on a GPU each kernel too. Taking notes costs time itself, and the first steps are
 # special, so you do not record them all: a **schedule** says what to do with each step.
 #
-# In `wait=1, warmup=3, active=2, repeat=1`, what do you think happens in each of eight steps?
+# **Predict:** what happens in each of eight steps with `wait=1, warmup=3, active=2, repeat=1`?
+#
+# <details><summary>One step is left alone, five are recorded</summary>
+#
+# No: in the three steps of `warmup` the profiler runs, but it throws away what it has noted.
+# </details>
+#
+# <details><summary>One is left alone, three warm up, two are recorded, and it begins again</summary>
+#
+# No: `repeat=1` asks for one such cycle. It would begin again with `repeat=2`.
+# </details>
+#
+# <details><summary>One is left alone, three warm up, two are recorded, and that is all</summary>
+#
+# Yes: after one cycle nothing more is done.
+# </details>
 
 # %%
 plan = schedule(wait=1, warmup=3, active=2, repeat=1)
 print([plan(step).name for step in range(8)])
 
 # %% [markdown]
-# One step is left alone; during three the profiler runs, but its notes are thrown away; two are
-# recorded; after that nothing more happens. You end each step with `prof.step()`.
+# (`RECORD_AND_SAVE` is the last of the steps that are recorded.) You end each step with `prof.step()`.
 
 # %%
 x = torch.randn(columns, columns, device=place)
@@ -287,17 +315,33 @@ print("recorded calls of layer_norm:", calls["aten::layer_norm"])
 # %% [markdown]
 # ### The table
 #
-# `key_averages()` puts all calls of an operator into one row. Find `aten::layer_norm` and
-# `aten::native_layer_norm` in it: which of them has the larger *total* time, and which the larger
-# *self* time?
+# `key_averages()` puts all calls of an operator into one row. It has two times for each: **total** time
+# includes what the operator calls, and **self** time does not. `aten::layer_norm` calls
+# `aten::native_layer_norm`, which does the arithmetic.
+#
+# **Predict:** which of the two has the larger total time, and which the larger self time?
+#
+# <details><summary><code>layer_norm</code> has the larger of both</summary>
+#
+# No: its self time leaves out what `native_layer_norm` does for it, and that is nearly everything.
+# </details>
+#
+# <details><summary><code>native_layer_norm</code> has the larger of both</summary>
+#
+# No: what it takes is in the total time of its caller as well, so that one cannot be smaller.
+# </details>
+#
+# <details><summary><code>layer_norm</code> has the larger total, <code>native_layer_norm</code> the larger self time</summary>
+#
+# Yes: a caller's total includes everything, and its self time only the little that it does itself.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 sort_by = "self_cuda_time_total" if on_gpu else "self_cpu_time_total"
 print(prof.key_averages().table(sort_by=sort_by, row_limit=6, max_name_column_width=30))
 
 # %% [markdown]
-# **Total** time includes what an operator calls; **self** time does not. `aten::layer_norm` does almost
-# nothing itself: it calls `aten::native_layer_norm`. You can ask an event for its caller:
+# To find out who calls whom, ask an event for its caller:
 
 # %%
 def callers(event):
@@ -330,12 +374,25 @@ def hottest_ops(profile, k: int) -> list[str]:
 check(hottest_ops)
 
 # %% [markdown]
-# What is hot in the training step of a small network?
+# Here is the training step of a small network: linear layers of 1024 × 1024, a layer norm and a GELU.
 #
-# **Predict** the three hottest operators.
-
-# %%
-predict("")
+# **Predict:** what is hottest in it?
+#
+# <details><summary>The layer norm and the GELU, with their roots and exponentials</summary>
+#
+# No: they take a few operations for each number. A product takes 1024 multiplications for each.
+# </details>
+#
+# <details><summary>The matrix products, of forward and of backward</summary>
+#
+# Yes: `addmm` is that of forward, with the bias, and `mm` those of backward. Each makes half a billion
+# multiplications.
+# </details>
+#
+# <details><summary>The calls themselves, of Python and of autograd</summary>
+#
+# No: a call costs some microseconds. A product of this size costs hundreds of times as much.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 network = torch.nn.Sequential(
@@ -480,7 +537,22 @@ dist.destroy_process_group()
 # %% [markdown]
 # Each rank writes a trace of its own. We read the three of them and pick the spans that interest us.
 #
-# Before you look: on which rank is the all-reduce shortest, and on which is it longest?
+# **Predict:** on which rank is the all-reduce shortest?
+#
+# <details><summary>On none: it is over for all of them at once</summary>
+#
+# No: it ends for all at about the same time, but they do not begin at the same time.
+# </details>
+#
+# <details><summary>On rank 1, which comes late</summary>
+#
+# Yes: when it comes, the others are there already. It waits for nobody.
+# </details>
+#
+# <details><summary>On ranks 0 and 2, which come in time</summary>
+#
+# No: they begin early and cannot finish without rank 1. Their waiting counts as all-reduce.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 NAMES = ("load batch", "forward", "backward", "c10d::allreduce_", "gloo:all_reduce")
@@ -494,13 +566,13 @@ with tempfile.TemporaryDirectory() as folder:
 
 steps = [{span["name"]: span for span in trace if span["name"] in NAMES} for trace in traces]
 print("milliseconds    " + "".join(f"{name:>18}" for name in NAMES))
-for rank, step in enumerate(steps):
-    print(f"rank {rank}          " + "".join(f"{step[name]['dur'] / 1e3:18.1f}" for name in NAMES))
+for r, step in enumerate(steps):
+    print(f"rank {r}          " + "".join(f"{step[name]['dur'] / 1e3:18.1f}" for name in NAMES))
 
 # %% [markdown]
-# The rank that is late has the *shortest* all-reduce. The other two get there early and wait, and the
-# profiler counts their waiting as communication. The trace of rank 0 alone would have told you that
-# most of the step goes into `gloo:all_reduce`, and you might have asked for a faster network.
+# The rank that is late has the *shortest* all-reduce. The profiler counts the waiting of the others as
+# communication. The trace of rank 0 alone would have told you that most of the step goes into
+# `gloo:all_reduce`, and you might have asked for a faster network.
 #
 # The collective appears twice. `c10d::allreduce_` is the call, on the thread that made it, and it
 # returns early: a launch, as at the start of this chapter. `gloo:all_reduce` is the work, on a thread
@@ -553,8 +625,8 @@ if split_known:
     axes.barh(range(3), waits, left=starts, color="white", edgecolor="#666666", hatch="///", label="waiting")
     joined = [begin + wait for begin, wait in zip(starts, waits)]
     axes.barh(range(3), transfers, left=joined, color="#009E73", label="transfer")
-    for rank in range(3):
-        print(f"rank {rank}: waits {waits[rank]:6.1f} ms, transfers {transfers[rank]:5.1f} ms")
+    for r in range(3):
+        print(f"rank {r}: waits {waits[r]:6.1f} ms, transfers {transfers[r]:5.1f} ms")
 else:
     widths = [end - begin for begin, end in reduces]
     axes.barh(range(3), widths, left=[b for b, _ in reduces], color="#009E73", label="gloo:all_reduce")
@@ -686,7 +758,24 @@ else:
     print("not compiled: a C++ compiler and ninja are needed, see python -m grader doctor")
 
 # %% [markdown]
-# It works. What will it make of a transposed matrix?
+# It works.
+#
+# **Predict:** what does it make of a transposed matrix?
+#
+# <details><summary>The right numbers in the right places</summary>
+#
+# No: that takes a loop that knows the strides, and this one walks through memory from end to end.
+# </details>
+#
+# <details><summary>An exception, because the strides do not fit</summary>
+#
+# No: a pointer knows no strides, so nothing in this function can notice.
+# </details>
+#
+# <details><summary>The right numbers in the wrong places</summary>
+#
+# Yes: it halves them in the order in which they lie in memory, which `.t()` has not changed.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 if can_build:
@@ -695,9 +784,9 @@ if can_build:
     print("halve:", torch.ops.lesson.halve(x).tolist())
 
 # %% [markdown]
-# There is no complaint, and the numbers are in the wrong places. `.t()` does not move any number: it is
-# another way to walk through the same memory, and a pointer knows nothing about that. If the order is
-# wrong, `x = x.contiguous();` makes a copy in the right one.
+# There is no complaint. `.t()` does not move any number: it is another way to walk through the same
+# memory, and a pointer knows nothing about that. If the order is wrong, `x = x.contiguous();` makes a
+# copy in the right one.
 #
 # A pointer does not know where a tensor **ends** either. If a loop over two tensors follows the longer
 # one, it reads beyond the memory of the shorter one. You get no exception but wrong numbers, a crash,

@@ -35,7 +35,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import backends, check, hint, mark, predict, run, timeline
+from grader import backends, check, hint, mark, run, timeline
 from grader.submission.submission import Submission
 
 # %% [markdown]
@@ -284,10 +284,24 @@ if devices_known:
 # So we make our own table by running every operation on every dtype, on two ranks. A `✓` means that the
 # *result* was right too.
 #
-# **Predict:** does every operation take `bool`? And complex numbers? Can gloo average integers?
-
-# %%
-predict("")
+# Look for the gaps: does every operation take `bool`, and complex numbers?
+#
+# **Predict:** what does gloo make of the *average* (`ReduceOp.AVG`) of integers?
+#
+# <details><summary>The average, as a floating-point number</summary>
+#
+# No: `all_reduce` writes into the tensor that it was given, and that holds integers.
+# </details>
+#
+# <details><summary>The average, rounded down</summary>
+#
+# No: gloo would have to decide how to round, and nothing in the call says how.
+# </details>
+#
+# <details><summary>An exception</summary>
+#
+# Yes: an average of integers is usually not an integer, and gloo refuses to round it.
+# </details>
 
 # %%
 DTYPES = ("float32", "int64", "bfloat16", "bool", "complex64")
@@ -416,11 +430,10 @@ def table(backend, device="cpu"):
 table("gloo")
 
 # %% [markdown]
-# The sum of two `bool` is *or*. An average of integers is refused: it is usually not an integer, and
-# nothing says how to round it. And `gather` does not take complex numbers, although its sibling
-# `all_gather` does: most functions of `torch.distributed` show a complex tensor to the backend as pairs
-# of real numbers, and `gather` does not. In the documented table gloo has a plain tick for `gather`.
-# That is not wrong, but it has no columns for dtypes.
+# The sum of two `bool` is *or*, and averages of integers are refused. And `gather` does not take
+# complex numbers, although its sibling `all_gather` does: most functions of `torch.distributed` show a
+# complex tensor to the backend as pairs of real numbers, and `gather` does not. In the documented table
+# gloo has a plain tick for `gather`. That is not wrong, but it has no columns for dtypes.
 #
 # And MPI?
 
@@ -556,11 +569,23 @@ else:
 # the start of a program.) Use it in your tests: replace `Send` by `Ssend`, and a program that still
 # runs does not rely on buffers. The course's MPI worlds use no other send.
 #
-# **Predict:** both ranks send first, a small tensor. On gloo that hangs. What does it do in the course's MPI
-# worlds?
-
-# %%
-predict("")
+# **Predict:** both ranks send first, a small tensor. On gloo that hangs. What does it do in the
+# course's MPI worlds?
+#
+# <details><summary>It hangs, as on gloo</summary>
+#
+# Yes: a synchronous send waits for its receive, however short the message is.
+# </details>
+#
+# <details><summary>It runs: four numbers are sent eagerly</summary>
+#
+# No: only a plain send may be eager, and the course's worlds do not use it.
+# </details>
+#
+# <details><summary>It runs or hangs, depending on which rank is faster</summary>
+#
+# No: with synchronous sends each waits for a receive that comes later. Timing does not change that.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 def both_send_first():
@@ -577,8 +602,8 @@ for name in ("gloo", "mpi"):
         print(f"{name:4} {failure.diagnosis if failure else 'it ran'}")
 
 # %% [markdown]
-# Both hang, and the grader calls it a deadlock. What could hang does hang in the course's MPI worlds, and
-# so the grader can say which rank waits for which. With plain sends this MPI would have let it run.
+# What could hang does hang in the course's MPI worlds, and so the grader can say which rank waits for
+# which, and calls it a deadlock. With plain sends this MPI would have let it run.
 #
 # ## NCCL's traps
 #
@@ -855,7 +880,25 @@ def training(ddp, ring, data, steps=60):
 # %% [markdown]
 # ### It trains
 #
-# One process trains alone, four train together. How far apart will the two curves be?
+# One process trains alone, four train together, and each of the four has a quarter of the points.
+#
+# **Predict:** how far apart are the two curves?
+#
+# <details><summary>No further than rounding</summary>
+#
+# Yes: the mean of the gradients of four equal parts is the gradient of the whole. Only the order of
+# additions differs.
+# </details>
+#
+# <details><summary>Four ranks get down about four times as fast</summary>
+#
+# No: their gradients are averaged and not added up, so a step is as long as that of one process.
+# </details>
+#
+# <details><summary>Four ranks are noisier: each has only a quarter of the points</summary>
+#
+# No: a rank computes with its quarter, but the step that it makes is that of all points.
+# </details>
 
 # %%
 data, trained = spirals(), False
@@ -885,18 +928,29 @@ if trained:
     plt.show()
 
 # %% [markdown]
-# One curve. gloo has not done a single all-reduce: it carried your messages, and broadcast the first
-# weights.
+# gloo has not done a single all-reduce: it carried your messages, and broadcast the first weights.
 #
 # ### Watch it
 #
 # Now a network with more to compute, buckets of 1 MiB, and two ranks. The lanes are the ranks. Between
 # the marks `backward` and `finish` a rank computes gradients, and its thread sends.
 #
-# **Predict:** when does the first ring begin, before backward ends or after?
-
-# %%
-predict("")
+# **Predict:** when does the first ring begin?
+#
+# <details><summary>When <code>finish_gradient_synchronization</code> is called</summary>
+#
+# No: that only waits. A hook starts the ring as soon as a bucket is full.
+# </details>
+#
+# <details><summary>While backward runs, when the first bucket is full</summary>
+#
+# Yes: the hook hands it to the thread, and backward goes on.
+# </details>
+#
+# <details><summary>When backward has computed the last gradient</summary>
+#
+# No: a bucket waits for its own gradients only, and those of the last layers come first.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 def wide_network():
@@ -936,10 +990,10 @@ else:
 shown
 
 # %% [markdown]
-# The first ring begins while backward runs. That of the last bucket cannot, as in chapter 15,
-# because the bucket is full only when backward is over. Others may come late as well: the thread and
-# backward share one Python interpreter and a few cores. (A lane shows what a rank waits for. Here a
-# rank is two threads, and while one waits for a message, the other can go on.)
+# The ring of the last bucket cannot begin while backward runs, as in chapter 15, because that bucket is
+# full only when backward is over. Others may come late as well: the thread and backward share one
+# Python interpreter and a few cores. (A lane shows what a rank waits for. Here a rank is two threads,
+# and while one waits for a message, the other can go on.)
 #
 # ### Against torch's own
 #
@@ -947,10 +1001,7 @@ shown
 # buckets with gloo's all-reduce, and your buckets with your ring. They take turns in **one** run, so
 # that whatever else the machine does disturbs them all alike. Each number is a median.
 #
-# **Predict** the order. And the ratio: is yours half as fast as torch's, or a tenth?
-
-# %%
-predict("")
+# In which order do you expect them, and how far apart?
 
 # %% tags=["nbval-ignore-output"]
 class TorchDDP(nn.Module):

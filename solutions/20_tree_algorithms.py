@@ -28,7 +28,7 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, replay, run, simulate, timeline
+from grader import check, hint, replay, run, simulate, timeline
 from grader.simulation.clusters import Flat, Nodes
 
 # %% [markdown]
@@ -38,9 +38,21 @@ from grader.simulation.clusters import Flat, Nodes
 # A ring takes $2(n-1)$ rounds, in each of which a rank sends one $n$-th of the tensor.
 #
 # **Predict:** how much of the ring's time on 512 ranks is latency, for a megabyte and for a gigabyte?
-
-# %%
-predict("")
+#
+# <details><summary>About half, and next to nothing</summary>
+#
+# No: 1022 latencies take 10 ms, and a megabyte travels in less than a tenth of a millisecond.
+# </details>
+#
+# <details><summary>Nearly all of it, and a tenth</summary>
+#
+# Yes: 1022 latencies take 10 ms. The bytes of a megabyte take 0.08 ms, those of a gigabyte 86 ms.
+# </details>
+#
+# <details><summary>Nearly all of it, and about half</summary>
+#
+# No: a gigabyte travels twice, which takes 86 ms. The latencies take 10 ms, as they always do.
+# </details>
 
 # %%
 ALPHA, BETA = 10e-6, 1 / 25e9
@@ -67,10 +79,7 @@ for nbytes in (16 * 1024, 2**20, 64 * 2**20, 2**30):
 # Here are four ranks, with letters in place of numbers. In step 1 the pairs are (0, 1) and (2, 3); in
 # step 2 each rank exchanges with the one at distance two.
 #
-# **Predict:** what does each rank hold after step 1, and after step 2?
-
-# %%
-predict("")
+# Follow the letters: what does each rank hold after step 1, and after step 2?
 
 # %%
 held = ["A", "B", "C", "D"]
@@ -95,11 +104,22 @@ for step in (1, 2):
 # Chapter 11 warned against letting each rank add up in an order of its own. Here rank 0 computes its own
 # part plus what came from rank 1, and rank 1 does it the other way round.
 #
-# **Predict:** do all four ranks get the same bits for $10^8$, $-10^8$, $1$ and $10^{-3}$? And is it the
-# right sum?
-
-# %%
-predict("")
+# **Predict:** what do the four ranks get for $10^8$, $-10^8$, $1$ and $10^{-3}$?
+#
+# <details><summary>Different bits: each rank adds in an order of its own</summary>
+#
+# No: $a+b$ and $b+a$ have the same bits, and every rank adds up the same pairs of pairs.
+# </details>
+#
+# <details><summary>The same bits, and they are 0</summary>
+#
+# No: 1 is lost where it meets $10^8$. Here $10^8$ meets $-10^8$ first, and they cancel exactly.
+# </details>
+#
+# <details><summary>The same bits, and they are right to seven digits</summary>
+#
+# Yes: both ranks of a pair compute the same sum, and in these pairs nothing large meets anything small.
+# </details>
 
 # %%
 parts = [torch.tensor(value) for value in (1e8, -1e8, 1.0, 1e-3)]
@@ -113,10 +133,8 @@ for step in (1, 2):
 print("in another order:  ", [part.item() for part in parts])
 
 # %% [markdown]
-# The result depends on which ranks form pairs, as a floating-point sum always depends on its order. The
-# first order gives 1.001, which is right to seven digits; the second gives 0. But all ranks agree: $a+b$ and
-# $b+a$ have the same bits (addition is *commutative*, though not associative), and every rank adds up the
-# same pairs of pairs.
+# The result depends on which ranks form pairs, as a floating-point sum always depends on its order: the second
+# order gives 0. But all ranks agree, since addition is *commutative*, though not associative.
 #
 # ### When n is not a power of two
 #
@@ -130,12 +148,23 @@ print("in another order:  ", [part.item() for part in parts])
 # | exchange | at distances 1 and 2 | at distances 1 and 2 | stand aside |
 # | tell | send the result | | receive it |
 #
-# **Predict:** how many rounds does that take on 6 ranks, and on 7? And on 8?
-
-# %%
-predict("")
-
-# %% [markdown]
+# **Predict:** how many rounds does that take on 6 ranks, on 7, and on 8?
+#
+# <details><summary>3, 3 and 3</summary>
+#
+# No: folding and telling take a round each, and only 8 can do without them.
+# </details>
+#
+# <details><summary>4, 4 and 3</summary>
+#
+# Yes: one to fold, two to exchange, one to tell. All ranks that stand aside do so at the same time.
+# </details>
+#
+# <details><summary>4, 5 and 3</summary>
+#
+# No: the third rank that stands aside has a partner of its own, so it costs no further round.
+# </details>
+#
 # ## Exercise: recursive doubling
 #
 # In place, for any number of ranks, all five operations (AVG comes with floating-point numbers only), and any
@@ -204,11 +233,8 @@ else:
 shown
 
 # %% [markdown]
-# Now the gradient of the layer norm, on the 512 ranks of the beginning. **Predict** first: how many
-# microseconds?
-
-# %%
-predict("")
+# Now the gradient of the layer norm, on the 512 ranks of the beginning. How many rounds are these, and so how
+# many microseconds?
 
 # %%
 def summed(all_reduce, nbytes):
@@ -227,11 +253,8 @@ if doubling_works:
 #
 # $$t \;=\; \log_2 n \,(\alpha + S\beta)$$
 #
-# **Predict:** from which size on would the ring be faster again? (How many whole tensors does a rank send
-# in each of them?)
-
-# %%
-predict("")
+# From which size on would the ring be faster again? It depends on how many whole tensors a rank sends in each of
+# them.
 
 # %%
 levels, n = 9, 512
@@ -251,17 +274,15 @@ print(f"both take as long at {size / 1e6:.1f} MB")
 # So each sends only the half that the *other* keeps. In step 2 a rank is responsible for half a tensor, and
 # shares that half with its next partner, and so on. Letters are elements here: four ranks, four elements.
 #
-# **Predict:** which elements is each rank responsible for after step 1, and after step 2?
-
-# %%
-predict("")
+# Which elements is each rank responsible for after step 1, and after step 2? Do they come out in the order of
+# the ranks?
 
 # %%
 mine = [list("abcd") for _ in range(4)]
 for step in (1, 2):
-    for rank in range(4):
-        half = len(mine[rank]) // 2
-        mine[rank] = mine[rank][half:] if rank & step else mine[rank][:half]
+    for r in range(4):
+        half = len(mine[r]) // 2
+        mine[r] = mine[r][half:] if r & step else mine[r][:half]
     print(f"after step {step}:", *(f"rank {r}: {''.join(m):4}" for r, m in enumerate(mine)))
 
 # %% [markdown]
@@ -273,13 +294,9 @@ for step in (1, 2):
 #
 # The algorithm is [Rabenseifner's](https://doi.org/10.1177/1094342005051521).
 #
-# **Predict** its cost: on 8 ranks, how many rounds does it take, and what fraction of the tensor does a rank
-# send in all?
-
-# %%
-predict("")
-
-# %% [markdown]
+# Before you write it, work out its cost: on 8 ranks, how many rounds does it take, and what fraction of the
+# tensor does a rank send in all?
+#
 # ## Exercise: halving and doubling
 #
 # In place, any number of ranks, any length. For powers of two: $2\log_2 n$ rounds, and no rank sends more
@@ -349,9 +366,23 @@ shown
 # message takes as long as before. That is how the larger sizes are run here.
 #
 # **Predict:** who wins at 1 KiB, at 1 MiB, and at 64 MiB?
-
-# %%
-predict("")
+#
+# <details><summary>Doubling, halving and the ring</summary>
+#
+# No: at 64 MiB the ring sends as many bytes as halving and doubling, in ten times as many rounds.
+# </details>
+#
+# <details><summary>The tree, doubling and halving</summary>
+#
+# No: the tree takes 12 rounds to doubling's 6, and 1 MiB is long enough that whole tensors cost more
+# than further rounds.
+# </details>
+#
+# <details><summary>Doubling, halving and halving</summary>
+#
+# Yes: the fewest rounds win where bytes hardly count, and where they do, few rounds with the fewest
+# bytes.
+# </details>
 
 # %%
 def tree_all_reduce(x, op):
@@ -416,9 +447,8 @@ if doubling_works and halving_works:
     all_reduce_race(64, **algorithms)
 
 # %% [markdown]
-# A star marks the winner of each row: recursive doubling for the smallest tensor, halving and doubling for
-# the others. The ring never wins. On this network and with this number of ranks it cannot, since it sends as
-# many bytes as halving and doubling does, in more rounds. Here are the curves for 512 ranks:
+# A star marks the winner of each row. The ring never wins. On this network and with this number of ranks it
+# cannot: it sends as many bytes as halving and doubling, in more rounds. Here are the curves for 512 ranks:
 #
 # ![Seconds over the size of the tensor, both logarithmic, for 512 ranks. Recursive doubling is lowest up to about 300 kilobytes, halving and doubling from there on. The ring begins a hundred times higher and meets halving and doubling beyond a gigabyte. The tree stays above recursive doubling everywhere](../imgs/all_reduce_curves.png)
 #
@@ -426,19 +456,32 @@ if doubling_works and halving_works:
 #
 # **1. The number of ranks was a power of two.** On 96 ranks, 32 have to be folded.
 #
-# **Predict:** what does that cost a large tensor, and who wins at 64 MiB?
-
-# %%
-predict("")
+# **Predict:** who wins at 64 MiB?
+#
+# <details><summary>Halving, with two rounds more than before</summary>
+#
+# No: each of the two rounds carries a whole tensor. Together that is as many bytes as in all the
+# others.
+# </details>
+#
+# <details><summary>Neither: both send the same number of bytes</summary>
+#
+# No: that was so for a power of two. A rank that takes in another one has two whole tensors more to
+# carry.
+# </details>
+#
+# <details><summary>The ring, which does not care about powers of two</summary>
+#
+# Yes: what folding adds to halving costs more than all the latencies of the ring.
+# </details>
 
 # %%
 if doubling_works and halving_works:
     all_reduce_race(96, ring=plain_ring, halving=halving_doubling_all_reduce)
 
 # %% [markdown]
-# A rank that takes in another one first receives a whole tensor, and at the end sends a whole result:
-# $2S\beta$ more. At 64 MiB the ring wins again and takes a third less time; the larger the tensor, the closer
-# it comes to half. A ring does not care what $n$ is.
+# A rank that takes in another one first receives a whole tensor, and at the end sends a whole result: $2S\beta$
+# more. At 64 MiB the ring takes a third less time; the larger the tensor, the closer it comes to half.
 #
 # **2. All connections were equal.** Real ranks share nodes. Here is a cluster of nodes with eight ranks
 # and one network card each: inside a node a message is ten times as fast as between nodes, and the eight
@@ -449,11 +492,24 @@ if doubling_works and halving_works:
 # `halving_doubling_all_reduce` may begin with the nearest partner or with the farthest. On a flat network
 # that makes no difference.
 #
-# **Predict:** and here? Which of its messages are large, and which of them leave the node, in each of the
-# two layouts? And what becomes of the ring?
-
-# %%
-predict("")
+# Which of its messages are large here, and which of them leave the node, in each of the two layouts?
+#
+# **Predict:** and what becomes of the ring at 64 MiB, when the ranks are dealt out?
+#
+# <details><summary>It takes as long: each rank still has two neighbours</summary>
+#
+# No: both neighbours are now on other nodes, and eight messages share a card where there was one.
+# </details>
+#
+# <details><summary>It takes several times as long</summary>
+#
+# Yes: every message leaves its node, and the eight of a node share its card.
+# </details>
+#
+# <details><summary>It gets faster: all eight ranks of a node send at once</summary>
+#
+# No: they send at once over the same card. Each gets an eighth of it.
+# </details>
 
 # %%
 def by_node(shrink=1, order=()):
@@ -496,13 +552,9 @@ if doubling_works and halving_works:
 #
 # ![Five ranks from top to bottom, time from left to right. Piece 0 moves down the chain by one rank in each round, and pieces 1, 2 and 3 follow one round apart. After seven rounds the last rank has all four; in round 4 all four links are busy](../imgs/pipelined_chain.png)
 #
-# **Predict:** these are seven rounds. How many would ten pieces on five ranks take, and $k$ pieces on $n$
-# ranks? How many bytes does a message carry, compared with one of the tree?
-
-# %%
-predict("")
-
-# %% [markdown]
+# These are seven rounds. How many would ten pieces on five ranks take, and $k$ pieces on $n$ ranks? How many
+# bytes does a message carry, compared with one of the tree?
+#
 # ## Exercise: a pipelined broadcast
 #
 # The chain is `src`, `src + 1`, … modulo $n$, and its last rank passes nothing on. Over each of its links,
@@ -552,10 +604,7 @@ shown
 #
 # One piece is bad: $n-1$ whole messages in sequence. A million pieces are bad, too: a million latencies.
 #
-# **Predict:** 64 MiB on 64 ranks. About how many pieces are best?
-
-# %%
-predict("")
+# Take 64 MiB on 64 ranks. Which of these numbers of pieces is best?
 
 # %%
 def broadcast_in_pieces(nbytes, pieces):
@@ -634,13 +683,9 @@ if pieces_work:
 # for long messages, and [Chan and others 2007](https://doi.org/10.1002/cpe.1206) derive it as a member of a
 # family.
 #
-# **Predict:** how many rounds does the scatter take if the source sends the shares one after the other? And
-# on a tree, where it first sends half of the tensor to a rank that hands out that half?
-
-# %%
-predict("")
-
-# %% [markdown]
+# How many rounds does the scatter take if the source sends the shares one after the other? And on a tree, where
+# it first sends half of the tensor to a rank that hands out that half?
+#
 # ## Exercise: broadcast by scatter and all-gather
 #
 # In place, any length, any source. No rank may send more than $2(n-1)\lceil\mathrm{len}/n\rceil$ elements, and
@@ -702,13 +747,9 @@ shown
 #
 # ![A binary tree of seven ranks. The three ranks with children are drawn bold, and send every piece twice. The four leaves are drawn dashed, and send nothing](../imgs/idle_leaves.png)
 #
-# **Predict:** how many of 64 ranks have children in such a tree? If every rank could send one piece in each
-# round, how much of that capacity would go unused?
-
-# %%
-predict("")
-
-# %% [markdown]
+# How many of 64 ranks have children in such a tree? If every rank could send one piece in each round, how much
+# of that capacity would go unused?
+#
 # About half of the ranks send twice as much as they receive, and the others nothing at all: half of the
 # capacity is unused. So take **two trees** over the same ranks, and send one half of the tensor down each of
 # them. If every rank that has children in one tree is a *leaf* in the other, it receives two halves and sends
@@ -831,10 +872,25 @@ def broadcast_on_trees(x, program, trees, pieces):
 # Five of them, on 64 ranks: the binomial tree of chapter 02, the chain with the best number of pieces,
 # scatter and all-gather, *one* binary tree with pieces, and two trees.
 #
-# **Predict** the winner at 16 KiB, at 1 MiB and at 64 MiB.
-
-# %%
-predict("")
+# **Predict:** who wins at 16 KiB, at 1 MiB and at 64 MiB?
+#
+# <details><summary>The binomial tree, two trees, and two trees</summary>
+#
+# Yes: the fewest rounds win where latency is all that counts. For more bytes it takes few rounds and
+# the capacity of every rank.
+# </details>
+#
+# <details><summary>The binomial tree, two trees, and the chain</summary>
+#
+# No: 64 MiB are not long enough for the chain. Its first piece is passed on by 62 ranks before the last
+# one has it.
+# </details>
+#
+# <details><summary>Two trees, two trees, and two trees</summary>
+#
+# No: the smallest tensor is short enough that six rounds with whole tensors beat pieces on a deeper
+# tree.
+# </details>
 
 # %%
 def binomial_broadcast(x):
@@ -887,8 +943,7 @@ if pipeline_works and pieces_work and scatter_works and trees_work:
     broadcast_race(64, double_trees(63))
 
 # %% [markdown]
-# Where latency is all that counts, the binomial tree wins: it has the fewest rounds. At 1 MiB the two trees are
-# ahead, and at 64 MiB they need little more than half the time of one tree, and 1.4 times the 2684 µs that it
+# At 64 MiB the two trees need little more than half the time of one tree, and 1.4 times the 2684 µs that it
 # takes a rank to receive 64 MiB at all. The chain gets close to that limit, too, but only with tensors so large
 # that 62 latencies no longer count.
 #
@@ -930,10 +985,7 @@ if pipeline_works and pieces_work and scatter_works and trees_work:
 # All this was a model. What do real processes say? As in chapter 11, `torchrun` starts four processes without
 # the grader. The first three turns are for warming up, and we take the median of the rest.
 #
-# **Predict:** four ranks on one machine. Does the model's winner win?
-
-# %%
-predict("")
+# Four ranks on one machine: does the model's winner win?
 
 # %% tags=["nbval-ignore-output"]
 def measure_all_reduces(turns=11, warm_up=3):

@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from msgspec.structs import replace
 
-from grader import check, hint, predict, replay, run, simulate, timeline
+from grader import check, hint, replay, run, simulate, timeline
 from grader.simulation.clusters import PRESETS
 
 # %% [markdown]
@@ -41,11 +41,8 @@ for where, alpha, beta in (
     print(f"{where}: α = {1e6 * alpha:4.1f} µs, 1/β = {1e-9 / beta:3.0f} GB/s")
 
 # %% [markdown]
-# **Predict:** rank 0 sends one message to rank 1, in its own node, and one to rank 8, in the next. How many
-# times as long does the second take, with 4 bytes and with 64 MB?
-
-# %%
-predict("")
+# Rank 0 sends one message to rank 1, in its own node, and one to rank 8, in the next. How many times as long
+# does the second take, with 4 bytes and with 64 MB?
 
 # %%
 def one_message(peer, elements):
@@ -102,10 +99,23 @@ for elements in (1, 16 * 10**6):
 # same way. Chapter [20](20_tree_algorithms.ipynb) develops the last two; there, halving may also begin with the
 # nearest rank.
 #
-# **Predict:** which of them sends the most numbers out of node 0? And in the ring: which ranks send them?
-
-# %%
-predict("")
+# **Predict:** which of them sends the most numbers out of node 0?
+#
+# <details><summary>The ring: everything goes round it</summary>
+#
+# No: only one of the node's four ranks has its right neighbour in the other node.
+# </details>
+#
+# <details><summary>Recursive doubling, which sends whole tensors</summary>
+#
+# No: it sends four whole tensors across, but halving sends four halves across, and four halves on the
+# way back.
+# </details>
+#
+# <details><summary>Recursive doubling, and halving just as many</summary>
+#
+# Yes: each of the node's four ranks sends 840 numbers across, once whole or in two halves.
+# </details>
 
 # %%
 def flat(elements):
@@ -135,9 +145,8 @@ for name, algorithm in (
     show_crossing(name, simulate(flat, 8, 840, algorithms={"all_reduce": algorithm}).trace)
 
 # %% [markdown]
-# Look at the ring first. Only ranks 3 and 7 have their right neighbour in the other node, so only they send
-# anything across: $2 \cdot 7/8 \cdot 840 = 1470$ numbers each. That is not much, but **one** card of the node
-# carries all of it, and three are idle.
+# Look at the ring first. Only ranks 3 and 7 send anything across: $2 \cdot 7/8 \cdot 840 = 1470$ numbers each.
+# That is not much, but **one** card of the node carries all of it, and three are idle.
 #
 # ![Two rings of eight ranks on two nodes. Left, laid out node by node: two of eight messages cross. Right,
 # dealt in turns: all eight cross.](../imgs/ring_across_nodes.png)
@@ -168,18 +177,32 @@ def ends_and_middle():
     return x.item(), dist.get_process_group_ranks(mine), dist.get_rank(mine)
 
 
-for rank, (total, members, place) in enumerate(run(ends_and_middle, 4)):
-    print(f"rank {rank}: the sum over {members} is {total}; its rank in that group is {place}")
+for r, (total, members, place) in enumerate(run(ends_and_middle, 4)):
+    print(f"rank {r}: the sum over {members} is {total}; its rank in that group is {place}")
 
 # %% [markdown]
 # Each rank now has two numbers: its rank in the world, and its rank in the group. `dist.send(x, 3,
 # group=ends)` means rank 3 of the world; the argument `group_dst` takes a rank of the group.
 #
-# Rank 0 is not in `middle`, and yet it calls `new_group` for it. **Predict:** what happens if every rank makes
-# only the group that it is in?
-
-# %%
-predict("")
+# Rank 0 is not in `middle`, and yet it calls `new_group` for it.
+#
+# **Predict:** what happens if every rank makes only the group that it is in?
+#
+# <details><summary>It works: the other group is none of its business</summary>
+#
+# No: `new_group` is a call of the whole world. Those outside the group have to make it as well.
+# </details>
+#
+# <details><summary>It works for ranks 0 and 3, whose group comes first</summary>
+#
+# No: no group comes first here. At the same moment ranks 1 and 2 make another one, and the calls do not
+# fit together.
+# </details>
+#
+# <details><summary>It fails: the ranks' calls do not fit together</summary>
+#
+# Yes: every rank has to make the same groups in the same order, its own or not.
+# </details>
 
 # %%
 def own_group_only():
@@ -261,13 +284,9 @@ if groups_work:
 # across nodes, they have the same parts summed over all ranks. After step 3, inside the node, every rank
 # has both parts.](../imgs/two_levels.png)
 #
-# You know a collective for each of the three steps. **Predict:** which one is it in each case, and in which of
-# your two groups?
-
-# %%
-predict("")
-
-# %% [markdown]
+# You know a collective for each of the three steps. Which one is it in each case, and in which of your two
+# groups?
+#
 # ## Exercise: hierarchical_all_reduce
 #
 # In place, `x` becomes the reduction over all ranks. With $g$ for `ranks_per_node`, a **share** is
@@ -307,11 +326,23 @@ hierarchy_works
 # %% [markdown]
 # ### What crosses now
 #
-# **Predict:** the eight ranks on two nodes again, with 840 numbers. How many leave node 0, and through
-# which ranks?
-
-# %%
-predict("")
+# **Predict:** the eight ranks on two nodes again, with 840 numbers. How many leave node 0?
+#
+# <details><summary>840, through one rank</summary>
+#
+# No: each rank has a share of its own to take across, so none of them carries everything.
+# </details>
+#
+# <details><summary>840, a quarter of them through each rank</summary>
+#
+# Yes: a rank takes its share of 210 numbers across, and gets by with that.
+# </details>
+#
+# <details><summary>1680, a quarter of them through each rank</summary>
+#
+# No: the first and the last step stay inside the node. Between two nodes each share crosses once each
+# way.
+# </details>
 
 # %%
 def two_levels(elements, ranks_per_node):
@@ -322,7 +353,7 @@ if hierarchy_works:
     show_crossing("two levels", simulate(two_levels, 8, 840, 4).trace)
 
 # %% [markdown]
-# 840 numbers, the fewest possible from rank to rank on two nodes, and a quarter of them through each card.
+# These are the fewest possible from rank to rank on two nodes, shared out among all cards.
 #
 # On simulated ranks, collectives run message by message, so you can step through your own run. Here it is
 # on two nodes of two ranks: which rounds stay inside the nodes?
@@ -348,11 +379,26 @@ timeline(run(two_levels, 4, 2**20, 2)) if hierarchy_works else None
 # $\alpha + \text{bytes} \cdot \beta$: if we multiply $\beta$ by 8192, every byte stands for 8 KiB. (`replace`
 # copies the description of a cluster with some values changed.)
 #
-# **Predict:** the five are a flat ring, a flat tree, flat halving and doubling, and two levels with a ring or
-# with halving and doubling across. In which order do they finish on 128 ranks, with 64 KiB and with 1 GiB?
-
-# %%
-predict("")
+# The five are a flat ring, a flat tree, flat halving and doubling, and two levels with a ring or with halving
+# and doubling across. In which order do they finish?
+#
+# **Predict:** with 1 GiB on 128 ranks, how many times as fast as the flat ring are two levels?
+#
+# <details><summary>Almost twice</summary>
+#
+# No: each card carries an eighth of what the ring's one card did, and that card was busy nearly all of
+# the time.
+# </details>
+#
+# <details><summary>Almost five times</summary>
+#
+# Yes: each card carries an eighth, and the steps inside the node take time, too.
+# </details>
+#
+# <details><summary>Eight times, since eight cards work instead of one</summary>
+#
+# No: the steps between nodes are that much shorter. But the steps inside the node come on top.
+# </details>
 
 # %%
 def standing_for(factor, cluster=H100):
@@ -406,8 +452,7 @@ if hierarchy_works:
 #
 # **1 GiB is a matter of bandwidth.** The flat ring sends almost 2 GiB through one card of each node. The
 # tree sends the whole tensor 14 times, one after the other. With two levels, every card carries an eighth of
-# what the ring's one card does. That makes two levels almost five times as fast, and not eight times, because
-# the steps inside the node take time, too.
+# what the ring's one card does. (It is not eight times as fast, because the steps inside the node take time, too.)
 #
 # Now 512 ranks. There a flat ring sends $2 \cdot 512 \cdot 511$ messages, which takes the simulator a while.
 # But we have a formula for it. Let us check that it agrees on 128 ranks, and use it for 512.
@@ -438,9 +483,21 @@ if hierarchy_works:
 # $n/2$. What if the ranks were dealt to the nodes in turns, so that *these* ranks share a node?
 #
 # **Predict:** does it then lose to two levels, does it win, or do they draw?
-
-# %%
-predict("")
+#
+# <details><summary>It loses: a flat algorithm knows nothing of nodes</summary>
+#
+# No: it need not know them. Its long messages stay inside a node now, whoever has arranged that.
+# </details>
+#
+# <details><summary>It wins: it has no groups, and fewer phases</summary>
+#
+# No: it has the same exchanges in the same order, so there is nothing to win.
+# </details>
+#
+# <details><summary>They draw: both send the same messages</summary>
+#
+# Yes: its first three exchanges stay in the node, the next four cross, and so on the way back.
+# </details>
 
 # %%
 # 0, 16, 32, … share a node
@@ -461,9 +518,21 @@ print(f"halving and doubling, ranks dealt in turns: {1e3 * halving:.3f} ms")
 # GPUs.
 #
 # **Predict:** with 1 GiB on 128 ranks, how many times as fast as the flat ring is your function now?
-
-# %%
-predict("")
+#
+# <details><summary>Hardly faster at all</summary>
+#
+# Yes: about as much leaves a node as with the ring, and now it goes through one card as well.
+# </details>
+#
+# <details><summary>Almost five times, as before</summary>
+#
+# No: that came from eight cards at work where the ring uses one. Now both have one.
+# </details>
+#
+# <details><summary>About eight times slower, since the eight ranks share the card</summary>
+#
+# No: each of the eight sends an eighth. Together they send what the ring's one rank does.
+# </details>
 
 # %%
 one_card = replace(H100, links=1)
@@ -490,9 +559,21 @@ if hierarchy_works:
 #
 # **Predict:** how many times as fast as a ring is that at best, with 2, 8 and 512 ranks, if bandwidth is all
 # that counts?
-
-# %%
-predict("")
+#
+# <details><summary>2, 2 and 2</summary>
+#
+# No: a ring of two ranks sends $S$ as well, and only a very long one comes close to $2S$.
+# </details>
+#
+# <details><summary>1, 1.75 and almost 2</summary>
+#
+# Yes: a ring sends $2(n-1)/n$ times $S$, and with the switch it is $S$.
+# </details>
+#
+# <details><summary>2, 8 and 512</summary>
+#
+# No: a rank on a ring sends less than $2S$, however many there are. It is latency that grows with $n$.
+# </details>
 
 # %%
 for n in (2, 8, 512):

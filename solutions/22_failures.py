@@ -27,7 +27,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run, timeline
+from grader import check, hint, run, timeline
 
 # %% [markdown]
 # ## Who notices?
@@ -38,11 +38,25 @@ from grader import check, hint, predict, run, timeline
 # These are plain processes without the grader. `torchrun` would spoil the experiment: it stops all ranks as soon as
 # one fails.
 #
-# **Predict:** which of ranks 0, 1 and 3 get an exception, and when? Gloo's all-reduce is a ring here: each rank
-# sends to the next one and receives from the one before.
-
-# %%
-predict("")
+# Gloo's all-reduce is a ring here: each rank sends to the next one and receives from the one before.
+#
+# **Predict:** when do ranks 0, 1 and 3 get an exception?
+#
+# <details><summary>All three at once</summary>
+#
+# No: ranks 1 and 3 have a connection to rank 2, and it breaks. Rank 0 exchanges nothing with it in this
+# ring.
+# </details>
+#
+# <details><summary>All three after 3 seconds</summary>
+#
+# No: the operating system closes the connections of a dead process, and its neighbours notice at once.
+# </details>
+#
+# <details><summary>Ranks 1 and 3 at once, rank 0 after 3 seconds</summary>
+#
+# Yes: the neighbours lose a connection. Rank 0 waits for a neighbour that is alive and never sends.
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 def start_ranks(script, ranks=4):
@@ -97,10 +111,9 @@ start_ranks(ONE_IS_KILLED)
 # %% [markdown]
 # ![A ring of four ranks. Rank 2 is killed. Ranks 1 and 3, its neighbours, get an exception at once, because their connection to it breaks. Rank 0 exchanges no messages with rank 2; it waits until its time limit.](../imgs/who_notices.png)
 #
-# The neighbours notice at once: the operating system closes the connections of a dead process. Rank 0 neither sends
-# to rank 2 nor receives from it in this algorithm. It waits for a neighbour that is alive but will never send, and
-# only its **time limit** ends that. Had a switch failed instead of a process, nobody would have closed a connection,
-# and all three would have waited.
+# The operating system closes the connections of a dead process, so its neighbours notice at once. Rank 0 waits for a
+# neighbour that is alive but will never send, and only its **time limit** ends that. Had a switch failed instead of a
+# process, nobody would have closed a connection, and all three would have waited.
 #
 # So a wait without a limit may never end, however well the others behave. You can set a limit in three places:
 #
@@ -136,9 +149,23 @@ start_ranks(ONE_IS_KILLED)
 #
 # **Predict:** here is an all-reduce that catches the exception. Four ranks, and rank 2 is killed as it enters. What do
 # the survivors return?
-
-# %%
-predict("")
+#
+# <details><summary>Ranks 0, 1 and 3 return that a rank is dead</summary>
+#
+# No: that would take an exception on each of them, and above, rank 0 got one only from its time limit.
+# There is no limit here.
+# </details>
+#
+# <details><summary>Nothing: all three of them wait</summary>
+#
+# Yes: the grader assumes that *nobody* hears of the death, and this call sets no limit.
+# </details>
+#
+# <details><summary>Ranks 1 and 3 return that a rank is dead, rank 0 waits</summary>
+#
+# No: it could be so on gloo, but you cannot rely on it. The grader assumes that nobody hears of the
+# death.
+# </details>
 
 # %%
 def careful_sum(x):
@@ -153,9 +180,9 @@ def careful_sum(x):
 run(careful_sum, 4, torch.ones(2), kill=(2, 0), may_fail=True)
 
 # %% [markdown]
-# They return nothing: no exception comes. The grader assumes the worst of every collective that a dead rank has not
-# joined: that *nobody* hears of the death, just like rank 0 above. You cannot rely on an exception that comes only to
-# some ranks and only on some networks. With a limit, the survivors return:
+# No exception comes. The grader assumes the worst of every collective that a dead rank has not joined: that all are like
+# rank 0 above. You cannot rely on an exception that comes only to some ranks and only on some networks. With a limit, the
+# survivors return:
 
 # %%
 def patient_sum(x, seconds):
@@ -216,12 +243,27 @@ print(run(leave_a_note, 3, kill=(1, 1)))
 # the grader. Both outlive the process of rank 0, though not the machine that they run on. And a store is slow: one
 # process serves all ranks. It is for addresses, votes and a few numbers, not for gradients.
 #
-# **Predict:** four ranks run this line, one after another, in any order. What does each of them get?
+# Four ranks run this line, one after another, in any order:
 #
 #     store.compare_set("leader", "", str(dist.get_rank()))
-
-# %%
-predict("")
+#
+# **Predict:** what does each of them get?
+#
+# <details><summary>Each gets its own number</summary>
+#
+# No: only the first one finds the key empty. The others find a value that is not the expected one, and
+# leave it.
+# </details>
+#
+# <details><summary>The first gets its own number, the others an exception</summary>
+#
+# No: a key that has another value is no error. The call returns that value.
+# </details>
+#
+# <details><summary>All get the number of the first</summary>
+#
+# Yes: it returns the value that the key has *now*, whoever set it.
+# </details>
 
 # %%
 def elect():
@@ -279,10 +321,7 @@ checked
 
 # %% [markdown]
 # The check takes a while, most of it spent waiting for the dead. Watch your own function at work, once with everyone
-# alive and once with rank 0 killed as it enters. **Predict:** which lanes end early, and how long is the longest?
-
-# %%
-predict("")
+# alive and once with rank 0 killed as it enters. Which lanes end early, and how long is the longest?
 
 # %% tags=["nbval-ignore-output"]
 if survives:
@@ -307,11 +346,23 @@ if survives:
 # [`torch.distributed.checkpoint`](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html) **every rank writes
 # its own part**, and a small file says which part is where.
 #
-# **Predict:** four ranks have written a matrix of ten rows. The job comes back with three ranks. How many rows does
-# each of them read, and from how many of the files?
-
-# %%
-predict("")
+# **Predict:** four ranks have written a matrix of ten rows. The job comes back with three ranks. What does each of them
+# read?
+#
+# <details><summary>3 rows of its own file, and the last row is missing</summary>
+#
+# No: the small file says which row is where, so a rank can read from any file, and none is lost.
+# </details>
+#
+# <details><summary>All ten rows, of which it keeps its own</summary>
+#
+# No: a rank reads only what its shard needs, and the small file says where that is.
+# </details>
+#
+# <details><summary>4, 4 and 2 rows, each from two of the files</summary>
+#
+# Yes: the rows are cut anew for three ranks, and the new cuts fall inside the old parts.
+# </details>
 
 # %%
 def launch(script, ranks, folder, *options, **environment):
@@ -370,10 +421,9 @@ with tempfile.TemporaryDirectory() as folder:
 # %% [markdown]
 # ![Ten rows of a matrix. Four ranks have written 3, 3, 3 and 1 of them. Three ranks read 4, 4 and 2. An arrow leads from each row as it was written to the same row as it is read.](../imgs/resharded.png)
 #
-# Rank 0 of three reads rows 0 to 3: three from the first file, one from the second. The other two read from two files
-# each, too. Nobody had to say how many ranks wrote them: that is
-# [load-time resharding](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html). `.metadata` is written
-# **last**. A folder without it is a checkpoint that was never finished, and must not be loaded.
+# Rank 0 of three reads rows 0 to 3: three from the first file, one from the second. Nobody had to say how many ranks
+# wrote them: that is [load-time resharding](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html).
+# `.metadata` is written **last**. A folder without it is a checkpoint that was never finished, and must not be loaded.
 #
 # ## Restarts
 #
@@ -382,11 +432,25 @@ with tempfile.TemporaryDirectory() as folder:
 # because those that live are stuck in a broken group. They run the script again from its first line, so the script has
 # to look for a checkpoint.
 #
-# **Predict:** two ranks train for six steps, 0 to 5, and write a checkpoint after every second one: after steps 1, 3
-# and 5. In the first attempt, rank 1 kills itself in step 4. Which steps does each attempt do?
-
-# %%
-predict("")
+# Two ranks train for six steps, 0 to 5, and write a checkpoint after every second one: after steps 1, 3 and 5. In the
+# first attempt, rank 1 kills itself in step 4.
+#
+# **Predict:** which steps does each attempt do?
+#
+# <details><summary>Steps 0 to 4, then step 5</summary>
+#
+# No: step 4 ends with an all-reduce that rank 1 never joined, so it was not done.
+# </details>
+#
+# <details><summary>Steps 0 to 3, then steps 4 and 5</summary>
+#
+# Yes: step 4 was begun and lost, and the checkpoint of step 3 is complete.
+# </details>
+#
+# <details><summary>Steps 0 to 3, then steps 0 to 5</summary>
+#
+# No: the script starts from its first line, but there it looks for a checkpoint and finds one.
+# </details>
 
 # %%
 RESTARTED = """
@@ -440,8 +504,7 @@ with tempfile.TemporaryDirectory() as folder:
 # %% [markdown]
 # ![Attempt 0 does steps 0 to 3 and writes a checkpoint after steps 1 and 3. In step 4 a rank dies, and the begun step is lost. Attempt 1 loads the checkpoint of step 3, does steps 4 and 5, and writes a checkpoint after step 5.](../imgs/lost_work.png)
 #
-# The second attempt begins with step 4: the checkpoint of step 3 was complete. Had the death come in step 3, before that
-# checkpoint, the second attempt would have begun with step 2 and done it again.
+# Had the death come in step 3, before that checkpoint, the second attempt would have begun with step 2 and done it again.
 #
 # And why the variable `TORCH_DISABLE_SHARE_RDZV_TCP_STORE`? A store that outlives the ranks keeps their old addresses,
 # too. Without the variable, a restarted rank sometimes
@@ -455,10 +518,7 @@ with tempfile.TemporaryDirectory() as folder:
 # $T$ is.) The sum is least at $T = \sqrt{2CM}$
 # ([Young](https://cacm.acm.org/research/a-first-order-approximation-to-the-optimum-checkpoint-interval), 1974).
 #
-# **Predict** $T$ for a failure every three hours and a checkpoint that takes 30 seconds. What share of the time is lost?
-
-# %%
-predict("")
+# What is $T$ for a failure every three hours and a checkpoint that takes 30 seconds, and what share of the time is lost?
 
 # %%
 cost, between = 30.0, 3 * 3600.0
@@ -524,17 +584,13 @@ def recorded(script, ranks):
 
 
 records = recorded(ONE_SKIPS_A_CALL, 4)
-for rank, calls in enumerate(records):
-    print(f"rank {rank}:", *(f"{name} {elements}" for name, elements in calls[:5]), sep="  ")
+for r, calls in enumerate(records):
+    print(f"rank {r}:", *(f"{name} {elements}" for name, elements in calls[:5]), sep="  ")
 
 # %% [markdown]
-# Read it column by column. **Predict** before you write anything: at which position do the records differ first, and
-# which rank is to blame? What would you have said if you had seen only the last call of each rank?
-
-# %%
-predict("")
-
-# %% [markdown]
+# Read it column by column before you write anything: at which position do the records differ first, and which rank is to
+# blame? What would you have said if you had seen only the last call of each rank?
+#
 # ![Records of four ranks in rows. Up to position 3 the columns agree. At position 4, framed, ranks 0, 1 and 3 call a broadcast of 3 elements and rank 2 calls an all-gather of 2. The records of ranks 0 and 2 end there; ranks 1 and 3 go on to the all-gather at position 5.](../imgs/column_of_calls.png)
 #
 # Go by the last calls alone, and you suspect rank 0, the only one that is still in a broadcast. It is innocent: it waits
@@ -664,16 +720,29 @@ for letters in ("ABC", "DEF"):
     print()
 
 # %% [markdown]
-# **Predict**, and write it down for each letter: the first step, stage, tensor and rank that is wrong, and which of the
-# six faults it is. Only the **first** ✗ of a block tells you anything: after the next average, that tensor is wrong
-# everywhere.
-
-# %%
-predict("")
-
-# %% [markdown]
-# With thousands of ranks nobody reads such blocks. This function does, with the same idea as your `first_divergence`.
-# Compare with what you have predicted.
+# For each letter, look for the first step, stage, tensor and rank that is wrong. Only the **first** ✗ of a block tells
+# you anything: after the next average, that tensor is wrong everywhere.
+#
+# **Predict:** which of the six faults is E?
+#
+# <details><summary>A stale buffer: one tensor of one rank is wrong</summary>
+#
+# No: a stale buffer is a wrong *gradient*, and goes into the average. Here the gradients are right, and
+# one rank's average is wrong.
+# </details>
+#
+# <details><summary>A flipped bit: one rank's average is wrong, and no gradient</summary>
+#
+# Yes: all ranks got the same average, and then one of them changed it.
+# </details>
+#
+# <details><summary>A tensor that is reduced twice: an average is wrong</summary>
+#
+# No: a second reduction changes the average of all ranks alike. Here it is that of rank 0 alone.
+# </details>
+#
+# With thousands of ranks nobody reads such blocks. This function does, with the same idea as your `first_divergence`, and
+# names all six.
 
 # %%
 def first_wrong(healthy, log):
@@ -697,10 +766,23 @@ for letter, fault in zip("ABCDEF", FAULTS):
 # - **E** is what a failing chip may look like. The flipped bit shows in the *averages* of one rank, which should be equal
 #   everywhere. Two small all-reduces find it at once: the MIN and the MAX of the checksums have to be the same.
 #
-# **Predict:** at which step would that check have found each of the six?
-
-# %%
-predict("")
+# **Predict:** which of the six would that check have found?
+#
+# <details><summary>All six, each at the step of its first ✗</summary>
+#
+# No: it compares ranks with each other, and most of these faults leave the ranks equal.
+# </details>
+#
+# <details><summary>All but C and F, where the ranks agree</summary>
+#
+# No: A and D begin on one rank, but in its gradient. After the average all ranks have the same wrong
+# numbers.
+# </details>
+#
+# <details><summary>Only B and E</summary>
+#
+# Yes: there the weights or the averages of one rank differ from those of the others.
+# </details>
 
 # %%
 def found_by_comparing_ranks(log):

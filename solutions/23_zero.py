@@ -23,8 +23,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, mark, predict, run, simulate, timeline
-from grader.rank.instruments import HeldStorages
+from grader import check, hint, mark, run, simulate, timeline
 
 # %% [markdown]
 # ## What an optimizer keeps
@@ -64,11 +63,23 @@ print("like torch.optim.AdamW:", torch.allclose(ours, theirs, atol=1e-6))
 # of the gradient, of $m$ and of $v$, and on no others. So the elements can be divided among ranks in any
 # way, even with a cut in the middle of a matrix.
 #
-# **Predict:** what happens to the weights if all gradients are four times too large, because they were
-# summed over 4 ranks and not averaged?
-
-# %%
-predict("")
+# **Predict:** with a tiny `eps`, what happens to the weights if all gradients are four times too large,
+# because they were summed over 4 ranks and not averaged?
+#
+# <details><summary>They move four times as far in each step</summary>
+#
+# No: that is what SGD would do. Adam divides by the size of the gradients.
+# </details>
+#
+# <details><summary>They move as far as before</summary>
+#
+# Yes: $m$ gets four times as large, and so does the root of $v$. In the quotient the factor cancels.
+# </details>
+#
+# <details><summary>They move a quarter as far: <i>v</i> holds squares</summary>
+#
+# No: $v$ does get sixteen times as large, but the step divides by its root.
+# </details>
 
 # %%
 for eps in (1e-8, 0.1):
@@ -82,10 +93,9 @@ for eps in (1e-8, 0.1):
     print(f"eps = {eps:g}: the same weights to 1e-6: {torch.allclose(*moved, atol=1e-6)}")
 
 # %% [markdown]
-# With a small `eps`, almost nothing: Adam divides a mean of the gradients by the root of a mean of their
-# squares, and the factor cancels. Only `eps` notices how large a gradient is. That is convenient in
-# training and treacherous in testing, because a missing division by $n$ does not show. So the grader uses
-# a large `eps`.
+# With a small `eps` the factor cancels. Only `eps` notices how large a gradient is. That is convenient in
+# training and treacherous in testing, because a missing division by $n$ does not show. So the grader uses a
+# large `eps`.
 #
 # ## The same numbers everywhere
 #
@@ -121,6 +131,9 @@ class ReplicatedAdamW:
 # remains is the optimizer's own.
 
 # %%
+from grader.rank.instruments import HeldStorages
+
+
 def spirals(count=256):
     """Points on two spirals, and which one each is on."""
     generator = torch.Generator().manual_seed(1)
@@ -160,9 +173,9 @@ data = spirals()
 P = sum(p.numel() for p in network().parameters())
 replicated = run(training, 4, ReplicatedAdamW, data, seconds=60)
 print(f"{P} parameters")
-for rank, (_, nbytes, momentum) in enumerate(replicated):
+for r, (_, nbytes, momentum) in enumerate(replicated):
     same = all(torch.equal(a, b) for a, b in zip(momentum, replicated[0][2]))
-    print(f"rank {rank} holds {nbytes:6} bytes of state, {nbytes / P:.2f} a parameter; m as on rank 0: {same}")
+    print(f"rank {r} holds {nbytes:6} bytes of state, {nbytes / P:.2f} a parameter; m as on rank 0: {same}")
 
 # %% [markdown]
 # That is 8 bytes a parameter, for momentum and variance in float32. (Mixed precision adds a float32 copy of
@@ -199,11 +212,26 @@ for rank, (_, nbytes, momentum) in enumerate(replicated):
 # | ZeRO-1, ZeRO-2 | reduce-scatter | all-gather, after the update |
 # | ZeRO-3 | reduce-scatter | all-gather before forward, and again before backward |
 #
-# **Predict:** the gradients take $S$ bytes, and so do the weights. How many bytes does one of 8 ranks
-# send in a step of each kind? Chapters 07 and 16 have what you need.
-
-# %%
-predict("")
+# **Predict:** the gradients take $S$ bytes, and so do the weights. How many bytes does one of 8 ranks send in
+# a step of each of the three kinds?
+#
+# <details><summary>1.75 S, 3.5 S and 5.25 S</summary>
+#
+# No: a reduce-scatter and an all-gather are each *half* of an all-reduce, $\frac{7}{8} S$ and not
+# $\frac{14}{8} S$.
+# </details>
+#
+# <details><summary>1.75 S, 1.75 S and 2.625 S</summary>
+#
+# Yes: each reduce-scatter and each all-gather sends $\frac{7}{8} S$. The first two kinds have two of
+# them, and ZeRO-3 has three.
+# </details>
+#
+# <details><summary>1.75 S, 0.875 S and 0.875 S</summary>
+#
+# No: the gradients are only reduce-scattered, which saves half of it. But then the weights have to be
+# gathered.
+# </details>
 
 # %%
 def data_parallel(row):
@@ -249,11 +277,23 @@ for step in (data_parallel, zero_1_or_2, zero_3):
 # elements, and the last ones of the row may be padding. The cuts take no notice of parameters: here rank 1
 # updates the end of one and the beginning of the next.
 #
-# **Predict:** 13 elements on 4 ranks. How many elements of padding are there, and on which ranks? And with
-# 5 elements on 4 ranks?
-
-# %%
-predict("")
+# **Predict:** with 13 elements on 4 ranks, the last rank has three elements of padding. And where is the
+# padding with 5 elements on 4 ranks?
+#
+# <details><summary>One element on each of ranks 1, 2 and 3</summary>
+#
+# No: shards are cut from the row one after the other, and what is missing is missing at its end.
+# </details>
+#
+# <details><summary>Three elements on rank 3</summary>
+#
+# No: a shard has two elements here, so three do not fit into the last one.
+# </details>
+#
+# <details><summary>One element on rank 2, two on rank 3</summary>
+#
+# Yes: the row has 8 places, and its last three are padding. Rank 3 has nothing else.
+# </details>
 
 # %%
 n = 4
@@ -263,8 +303,7 @@ for length in (13, 5):
     print(f"{length:2} elements:", *(shard.tolist() for shard in row.split(size)))
 
 # %% [markdown]
-# (−1 is padding.) With 13 elements the last rank has three elements of padding. With 5, its shard is *all*
-# padding, and the third is half empty. A rank with nothing to update still takes part in both collectives.
+# (−1 is padding.) A rank with nothing to update still takes part in both collectives.
 #
 # ## Exercise: ShardedAdamW
 #
@@ -354,11 +393,24 @@ zero_works
 # Here is the same training as above, with your optimizer on four ranks, and for comparison in one process that
 # sees all the data and uses `torch.optim.AdamW`.
 #
-# **Predict:** will the losses agree to three digits, to six, or to the last bit? Where do the two
-# programs do different arithmetic?
-
-# %%
-predict("")
+# **Predict:** how far do the losses agree?
+#
+# <details><summary>To the last bit: cutting the state changes no number</summary>
+#
+# No: the cut changes nothing, but the gradients of four parts are added up in another order, and
+# rounded differently.
+# </details>
+#
+# <details><summary>To about six digits</summary>
+#
+# Yes: the sums of gradients are rounded differently, in the eighth digit or so.
+# </details>
+#
+# <details><summary>To two or three digits: errors grow over 40 steps</summary>
+#
+# No: the two programs differ by one rounding of the gradients in each step, and 40 such steps do not
+# get that far.
+# </details>
 
 # %%
 def alone(steps=40):
@@ -392,16 +444,12 @@ if zero_works:
     plt.show()
 
 # %% [markdown]
-# They agree to six digits (with our answer, to about 10⁻⁷), but not to the last bit: the two programs add up
-# the gradients in different orders, and the sums are rounded differently. Cutting the state has no part in
-# that. Each element is updated by the same operations as before.
+# The two programs add up the gradients in different orders. (With our answer, the losses agree to about 10⁻⁷.)
+# Cutting the state has no part in the difference: each element is updated by the same operations as before.
 #
 # ## What each rank holds now
 #
-# **Predict:** how many bytes of state does each rank hold for each parameter, on 1, 2, 4 and 8 ranks?
-
-# %%
-predict("")
+# How many bytes of state does each rank hold for each parameter, on 1, 2, 4 and 8 ranks?
 
 # %%
 def state_bytes(make, data=None):
@@ -426,11 +474,25 @@ if zero_works:
 # each rank broadcasts the parameters that it is responsible for. It expects gradients that are averaged
 # already, so it comes after an all-reduce, such as that of `DistributedDataParallel`.
 #
-# **Predict:** this network has matrices of 64 × 64, 64 × 2 and 2 × 64, and three biases. How evenly can
-# torch share them among four ranks? And which of the two sends more?
-
-# %%
-predict("")
+# This network has matrices of 64 × 64, 64 × 2 and 2 × 64, and three biases.
+#
+# **Predict:** how evenly does torch share them among four ranks, and does it send more or less than yours?
+#
+# <details><summary>Evenly, and it sends more</summary>
+#
+# No: a parameter is not divided, and one of them has 4096 of the 4482 elements.
+# </details>
+#
+# <details><summary>One rank holds nearly all, and it sends more</summary>
+#
+# Yes: the largest matrix stays in one piece, and an all-reduce brings every rank gradients that it does
+# not need.
+# </details>
+#
+# <details><summary>One rank holds nearly all, and it sends less</summary>
+#
+# No: one broadcast of the weights is cheap, but before it comes an all-reduce of *all* gradients.
+# </details>
 
 # %%
 class TorchZero:
@@ -462,18 +524,13 @@ if zero_works:
         print(f"{name:8} bytes held by rank: {held}; elements sent in a step, in P: {sent}")
 
 # %% [markdown]
-# The largest matrix is a single parameter, and the rank that has it holds almost all of the state. In a
-# large model there are many matrices of similar size, and whole parameters can be shared out more evenly.
-# Torch's ranks also send more: the all-reduce brings the mean of *all* gradients to *every* rank, which
-# needs only those of its own parameters, and the broadcasts come on top. (A broadcast counts here as one
-# copy at its root; the ranks that pass it on are not counted.)
+# The rank that has the largest matrix holds almost all of the state. In a large model there are many matrices
+# of similar size, and whole parameters can be shared out more evenly. Torch's ranks also send more: the
+# all-reduce brings the mean of *all* gradients to *every* rank, which needs only those of its own parameters,
+# and the broadcasts come on top. (A broadcast counts here as one copy at its root; the ranks that pass it on
+# are not counted.)
 #
-# And the time of a step?
-#
-# **Predict:** which of the three takes longest on four ranks of this computer?
-
-# %%
-predict("")
+# And the time of a step, on four ranks of this computer?
 
 # %% tags=["nbval-ignore-output"]
 def seconds_of_a_step(make, data=None, steps=30):
@@ -506,10 +563,7 @@ if zero_works:
 #
 # Here is a step of yours on a timeline, with a million weights.
 #
-# **Predict:** which parts will you see, in which order, and in which of them does a rank communicate?
-
-# %%
-predict("")
+# Which parts do you see, in which order, and in which of them does a rank communicate?
 
 # %% tags=["nbval-ignore-output"]
 def one_step(make):

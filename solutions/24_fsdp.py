@@ -25,8 +25,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, mark, predict, run, simulate
-from grader.rank.instruments import HeldStorages
+from grader import check, hint, mark, run, simulate
 
 # %% [markdown]
 # ## One layer at a time
@@ -51,16 +50,28 @@ from grader.rank.instruments import HeldStorages
 #
 # **Predict:** 80 layers of equal size, 64 ranks. What share of all the weights does a rank hold at the
 # worst moment, when one layer computes and the next one is being gathered?
-
-# %%
-predict("")
+#
+# <details><summary>Its shards: less than 2 %</summary>
+#
+# No: a layer computes with its whole matrix, and the next one is on its way, too.
+# </details>
+#
+# <details><summary>Its shards and two whole layers: about 4 %</summary>
+#
+# Yes: 1/64 of everything, and 2 of 80 layers.
+# </details>
+#
+# <details><summary>All of them: in the end every layer has been gathered</summary>
+#
+# No: each layer is freed after its turn, so no more than two are ever whole.
+# </details>
 
 # %%
 layers, ranks = 80, 64
 print(f"shards: {1 / ranks:.1%} of the weights; two whole layers: {2 / layers:.1%}")
 
 # %% [markdown]
-# About 4 % in all. And no rank ever holds all the gradients, or all of the optimizer's state.
+# And no rank ever holds all the gradients, or all of the optimizer's state.
 #
 # ## What the stages keep and send
 #
@@ -69,14 +80,13 @@ print(f"shards: {1 / ranks:.1%} of the weights; two whole layers: {2 / layers:.1
 # Everything is in float32, so a parameter has 4 bytes of weight, 4 of gradient, and 8 of state. In stage 3
 # the row is a single layer, gathered twice.
 #
-# **Predict:** on 8 ranks, how many bytes for each parameter does a rank hold between two steps, in each
-# stage? And how many elements does it send in a step, in units of $P$? Chapter [16](16_scale_math.ipynb)
-# has the formulas for both.
+# On 8 ranks, how many bytes for each parameter does a rank hold between two steps, in each stage? And how many
+# elements does it send in a step, in units of $P$? Chapter [16](16_scale_math.ipynb) has the formulas for both.
 
 # %%
-predict("")
+from grader.rank.instruments import HeldStorages  # counts the bytes held, as in chapter 23
 
-# %%
+
 def step_of_stage(stage, P):
     """Make one step; return the bytes that this rank holds after it."""
     n = dist.get_world_size()
@@ -131,10 +141,23 @@ for stage, formula in formulas.items():
 # One layer, in one process. `HeldStorages` adds up the memory that operations inside its `with` have used
 # and that is still alive. We make a matrix, multiply, and drop it, as after a gather.
 #
-# **Predict:** a matrix of 512 × 512 in float32 has 1,048,576 bytes. How many are held after `del whole`?
-
-# %%
-predict("")
+# **Predict:** a matrix of 512 × 512 in float32 takes 1 MiB. How much is held after `del whole`?
+#
+# <details><summary>Nothing: <code>del</code> frees the matrix</summary>
+#
+# No: `del` takes away a name. The memory is free when nothing refers to it any more, and something
+# still does.
+# </details>
+#
+# <details><summary>1 MiB, until Python's garbage collector runs</summary>
+#
+# No: Python frees a tensor as soon as the last reference to it is gone, and here one is left.
+# </details>
+#
+# <details><summary>1 MiB, as long as <code>y</code> lives</summary>
+#
+# Yes: backward will need the matrix, so autograd keeps it behind `y`.
+# </details>
 
 # %%
 def megabytes(held):
@@ -153,16 +176,28 @@ del y
 print("after del y:      ", megabytes(held))
 
 # %% [markdown]
-# Nothing is freed until the *result* goes away. Autograd builds a graph behind `y`, and saves in it what
-# backward will need. We can watch: [`saved_tensors_hooks`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.saved_tensors_hooks)
-# takes two functions. `pack` is called with each tensor that autograd is about to save, and what it returns
-# is saved in the tensor's place. `unpack` is called in backward, and has to give the tensor back.
+# Autograd builds a graph behind `y`, and saves in it what backward will need. We can watch:
+# [`saved_tensors_hooks`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.saved_tensors_hooks)
+# takes two functions. `pack` is called with each tensor that autograd is about to save, and what it returns is
+# saved in the tensor's place. `unpack` is called in backward, and has to give the tensor back.
 #
-# **Predict:** `linear` below multiplies a row of 256 numbers with a weight of 512 × 256. Which shapes will
-# `pack` see? Is one of the tensors the weight itself?
-
-# %%
-predict("")
+# **Predict:** `linear` below multiplies a row of 256 numbers with a weight of 512 × 256. What does `pack` see?
+#
+# <details><summary>The input, and the weight itself</summary>
+#
+# No: the weight's memory is there, but as a tensor of another shape.
+# </details>
+#
+# <details><summary>The input, and a view of the weight</summary>
+#
+# Yes: `linear` multiplies with the transposed weight, and that is a view of the same memory.
+# </details>
+#
+# <details><summary>The input alone</summary>
+#
+# No: that is enough for the gradient of the weight. The gradient of the input is a product with the
+# weight.
+# </details>
 
 # %%
 def pack(tensor):
@@ -221,11 +256,24 @@ for saves in ("the mask", "its seed"):
 # (`pack` knows the mask by its address. If it referred to the mask itself, the mask would stay: the graph
 # keeps `pack` as long as it keeps what was packed.)
 #
-# And here is the second way. **Predict:** we empty the storage of a weight of twos, and fill it with threes
-# before backward. Which gradient does `x` get, 512 · 2 or 512 · 3? Or does autograd complain?
-
-# %%
-predict("")
+# And here is the second way: we empty the storage of a weight of twos, and fill it with threes before backward.
+#
+# **Predict:** which gradient does `x` get?
+#
+# <details><summary>512 · 2, of the weight that forward used</summary>
+#
+# No: autograd has saved a view, not a copy. The twos are gone.
+# </details>
+#
+# <details><summary>None: autograd notices the change, and raises</summary>
+#
+# No: it counts the changes of a tensor, and would notice most of them, but not one through `.data`.
+# </details>
+#
+# <details><summary>512 · 3, of what is in the storage now</summary>
+#
+# Yes: the view in the graph shows whatever is there when backward reads it.
+# </details>
 
 # %%
 x = torch.ones(1, 256, requires_grad=True)
@@ -239,10 +287,9 @@ y.backward()
 print("gradient of x:", x.grad[0, :3].tolist())
 
 # %% [markdown]
-# 512 · 3: the view in the graph shows whatever is in the storage when backward reads it. Autograd does check
-# that what it saved has not been changed, but a change through `.data` escapes it. Here that is what we want;
-# anywhere else it is how gradients silently go wrong. And if the storage is still empty when backward comes,
-# there is no memory to read at all.
+# The view in the graph shows what is in the storage when backward reads it, and a change through `.data`
+# escapes autograd's check. Here that is what we want; anywhere else it is how gradients silently go wrong. And
+# if the storage is still empty when backward comes, there is no memory to read at all.
 #
 # ## Narrow copies
 #
@@ -252,11 +299,26 @@ print("gradient of x:", x.grad[0, :3].tolist())
 # ([data sheet](https://www.nvidia.com/en-us/data-center/h100/), which doubles the first for sparse
 # matrices). The shard itself stays in float32.
 #
-# **Predict:** why not keep the shards in bfloat16, too? What becomes of a weight of 1 that 1,000 steps
-# change by 0.001 each?
-
-# %%
-predict("")
+# Why not keep the shards in bfloat16, too?
+#
+# **Predict:** what becomes of a weight of 1 in bfloat16 that 1,000 steps change by 0.001 each?
+#
+# <details><summary>About 2, with fewer digits than in float32</summary>
+#
+# No: rounding does not hit the sum once at the end. It hits every step, and each time in the same
+# direction.
+# </details>
+#
+# <details><summary>1, as it was</summary>
+#
+# Yes: above 1, the next number of bfloat16 is 0.008 away, so each step is rounded back.
+# </details>
+#
+# <details><summary>Something between, since about every other step is lost</summary>
+#
+# No: what is lost does not depend on luck. Each step is less than half of the distance to the next
+# number.
+# </details>
 
 # %%
 for dtype in (torch.float32, torch.bfloat16):
@@ -452,11 +514,8 @@ fsdp_works
 # quarter of the points, and for comparison one process does, with all points and whole weights. Then the four
 # train once more, in bfloat16.
 #
-# **Predict:** how many digits of the losses agree with those of the one process, in float32? And in
-# bfloat16, which has 8 bits of precision?
-
-# %%
-predict("")
+# How many digits of the losses agree with those of the one process, in float32? And in bfloat16, which has 8
+# bits of precision?
 
 # %%
 def spirals(count=256):
@@ -537,11 +596,26 @@ if fsdp_works:
 # of 256 × 256 and a batch of 4, so nearly all of the memory is for weights and gradients. For comparison,
 # `Replicated` has whole weights on all ranks, and all-reduces their gradients.
 #
-# **Predict:** draw both curves, with time to the right: forward, backward, the end. Where does the curve of
-# `Replicated` rise, and how high? And where does yours?
-
-# %%
-predict("")
+# Draw both curves on paper, with time to the right: forward, backward, the end. That of `Replicated` begins at
+# 4 bytes a parameter.
+#
+# **Predict:** what does yours look like on four ranks?
+#
+# <details><summary>Flat, at a quarter of 4 bytes</summary>
+#
+# No: backward leaves gradients, too, and in between the layers are whole, one after the other.
+# </details>
+#
+# <details><summary>A comb, from a quarter of 4 bytes to a quarter of 8</summary>
+#
+# Yes: each tooth is a layer that is gathered and freed, and in backward the shards of the gradients
+# come on top.
+# </details>
+#
+# <details><summary>As high as the other in the middle, where layers compute</summary>
+#
+# No: the layers do not compute at the same time, and each is freed after its turn.
+# </details>
 
 # %%
 class Replicated(Alone):
@@ -605,10 +679,9 @@ if fsdp_works:
 
 # %% [markdown]
 # With whole weights the curve begins at 4 bytes a parameter and climbs through backward to 8, as one gradient
-# after the other is added. Yours begins at a quarter of 4 and ends at a quarter of 8. In between it is a
-# comb: each tooth is a layer that is gathered and freed, and the teeth of backward are higher, because the
-# whole gradient of that layer is there, too. (Here a layer is a sixth of the network. With 80 layers the
-# teeth would be small.) The few hundredths on top are the layers' inputs, which backward needs.
+# after the other is added. The teeth of your comb are higher in backward, because the whole gradient of that
+# layer is there, too. (Here a layer is a sixth of the network. With 80 layers the teeth would be small.) The
+# few hundredths on top are the layers' inputs, which backward needs.
 #
 # ## The next layer, in the meantime
 #
@@ -620,11 +693,22 @@ if fsdp_works:
 # 15, a thousandth of the bytes travel, on links of a thousandth of the speed). At 10 GB/s, 7/8 of it reach a
 # rank in 3.5 ms, plus a little latency. The computing is a `time.sleep`.
 #
-# **Predict:** how long does forward take, without and with prefetching, if a layer computes for 1, 3.6 or
-# 10 ms? When does prefetching help most?
-
-# %%
-predict("")
+# **Predict:** a layer computes for 1, 3.6 or 10 ms. Where does prefetching save the largest part of the time?
+#
+# <details><summary>At 1 ms, where gathering is most of it</summary>
+#
+# No: there is little computing for a gather to hide behind. Most of its time still shows.
+# </details>
+#
+# <details><summary>At 3.6 ms, where both take equally long</summary>
+#
+# Yes: the gathers hide almost completely, and they were half of the time.
+# </details>
+#
+# <details><summary>At 10 ms, where there is most room to hide</summary>
+#
+# No: the gathers hide completely, but they were only a quarter of the time.
+# </details>
 
 # %%
 def forward_of_layers(prefetch, computing, layers=24):
@@ -661,13 +745,12 @@ for computing in (1e-3, 3.6e-3, 10e-3):
 
 # %% [markdown]
 # In turns, the times add up. With prefetching only the longer of the two counts, plus what overlaps with
-# nothing: the first gather, and the last layer's computing. It helps most where both are equally long: it
-# saves nearly half of the time. Chapter 16 tells which one is longer: gathering takes $\frac{e}{2 \cdot
-# \text{seq} \cdot \text{mbs}} \cdot \frac{n-1}{n} \cdot \frac{F}{B}$ of the computing time. So it depends on
-# how many tokens a rank has in its batch, since the same weights travel for one token as for a million.
-# The [JAX scaling
-# book](https://jax-ml.github.io/scaling-book/training/) derives the same bound for TPUs, and the
-# [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) discusses it for GPUs.
+# nothing: the first gather, and the last layer's computing. It helps most where both are equally long. Chapter
+# 16 tells which one is longer: gathering takes $\frac{e}{2 \cdot \text{seq} \cdot \text{mbs}} \cdot
+# \frac{n-1}{n} \cdot \frac{F}{B}$ of the computing time. So it depends on how many tokens a rank has in its
+# batch, since the same weights travel for one token as for a million. The [JAX scaling
+# book](https://jax-ml.github.io/scaling-book/training/) derives the same bound for TPUs, and the [Ultra-Scale
+# Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) discusses it for GPUs.
 #
 # In backward, prefetching is harder: *which* layer comes next? Implementations take the order of forward,
 # reversed. And the host must not run too far ahead: if it issues the gathers of many layers before the GPU
@@ -682,11 +765,8 @@ for computing in (1e-3, 3.6e-3, 10e-3):
 # dim-0](https://docs.pytorch.org/docs/2.7/distributed.fsdp.fully_shard.html)", so a rank has some rows of each
 # matrix, small parameters included. It runs on gloo, too.
 #
-# **Predict:** will the losses be the same to 1e-5? A parameter of two rows on four ranks: which rank has what?
-# And do torch's ranks send less than yours, more, or the same?
-
-# %%
-predict("")
+# Look for three things: are the losses the same to 1e-5, do torch's ranks send less than yours, more, or the
+# same, and where do its cuts fall? Think of a parameter of two rows on four ranks.
 
 # %%
 class TorchFSDP(nn.Module):
@@ -760,7 +840,7 @@ if fsdp_works:
 # [the documentation](https://docs.pytorch.org/docs/2.7/distributed.fsdp.fully_shard.html) says why torch went
 # from flat cuts to rows. And torch gathers weight and bias of a layer in one call.
 #
-# And the time? **Predict:** which of the three steps below takes longest on four ranks of this computer?
+# And the time of the three steps, on four ranks of this computer?
 
 # %% tags=["nbval-ignore-output"]
 def seconds_of_a_step(wrap, data=None, steps=12):
@@ -798,11 +878,8 @@ if fsdp_works:
 # has 4 + 4 + 8 bytes of state, as many as the 2 + 2 + 12 of mixed precision.) The bytes that are sent come from
 # the record of the run, operations from torch's own counter, and state from `HeldStorages`.
 #
-# **Predict:** data parallelism sends while the backward pass runs, and ZeRO-3 during both passes. Which of
-# the two ratios is larger? And which formula will be furthest from what is counted?
-
-# %%
-predict("")
+# Data parallelism sends while the backward pass runs, and ZeRO-3 during both passes. Which of the two ratios is
+# larger? And is a formula off from what is counted?
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode

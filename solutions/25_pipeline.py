@@ -24,8 +24,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, mark, predict, run, simulate, timeline
-from grader.rank.instruments import HeldStorages
+from grader import check, hint, mark, run, simulate, timeline
 
 # %% [markdown]
 # ## Layers on different ranks
@@ -42,10 +41,22 @@ from grader.rank.instruments import HeldStorages
 # Here is a step on four [simulated ranks](../docs/simulation.md), whose clock counts `time.sleep` as
 # computing. For the whole batch, a stage takes 4 ms forward and 8 ms backward.
 #
-# **Predict:** what share of the time does each of the 4 stages work? What do the others do meanwhile?
-
-# %%
-predict("")
+# **Predict:** what share of the time does each of the 4 stages work?
+#
+# <details><summary>A quarter</summary>
+#
+# Yes: the batch is on one stage at a time, and the others wait for it to come or to come back.
+# </details>
+#
+# <details><summary>Half, since each waits only for its input</summary>
+#
+# No: it also waits for its gradient, while all the stages after it go forward and back.
+# </details>
+#
+# <details><summary>All of it, once the batch has reached the last stage</summary>
+#
+# No: then the first stages wait for the gradients. There is only this one batch.
+# </details>
 
 # %%
 def whole_batch():
@@ -68,8 +79,7 @@ print(f"{1000 * one_by_one.seconds:.0f} ms, of which each stage works 12: a shar
 timeline(one_by_one)
 
 # %% [markdown]
-# A quarter. Only one stage works at any time: four ranks have four times the memory of one, and are no
-# faster.
+# Only one stage works at any time: four ranks have four times the memory of one, and are no faster.
 #
 # ## Micro-batches
 #
@@ -107,11 +117,22 @@ gpipe_known
 # sends. With four micro-batches a pass takes a quarter of what it took above: 1 ms forward and 2 ms backward.
 # `draw` shows when a stage makes which pass; the numbers are those of the micro-batches.
 #
-# **Predict:** how long does the step take on 4 stages with 4 micro-batches? And at which end of the step
-# does the last stage wait?
-
-# %%
-predict("")
+# **Predict:** how long does the step take on 4 stages with 4 micro-batches?
+#
+# <details><summary>12 ms, as long as a stage has work</summary>
+#
+# No: a stage without work waits, and each one does so at some time in the step.
+# </details>
+#
+# <details><summary>21 ms</summary>
+#
+# Yes: 12 ms of work, and 9 in which the pipeline fills and empties.
+# </details>
+#
+# <details><summary>48 ms, as before: the work is the same</summary>
+#
+# No: it is the same work, but four stages now do some of it at the same time.
+# </details>
 
 # %%
 SECONDS = {"forward": 0.001, "backward": 0.002}
@@ -160,8 +181,8 @@ if gpipe_known:
     draw(gpipe, "GPipe, 4 micro-batches")
 
 # %% [markdown]
-# 21 ms in place of 48. (Blue is forward, orange backward.) Each stage works 12 ms and is idle for 9: the
-# last one at both ends of the step, the first one in the middle. That idle time is called the **bubble**.
+# (Blue is forward, orange backward.) Each stage works 12 ms and is idle for 9: the last one at both ends of the
+# step, the first one in the middle. That idle time is called the **bubble**.
 #
 # The same step on the course's timeline, where waiting has a colour and messages are arrows:
 
@@ -197,11 +218,7 @@ bubble_known
 # Papers often compare the bubble with the *work* instead. With $p$ stages, that is $(p-1)/m$: a larger
 # number, which can exceed 1.
 #
-# **Predict:** how many micro-batches do 8 stages need so that they are idle for less than a tenth of the
-# time?
-
-# %%
-predict("")
+# How many micro-batches do 8 stages need so that they are idle for less than a tenth of the time?
 
 # %%
 if gpipe_known and bubble_known:
@@ -221,19 +238,29 @@ if gpipe_known and bubble_known:
 # the layers need for their gradients. In GPipe's order all $m$ are in flight at once. So the bubble gets
 # smaller with $m$, and the memory grows with it.
 #
-# **Predict:** look at the picture of GPipe. Which stage could have made its first backward pass much
-# sooner, and when?
-
-# %%
-predict("")
-
-# %% [markdown]
-# The last one: it could turn round right after its first forward pass. Then the stage before could follow,
-# because its gradient is there, and so on up the pipeline. That is **1F1B**, one forward, one backward. It
-# comes from [PipeDream](https://arxiv.org/abs/1806.03377) (Harlap and others 2018), which lets micro-batches
-# see different weights. The form here empties the pipeline at the end of every step, a *flush*, so that all
-# see the same ones. It is due to [PipeDream-2BW](https://arxiv.org/abs/2006.09503), and
-# [Megatron-LM](https://arxiv.org/abs/2104.04473) uses it (both Narayanan and others 2021).
+# **Predict:** look at the picture of GPipe. Which stage could have made its first backward pass much sooner?
+#
+# <details><summary>The first one, which is idle in the middle</summary>
+#
+# No: its gradient has to come back through all other stages, and they have only just begun.
+# </details>
+#
+# <details><summary>The last one</summary>
+#
+# Yes: it needs no gradient of another stage, so it could turn round right after its first forward pass.
+# </details>
+#
+# <details><summary>None: a backward pass needs the whole batch</summary>
+#
+# No: it needs the forward pass of its own micro-batch, and nothing of the others.
+# </details>
+#
+# Once one stage turns round early, the stage before it can follow, because its gradient is there, and so on up the
+# pipeline. That is **1F1B**, one forward, one backward. It comes from [PipeDream](https://arxiv.org/abs/1806.03377)
+# (Harlap and others 2018), which lets micro-batches see different weights. The form here empties the pipeline at
+# the end of every step, a *flush*, so that all see the same ones. It is due to
+# [PipeDream-2BW](https://arxiv.org/abs/2006.09503), and [Megatron-LM](https://arxiv.org/abs/2104.04473) uses it
+# (both Narayanan and others 2021).
 #
 # - First comes the **warm-up**: forward passes only, until the first gradient can arrive. That is none on the
 #   last stage, one on the stage before it, two on the one before that, and so on.
@@ -261,11 +288,23 @@ alternate_known = check(one_f_one_b_order)
 alternate_known
 
 # %% [markdown]
-# **Predict:** with 4 stages and 8 micro-batches, which order is faster? And how many micro-batches are in
-# flight at most on each stage?
-
-# %%
-predict("")
+# **Predict:** with 4 stages and 8 micro-batches, which order is faster?
+#
+# <details><summary>GPipe: it changes direction only once</summary>
+#
+# No: in the simulation a change costs nothing, and every stage waits as long in either order.
+# </details>
+#
+# <details><summary>1F1B: its backward passes begin sooner</summary>
+#
+# No: they do, but the forward passes end later. Both fill and empty the same pipeline.
+# </details>
+#
+# <details><summary>Neither</summary>
+#
+# Yes: a stage waits for as many passes in either order. What differs is how many micro-batches it
+# holds.
+# </details>
 
 # %%
 def most_in_flight(order):
@@ -285,9 +324,9 @@ if gpipe_known and alternate_known:
     display(timeline(simulate(without_marks, 4, one_f_one_b_order, 8, alpha=0, beta=0)))
 
 # %% [markdown]
-# Neither: the bubble is the same. But 1F1B needs memory for $p$ micro-batches at most, instead of $m$.
-# So $m$ can be made large, and *that* makes the bubble small. (The timeline is that of 1F1B: stages wait
-# where the chart above it is white.)
+# The bubble is the same, but 1F1B needs memory for $p$ micro-batches at most, instead of $m$. So $m$ can be made
+# large, and *that* makes the bubble small. (The timeline is that of 1F1B: stages wait where the chart above it is
+# white.)
 #
 # The first stage still needs $p$ times what the last one does. That is one reason to share out layers
 # unevenly: for [Llama 3](https://arxiv.org/abs/2407.21783), the first stage got one layer less, and so did
@@ -298,11 +337,24 @@ if gpipe_known and alternate_known:
 # Look at two neighbours in the middle of 1F1B. One has made a forward pass and sends its output up. The
 # other has made a backward pass and sends a gradient down, at the same moment.
 #
-# **Predict:** `passes` sends with `isend`. What happens with `dist.send`, in GPipe's order and in that of
-# 1F1B? (On gloo, `send` returns only when the receive has been posted.)
-
-# %%
-predict("")
+# **Predict:** `passes` sends with `isend`. What happens with `dist.send`? (On gloo, `send` returns only when the
+# receive has been posted.)
+#
+# <details><summary>Both orders run, only slower</summary>
+#
+# No: in 1F1B two neighbours send to each other, and each waits for a receive that comes after its own
+# send.
+# </details>
+#
+# <details><summary>GPipe's order runs, 1F1B hangs</summary>
+#
+# Yes: in GPipe's order all messages go one way and then the other. In 1F1B they cross.
+# </details>
+#
+# <details><summary>Both orders hang</summary>
+#
+# No: in GPipe's order the rank that a send goes to is waiting for just that message, or soon will be.
+# </details>
 
 # %%
 if gpipe_known and alternate_known:
@@ -311,10 +363,10 @@ if gpipe_known and alternate_known:
         print(f"{name}: {ran.failure.message if ran.failure else 'done'}\n")
 
 # %% [markdown]
-# In GPipe's order all messages go one way, and then all go the other way; each `send` meets a rank that
-# is waiting for it. In 1F1B two ranks send to each other and neither receives: chapter 12's first patient.
-# There are two ways out. With `isend`, a rank goes on while its message waits. Or a rank starts its send
-# and its receive together, as with torch's `batch_isend_irecv`; Megatron-LM has a function
+# In GPipe's order each `send` meets a rank that is waiting for it. In 1F1B two ranks send to each other and neither
+# receives: chapter 12's first patient. There are two ways out. With `isend`, a rank goes on while its message
+# waits. Or a rank starts its send and its receive together, as with torch's `batch_isend_irecv`; Megatron-LM has a
+# function
 # [`send_forward_recv_backward`](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/pipeline_parallel/p2p_communication.py)
 # for that.
 #
@@ -395,11 +447,7 @@ pipeline_works
 #
 # A network of eight layers, on four ranks with two layers each, and the same network in one process.
 #
-# **Predict:** will the losses be equal to the last bit? And the gradients? Think of how the two programs
-# add up.
-
-# %%
-predict("")
+# Are the losses equal to the last bit? And the gradients? Think of how the two programs add up.
 
 # %%
 WIDTH, M, ROWS = 32, 8, 4
@@ -472,12 +520,12 @@ if gpipe_known and alternate_known and pipeline_works:
 # bytes of all tensors that are alive after a forward pass, without the weights, their gradients and the data.
 # We give them in units of what one micro-batch in flight takes.
 #
-# **Predict:** how many micro-batches does each of 4 stages hold at most, of 12, with either order?
+# How many micro-batches does each of 4 stages hold at most, of 6 and of 12, with either order?
 
 # %%
-predict("")
+from grader.rank.instruments import HeldStorages
 
-# %%
+
 def held(order_of, micro_batches):
     rank, n = dist.get_rank(), dist.get_world_size()
     stage, most = layers(rank), 0
@@ -528,10 +576,7 @@ if gpipe_known and alternate_known and pipeline_works:
 # schedules: `PipelineStage` wraps a stage, and `ScheduleGPipe` or `Schedule1F1B` run it. `step` takes the whole
 # batch and cuts it.
 #
-# **Predict:** will torch's losses and gradients agree with yours? To which digit?
-
-# %%
-predict("")
+# Do torch's losses and gradients agree with yours, and to which digit?
 
 # %%
 def torchs(schedule, data):
@@ -565,11 +610,27 @@ if gpipe_known and alternate_known and pipeline_works:
 #
 # So far they took none. Now let each take 0.2 ms, a fifth of a forward pass.
 #
-# **Predict:** by how much does a step of 4 stages and 8 micro-batches get longer, in either order? Is there a
-# rank that has time to wait for messages?
-
-# %%
-predict("")
+# A rank that posts each receive one pass ahead lets messages travel while it computes.
+#
+# **Predict:** which order gains more by that, GPipe's or 1F1B, with 4 stages and 8 micro-batches?
+#
+# <details><summary>GPipe's</summary>
+#
+# Yes: a stage has the next input coming while it works on one. Only the messages that fill the pipeline
+# show.
+# </details>
+#
+# <details><summary>1F1B, where messages go both ways</summary>
+#
+# No: there two neighbours need what the other has only just computed. A receive that waits early does
+# not help.
+# </details>
+#
+# <details><summary>Both alike: they send the same messages</summary>
+#
+# No: what can be hidden depends on what a stage has to do meanwhile, and in 1F1B it needs the message
+# next.
+# </details>
 
 # %%
 def receiving_early(order_of, micro_batches):
@@ -636,11 +697,22 @@ if gpipe_known and alternate_known:
 # Here is the paper's first schedule, ZB-H1: it is 1F1B, but stage $s$ is always $s$ weight passes behind. A forward
 # pass, the first part of a backward pass and a weight pass take 1 ms each.
 #
-# **Predict:** which part of the bubble disappears, the one at the beginning or the one at the end? Of 9 ms, how much
-# is left?
-
-# %%
-predict("")
+# **Predict:** which part of the bubble disappears?
+#
+# <details><summary>The one at the beginning</summary>
+#
+# No: there is no backward pass yet, so there are no gradients of weights to compute.
+# </details>
+#
+# <details><summary>The one at the end</summary>
+#
+# Yes: where 1F1B's stages wait for gradients, gradients of weights are left to be computed.
+# </details>
+#
+# <details><summary>Both, since a third kind of pass fills every gap</summary>
+#
+# No: a weight pass needs a backward pass before it, and at the beginning there is none.
+# </details>
 
 # %%
 def zero_bubble_order(stage, stages, micro_batches):
@@ -664,11 +736,11 @@ if alternate_known:
 
 # %% [markdown]
 # (Green is the gradient of the weights.) Of 9 ms of bubble, 3 are left, in which the pipeline fills. At the end,
-# where 1F1B's stages wait for gradients, they now compute gradients of weights. And gradients of inputs come back
-# sooner, because no stage makes another wait for a weight pass. The paper gives the bubble as
-# $(p-1)(T_F + T_B - T_W)$, against $(p-1)(T_F + T_B + T_W)$ for 1F1B, with the same memory at the worst stage. A
-# second schedule, ZB-H2, fills the beginning with more forward passes as well, for nearly twice the memory. Then
-# nothing is idle until the optimizer's step, if all three kinds take equally long.
+# stages now compute gradients of weights while they would wait. And gradients of inputs come back sooner, because
+# no stage makes another wait for a weight pass. The paper gives the bubble as $(p-1)(T_F + T_B - T_W)$, against
+# $(p-1)(T_F + T_B + T_W)$ for 1F1B, with the same memory at the worst stage. A second schedule, ZB-H2, fills the
+# beginning with more forward passes as well, for nearly twice the memory. Then nothing is idle until the
+# optimizer's step, if all three kinds take equally long.
 #
 # How do you split `backward`? `torch.autograd.grad(y, x, gradient, retain_graph=True)` gives the gradient of the
 # input alone, and a second call with the weights gives theirs. Torch has this as `ScheduleInterleavedZeroBubble`.
@@ -682,11 +754,7 @@ if alternate_known:
 # 16's block without a gate, with biases and with norms that have parameters. The bytes come from the record of
 # the run, and the operations of a forward pass from torch's counter, on the *meta* device.
 #
-# **Predict:** which of the formulas is exact here, which counts too little, and does the ratio come out too
-# large or too small?
-
-# %%
-predict("")
+# Which of the formulas is exact here, which counts too little, and does the ratio come out too large or too small?
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode

@@ -40,8 +40,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
 
-from grader import check, hint, mark, predict, run, simulate, timeline
-from grader.rank.instruments import HeldStorages
+from grader import check, hint, mark, run, simulate, timeline
 
 # %% [markdown]
 # ## The pair f and g
@@ -112,11 +111,23 @@ class Leave(torch.autograd.Function):
 # %% [markdown]
 # Each rank multiplies the same $x = 1$ by its own weight: 2 on rank 0, 3 on rank 1.
 #
-# **Predict:** what are $y$ and the gradient of $x$ on the two ranks? And what would they be if $g$ reduced
-# in backward, too?
-
-# %%
-predict("")
+# **Predict:** $y$ is 5 on both ranks. What is the gradient of $x$?
+#
+# <details><summary>2 on rank 0, 3 on rank 1</summary>
+#
+# No: that would be without $f$, whose backward adds up what the ranks contribute.
+# </details>
+#
+# <details><summary>5 on both</summary>
+#
+# Yes: $y = (2 + 3)\,x$, and the backward of $f$ adds up 2 and 3.
+# </details>
+#
+# <details><summary>10 on both</summary>
+#
+# No: that would be with a second all-reduce, in the backward of $g$. Every rank has the same loss, so
+# $g$ passes its gradient on.
+# </details>
 
 
 # %%
@@ -132,8 +143,8 @@ pair_works = tried.failure is None and all(found == (5.0, 5.0) for found in trie
 print("y and the gradient of x are 5 on both ranks:", pair_works)
 
 # %% [markdown]
-# On one process, $y = (2 + 3)\,x$: both numbers are 5. With a second all-reduce in the backward of $g$, the
-# gradient is 10, as chapter 17 shows for the library's differentiable all-reduce.
+# On one process, both numbers are 5 as well. With a second all-reduce in the backward of $g$, the gradient would
+# be 10, as chapter 17 shows for the library's differentiable all-reduce.
 #
 # ## Exercise: parallel_mlp
 #
@@ -166,10 +177,22 @@ mlp_works
 # is sent in forward, and what in backward.
 #
 # **Predict:** the MLP has 16 tokens, a width of 64, and 4 · 64 columns inside. How many elements does each
-# all-reduce carry? Does it depend on the inner width?
-
-# %%
-predict("")
+# all-reduce carry on 4 ranks?
+#
+# <details><summary>16 · 64, whatever the inner width</summary>
+#
+# Yes: what is added up is the result of the layer, or the gradient of its input.
+# </details>
+#
+# <details><summary>16 · 64 · 4, the tensor inside</summary>
+#
+# No: between the two products each rank goes on with its own columns, and nothing of them travels.
+# </details>
+#
+# <details><summary>16 · 64 / 4, a rank's share</summary>
+#
+# No: each rank has a term of *every* element of the result, and not a part of the elements.
+# </details>
 
 # %%
 tokens, width = 16, 64
@@ -197,8 +220,7 @@ if mlp_works:
         print(f"inner width {inner:4}: forward {forward}, backward {backward}")
 
 # %% [markdown]
-# 16 · 64 elements each: the tensor of activations at the ends of the layer. The wide tensor inside never
-# travels, and weights and their gradients do not either.
+# The wide tensor inside never travels, and weights and their gradients do not either.
 #
 # ## Attention, by heads
 #
@@ -207,11 +229,8 @@ if mlp_works:
 # result is multiplied by its own *rows* of the output weight. Columns, something that each head does alone,
 # rows: the same shape as the MLP.
 #
-# **Predict:** 8 heads of 8 numbers each, on 4 ranks. Which shapes do `w_qkv` and `w_out` have on each rank?
-# How many all-reduces are there, forward and backward?
-
-# %%
-predict("")
+# 8 heads of 8 numbers each, on 4 ranks: which shapes do `w_qkv` and `w_out` have on each rank? And how many
+# all-reduces are there, forward and backward?
 
 # %%
 HEADS = 8
@@ -342,11 +361,25 @@ if pair_works:
 # block, communication and computation take times in the ratio $\frac{e (n-1)}{6h} \cdot \frac{F}{B}$, with $F$
 # operations and $B$ bytes a second.
 #
-# **Predict:** does it matter how many tokens the batch has? Take $h = 8192$ and 8 GPUs, first inside one
-# machine (450 GB/s), then in different machines (50 GB/s). Is the ratio above or below 1?
-
-# %%
-predict("")
+# **Predict:** does it help to have more tokens in the batch?
+#
+# <details><summary>Yes: more computing hides the same messages</summary>
+#
+# No: these messages are not weights or gradients. They are activations, and grow with the tokens.
+# </details>
+#
+# <details><summary>No: both times grow with the tokens</summary>
+#
+# Yes: what is sent and what is computed are both proportional to the tokens, so these cancel.
+# </details>
+#
+# <details><summary>No, it harms: messages grow and the work does not</summary>
+#
+# No: each token goes through the rank's products as well, so the work grows alike.
+# </details>
+#
+# Take $h = 8192$ and 8 GPUs, first inside one machine (450 GB/s), then in different machines (50 GB/s). Is the
+# ratio above or below 1?
 
 # %%
 PEAK, INSIDE, OUTSIDE = 989e12, 450e9, 50e9  # chapter 16
@@ -374,10 +407,7 @@ for where, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
 # operations of four square matrices, for the same messages. So its ratio is a third of that of one square matrix,
 # which is what `tp_overlap_ratio` gives. $e$ is 4 here.)
 #
-# **Predict:** which of the quotients is not 1, and does it change with $n$?
-
-# %%
-predict("")
+# Which of the quotients is not 1, and does it change with $n$?
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
@@ -484,14 +514,13 @@ def of_own_tokens(x, w):
 # [23](23_zero.ipynb), adds up the memory of all tensors that the block has made or used and that are still
 # alive after forward. The weights are left out, so what remains is what is kept for backward.
 #
-# **Predict:** with replicated norms, five tensors of the size of $x$ stay on every rank: $x$, the result of
-# each norm, and the sum after each half. All others are cut. Which of the five does sequence parallelism
-# cut? What does it cost to keep tokens that were gathered? And which of the three forms sends most?
+# With replicated norms, five tensors of the size of $x$ stay on every rank: $x$, the result of each norm, and
+# the sum after each half. All others are cut. Which of the five does sequence parallelism cut? What does it cost
+# to keep tokens that were gathered? And which of the three forms sends most?
 
 # %%
-predict("")
+from grader.rank.instruments import HeldStorages
 
-# %%
 many, wide = 128, 256
 FORMS = {
     "replicated": (replicated, g),
@@ -565,11 +594,22 @@ print(f"activations between its blocks, in bf16: {2 * length * 4096 / 1e6:.0f} M
 # $$-\log \mathrm{softmax}(l)_t = \log \sum_j e^{l_j} - l_t.$$
 #
 # **Predict:** how many numbers does a rank have to know of the other ranks' logits, for each row?
-
-# %%
-predict("")
-
-# %% [markdown]
+#
+# <details><summary>All of them: a softmax needs the whole row</summary>
+#
+# No: it needs the whole row only in a sum, and each rank can add up its own part.
+# </details>
+#
+# <details><summary>None: the mean of the ranks' losses is the loss</summary>
+#
+# No: each rank's softmax would be that of its own part of the vocabulary, with another sum.
+# </details>
+#
+# <details><summary>A few, however large the vocabulary is</summary>
+#
+# Yes: partial sums will do, and the logit of the target.
+# </details>
+#
 # The sum over $j$ needs only one partial sum from each rank, and $l_t$ is known to the rank whose part of the
 # vocabulary has the target. That would be two numbers. Try the formula with logits that are not small:
 
@@ -592,13 +632,9 @@ for top in (10.0, 100.0, 1000.0, -1000.0):
 # logit of the target, by SUM: 0 from rank 0 and 5 from rank 1. Each all-reduce carries one number a
 # row.](../imgs/vocab_parallel_loss.png)
 #
-# And backward? The gradient of the loss with respect to $l_j$ is $\mathrm{softmax}(l)_j$, less 1 for the
-# target. **Predict:** which messages does that need?
-
-# %%
-predict("")
-
-# %% [markdown]
+# And backward? The gradient of the loss with respect to $l_j$ is $\mathrm{softmax}(l)_j$, less 1 for the target.
+# Which messages does that need?
+#
 # ## Exercise: vocab_parallel_cross_entropy
 #
 # `logits_shard` has all rows, and this rank's columns of the vocabulary, as `tensor_split` cuts it.
@@ -651,11 +687,8 @@ loss_works = check(vocab_parallel_cross_entropy)
 loss_works
 
 # %% [markdown]
-# **Predict:** 64 rows and a vocabulary of 1000, on 4 ranks. How many elements does a rank send, and how many
-# would an all-gather of the logits send?
-
-# %%
-predict("")
+# Take 64 rows and a vocabulary of 1000, on 4 ranks. How many elements does a rank send, and how many would an
+# all-gather of the logits send?
 
 
 # %%
@@ -692,10 +725,22 @@ if loss_works:
 # A block with your $f$ and $g$, and your loss on top: four ranks learn to predict the next of 50 symbols.
 # The embedding is replicated; all other weights are cut. One process does the same for comparison.
 #
-# **Predict:** do the embedding's gradients have to be averaged over ranks?
-
-# %%
-predict("")
+# **Predict:** what has to be done with the embedding's gradients, which every rank has?
+#
+# <details><summary>They have to be averaged, as in data parallelism</summary>
+#
+# No: there each rank has other data. Here all ranks have the same text.
+# </details>
+#
+# <details><summary>They have to be added up: a rank knows a part</summary>
+#
+# No: a part is what comes back inside of a pair, and the backward of $f$ has added that up.
+# </details>
+#
+# <details><summary>Nothing: they are the same everywhere</summary>
+#
+# Yes: outside of the pairs every rank computes the same, from the same numbers.
+# </details>
 
 # %%
 SYMBOLS, STEPS = 50, 30
@@ -757,10 +802,9 @@ if pair_works and loss_works:
     plt.show()
 
 # %% [markdown]
-# No: outside of the pairs every rank computes the same, from the same numbers, so the gradient of the
-# embedding is the same everywhere, thanks to the all-reduce in the backward of $f$. With sequence
-# parallelism that changes: a rank sees its own tokens only, and gradients of weights outside of the pairs,
-# such as those of a norm, have to be added up.
+# Outside of the pairs every rank computes the same, so the gradient of the embedding is the same everywhere,
+# thanks to the all-reduce in the backward of $f$. With sequence parallelism that changes: a rank sees its own
+# tokens only, and gradients of weights outside of the pairs, such as those of a norm, have to be added up.
 #
 # ## Compared with torch's own
 #
@@ -768,10 +812,7 @@ if pair_works and loss_works:
 # [`parallelize_module`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html) replaces the
 # weights of the named layers by *distributed tensors*, and puts $f$ and $g$ where the plan says.
 #
-# **Predict:** will torch's MLP make other calls than yours, or calls that carry more?
-
-# %%
-predict("")
+# Does torch's MLP make other calls than yours, or calls that carry more?
 
 
 # %%
@@ -899,13 +940,25 @@ timeline(in_turn)
 # Virtual time goes from left to right. For 15 µs no rank computes, and for 16 µs no link is used. Yet each
 # rank has a piece that it could multiply from the first moment on: its own.
 #
-# **Predict:** if each piece is multiplied while the next one travels, how long does the layer take? And if
-# the product of a piece takes 2 µs, or 10 µs?
-
-# %%
-predict("")
-
-# %% [markdown]
+# **Predict:** if each piece is multiplied while the next one travels, how long does the layer take?
+#
+# <details><summary>16 µs, for the four products alone</summary>
+#
+# No: a piece takes longer to come than the one before takes to multiply, so the products wait.
+# </details>
+#
+# <details><summary>19 µs</summary>
+#
+# Yes: three transfers one after the other, 15 µs, and then the product of the last piece.
+# </details>
+#
+# <details><summary>31 µs, as before: the work is the same</summary>
+#
+# No: while a link is busy, a rank can multiply a piece that it has.
+# </details>
+#
+# And if the product of a piece takes 2 µs, or 10 µs?
+#
 # ## Exercise: gather_matmul
 #
 # Every rank has a piece `x_shard` of the rows of $x$, all of one shape, and a function `multiply` of its own,
@@ -952,8 +1005,8 @@ if overlaps:
     display(timeline(simulate(layer, 4, gather_matmul, 4e-6, alpha=ALPHA, beta=BETA)))
 
 # %% [markdown]
-# Now the links are busy until all pieces are there, and only the last product overlaps with no transfer:
-# 15 + 4 µs. With products of 2 µs it is 15 + 2. With products of 10 µs it is the transfers that are hidden: 4 · 10.
+# Now the links are busy until all pieces are there. With products of 2 µs it is 15 + 2. With products of 10 µs
+# it is the transfers that are hidden: 4 · 10.
 #
 # The mirror image ends a pair: multiply the rows for one rank's tokens, and send that partial sum on while
 # the next is multiplied. A compiler for TPUs does both ([Wang and others
@@ -963,11 +1016,24 @@ if overlaps:
 #
 # ### What spoils it
 #
-# **Predict:** which of these makes the pieces slower than one all-gather and one product: a latency of
-# 20 µs, a start of 5 µs that each product needs before it runs at full speed, a rank that begins 20 µs late?
-
-# %%
-predict("")
+# **Predict:** which of these makes the pieces slower than one all-gather and one product: a latency of 20 µs, a
+# start of 5 µs that each product needs before it runs at full speed, a rank that begins 20 µs late?
+#
+# <details><summary>Only the latency</summary>
+#
+# No: the start is paid once by one product, and once for each of eight pieces.
+# </details>
+#
+# <details><summary>The latency and the start</summary>
+#
+# Yes: the ring pays a latency in each step, and the pieces a start for each product. A late rank holds
+# up both ways alike.
+# </details>
+#
+# <details><summary>The latency and the late rank</summary>
+#
+# No: the all-gather waits for the late rank as well, so both ways lose the same 20 µs.
+# </details>
 
 
 # %%
@@ -1003,8 +1069,6 @@ if overlaps:
         print(f"{trouble:33} in one {whole:4.0f} µs, in pieces {pieces:4.0f} µs")
 
 # %% [markdown]
-# The first two do, and the third costs both ways the same 20 µs.
-#
 # - **Latency**: a ring pays it $n - 1$ times. A whole all-gather is free to use another algorithm, here one with
 #   $\log_2 n$ rounds, and that can be faster than the ring's transfers alone. The pieces still hide the
 #   products, but that gains less than the ring costs.

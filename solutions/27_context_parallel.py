@@ -25,8 +25,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
-from grader import check, hint, predict, run, simulate, timeline
-from grader.rank.instruments import PeakStorages
+from grader import check, hint, run, simulate, timeline
 
 # %% [markdown]
 # ## Where tokens meet
@@ -35,9 +34,21 @@ from grader.rank.instruments import PeakStorages
 # then the second half, and put the two results together.
 #
 # **Predict:** for which of the four is that the same as giving it the whole sequence?
-
-# %%
-predict("")
+#
+# <details><summary>For the projection and the MLP</summary>
+#
+# No: those two, but the norm as well. It takes its mean over the numbers of one token, not over tokens.
+# </details>
+#
+# <details><summary>For all but attention</summary>
+#
+# Yes: the other three work on each token alone.
+# </details>
+#
+# <details><summary>For all four: a sequence is a batch of tokens</summary>
+#
+# No: in attention each token looks at the others, and half of them are missing.
+# </details>
 
 # %%
 torch.manual_seed(0)
@@ -70,9 +81,9 @@ with torch.no_grad():
         print(f"{name:10} the same in halves: {torch.allclose(halves, piece(x), atol=1e-5)}")
 
 # %% [markdown]
-# Three of them work on each token alone. Cut the sequence, and nothing has to be sent for them. In
-# **attention** the tokens meet: the result for a token is a mean of the values $v_j$ of all tokens, weighted
-# by how well its query $q$ fits their keys $k_j$. For each head,
+# The first three work on each token alone. Cut the sequence, and nothing has to be sent for them. In **attention** the
+# tokens meet: the result for a token is a mean of the values $v_j$ of all tokens, weighted by how well its query $q$
+# fits their keys $k_j$. For each head,
 #
 # $$\bar o = \frac{\sum_j e^{s_j} v_j}{\sum_j e^{s_j}}, \qquad s_j = \frac{q \cdot k_j}{\sqrt{d}}$$
 #
@@ -85,10 +96,23 @@ with torch.no_grad():
 # rank can compute $\ell = \sum e^{s_j}$ and $o = \sum e^{s_j} v_j$. Add the two $\ell$, add the two $o$,
 # divide, done?
 #
-# **Predict:** below, block B is block A with larger scores. What goes wrong, and from which score on?
-
-# %%
-predict("")
+# **Predict:** below, block B is block A with larger scores. What goes wrong?
+#
+# <details><summary>Nothing: a common factor cancels in the quotient</summary>
+#
+# No: it does cancel on paper. But first both sums have to be computed, and $e^{89}$ is too large for
+# float32.
+# </details>
+#
+# <details><summary>The result gets less exact, as A's weights vanish</summary>
+#
+# No: beside weights that are $e^{80}$ times as large they count for nothing in the exact result, too.
+# </details>
+#
+# <details><summary>The sums overflow, once the scores are near 89</summary>
+#
+# Yes: $e^{88}$ is nearly the largest number of float32, and then infinity is divided by infinity.
+# </details>
 
 # %%
 v = torch.tensor([1.0, 2.0, 3.0, 4.0])
@@ -101,19 +125,13 @@ for larger in (0, 80, 85, 86, 200):
     print(f"B's scores larger by {larger:3}: {plain:.4f}, and it should be {right:.4f}")
 
 # %% [markdown]
-# $e^{89}$ is too large for float32, and infinity divided by infinity is not a number. (One less, and each weight
-# still fits, but the weighted sum of the values does not.) The cure is an old one: subtract the largest score $m$
-# from all of them. All weights shrink by the same factor $e^{-m}$, which cancels in the quotient, and the largest
-# weight is 1.
+# $e^{89}$ is too large for float32, and infinity divided by infinity is not a number. (At 85 each weight still fits, but
+# the weighted sum of the values does not.) The cure is an old one: subtract the largest score $m$ from all of them. All
+# weights shrink by the same factor $e^{-m}$, which cancels in the quotient, and the largest weight is 1.
 #
-# But each block has a largest score of its own, and the second is not known while the first is being
-# computed. **Predict** on paper: block A was summed with $m_A$, block B with $m_B$. What do you multiply
-# each with before you add them?
-
-# %%
-predict("")
-
-# %% [markdown]
+# But each block has a largest score of its own, and the second is not known while the first is being computed. Work it
+# out on paper: block A was summed with $m_A$, block B with $m_B$. What do you multiply each with before you add them?
+#
 # What was computed with $m_A$ and should have been computed with $m = \max(m_A, m_B)$ is too large by the
 # factor $e^{m - m_A}$. So
 #
@@ -151,12 +169,9 @@ for larger in (0, 200, -200):
     print(f"B's scores larger by {larger:4}: {out:.4f}, and it should be {right:.4f}")
 
 # %% [markdown]
-# The results of the blocks are *averaged with weights*, and a block's weight is its share of the softmax.
-# **Predict:** what comes out if you take the plain mean of the two results instead? Below, B's values are A's plus 10,
-# and its scores are larger by 0, by 1, and by 200.
-
-# %%
-predict("")
+# The results of the blocks are *averaged with weights*, and a block's weight is its share of the softmax. What comes out
+# if you take the plain mean of the two results instead? Below, B's values are A's plus 10, and its scores are larger by
+# 0, by 1, and by 200.
 
 # %%
 other_v = v + 10
@@ -182,15 +197,25 @@ for larger in (0, 1, 200):
 # 0, 3, 2, rank 2 on 2, 1, 0, 3, rank 3 on 3, 2, 1, 0. Blocks of later ranks are not filled: with a causal mask
 # nothing is computed there.](../imgs/ring_of_blocks.png)
 #
-# **Predict** for $n$ ranks: how many blocks does each rank send? How many blocks of *other* ranks does it
-# have to hold at the same time, if the next block travels while it works on this one?
-
-# %%
-predict("")
-
-# %% [markdown]
-# A rank sends its own block, and passes on all that come except the last: $n - 1$ blocks. It holds one that
-# it works on and one that is coming: two, whether there are 3 ranks or 3000.
+# **Predict:** how many blocks does each of $n$ ranks send, and how many of *other* ranks does it hold at the same time,
+# if the next block travels while it works on this one?
+#
+# <details><summary>It sends <i>n</i> and holds one</summary>
+#
+# No: after $n - 1$ steps each block has been everywhere. And while it works on one block, the next one
+# needs a place, too.
+# </details>
+#
+# <details><summary>It sends <i>n</i> − 1 and holds two</summary>
+#
+# Yes: its own and all that come except the last. It holds the one that it works on and the one that is
+# coming.
+# </details>
+#
+# <details><summary>It sends <i>n</i> − 1 and holds <i>n</i> − 1</summary>
+#
+# No: that would be an all-gather. Here a block is let go when it has been used and passed on.
+# </details>
 #
 # With a **causal** mask, token $i$ sees only tokens $j \le i$. Blocks are in rank order, so there are three kinds of
 # them. Which part does a query on rank $r$ see of its own block, and of one from an earlier rank? (The picture tells
@@ -250,10 +275,7 @@ ring_works
 # Here is your function on 2, 4 and 8 ranks, compared with torch's own attention in one process that has the whole
 # sequence.
 #
-# **Predict:** to how many digits will they agree? Will they agree to the last bit?
-
-# %%
-predict("")
+# To how many digits do they agree? And to the last bit?
 
 # %%
 torch.manual_seed(0)
@@ -294,13 +316,13 @@ if ring_works:
 # other ranks, and $n$ times as many scores. Here are both ways on more and more ranks, with as many tokens *on each rank*
 # as before. `PeakStorages` notes the most bytes that were alive at any time, $q$, $k$ and $v$ aside.
 #
-# **Predict:** how do the two grow from 2 to 8 ranks?
-
-# %%
-predict("")
+# How do the two grow from 2 to 8 ranks?
 
 
 # %%
+from grader.rank.instruments import PeakStorages
+
+
 def gathered_attention(q, k, v, causal):
     """Attention over keys and values that are gathered first; no mask."""
     block = torch.stack([k, v])
@@ -347,15 +369,26 @@ if ring_works:
 # rank 0 has something for every rank, and so has every other rank. You know that collective. This is **Ulysses**
 # ([Jacobs and others 2023](https://arxiv.org/abs/2309.14509)).
 #
-# **Predict:** how many such exchanges does one attention need, and which part of a tensor leaves its rank
-# in each of them?
-
-# %%
-predict("")
-
-# %% [markdown]
-# Three on the way there, for $q$, $k$ and $v$, and one back for the result. In each, a rank keeps one
-# $n$-th and sends the rest: in all $4\,\frac{n-1}{n}$ times the bytes of $q$.
+# **Predict:** how many such exchanges does one attention need?
+#
+# <details><summary>One: there and back is a single exchange</summary>
+#
+# No: between the two attention computes, and its result does not exist before.
+# </details>
+#
+# <details><summary>Two: one there, and one back</summary>
+#
+# No: what goes there are three tensors, the queries, the keys and the values. (They may be packed into
+# one call, but the bytes are those of three.)
+# </details>
+#
+# <details><summary>Four: three there, and one back</summary>
+#
+# Yes: queries, keys and values go there, and the result comes back. In all that is $4\,\frac{n-1}{n}$
+# times the bytes of $q$.
+# </details>
+#
+# In each exchange a rank keeps one $n$-th and sends the rest.
 #
 # The messages are easy; the order of dimensions is not. Take 4 heads of 3 tokens on 2 ranks, and let each
 # element say where it is from:
@@ -370,19 +403,15 @@ def who_gets_what():
     return came
 
 
-for rank, came in enumerate(run(who_gets_what, 2)):
-    print(f"rank {rank}: {came.tolist()}")
+for r, came in enumerate(run(who_gets_what, 2)):
+    print(f"rank {r}: {came.tolist()}")
 
 # %% [markdown]
 # The hundreds are heads, and the rest is the place in the sequence. `all_to_all_single` cuts the first dimension
 # into $n$ equal parts, sends part $j$ to rank $j$, and puts what comes from rank $j$ into part $j$.
 #
-# **Predict:** which shape does rank 0 want, and what has to be done to the four rows that it got?
-
-# %%
-predict("")
-
-# %% [markdown]
+# Which shape does rank 0 want, and what has to be done to the four rows that it got?
+#
 # Rank 0 wants its two heads, each with all six tokens: 2 × 6. So its first and third row belong side by side, and so do
 # its second and fourth. In the exercise each of these rows is a matrix of tokens × dim, and there are more heads and
 # more ranks, but the question is the same: which two dimensions have to become neighbours before they can become one?
@@ -428,10 +457,7 @@ ulysses_works
 # Let $Q$ be the bytes of one rank's $q$; its $k$ and its $v$ have as many. The ring sends $2(n-1)\,Q$ from
 # each rank, Ulysses $4\,\frac{n-1}{n}\,Q$.
 #
-# **Predict:** for which number of ranks are they equal? By which factor do they differ on 8 ranks?
-
-# %%
-predict("")
+# For which number of ranks are they equal? By which factor do they differ on 8 ranks?
 
 # %%
 if ring_works and ulysses_works:
@@ -474,10 +500,25 @@ for name, bandwidth in (("NVLink, 450 GB/s each way", 450e9), ("InfiniBand, 50 G
 # ([table 3](https://arxiv.org/abs/2407.21783)), so a ring sends 16 times less, and hides it behind 16 times fewer
 # tokens.
 #
-# **Predict:** with that, which of the two sends less on 8 ranks, and from how many ranks on is it the other one?
-
-# %%
-predict("")
+# **Predict:** with that, which of the two sends less?
+#
+# <details><summary>Ulysses from 3 ranks on, as before</summary>
+#
+# No: only keys and values have become fewer, and these are all that the ring sends. Ulysses sends
+# queries and results as well.
+# </details>
+#
+# <details><summary>The ring, up to some 16 ranks</summary>
+#
+# Yes: its blocks are 16 times smaller. But it sends one more for each further rank, and at some point
+# they are more.
+# </details>
+#
+# <details><summary>The ring, on any number of ranks</summary>
+#
+# No: what it sends grows with $n$, and what Ulysses sends does not get beyond a little more than
+# $2\,Q$.
+# </details>
 
 # %%
 share = 8 / 128  # heads of keys and values for each head of queries
@@ -486,22 +527,34 @@ for n in (2, 4, 8, 16, 32, 64):
     print(f"n = {n:2}: ring {ring:5.2f} Q, Ulysses {ulysses:.2f} Q")
 
 # %% [markdown]
-# Up to 16 ranks the ring sends less, on 17 they would be equal, and beyond that the ring sends more. (On more than 8
-# ranks there is no longer a head of keys and values for each, so Ulysses has to send copies.) Llama 3 itself was
-# trained in a third way: it gathers keys and values before attention, since with so few heads they are small, and
-# other masks are then easier (section 3.3.2 of the [paper](https://arxiv.org/abs/2407.21783)). And the two can be
-# combined: Ulysses inside a node, a ring across nodes ([Fang and Zhao 2024](https://arxiv.org/abs/2405.07719)).
+# Up to 16 ranks the ring sends less, and on 17 they would be equal. (On more than 8 ranks there is no longer a head of
+# keys and values for each, so Ulysses has to send copies.) Llama 3 itself was trained in a third way: it gathers keys
+# and values before attention, since with so few heads they are small, and other masks are then easier (section 3.3.2 of
+# the [paper](https://arxiv.org/abs/2407.21783)). And the two can be combined: Ulysses inside a node, a ring across nodes
+# ([Fang and Zhao 2024](https://arxiv.org/abs/2405.07719)).
 #
 # ## Half the work, and no time saved
 #
 # With a causal mask, about half of all pairs of query and key drop out, as chapter
 # [16](16_scale_math.ipynb) says. Does that make ring attention twice as fast?
 #
-# **Predict:** 8 ranks with 1000 tokens each. How many pairs does rank 0 have, how many rank 7, and how many
-# are there for each rank on average?
-
-# %%
-predict("")
+# **Predict:** 8 ranks with 1000 tokens each. How many times as many pairs has rank 7 as rank 0?
+#
+# <details><summary>As many: all have 1000 tokens</summary>
+#
+# No: a token sees all those before it, and rank 7 has the last tokens.
+# </details>
+#
+# <details><summary>Eight times: it sees eight blocks, and rank 0 one</summary>
+#
+# No: rank 0 sees only half of its one block, since the mask cuts it in two. Rank 7 sees seven whole
+# ones and a half.
+# </details>
+#
+# <details><summary>Fifteen times: it sees seven and a half blocks, and rank 0 half a block</summary>
+#
+# Yes: seven blocks of earlier ranks whole, and half of its own.
+# </details>
 
 
 # %%
@@ -561,11 +614,23 @@ zigzag_works
 # simulation below a rank sleeps for one nanosecond for every pair of query and key that its queries see in the
 # block that it has.
 #
-# **Predict:** is the zigzag even in every step? And how much faster is the ring with it than with contiguous
-# tokens on 8 ranks?
-
-# %%
-predict("")
+# **Predict:** how much faster is the ring with the zigzag than with contiguous tokens on 8 ranks, and is the zigzag even
+# in every step?
+#
+# <details><summary>Hardly faster: it is even in all, but not in every step</summary>
+#
+# No: of another rank's block, each rank sees the same number of pairs: half of them.
+# </details>
+#
+# <details><summary>Nearly twice as fast, and even in every step</summary>
+#
+# Yes: each rank sees half of every block that comes, where the last rank used to see all of it.
+# </details>
+#
+# <details><summary>Eight times as fast, and even in every step</summary>
+#
+# No: the last rank had not even twice the average work, so no more than that can be gained.
+# </details>
 
 
 # %%
@@ -613,10 +678,9 @@ if zigzag_works:
     print(f"an n-th of all pairs takes {1e-6 * sum(pairs(splits['zigzag'])) / n:.3f} ms")
 
 # %% [markdown]
-# With contiguous tokens the ring takes nearly twice as long. In the steps after the first, some rank has a
-# block of an earlier rank to take whole, while others have nothing to do at all. The zigzag is even in *every*
-# step: of another rank's block, each rank sees exactly half. The stripes are nearly as good; what they lack
-# matters less, the longer the sequence is.
+# With contiguous tokens, in the steps after the first, some rank has a block of an earlier rank to take whole, while
+# others have nothing to do at all. The zigzag is even in *every* step: of another rank's block, each rank sees exactly
+# half. The stripes are nearly as good; what they lack matters less, the longer the sequence is.
 #
 # A rank then no longer has consecutive tokens, so the mask has to follow from the tokens' places and not from the
 # rank alone, and so do the embeddings of positions. Nothing else in the block cares about the order of its tokens.

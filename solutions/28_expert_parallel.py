@@ -30,7 +30,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import check, hint, mark, predict, run, simulate, timeline
+from grader import check, hint, mark, run, simulate, timeline
 
 # %% [markdown]
 # ## More parameters, the same work
@@ -39,11 +39,23 @@ from grader import check, hint, mark, predict, run, simulate, timeline
 # layer, which gives each token a number for each expert, its *logits*. The token goes to the $k$ experts
 # with the largest logits.
 #
-# **Predict:** a layer of 64 such experts with $k = 2$ takes the place of a single MLP. How many times as
-# many parameters does it have? How many times as many floating-point operations does a token take?
-
-# %%
-predict("")
+# **Predict:** a layer of 64 such experts with $k = 2$ takes the place of a single MLP. How many times as many
+# parameters does it have, and how many times as many operations does a token take?
+#
+# <details><summary>64 times the parameters, 64 times the operations</summary>
+#
+# No: a token passes through two experts only. The other 62 have nothing to do with it.
+# </details>
+#
+# <details><summary>64 times the parameters, about twice the operations</summary>
+#
+# Yes: all experts have to be somewhere, and two of them work on the token. The router adds a little.
+# </details>
+#
+# <details><summary>64 times the parameters, and fewer operations: an expert is smaller</summary>
+#
+# No: here an expert is as large as the MLP, and two of them work on the token.
+# </details>
 
 # %%
 WIDTH = 64
@@ -95,7 +107,7 @@ for count, k in ((8, 2), (64, 2)):
 #
 # Places are given in order: token by token, and for each token from its first choice to its last.
 #
-# **Predict:** 4 tokens, 3 experts with room for 2, $k = 2$. Which choices are dropped?
+# Here are 4 tokens, and 3 experts with room for 2 each, with $k = 2$:
 #
 # | token | logits | first choice | second choice |
 # |---|---|---|---|
@@ -103,11 +115,26 @@ for count, k in ((8, 2), (64, 2)):
 # | 1 | 3, 1, 2 | expert 0 | expert 2 |
 # | 2 | 3, 2, 1 | expert 0 | expert 1 |
 # | 3 | 1, 3, 2 | expert 1 | expert 2 |
-
-# %%
-predict("")
-
-# %% [markdown]
+#
+# **Predict:** which choices are dropped?
+#
+# <details><summary>The second choices of tokens 2 and 3, which come last</summary>
+#
+# No: a second choice is as good as a first one. That of token 2 finds room, and so does that of token
+# 3.
+# </details>
+#
+# <details><summary>The first choices of tokens 2 and 3</summary>
+#
+# Yes: tokens 0 and 1 have filled expert 0, and tokens 0 and 2 have filled expert 1.
+# </details>
+#
+# <details><summary>Both choices of token 2: its experts are full</summary>
+#
+# No: it would be so if all first choices were placed before all second ones. But token 2 comes before
+# token 3, when expert 1 still has room.
+# </details>
+#
 # ## Exercise: route
 #
 # `logits` is a tensor of tokens × experts. Return two tensors, both tokens × $k$:
@@ -139,7 +166,7 @@ route_works = check(route)
 route_works
 
 # %% [markdown]
-# Here is the table again. Is it what you predicted?
+# Here is the table again, by your function.
 
 # %%
 table = torch.tensor([[3.0, 2, 1], [3, 1, 2], [3, 2, 1], [1, 3, 2]])
@@ -156,10 +183,22 @@ if route_works:
 #
 # ### A router with one choice
 #
-# **Predict:** with $k = 1$, what is the weight of the expert? And what gradient do the logits get?
-
-# %%
-predict("")
+# **Predict:** with $k = 1$, what is the weight of the expert, and what gradient do the logits get?
+#
+# <details><summary>The expert's probability, and a gradient</summary>
+#
+# No: the softmax here goes over the chosen logits only, and one is chosen.
+# </details>
+#
+# <details><summary>1, and a gradient of 1 for its logit</summary>
+#
+# No: the weight does not follow the logit. It is 1 whatever the logit is.
+# </details>
+#
+# <details><summary>1, and no gradient</summary>
+#
+# Yes: a softmax over one number is always 1, and the derivative of what never changes is 0.
+# </details>
 
 # %%
 if route_works:
@@ -171,18 +210,33 @@ if route_works:
         print(f"largest gradient {gradient.abs().max():.2f}")
 
 # %% [markdown]
-# A softmax over one number is 1, whatever the number is. So its gradient is 0, and the router never
-# learns. That is why [Switch Transformers](https://arxiv.org/abs/2101.03961), which uses $k = 1$, takes
-# the softmax over *all* experts, and the probability of the chosen one is its weight.
+# A softmax over one number is 1, whatever the number is, and the router never learns. That is why [Switch
+# Transformers](https://arxiv.org/abs/2101.03961), which uses $k = 1$, takes the softmax over *all* experts, and
+# the probability of the chosen one is its weight.
 #
 # ## Evenly busy
 #
-# Take a router as it is before training, and tokens that have something in common, as words of one
-# language do. **Predict:** 8 experts, 1024 tokens, $k = 1$. With even loads each expert gets 128. How
-# many does the busiest get?
-
-# %%
-predict("")
+# Take a router as it is before training, and tokens that have something in common, as words of one language do.
+#
+# **Predict:** 8 experts, 1024 tokens, $k = 1$. With even loads each expert gets 128. How many does the busiest
+# get?
+#
+# <details><summary>About 150: random weights spread tokens evenly</summary>
+#
+# No: that would be so for tokens that have nothing in common. What all share gives some experts a lead
+# with all of them.
+# </details>
+#
+# <details><summary>Between 300 and 400</summary>
+#
+# Yes: what the tokens share favours the same experts every time, but their differences still count.
+# </details>
+#
+# <details><summary>Nearly all: what the tokens share decides</summary>
+#
+# No: here the shared part is about as large as what is different in each token, so several experts get
+# some.
+# </details>
 
 # %%
 torch.manual_seed(3)
@@ -211,11 +265,8 @@ print(f"{int((busy < 64).sum())} of 8 experts have less than half of theirs")
 # times a small factor, for $N$ experts. $f_i$ is the share of the tokens whose first choice is expert
 # $i$, and $P_i$ the probability that the router gives to expert $i$, averaged over the tokens.
 #
-# **Predict:** what is it when all is even? And when all tokens go to one expert, with probability 1?
-# Through which of its two factors can a gradient flow?
-
-# %%
-predict("")
+# What is it when all is even? And when all tokens go to one expert, with probability 1? Through which of its
+# two factors can a gradient flow?
 
 # %%
 def auxiliary_loss(logits):
@@ -234,11 +285,8 @@ print("the counts have a gradient:", loads(router(tokens)).requires_grad)
 # changes a little, so $f$ has no gradient. $P$ has one, and $f$ says how strongly each probability is
 # pushed down: the busier the expert, the more.
 #
-# **Predict:** we train the router on this term alone for 200 steps. How many times its share does the
-# busiest expert get then?
-
-# %%
-predict("")
+# We train the router on this term alone for 200 steps. How many times its share does the busiest expert get
+# then?
 
 # %%
 optimizer = torch.optim.SGD(router.parameters(), lr=0.02)
@@ -265,11 +313,8 @@ print("busiest expert, below 1.5 times its share:", bool(busy.max() < 1.5 * 128)
 #
 # $$\text{capacity} = \left\lceil \text{factor} \cdot \frac{\text{tokens} \cdot k}{\text{experts}} \right\rceil$$
 #
-# **Predict:** with factor 1 and even loads nothing is dropped. With loads that are not even, is
-# there a factor with which nothing is dropped and no room is empty?
-
-# %%
-predict("")
+# With factor 1 and even loads nothing is dropped. With loads that are not even, is there a factor with which
+# nothing is dropped and no room is empty?
 
 # %%
 torch.manual_seed(4)
@@ -304,10 +349,7 @@ if route_works:
 # First, each rank has to know what will arrive, and for which of its experts. `counts` has a number for each
 # expert of all ranks. An all-to-all that hands each rank its `len(experts)` of them tells everybody.
 #
-# **Predict:** what does each rank get in the picture?
-
-# %%
-predict("")
+# What does each rank get in the picture?
 
 
 # %%
@@ -319,8 +361,8 @@ def who_wants_whom():
     return counts.tolist(), arriving.view(2, 2).tolist()
 
 
-for rank, (counts, arriving) in enumerate(run(who_wants_whom, 2)):
-    print(f"rank {rank} sends {counts}; from rank 0 come {arriving[0]}, from rank 1 {arriving[1]}")
+for r, (counts, arriving) in enumerate(run(who_wants_whom, 2)):
+    print(f"rank {r} sends {counts}; from rank 0 come {arriving[0]}, from rank 1 {arriving[1]}")
 
 # %% [markdown]
 # The rows that arrive are sorted by *source*, and by expert only among the rows of one source. Before an
@@ -328,11 +370,7 @@ for rank, (counts, arriving) in enumerate(run(who_wants_whom, 2)):
 #
 # ### Lists, or one tensor
 #
-# `dist.all_to_all` takes a list of tensors, one for each rank. **Predict:** will gloo take tensors of
-# different sizes there?
-
-# %%
-predict("")
+# `dist.all_to_all` takes a list of tensors, one for each rank. Does gloo take tensors of different sizes there?
 
 
 # %%
@@ -351,12 +389,9 @@ run(lists_of_different_sizes, 2, may_fail=True)
 #
 # ## Gradients through a message
 #
-# The layer is to be trained, so gradients have to travel, too: from the result back to the expert, on
-# another rank, and from the expert back to the token. **Predict:** `x` requires a gradient and goes
-# through an all-to-all. Does what arrives require one?
-
-# %%
-predict("")
+# The layer is to be trained, so gradients have to travel, too: from the result back to the expert, on another
+# rank, and from the expert back to the token. `x` requires a gradient and goes through an all-to-all. Does what
+# arrives require one?
 
 
 # %%
@@ -394,11 +429,23 @@ class ToTheRight(torch.autograd.Function):
 
 
 # %% [markdown]
-# **Predict:** on rank $r$ the loss is $10^r$ times the number that arrives. What is the gradient of each
-# rank's `x`?
-
-# %%
-predict("")
+# **Predict:** on rank $r$ the loss is $10^r$ times the number that arrives. What is the gradient of `x` on
+# ranks 0 to 3?
+#
+# <details><summary>1, 10, 100 and 1000</summary>
+#
+# No: a rank's loss is about the number that came to it, and that is its left neighbour's.
+# </details>
+#
+# <details><summary>10, 100, 1000 and 1</summary>
+#
+# Yes: my number counts at my right neighbour, and its factor is what comes back.
+# </details>
+#
+# <details><summary>1000, 1, 10 and 100</summary>
+#
+# No: that would be the factor of the left neighbour, whose number I have. Mine is at the right one.
+# </details>
 
 
 # %%
@@ -412,9 +459,9 @@ def weighed():
 run(weighed, 4)
 
 # %% [markdown]
-# My number counts where it *arrives*, at my right neighbour. So my gradient is the one that is known
-# there, and it has to come back from there. In the language of matrices: moving data is a product with a
-# matrix of zeros and ones, and backward is a product with its transpose, which moves everything back.
+# My gradient is known where my number *arrives*, and it has to come back from there. In the language of
+# matrices: moving data is a product with a matrix of zeros and ones, and backward is a product with its
+# transpose, which moves everything back.
 #
 # Now think of an all-to-all with counts. In forward, rank $i$ sends `counts[j]` rows to rank $j$. Which
 # rank has to send how many rows in backward?
@@ -486,11 +533,8 @@ experts_work
 # %% [markdown]
 # ## Where the bytes go
 #
-# **Predict:** 4 ranks with 2 experts each, 100 tokens of 64 numbers on each rank, spread evenly over the
-# experts. How many rows change rank, and how many numbers are sent in forward and backward together?
-
-# %%
-predict("")
+# Take 4 ranks with 2 experts each, and 100 tokens of 64 numbers on each rank, spread evenly over the experts.
+# How many rows change rank, and how many numbers are sent in forward and backward together?
 
 
 # %%
@@ -519,11 +563,7 @@ if experts_work:
 # Compare this with data parallelism: here the traffic grows with the number of *tokens*, and not with the
 # size of the model.
 #
-# Here is your layer on a timeline. **Predict:** how many collectives will you see, and which of them is
-# shortest?
-
-# %%
-predict("")
+# Here is your layer on a timeline. How many collectives do you see, and which of them is shortest?
 
 # %% tags=["nbval-ignore-output"]
 if experts_work:
@@ -571,11 +611,24 @@ def problem(count=512, width=8):
 # The loss is the mean over all tokens of all ranks, so each rank divides its own sum of errors by the number of
 # all of them.
 #
-# **Predict:** after backward, which gradients are complete, and which does a rank have to add up with
-# those of the others: those of its experts, those of the router, or both?
-
-# %%
-predict("")
+# **Predict:** after backward, which gradients does a rank have to add up with those of the other ranks?
+#
+# <details><summary>Those of the router</summary>
+#
+# Yes: each copy of the router has seen its own tokens alone. An expert has seen those of all ranks.
+# </details>
+#
+# <details><summary>Those of its experts</summary>
+#
+# No: the tokens of all ranks have travelled to the expert, and their gradients as well. There is no
+# other copy.
+# </details>
+#
+# <details><summary>Both</summary>
+#
+# No: there is nothing to add up for an expert. It lives on one rank only, and all of its tokens came
+# there.
+# </details>
 
 
 # %%
@@ -614,10 +667,9 @@ if route_works and experts_work:
         print(f"router's gradients {done}: the same router on all ranks: {same}")
 
 # %% [markdown]
-# An expert's gradients are complete: the tokens of all ranks have travelled to it, and so have their
-# gradients. It is on one rank only, and there is nothing to add up. The router is on all ranks, and each
-# copy has seen its own tokens alone: it is data parallel, and needs the all-reduce of chapter 15. Leave
-# that out, and each rank ends up with a router of its own, without any error message.
+# An expert's gradients are complete. The router is on all ranks, and each copy has seen its own tokens alone:
+# it is data parallel, and needs the all-reduce of chapter 15. Leave that out, and each rank ends up with a
+# router of its own, without any error message.
 #
 # (In a large system each expert is on several ranks as well. Then its gradients are summed over *these*
 # ranks, in a group of their own.)
@@ -628,11 +680,23 @@ if route_works and experts_work:
 # with one expert each. An expert works for one microsecond on each row; `time.sleep` passes virtual time on
 # simulated ranks ([chapter 13](13_cost_models.ipynb)).
 #
-# **Predict:** 256 tokens on each rank. In one run they are spread evenly; in the other, half of all
-# tokens go to expert 0. How many times longer does the second take?
-
-# %%
-predict("")
+# **Predict:** 256 tokens on each rank. In one run they are spread evenly; in the other, half of all tokens go
+# to expert 0. How many times as long does the second take?
+#
+# <details><summary>Half as long again, since half of the tokens are spread</summary>
+#
+# No: the layer is done when its busiest expert is, and that one has half of *all* tokens.
+# </details>
+#
+# <details><summary>Twice as long, since half of the tokens are on one rank</summary>
+#
+# No: half of all tokens is not twice an expert's share. With 16 experts it is eight times.
+# </details>
+#
+# <details><summary>Some seven or eight times as long</summary>
+#
+# Yes: expert 0 has half of all tokens where its share is a sixteenth, and the others wait.
+# </details>
 
 
 # %%
@@ -659,15 +723,12 @@ if experts_work:
         print(f"{hot:5.1%} go to expert 0: {1e6 * seconds:5.0f} µs, {seconds / even:.1f} times as long")
 
 # %% [markdown]
-# When half of the tokens go to it, expert 0 has 2176 rows, 8.5 times its share, and 15 ranks wait for it. (The whole layer
-# takes less than 8.5 times as long, because its messages take their time in either case.) Adding more ranks
-# does not help: the share of the hot expert stays what it is.
+# When half of the tokens go to it, expert 0 has 2176 rows, 8.5 times its share. (The whole layer takes less
+# than 8.5 times as long, because its messages take their time in either case.) Adding more ranks does not help:
+# the share of the hot expert stays what it is.
 #
-# A capacity limits the damage. **Predict:** half of the tokens want expert 0, and the capacity factor
-# goes from 1 to 16. What happens to the time, and to the share of the tokens that are dropped?
-
-# %%
-predict("")
+# A capacity limits the damage. Half of the tokens want expert 0, and the capacity factor goes from 1 to
+# 16. What happens to the time, and to the share of the tokens that are dropped?
 
 
 # %%
@@ -700,11 +761,8 @@ if route_works and experts_work:
 # node. And there the router helps: a token may choose its 8 experts on at most 4 nodes (*node-limited
 # routing*).
 #
-# **Predict:** 256 experts on 8 nodes, and 8 experts for each token, chosen at random. On how many nodes
-# are they, on average?
-
-# %%
-predict("")
+# Take 256 experts on 8 nodes, and 8 experts for each token, chosen at random. On how many nodes are they, on
+# average?
 
 # %%
 torch.manual_seed(0)

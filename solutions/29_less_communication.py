@@ -26,7 +26,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, predict, run, simulate
+from grader import check, hint, run, simulate
 from grader.simulation.clusters import Nodes
 
 # %% [markdown]
@@ -39,11 +39,8 @@ from grader.simulation.clusters import Nodes
 #
 # with $e$ bytes for a gradient, $F$ operations and $B$ bytes a second, and the tokens of *one* of the $n$ replicas in a step.
 #
-# **Predict:** on a link of 450 GB/s, 8 replicas hide their gradients from about 1,900 tokens on. From how many on do
-# they hide them over an ordinary cable of 1 Gbit/s? (A gigabit is an eighth of a gigabyte.)
-
-# %%
-predict("")
+# On a link of 450 GB/s, 8 replicas hide their gradients from about 1,900 tokens on. From how many on do they hide them over an
+# ordinary cable of 1 Gbit/s? (A gigabit is an eighth of a gigabyte.)
 
 # %%
 PEAK = 989e12  # operations a second, an H100 in bfloat16
@@ -103,10 +100,25 @@ print("the error is at most half a scale:", bool(error <= t.abs().max() / 127 / 
 # way there, and the sum once on its way back.](../imgs/quantized_ways.png)
 #
 # **Predict:** no rank has a number larger than $M$ in magnitude. What is the largest error that the sum of 8 ranks can have,
-# each way, in units of $M/254$? Mind that a partial sum of $k$ ranks may be as large as $kM$.
-
-# %%
-predict("")
+# each way, in units of $M/254$?
+#
+# <details><summary>8 and 8: one for each rank</summary>
+#
+# No: a partial sum of $k$ ranks may be as large as $kM$. Then its scale is $k$ times as large, and so is its
+# error.
+# </details>
+#
+# <details><summary>36 along the ring, 15 directly</summary>
+#
+# Yes: along the ring $1 + 2 + \dots + 8$, since each partial sum is quantized. Directly 7 ranks make one unit
+# each, and the sum 8.
+# </details>
+#
+# <details><summary>15 along the ring, 36 directly</summary>
+#
+# No: directly each number is quantized once on its way there. It is the ring that quantizes sums again and
+# again.
+# </details>
 
 # %%
 def along_a_ring(rows):
@@ -198,10 +210,7 @@ quantized_works
 # What does that save? Here your sum is compared with the float32 ring that a library uses, on 8 ranks with a million numbers, over
 # links of 1 Gbit/s.
 #
-# **Predict:** how many times fewer bytes, and how many times less time?
-
-# %%
-predict("")
+# How many times fewer bytes does it send, and how many times less time does it take?
 
 # %%
 def summed_up(all_reduce, length):
@@ -234,16 +243,28 @@ if quantized_works:
 # |---|---|---|---|---|
 # | gradient | 3 | −5 | 1 | 2 |
 #
-# **Predict:** after ten steps, which weights have moved, if each step sends the largest element and forgets the rest? And if
-# what is not sent is **added to the next gradient**, which elements are sent in the first four steps?
-
-# %%
-predict("")
-
-# %% [markdown]
-# If the rest is forgotten, only weight 1 ever moves. If it is kept, −5 is sent first, and (3, 0, 1, 2) is left. Then
-# (6, −5, 2, 4) is to be sent, and 6 is; then (3, −10, 3, 6), and −10 is; then (6, −5, 4, 8), and 8 is. Sooner or later each
-# weight's turn comes, and it gets everything that has piled up.
+# If each step sends the largest element and forgets the rest, only weight 1 ever moves. What if the rest is **added to the
+# next gradient**?
+#
+# **Predict:** which weights' elements are sent in the first four steps then?
+#
+# <details><summary>1, 1, 1 and 1: its gradient stays the largest</summary>
+#
+# No: what is sent is not left. Weight 1 begins anew with −5, and weight 0 has piled up 6.
+# </details>
+#
+# <details><summary>1, 0, 3 and 2: each weight has its turn</summary>
+#
+# No: in the third step weight 1 has piled up −10 again, and weight 3 only 6.
+# </details>
+#
+# <details><summary>1, 0, 1 and 3</summary>
+#
+# Yes: −5 is sent, and (3, 0, 1, 2) is left. Of (6, −5, 2, 4) then 6 is sent, of (3, −10, 3, 6) it is −10, and
+# of (6, −5, 4, 8) it is 8.
+# </details>
+#
+# Sooner or later each weight's turn comes, and it gets everything that has piled up.
 #
 # This is **error feedback**: what compression leaves out of a step is added to the next gradient. It was introduced with
 # [1-bit SGD](https://www.microsoft.com/en-us/research/publication/1-bit-stochastic-gradient-descent-and-application-to-data-parallel-distributed-training-of-speech-dnns/)
@@ -285,10 +306,22 @@ top_k_works
 # Watch a gradient of 100 elements that is the same in each step, plus noise, with $k = 5$. After $t$ steps, $t$ times the mean
 # gradient should have been sent.
 #
-# **Predict:** after 200 steps, how far is the sum of what was sent from the sum of what came, relative to it? And after 2000?
-
-# %%
-predict("")
+# **Predict:** what has become of the part that is still to be sent, relative to all that came, from 200 steps to 2000?
+#
+# <details><summary>It has grown: in each step 95 of 100 elements are left over</summary>
+#
+# No: an element that waits becomes larger, and its turn comes. What is left stays about the same.
+# </details>
+#
+# <details><summary>It is about the same, since as much is sent as comes</summary>
+#
+# No: what is left stays about the same, and all that came is ten times as much.
+# </details>
+#
+# <details><summary>It has fallen about tenfold</summary>
+#
+# Yes: what is left does not grow, and all that came does.
+# </details>
 
 # %%
 if top_k_works:
@@ -304,9 +337,8 @@ if top_k_works:
             print(f"{step:5} steps: {(came - sent).norm() / came.norm():.3f} of what came is still to be sent")
 
 # %% [markdown]
-# Multiply the share by the number of steps: what is left is worth seven to nine gradients each time. It does not grow, since
-# an element that waits becomes larger, and its turn comes. So its share falls, and in the long run SGD gets all of the
-# gradient, a little late.
+# Multiply the share by the number of steps: what is left is worth seven to nine gradients each time. In the long run SGD gets
+# all of the gradient, a little late.
 #
 # ## Does it train?
 #
@@ -425,11 +457,25 @@ CODECS = {
 }
 
 # %% [markdown]
-# **Predict:** the loss of a guess is ln 2 ≈ 0.69. After 150 steps with float32 gradients it is below 0.05. Which of the others
-# get below 0.2, without feedback and with it? (There are 4482 parameters; 45 are 1 %, and 9 are 0.2 %.)
-
-# %%
-predict("")
+# The loss of a guess is ln 2 ≈ 0.69. After 150 steps with float32 gradients it is below 0.05. (There are 4482 parameters; 45
+# are 1 %, and 9 are 0.2 %.)
+#
+# **Predict:** which of the others get below 0.2, without feedback and with it?
+#
+# <details><summary>Without it int8 alone, with it all four</summary>
+#
+# Yes: int8 hardly loses anything. The others lose most of it, and feedback brings it back later.
+# </details>
+#
+# <details><summary>Without it int8 and 1 bit, with it the largest 45 as well</summary>
+#
+# No: a sign for each number is too little by itself, and 9 numbers are enough once what is left piles up.
+# </details>
+#
+# <details><summary>Without it all but the largest 9, with it all four</summary>
+#
+# No: signs alone make all elements equally large, and 1 % alone leaves out the other 99 in every step.
+# </details>
 
 # %%
 trained = run(losses_of_all, 4, CODECS, data, seconds=120)[0]
@@ -486,9 +532,22 @@ if top_k_works:
 # with 4-byte indices.
 #
 # **Predict:** $k$ is 1 % of $P$. From how many ranks on does this send more than the uncompressed ring all-reduce in float32?
-
-# %%
-predict("")
+#
+# <details><summary>From about 10 ranks on</summary>
+#
+# No: each rank passes on $8k$ bytes for each of the others, which is 2 % of $4P$. Ten of those are far from
+# $8P$.
+# </details>
+#
+# <details><summary>From about 100 ranks on</summary>
+#
+# Yes: with more ranks there is more to gather, and a ring never sends more than $8P$ bytes.
+# </details>
+#
+# <details><summary>Never: it sends 1 % of the numbers</summary>
+#
+# No: that is what each rank gives. What it passes on grows with the number of ranks, and a sum does not.
+# </details>
 
 # %%
 def ring_bytes(n, params):
@@ -524,11 +583,8 @@ for n in (2, 8, 32, 64, 100, 128, 512):
 # gradient: an ordinary all-reduce adds them up, and what is sent does not grow with $n$. Error feedback keeps
 # $G_i - P Q^\top$.
 #
-# **Predict:** a gradient of 64 × 64 does not change. After how many such steps are two columns nearly as good as the best
-# two, which are those of the singular value decomposition?
-
-# %%
-predict("")
+# A gradient of 64 × 64 does not change. After how many such steps are two columns nearly as good as the best two, which are
+# those of the singular value decomposition?
 
 # %%
 torch.manual_seed(0)
@@ -552,11 +608,8 @@ for step in range(1, 6):
 # to float16 and back, and `powerSGD_hook` is what you have just read. They run on gloo, too; here on two ranks, with two layers
 # of 64 × 64.
 #
-# **Predict:** there are 8192 gradients. How many bytes are in the all-reduces of a step with no hook, with float16, and with
-# PowerSGD of rank 1?
-
-# %%
-predict("")
+# There are 8192 gradients. How many bytes are in the all-reduces of a step with no hook, with float16, and with PowerSGD of
+# rank 1?
 
 # %%
 def with_hook(kind, steps=5):
@@ -628,11 +681,27 @@ for kind in ("no hook", "float16", "PowerSGD"):
 # $$\theta' = \underbrace{\theta + \eta \mu v}_{\varphi} - \eta v' - \eta \mu v' = \theta - \eta\,(v' - \mu v) - \eta \mu v'
 # = \theta - \eta\,(\Delta + \mu v').$$
 #
-# **Predict:** what is an outer step with $\eta = 1$ and $\mu = 0$? And with $\eta = 0.7$ and $\mu = 0.9$, how far does the *first*
-# outer step go, in units of $\Delta$? How far do later ones go, if $\Delta$ stays the same?
-
-# %%
-predict("")
+# What is an outer step with $\eta = 1$ and $\mu = 0$?
+#
+# **Predict:** with $\eta = 0.7$ and $\mu = 0.9$, how far does the first outer step go, and how far do late ones, if $\Delta$
+# stays the same?
+#
+# <details><summary>0.7 and 0.7 times Δ</summary>
+#
+# No: that is without momentum. Nesterov's step takes $\mu v$ on top of $\Delta$, from the first step on.
+# </details>
+#
+# <details><summary>0.7 and 7 times Δ</summary>
+#
+# No: that would be plain momentum, whose first step is $\eta \Delta$. Nesterov's is $\eta\,(1 +
+# \mu)\,\Delta$.
+# </details>
+#
+# <details><summary>1.33 and 7 times Δ</summary>
+#
+# Yes: the first is $0.7 \cdot 1.9$. And $v$ grows to $1/(1 - \mu) = 10$ times $\Delta$, so late steps are
+# $0.7 \cdot (1 + 9)$.
+# </details>
 
 # %%
 for eta, mu in ((1.0, 0.0), (0.7, 0.9)):
@@ -700,10 +769,7 @@ diloco_works
 # The same four ranks and spirals, now with AdamW inside. We compare 200 steps of data parallelism, which averages gradients
 # in every step, with two ways to communicate every 20 steps: averaging the weights, as in local SGD, and DiLoCo.
 #
-# **Predict:** how much worse are those two after 200 steps, on all of the data?
-
-# %%
-predict("")
+# How much worse are those two after 200 steps, on all of the data?
 
 # %%
 def compare_ways(ways, data, steps=200, one_class_each=False):
@@ -758,10 +824,23 @@ if diloco_works:
 # But there is a condition in the experiment that is easy to miss: each rank's data is a fair sample of all. Look at how the
 # points were shared out, `tensor.chunk(n)[rank]`. In `spirals()`, even points are on one spiral and odd ones on the other.
 #
-# **Predict:** what happens if rank $r$ takes points $r, r + n, r + 2n, \dots$ instead, with $n = 4$?
-
-# %%
-predict("")
+# **Predict:** who gets below 0.1 if rank $r$ takes points $r, r + n, r + 2n, \dots$ instead, with $n = 4$?
+#
+# <details><summary>All three: each rank still has a quarter of the points</summary>
+#
+# No: 4 is even, so each rank has points of one spiral only. What it learns alone is to answer with that one.
+# </details>
+#
+# <details><summary>Data parallelism alone</summary>
+#
+# Yes: the mean of the gradients is that of all points, however they are shared out. Ranks that walk alone
+# know one spiral only.
+# </details>
+#
+# <details><summary>None: no rank sees both spirals</summary>
+#
+# No: with data parallelism that does not matter. The gradients are averaged before any weight moves.
+# </details>
 
 # %%
 if diloco_works:
@@ -770,11 +849,11 @@ if diloco_works:
         print(f"{name:14} below 0.1 at the end: {losses[-1] < 0.1}")
 
 # %% [markdown]
-# Now each rank sees one spiral only. Data parallelism does not notice: the mean of four gradients is the gradient of all the
-# data, however the points are shared out. (All have as many points; chapter [15](15_data_parallel.ipynb) tested that.) But a
-# rank that walks alone for 20 steps learns to answer with its own spiral, whatever the point, and four such ranks have no
-# common direction to average. The authors of DiLoCo report great robustness to how data are distributed among workers. One
-# class for each rank is the extreme case, and it is an easy accident: stride and data had a common period.
+# Now each rank sees one spiral only. Data parallelism does not notice, since it averages gradients before any weight moves.
+# (All have as many points; chapter [15](15_data_parallel.ipynb) tested that.) But a rank that walks alone for 20 steps learns
+# to answer with its own spiral, whatever the point, and four such ranks have no common direction to average. The authors of
+# DiLoCo report great robustness to how data are distributed among workers. One class for each rank is the extreme case, and it
+# is an easy accident: stride and data had a common period.
 #
 # ## Bytes for each token
 #
@@ -785,10 +864,7 @@ if diloco_works:
 # | data parallel | $\frac{2(n-1)}{n} \cdot 4P \,/\, T$ |
 # | DiLoCo | $\frac{2(n-1)}{n} \cdot 4P \,/\, (H \cdot T)$ |
 #
-# **Predict:** with $P$ = 1 billion, $n = 8$, $T$ = 65,536 and $H$ = 500, how many bytes is that for each token, in either case?
-
-# %%
-predict("")
+# With $P$ = 1 billion, $n = 8$, $T$ = 65,536 and $H$ = 500, how many bytes is that for each token, in either case?
 
 # %%
 def traffic_of(options, steps):
@@ -820,11 +896,8 @@ if diloco_works:
 # for one second, and there are a billion float32 parameters. The simulation takes a millionth of the bytes over links of a
 # millionth of the speed.
 #
-# **Predict:** with 10 Gbit/s between the buildings, how long does a step of data parallelism take, if nothing overlaps? And a
-# step of DiLoCo with $H = 100$, on average?
-
-# %%
-predict("")
+# With 10 Gbit/s between the buildings, how long does a step of data parallelism take, if nothing overlaps? And a step of
+# DiLoCo with $H = 100$, on average?
 
 # %%
 SHRINK = 10**6

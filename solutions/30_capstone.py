@@ -31,7 +31,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
 
-from grader import check, hint, predict, run, simulate, timeline
+from grader import check, hint, run, simulate, timeline
 from grader.simulation.clusters import Nodes
 
 # %% [markdown]
@@ -49,20 +49,31 @@ from grader.simulation.clusters import Nodes
 #
 # In each dimension a rank works with the ranks that differ from it **in this coordinate only**.
 #
-# **Predict:** what are the coordinates of rank 5, and with which rank does it work in each dimension?
-
-# %%
-predict("")
-
-# %% [markdown]
+# **Predict:** with which ranks does rank 5 work along tp, dp and pp?
+#
+# <details><summary>4, 6 and 1</summary>
+#
+# No: rank 6 differs from rank 5 in $d$ and in $t$. The digits of 5 are 1, 0, 1, and those of 6 are 1, 1, 0.
+# </details>
+#
+# <details><summary>4, 7 and 1</summary>
+#
+# Yes: the digits of 5 are 1, 0, 1, and each of these differs in one of them: 1, 0, 0; 1, 1, 1; 0, 0, 1.
+# </details>
+#
+# <details><summary>6, 7 and 1</summary>
+#
+# No: $t$ is counted fastest, so the partner along tp is the rank next door, 4.
+# </details>
+#
 # ![Eight ranks in two planes. The left plane is stage p = 0 with the ranks 0, 1 in its upper row and 2, 3 in its lower
 # row; the right plane is stage p = 1 with 4, 5 and 6, 7. In each plane t goes to the right and d goes down. Thick
 # lines connect 0 and 1, 2 and 3, 4 and 5, 6 and 7: tensor parallelism. Dashed lines connect 0 and 2, 1 and 3, 4 and
 # 6, 5 and 7: data parallelism. Arrows lead from 0 to 4, 1 to 5, 2 to 6, 3 to 7: the
 # pipeline.](../imgs/mesh.png)
 #
-# Rank 5 is $p = 1$, $d = 0$, $t = 1$. It shares its layers with rank 4 and averages gradients with rank 7, and rank
-# 1 sends it activations.
+# Rank 5 is $p = 1$, $d = 0$, $t = 1$: it shares its layers with rank 4 and averages gradients with rank 7, and rank 1
+# sends it activations.
 #
 # Why this order? Launchers such as `torchrun` give the ranks of one machine consecutive numbers. Tensor parallelism
 # sends most, and the layer waits for it (chapter 26), so it gets the fastest links. The end of the chapter measures
@@ -258,11 +269,25 @@ def batches_of(steps, rows=8, length=32):
 print(f"{len(TOKENS)} tokens, a vocabulary of {len(LETTERS)}")
 
 # %% [markdown]
-# **Predict:** what is the loss of a model that guesses, with equal probabilities for all characters? Near which
-# loss will training begin?
-
-# %%
-predict("")
+# **Predict:** a model that guesses, with equal probabilities for all 29 characters, has a loss of ln 29 = 3.4. Near
+# which loss does training begin?
+#
+# <details><summary>Well below: a random model knows something by chance</summary>
+#
+# No: its logits are random, so they are right no more often than a guess, and sure of it where they are
+# wrong.
+# </details>
+#
+# <details><summary>A little above</summary>
+#
+# Yes: the first logits are random, and not zero. Where they are wrong that costs more than it gains where
+# they are right.
+# </details>
+#
+# <details><summary>Far above: random weights are confidently wrong</summary>
+#
+# No: with weights of this size the logits are around 1, so no probability is near 0 or 1.
+# </details>
 
 # %%
 def step(weights, learning_rate):
@@ -297,9 +322,7 @@ print(f"by how frequent each character is: {-(shares * shares.log()).sum():.2f}"
 print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}")
 
 # %% [markdown]
-# It begins a little above that of a guess. The first logits are random and not zero, and confidence costs more
-# where it is wrong than it gains where it is right. In the end the model knows more than how frequent each
-# character is.
+# It begins a little above that of a guess. In the end the model knows more than how frequent each character is.
 #
 # Why plain SGD, when almost everyone uses AdamW? Adam divides a gradient by its typical size, so one that is twice
 # as large makes nearly the same step. With SGD every wrong factor shows in the next loss.
@@ -478,14 +501,10 @@ else:
 # Before you write it, go through one step on paper, with $2 \times 2 \times 2$ and two micro-batches. A transformer
 # block has $12 h^2$ weights. Its output has $A$ numbers for a micro-batch.
 #
-# **Predict:** for which weights does a rank have a gradient after its backward passes, and with which rank does it
-# have to average them? And which of these three is sent most often in a step: activations along tp, activations
-# along pp, or gradients along dp? (The record will tell, when it trains.)
-
-# %%
-predict("")
-
-# %% [markdown]
+# For which weights does a rank have a gradient after its backward passes, and with which rank does it have to average
+# them? And which of these three is sent most often in a step: activations along tp, activations along pp, or
+# gradients along dp? (The record will tell, when it trains.)
+#
 # ## Exercise: train
 #
 # Train the model on `dp * tp * pp` ranks. Every rank calls `train` with the same arguments, and returns the same
@@ -567,11 +586,23 @@ train_works
 #
 # The text, on eight ranks.
 #
-# **Predict:** how far apart will the curves be after 30 steps: equal to the last bit, to 1e-4, to 1e-2? What do
-# eight ranks add up in another order than one?
-
-# %%
-predict("")
+# **Predict:** how far apart are the curves after 30 steps?
+#
+# <details><summary>Not at all: the same sums give the same bits</summary>
+#
+# No: the sums over columns, micro-batches and rows are added up in another order, and so rounded
+# differently.
+# </details>
+#
+# <details><summary>Less than 1e-4</summary>
+#
+# Yes: only roundings differ, and in 30 steps they stay small.
+# </details>
+#
+# <details><summary>About 1e-2: each rank trains on less</summary>
+#
+# No: the step of all ranks together is that of the whole batch. Only roundings differ.
+# </details>
 
 # %%
 LAYOUTS = ((2, 2, 2), (1, 4, 2))
@@ -596,19 +627,34 @@ if train_works:
     plt.show()
 
 # %% [markdown]
-# Three curves look like one. They are not equal to the last bit: the sums over columns, micro-batches and rows are
-# added up in another order and so are rounded differently, and each step carries the difference on.
+# Three curves look like one. They are not equal to the last bit: sums are added up in another order, and each step
+# carries the difference on.
 #
 # ## One step on the timeline
 #
 # Now the timeline of one step on $2 \times 2 \times 2$ simulated ranks. A block takes 1 ms forward and 2 ms
 # backward on each rank, and each stage has two blocks. A message takes 0.1 ms.
 #
-# **Predict:** the first stage is ranks 0 to 3, and the second is ranks 4 to 7. Who waits at the beginning, and for
-# what? When do the two ranks of a tp group wait for each other? And which ranks average their gradients first?
-
-# %%
-predict("")
+# The first stage is ranks 0 to 3, and the second is ranks 4 to 7. Who waits at the beginning, and for what? When do
+# the two ranks of a tp group wait for each other?
+#
+# **Predict:** which ranks average their gradients first?
+#
+# <details><summary>The first stage: it began first</summary>
+#
+# No: it also ends last. Its last backward pass needs a gradient from the second stage.
+# </details>
+#
+# <details><summary>The second stage</summary>
+#
+# Yes: gradients come back from there, so it is done with its last backward pass while the first stage still
+# computes.
+# </details>
+#
+# <details><summary>All at once, at the end of the step</summary>
+#
+# No: along dp a rank has partners in its own stage only, and need not wait for the other.
+# </details>
 
 # %%
 def timed(seconds, *arguments):
@@ -648,12 +694,26 @@ if train_works:
 # The record of a run knows the ranks of each call. If they differ in one coordinate, it is a call along that
 # dimension.
 #
-# **Predict:** a rank has two of four blocks, and half of each. A block passes on $A = 2 \cdot 32 \cdot 32$ numbers
-# for each of two micro-batches. Along which dimension does a rank of the first stage send most bytes in a step, and
-# along which least?
-
-# %%
-predict("")
+# A rank has two of four blocks, and half of each. A block passes on $A = 2 \cdot 32 \cdot 32$ numbers for each of two
+# micro-batches.
+#
+# **Predict:** along which dimension does a rank of the first stage send most bytes in a step, and along which least?
+#
+# <details><summary>Most along tp, least along pp</summary>
+#
+# Yes: tp takes four all-reduces for each block and micro-batch, and pp one message for each micro-batch.
+# </details>
+#
+# <details><summary>Most along dp, least along pp</summary>
+#
+# No: gradients travel once a step, and here a rank has about 12 · 32² weights. Activations travel along tp
+# 16 times.
+# </details>
+#
+# <details><summary>Most along tp, least along dp</summary>
+#
+# No: the gradients of a rank's weights are more numbers than the activations of two micro-batches.
+# </details>
 
 # %%
 def along(ranks, dp, tp):
@@ -699,8 +759,8 @@ if train_works:
 
 # %% [markdown]
 # Counted and computed agree, if your pieces send what chapters 15, 25 and 26 ask for. In 2 × 2 × 2 most bytes go
-# along tp, although it connects only two ranks, and fewest along pp. So it is with the calls: 16 along tp, four for
-# each of two blocks and two micro-batches; 13 along dp, one for each weight; 2 along pp.
+# along tp, although it connects only two ranks. So it is with the calls: 16 along tp, four for each of two blocks and
+# two micro-batches; 13 along dp, one for each weight; 2 along pp.
 #
 # The same formulas, for a model of the size of Llama 3 70B (80 layers, $h$ = 8192, bfloat16, without its grouped
 # queries) on 512 GPUs. A step takes 4 million tokens, and a micro-batch 8192, so the more replicas there are, the
@@ -742,11 +802,24 @@ for layout in ((16, 8, 4), (64, 8, 1), (64, 2, 4)):
 #   ranks of one place $t$ are on the same;
 # - **C**: $8 \times 2 \times 4$, with each tp group on a node.
 #
-# **Predict:** which is fastest, which is slowest, and by what factor? If C turns out faster, what would still speak
-# for A?
-
-# %%
-predict("")
+# **Predict:** which is fastest, and which is slowest? (And by what factor? If it is not A that is fastest, what still
+# speaks for it?)
+#
+# <details><summary>A is fastest, B is slowest</summary>
+#
+# No: B is slowest, but A sends more along tp than C. Its all-reduces have eight ranks, and each of its
+# replicas has more tokens.
+# </details>
+#
+# <details><summary>C is fastest, A is slowest</summary>
+#
+# No: B makes the same calls as A, and those along tp go over links of a ninth of the speed.
+# </details>
+#
+# <details><summary>C is fastest, B is slowest</summary>
+#
+# Yes: C sends a seventh along tp of what A sends, and B sends as much as A, but from node to node.
+# </details>
 
 # %%
 SLOWER = 1000
@@ -797,17 +870,17 @@ if train_works:
 # stretches computing, and the messages along tp within it, by $\frac{11}{8}$: 8 micro-batches and 3 more to fill 4
 # stages.
 #
-# B is slowest by far. Its all-reduces along tp go over links of a ninth of the speed, four times for each block and
-# micro-batch, and nothing hides them: 18.4 ms instead of 2.0. B's messages along pp and dp stay inside a node, but
-# that cannot make up for it. Of A's 13 ms, computing and tp take $(4.9 + 2.0) \cdot \frac{11}{8} = 9.5$, so there are
-# only 3.5 to be saved. First of all, $t$ belongs inside the node.
+# B's all-reduces along tp go over links of a ninth of the speed, four times for each block and micro-batch, and
+# nothing hides them: 18.4 ms instead of 2.0. B's messages along pp and dp stay inside a node, but that cannot make up
+# for it. Of A's 13 ms, computing and tp take $(4.9 + 2.0) \cdot \frac{11}{8} = 9.5$, so there are only 3.5 to be
+# saved. First of all, $t$ belongs inside the node.
 #
-# C is faster than A. Its ranks compute as much, but send a seventh along tp: with two ranks an all-reduce sends
-# $2 \cdot \frac{1}{2}$ of the activations and not $2 \cdot \frac{7}{8}$, and with four times as many replicas each has
-# a quarter of the tokens. C pays with gradients, of four times as many weights on a rank. And that is what speaks
-# for A: a rank holds a quarter of the weights, of their gradients and of the optimizer's state. While the batch has
-# rows enough for more replicas, **use as little tensor parallelism as memory allows**, and ask first whether ZeRO or
-# FSDP (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) along dp would do.
+# C's ranks compute as much as A's, but send a seventh along tp: with two ranks an all-reduce sends $2 \cdot
+# \frac{1}{2}$ of the activations and not $2 \cdot \frac{7}{8}$, and with four times as many replicas each has a
+# quarter of the tokens. C pays with gradients, of four times as many weights on a rank. And that is what speaks for
+# A: a rank holds a quarter of the weights, of their gradients and of the optimizer's state. While the batch has rows
+# enough for more replicas, **use as little tensor parallelism as memory allows**, and ask first whether ZeRO or FSDP
+# (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) along dp would do.
 # [DeepSeek-V3](https://arxiv.org/abs/2412.19437) (section 3.2) was trained without tensor parallelism.
 #
 # Your mesh is that of
