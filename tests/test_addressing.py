@@ -220,6 +220,7 @@ GPU = {
     "synchronize": (torch.cuda.synchronize, "torch.cuda.synchronize"),
     "Event": (lambda: torch.cuda.Event(), "torch.cuda.Event"),
     "device": (lambda: torch.cuda.device(0).__enter__(), "torch.cuda.device"),
+    "version": (lambda: torch.cuda.nccl.version(), "torch.cuda.nccl.version"),
     "cuda()": (lambda: torch.ones(1).cuda(), "a tensor on cuda"),
     "device=": (lambda: torch.ones(1, device="cuda"), "a tensor on cuda"),
 }

@@ -219,7 +219,8 @@ def test_a_prediction_is_made_by_clicking_on_one_of_a_few_outcomes(name):
             judged = [re.search(r"</summary>\n\n(Yes|No)\b", each) for each in outcomes]
             assert all(judged), f"an outcome of {paragraph!r} says neither Yes nor No"
             verdicts = [each[1] for each in judged]
-            assert 2 <= len(verdicts) <= 4 and verdicts.count("Yes") == 1, paragraph
+            assert 2 <= len(verdicts) <= 4, paragraph
+            assert verdicts.count("Yes") == 1, paragraph
             places.append(verdicts.index("Yes"))
     assert places, "no prediction"
     assert len(places) < 3 or len(set(places)) > 1, "the right outcome is always in one place"

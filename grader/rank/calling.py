@@ -315,11 +315,11 @@ def _wants_gpu(error: BaseException) -> str:
 
     What torch says depends on how it was built; an attribute that its C part lacks, for example.
     """
-    function = ""
+    function = module = ""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         inside = frame.f_code.co_filename.startswith(_CUDA)
         if inside and not function:
-            function = frame.f_code.co_name
+            function, module = frame.f_code.co_name, frame.f_globals["__name__"]
             if function in ("__init__", "__new__", "__enter__"):
                 owner = frame.f_locals.get("self", frame.f_locals.get("cls"))
                 function = (owner if isinstance(owner, type) else type(owner)).__name__
@@ -327,7 +327,10 @@ def _wants_gpu(error: BaseException) -> str:
             function = ""
     if not function or torch.cuda.is_available():
         return ""
-    return "a tensor on cuda" if function == "_lazy_init" else f"torch.cuda.{function}"
+    if function == "_lazy_init":
+        return "a tensor on cuda"
+    # most are known by torch.cuda, and not by the module that defines them
+    return f"torch.cuda.{function}" if hasattr(torch.cuda, function) else f"{module}.{function}"
 
 
 def _name_of(error: BaseException) -> str:
