@@ -22,7 +22,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.figures import Figure
 from grader import replay
-from grader.report.replay import still
+from grader.report.strip import still
 
 #: Goal for a step, in milliseconds: what a person takes for at once.
 GOAL = 50

@@ -834,7 +834,7 @@ stopped = run(one_takes_too_long, 4, seconds=2.0, may_fail=True)
 stopped
 
 # %% [markdown]
-# `timeline` draws the same run in time. The hatched boxes are waits that did not end. Look for the
+# `timeline` draws the same run in time. The amber boxes are waits that did not end. Look for the
 # lane without one: that rank never began to wait.
 
 # %% tags=["nbval-ignore-output"]
@@ -906,7 +906,7 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # |---|---|---|
 # | a cycle of sends | all ranks send first | let one receive first, or `isend` |
 # | a send and a receive that wait for each other | tags or groups differ | tag and group of both |
-# | "the function has returned there" | an early return, a loop of a different length | the rank that has returned |
+# | "rank 1 has already returned" | an early return, a loop of a different length | the rank that has returned |
 # | all wait but one | an exception or an endless loop on that one | the one that does not wait |
 # | two different collectives | a different order, a branch, a caught exception | the first call that differs |
 # | one rank is a call behind, results are wrong | a collective hidden in a helper | the first call from a different line |

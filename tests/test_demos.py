@@ -12,7 +12,9 @@ from grader.course.chapters import discover
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.replay import compared, film, packed, unpacked
+from grader.report.divergence import compared
+from grader.report.replay import packed, unpacked
+from grader.report.rounds import film
 from grader.submission.submission import Submission
 from tools.rounds import RECORDED, right_run, sizes
 

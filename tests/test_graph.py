@@ -17,6 +17,7 @@ from grader import check, run
 from grader.core.verdict import Diagnosis, Failure, Site, Wait
 from grader.report.graph import MOST_RANKS, graph_image, graph_svg, graph_words, laid_out
 from grader.report.html import failure_html
+from grader.report.looks import Standing
 from tests.conftest import line_in
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -66,11 +67,11 @@ class Picture:
     def bold(self, text):
         return [bold for shown, bold in self.texts if shown == text]
 
-    def arrows(self, *, bold=False, dashed=False):
-        """How many arrows there are; those of the legend do not count."""
+    def arrows(self, *, bold=False, dotted=False):
+        """How many arrows there are, dashed or dotted; those of the legend do not count."""
         return sum(
-            (float(path.get("stroke-width")) > 3, path.get("stroke-dasharray") is not None)
-            == (bold, dashed)
+            (float(path.get("stroke-width")) > 3, path.get("stroke-dasharray"))
+            == (bold, "2 4" if dotted else "7 4")
             for path in self.root.find(SVG + "g").iter(SVG + "path")
             if path.get("stroke")
         )
@@ -97,7 +98,7 @@ def test_a_cycle_is_bold_with_the_lines_on_its_arrows(n):
     assert picture.bold(send) == [True] * n
     assert all(picture.bold(f"rank {rank}") == [True] for rank in range(n))
     assert picture.arrows(bold=True) == n
-    assert picture.arrows() == picture.arrows(dashed=True) == 0
+    assert picture.arrows() == picture.arrows(dotted=True) == 0
     cycle = " → ".join(str(rank % n) for rank in range(n + 1))
     assert picture.words == " ".join(
         [
@@ -117,7 +118,8 @@ def test_a_collective_that_one_rank_skips_points_to_it():
     picture = hung(skipped_by_one, 4)
     call = f"all_reduce, line {line_in(skipped_by_one, 'all_reduce')}"
     assert picture.bold(call) == [False] * 3
-    assert picture.bold("has returned") == [False]
+    assert picture.bold("has returned") == [True]
+    assert picture.bold("waits") == [False] * 3
     assert (picture.arrows(), picture.arrows(bold=True)) == (3, 0)
     assert picture.words.endswith(f"Rank 3 waits for rank 2 ({call}). Rank 2 has returned.")
 
@@ -136,14 +138,14 @@ def test_a_collective_needs_all():
     assert f"Rank 1 waits for all of ranks 0 and 2 ({call})." in picture.words
 
 
-def test_a_receive_from_anybody_is_dashed():
+def test_a_receive_from_anybody_is_dotted():
     def receives():
         dist.recv(torch.empty(1))
 
     picture = hung(receives, 3)
     assert picture.bold("needs any one of 2") == [False] * 3
     # two of the six are a cycle
-    assert (picture.arrows(dashed=True), picture.arrows(bold=True, dashed=True)) == (4, 2)
+    assert (picture.arrows(dotted=True), picture.arrows(bold=True, dotted=True)) == (4, 2)
     assert picture.bold("any one that it points to would do (OR)") == [False]
     assert "Rank 0 waits for any of ranks 1 and 2 (recv, line" in picture.words
 
@@ -175,6 +177,22 @@ def test_an_exercise_that_hangs_shows_it_too(capsys):
 def test_nothing_else_has_such_a_picture():
     failure = Failure(Diagnosis.TIMEOUT, "too long", waits=ring(3), cycle=(0, 1, 2))
     assert _Images(failure_html(failure)).found == []
+
+
+def test_ranks_look_as_in_replays_and_say_what_they_do():
+    picture = hung(skipped_by_one, 3)
+    boxes = picture.root.find(SVG + "g").iter(SVG + "rect")
+    assert sorted(box.get("stroke") for box in boxes) == sorted(
+        [Standing.WAITS.line[0]] * 2 + [Standing.ENDED.line[0]]
+    )
+    (wires,) = {path.get("stroke") for path in picture.root.find(SVG + "g").iter(SVG + "path")} - {
+        None
+    }
+    assert wires == Standing.WAITS.line[0]
+    cycle = hung(all_send_first, 2)
+    assert {box.get("fill") for box in cycle.root.find(SVG + "g").iter(SVG + "rect")} == {
+        Standing.CYCLE.ground[0]
+    }
 
 
 # Graphs of every shape. -----------------------------------------------------------
@@ -228,8 +246,8 @@ def test_every_wait_is_an_arrow(graph):
     if not waits:
         return
     picture = Picture(graph_image(waits, cycle))
-    bold = sum(picture.arrows(bold=True, dashed=dashed) for dashed in (False, True))
-    plain = sum(picture.arrows(dashed=dashed) for dashed in (False, True))
+    bold = sum(picture.arrows(bold=True, dotted=dotted) for dotted in (False, True))
+    plain = sum(picture.arrows(dotted=dotted) for dotted in (False, True))
     assert bold == len(cycle)
     assert bold + plain == sum(len(wait.peers) for wait in waits)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import re
@@ -16,9 +17,12 @@ from hypothesis import strategies as st
 from grader.api import run
 from grader.api.replay import WATCHED, Replay, replay
 from grader.core.errors import RequestError, RunFailed
-from grader.core.values import MOST_RANKS, tag_of, tagged
+from grader.core.values import FEW_RANKS, MOST_RANKS, tag_of, tagged
 from grader.core.verdict import Diagnosis, Failure
-from grader.report.replay import BufferUpdate, film, page, player, still
+from grader.report.looks import Standing
+from grader.report.replay import page, player
+from grader.report.rounds import BufferUpdate, film
+from grader.report.strip import still, verdict_strip, wires
 from grader.trace.trace import CallSpan, Trace
 from tests.conftest import line_in, play
 
@@ -26,14 +30,33 @@ from tests.conftest import line_in, play
 
 
 @given(
-    st.lists(st.integers(0, MOST_RANKS - 1), min_size=1, max_size=8),
-    st.integers(0, 1000),
+    st.sampled_from([FEW_RANKS, MOST_RANKS]).flatmap(
+        lambda ranks: st.tuples(
+            st.just(ranks),
+            # of many ranks each may go in up to three times
+            st.lists(st.integers(0, ranks - 1), min_size=1, max_size=8).filter(
+                lambda owners: ranks == FEW_RANKS or max(map(owners.count, owners)) <= 3
+            ),
+        )
+    ),
+    st.integers(0, 100),
 )
-def test_a_sum_of_tags_tells_its_terms(owners, place):
-    total = sum(tagged(rank, [place]).item() for rank in owners)
-    tag = tag_of(total)
+def test_a_sum_of_tags_tells_its_terms(found, place):
+    ranks, owners = found
+    total = sum(tagged(rank, [place], ranks).item() for rank in owners)
+    tag = tag_of(total, ranks)
     assert tag.owners == tuple(sorted(owners))
     assert tag.place == place
+
+
+def test_the_whole_sum_of_sixteen_ranks_has_a_name():
+    total = sum(tagged(rank, range(16), 16) for rank in range(16))
+    assert [str(tag_of(value, 16)) for value in total.tolist()] == [f"A…R{i}" for i in range(16)]
+
+
+@pytest.mark.parametrize("times", [4, 5, 16])
+def test_of_sixteen_ranks_one_that_went_in_too_often_is_not_taken_for_another(times):
+    assert tag_of(times * tagged(3, [2], 16).item(), 16) is None
 
 
 def test_tags_read_like_the_cells_of_a_picture():
@@ -51,9 +74,9 @@ def test_other_numbers_are_no_tags(value):
     assert tag_of(value) is None
 
 
-def test_there_are_tags_for_eight_ranks():
-    with pytest.raises(ValueError, match="no tag for rank 8"):
-        tagged(8, [0])
+def test_there_are_tags_for_sixteen_ranks():
+    with pytest.raises(ValueError, match="no tag for rank 16 of 17"):
+        tagged(16, [0], 17)
 
 
 # Films. ---------------------------------------------------------------------------
@@ -340,14 +363,14 @@ def test_an_exercise_needs_no_arguments(capsys):
 
 def test_a_right_answer_of_another_kind_ends_with_the_same_data():
     shown = replay(broadcast, 4)
-    assert repr(shown).endswith("\nEvery round is as in the reference.")
+    assert repr(shown).endswith("\nEvery round is as in the course's solution.")
 
     def tree_broadcast(x, src):
         broadcast(x, src)
 
     shown = replay(tree_broadcast, 4)
     assert repr(shown).endswith(
-        " Both end with the same data. Yours takes 3 rounds, the reference 2."
+        " Both end with the same data. Yours takes 3 rounds, the course's solution 2."
     )
 
     def backwards(x, src):
@@ -361,11 +384,11 @@ def test_a_right_answer_of_another_kind_ends_with_the_same_data():
     backwards.__name__ = "broadcast"
     shown = replay(backwards, 4)
     assert repr(shown).endswith(
-        "\nThe first difference is in round 1: in the reference rank 1 sends B0 B1 to rank 0,"
+        "\nThe first difference is in round 1: in the solution rank 1 sends B0 B1 to rank 0,"
         " here it does not. Both end with the same data."
     )
     assert repr(replay(backwards, 4, beside=False)) in repr(shown)
-    assert "reference" not in repr(replay(backwards, 4, beside=False))
+    assert "solution" not in repr(replay(backwards, 4, beside=False))
 
 
 def test_the_first_difference_is_told_and_marked():
@@ -381,12 +404,12 @@ def test_the_first_difference_is_told_and_marked():
 
     shown = replay(broadcast, 4)
     assert repr(shown).splitlines()[-1] == (
-        "The first difference is in round 2: afterwards rank 2's x[0] holds B0+B0, in the reference"
-        " B0. It ends with other data: rank 2's x[0] holds B0+B0, in the reference B0."
+        "The first difference is in round 2: afterwards rank 2's x[0] holds B0+B0, in the solution"
+        " B0. It stays so to the end."
     )
     text = html.unescape(re.search(r'data-replay="([^"]*)"', shown._repr_html_())[1])
     own, reference = json.loads(text)
-    assert (own["name"], reference["name"]) == ("yours", "reference")
+    assert (own["name"], reference["name"]) == ("yours", "the course's solution")
     assert own["difference"] == {"step": 2, "cells": [[2, 0], [2, 1]], "arrows": []}
     assert own["note"] == repr(shown).splitlines()[-1]
 
@@ -403,8 +426,8 @@ def test_a_result_is_compared_at_the_end_only():
         return [part.clone() for part in reversed(parts)]
 
     assert repr(replay(all_gather, 3)).splitlines()[-1] == (
-        "Every message is as in the reference, but at the end rank 0's result[0] holds C0,"
-        " in the reference A0."
+        "Every message is as in the course's solution, but at the end rank 0's result[0] holds C0,"
+        " in the solution A0."
     )
 
 
@@ -417,9 +440,153 @@ def test_a_message_with_other_contents_and_a_missing_result_are_told():
         request.wait()
 
     assert repr(replay(shift, 2)).splitlines()[-1] == (
-        "The first difference is in round 1: rank 0 sends A0+A0 to rank 1, in the reference A0."
-        " It ends with other data: rank 0's result[0] holds nothing, in the reference B0."
+        "The first difference is in round 1: rank 0 sends A0+A0 to rank 1, in the solution A0."
+        " It ends with other data: rank 0's result[0] holds nothing, in the solution B0."
     )
+
+
+def _texts_of(image):
+    return re.findall(r"<text[^>]*>([^<]*)</text>", unquote(image))
+
+
+def test_a_wrong_cell_stands_red_beside_the_right_value_with_the_message_that_brought_it():
+    def broadcast(x, src):  # rank 2 doubles what it receives
+        if dist.get_rank() == src:
+            for dst in range(dist.get_world_size()):
+                if dst != src:
+                    dist.send(x, dst)
+        else:
+            dist.recv(x, src)
+            if dist.get_rank() == 2:
+                x += x
+
+    shown = replay(broadcast, 4)
+    picture = verdict_strip(shown.film, shown.reference)
+    assert "The first difference is in round 2" in html.unescape(picture)
+    assert _texts_of(picture) == [
+        *("after round 2 of 3", "rank 1", "B0", "B1", "rank 2", "should be"),
+        *("B0+B0", "B0", "✗", "B1+B1", "B1", "✗"),
+        f"B0 B1, line {line_in(broadcast, 'dist.send')}",
+    ]
+    assert picture in shown._repr_html_()
+    # a right answer has none, whatever way it takes
+    assert verdict_strip(shown.reference, shown.reference) == ""
+
+
+def test_a_message_that_carries_the_wrong_data_says_what_it_should():
+    def shift(x, k):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        request = dist.isend(x + x, (rank + k) % n)
+        y = torch.empty_like(x)
+        dist.recv(y, (rank - k) % n)
+        request.wait()
+        return y
+
+    shown = replay(shift, 3)
+    line = line_in(shift, "dist.isend")
+    texts = _texts_of(verdict_strip(shown.film, shown.reference))
+    assert f"A0+A0, line {line}, should be A0" in texts
+
+
+def test_a_wrong_answer_that_goes_another_way_is_shown_at_its_end():
+    def broadcast(x, src):  # the last rank is told first, and the first one nothing new
+        if dist.get_rank() == src:
+            for dst in reversed(range(dist.get_world_size())):
+                if dst != src:
+                    dist.send(x if dst else x + x, dst)
+        else:
+            dist.recv(x, src)
+
+    shown = replay(broadcast, 3)
+    texts = _texts_of(verdict_strip(shown.film, shown.reference))
+    assert texts[0] == "at the end"
+    assert texts[texts.index("B0+B0") + 1] == "B0"
+    assert texts.count("✗") == 2
+
+
+# Two functions on one clock. --------------------------------------------------------
+
+
+def flat(x):
+    if dist.get_rank() == 0:
+        for dst in range(1, dist.get_world_size()):
+            dist.send(x, dst)
+    else:
+        dist.recv(x, 0)
+
+
+def tree(x):
+    rank, n, step = dist.get_rank(), dist.get_world_size(), 1
+    while step < n:
+        if rank < step and rank + step < n:
+            dist.send(x, rank + step)
+        elif step <= rank < 2 * step:
+            dist.recv(x, rank - step)
+        step *= 2
+
+
+def test_two_functions_are_replayed_on_one_clock_and_the_first_one_to_end_rests():
+    shown = replay(flat, 4, beside=tree)
+    assert repr(shown).splitlines() == [
+        "round 1:  flat  0→1 A0",
+        "          tree  0→1 A0",
+        "round 2:  flat  0→2 A0",
+        "          tree  0→2 A0,  1→3 A0",
+        "round 3:  flat  0→3 A0",
+        "          tree  done after 2 rounds",
+        "          flat  done after 3 rounds",
+    ]
+    text = shown._repr_html_()
+    films = json.loads(html.unescape(re.search(r'data-replay="([^"]*)"', text)[1]))
+    assert [(film["name"], len(film["frames"])) for film in films] == [("flat", 4), ("tree", 3)]
+    assert html.escape(repr(shown)) in text
+    assert still(shown.film, shown.beside).count("<img") == 2
+
+
+def test_two_functions_get_the_data_of_the_one_that_is_an_exercise():
+    def tree_broadcast(x, src):
+        tree(x)
+
+    shown = replay(flat, 4, beside=tree_broadcast)
+    assert repr(shown).splitlines()[:2] == [
+        "round 1:  flat            0→1 A0",
+        "          tree_broadcast  0→1 A0",
+    ]
+
+
+def test_two_finished_runs_are_replayed_on_one_clock():
+    runs = [run(function, 4, torch.ones(1)) for function in (flat, tree)]
+    assert "a run (second)  done after 2 rounds" in repr(replay(runs[0], beside=runs[1]))
+
+
+def needs_more(x, y):
+    pass
+
+
+def test_what_cannot_stand_beside_another_is_said():
+    one, other = run(flat, 2, torch.ones(1)), run(flat, 3, torch.ones(1))
+    for call, text in (
+        (lambda: replay(one, beside=other), "as many ranks, not 2 and 3"),
+        (lambda: replay(one, beside=flat), "beside a run stands another run"),
+        (lambda: replay(flat, 2, beside=one), "beside a function stands another function"),
+        (lambda: replay(flat, 2, beside=needs_more), "the same data, x, but needs_more needs y"),
+    ):
+        with pytest.raises(RequestError, match=text):
+            call()
+
+
+def test_sixteen_ranks_are_replayed_by_name():
+    shown = replay(_named("ring_all_reduce", lambda x, op: _ring(x)), 16)
+    assert shown.film.rounds == 30
+    assert shown.reference is None
+    assert {cell.text for column in shown.film.frames[-1].cells for cell in column} == {
+        f"A…R{i}" for i in range(16)
+    }
+
+
+def _named(name, function):
+    function.__name__ = name
+    return function
 
 
 # A run that hangs. ------------------------------------------------------------------
@@ -441,14 +608,16 @@ def test_a_run_that_hangs_is_shown_beside_a_right_one_up_to_where_it_stands_stil
         "round 2:  1→2 B0 B1",
         *(f"rank {rank} ends with  B0 B1" for rank in range(3)),
         f"rank 3 waits to receive from rank 1 at line {line}, and holds  D0 D1",
-        "The first difference is in round 3: in the reference rank 1 sends B0 B1 to rank 3, here it"
+        "The first difference is in round 3: in the solution rank 1 sends B0 B1 to rank 3, here it"
         " does not. It never ends: rank 3 goes no further.",
     ]
     text = html.unescape(re.search(r'data-replay="([^"]*)"', shown._repr_html_())[1])
     own, reference = json.loads(text)
     says = f"waits to receive from rank 1 at line {line}"
-    assert own["halts"] == {"3": ["waits", "for 1", says]}
-    assert own["halt"] == f"It hangs here: rank 3 {says}."
+    assert own["halts"]["3"] == ["waits", "for 1", says, "waits"]
+    assert own["halts"]["1"] == ["has", "returned", "has returned", "ended"]
+    assert own["wires"] == [[3, 1, "waits", 0, 0.25, False]]
+    assert own["halt"] == f"It hangs here: rank 3 {says}; rank 1 has returned."
     assert own["difference"]["step"] == reference["difference"]["step"] == 3
     assert "halt" not in reference
     assert "where it hangs</text>" in shown.picture
@@ -468,7 +637,7 @@ def test_a_run_that_hangs_although_every_message_is_right_says_so():
 
     shown = replay(broadcast, 4)
     assert repr(shown).endswith(
-        "\nEvery message is as in the reference. It never ends: rank 2 goes no further."
+        "\nEvery message is as in the course's solution. It never ends: rank 2 goes no further."
     )
     assert shown.film.halts[2].label == ("waits", "for any")
 
@@ -488,6 +657,58 @@ def test_of_many_ranks_that_hang_a_sentence_names_the_numbers():
     shown = replay(hangs_all, 6)
     assert shown.film.halt == "It hangs here: ranks 0, 1, 2, 3, 4 and 5 go no further."
     assert {halt.label for halt in shown.film.halts.values()} >= {("waits", "for 1")}
+
+
+def one_leaves():
+    if dist.get_rank() != 2:
+        dist.all_reduce(torch.ones(1))
+
+
+def test_ranks_that_wait_look_as_in_graphs_and_the_one_that_has_returned_is_grey():
+    shown = replay(one_leaves, 4).film
+    assert [halt.standing for _, halt in sorted(shown.halts.items())] == [
+        *(Standing.WAITS, Standing.WAITS, Standing.ENDED, Standing.WAITS)
+    ]
+    assert shown.stuck == [0, 1, 3]
+    assert shown.halt == "It hangs here: ranks 0, 1 and 3 go no further; rank 2 has returned."
+    assert shown.table().splitlines()[2] == "rank 2 has returned"
+    assert {(wire.source, wire.destination) for wire in wires(shown)} == {(0, 2), (1, 2), (3, 2)}
+    picture = Replay(shown).picture
+    assert picture.count(f"fill='{Standing.WAITS.ground[0]}'") == 3 + 1  # and in the style
+    assert picture.count("stroke-dasharray='5 3'") == 3
+
+
+def two_leave(x):
+    rank = dist.get_rank()
+    if rank == 0:
+        for peer in range(1, 5):
+            dist.send(x, peer)
+    else:
+        dist.recv(x, 0)
+    if rank not in (1, 3):
+        dist.all_reduce(x)
+
+
+def test_of_several_ranks_that_have_returned_one_sentence_tells():
+    shown = replay(two_leave, 5, torch.ones(1))
+    assert shown.film.halt == (
+        "It hangs here: ranks 0, 2 and 4 go no further; ranks 1 and 3 have returned."
+    )
+    # its rounds are as high as those of a run that ends; only the last picture is higher
+    tops = re.findall(r"translate\(12 (\d+)\)", shown.picture)
+    ends = dataclasses.replace(shown.film, halts={}, cycle=())
+    assert tops == re.findall(r"translate\(12 (\d+)\)", Replay(ends).picture)
+
+
+def test_wires_to_one_rank_share_a_lane_and_those_of_a_cycle_have_their_own():
+    shown = replay(one_leaves, 6).film
+    far = {wire.source: wire for wire in wires(shown) if wire.lane is not None}
+    assert {wire.lane for wire in far.values()} == {0}
+    # from 4, the wire of 5 goes the rest of the way
+    assert {source for source, wire in far.items() if wire.joins} == {4}
+    around = replay(hangs_all, 4).film
+    assert {halt.standing for halt in around.halts.values()} == {Standing.CYCLE}
+    assert [wire.in_cycle for wire in wires(around)] == [True] * 4
 
 
 def test_at_a_time_limit_the_ranks_that_had_not_ended_are_named():
@@ -534,7 +755,7 @@ def hangs(x):
     [
         ((pass_on,), RequestError, "on how many ranks"),
         ((pass_on, 0), RequestError, "1 to 64 ranks"),
-        ((pass_on, 9, torch.ones(1)), RequestError, "up to 8 ranks"),
+        ((pass_on, 17, torch.ones(1)), RequestError, r"up to 16, as in replay\(pass_on, 16\)"),
         ((3, 2), RequestError, "a function or a run"),
         ((raises, 2), RunFailed, "ValueError: no"),
     ],
@@ -564,20 +785,25 @@ def test_the_page_holds_all_data_and_asks_nobody(ring):
 
 
 def test_what_a_student_wrote_cannot_leave_its_place(ring):
-    import dataclasses
-
     evil = dataclasses.replace(ring, title='"><script>alert(1)</script>')
     assert "<script>alert" not in page(evil)
 
 
+def test_messages_that_pass_over_ranks_have_a_lane_each():
+    picture = Replay(_watched(tree, 8, lambda rank, n: tagged(rank, [0]))).picture
+    last = picture.split("round 3 of 3")[1].split("the end")[0]
+    heights = re.findall(r"'M[^V']*V(\d+)H", last)
+    assert len(heights) == len(set(heights)) == 4
+
+
 def test_the_picture_is_folded_away_and_told_in_words(ring):
     shown = still(ring)
-    assert shown.startswith("<details><summary>All rounds in one picture</summary>")
+    assert shown.startswith("<details><summary>The first 4 rounds and the end in one picture")
     assert 'alt="Every round as a picture. reduce-scatter phase: ' in shown
     picture = unquote(re.search('src="data:image/svg[+]xml,([^"]*)"', shown)[1])
     assert picture == Replay(ring).picture
-    assert picture.count("<text") > 8 * 16
-    assert len(shown) < 400_000
+    assert picture.count("<use") > 8 * 16
+    assert len(shown) < 150_000
 
 
 def test_a_page_is_saved(tmp_path, ring):

@@ -18,7 +18,7 @@ from grader.launch.process_world import ProcessWorld
 from grader.launch.simulation import simulate
 from grader.launch.world import Job
 from grader.report.lanes import lanes
-from grader.report.replay import film
+from grader.report.rounds import film
 from grader.simulation.clusters import Flat
 from grader.submission.submission import Submission, live_program
 

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pytest
 import torch
 import torch.distributed as dist
+from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from PIL import Image
 
@@ -20,6 +21,7 @@ from grader.api.timeline import Timeline
 from grader.core.errors import RequestError
 from grader.report.drawing import darkened
 from grader.report.lanes import CODE, Bar, Lane, Lanes, Line, Mark, lanes
+from grader.report.looks import Standing
 from grader.report.timeline import _Drawing
 from tests.conftest import line_in
 
@@ -282,6 +284,35 @@ def test_a_bar_that_did_not_end_stops_where_the_run_was_ended():
         if isinstance(patch, Rectangle) and patch.get_y() > 0.5
     ]
     assert max(rights) == pytest.approx(drawing.x(100))
+
+
+def _colours(lanes):
+    """The colours of boxes and of dashed arrows."""
+    patches = _Drawing(lanes).sheet.axes.patches
+    boxes = [patch for patch in patches if isinstance(patch, Rectangle)]
+    wires = [
+        patch
+        for patch in patches
+        if isinstance(patch, FancyArrowPatch) and patch.get_linestyle() in ("--", "dashed")
+    ]
+    return tuple([to_hex(one.get_edgecolor()) for one in found] for found in (boxes, wires))
+
+
+def test_a_deadlock_looks_as_in_its_graph():
+    def one_leaves():
+        if dist.get_rank() != 2:
+            dist.all_reduce(torch.ones(1))
+
+    boxes, wires = _colours(timeline(run(one_leaves, 3, may_fail=True)).lanes)
+    waits, cycle, ended = (
+        look.line[0] for look in (Standing.WAITS, Standing.CYCLE, Standing.ENDED)
+    )
+    # two that wait and their entry in the legend, and the rank that they wait for
+    assert (boxes.count(waits), boxes.count(ended), boxes.count(cycle)) == (3, 1, 0)
+    assert wires == [waits] * 3
+    boxes, wires = _colours(timeline(run(all_send_first, 2, may_fail=True)).lanes)
+    assert (boxes.count(cycle), boxes.count(waits)) == (3, 0)
+    assert wires == [cycle] * 3
 
 
 def test_a_page_is_saved(tmp_path):

@@ -424,7 +424,7 @@ def test_a_chain_that_ends_in_a_rank_that_returned():
     s.matcher.end(2)
     failure = deadlock(s.matcher)
     assert failure.cycle == ()
-    assert "rank 2 will post nothing more" in failure.message
+    assert "rank 2 has already returned and will never send" in failure.message
 
 
 def test_a_wildcard_lives_while_anyone_else_does():

@@ -485,7 +485,7 @@ def test_a_rank_that_returns_early():
 
     failure = play(answer, 3).failure
     assert failure.diagnosis is Diagnosis.DEADLOCK
-    assert "rank 2 will post nothing more" in failure.message
+    assert failure.message.endswith("; but rank 2 has already returned and will never send")
 
 
 def test_a_wrong_tag():

@@ -1,7 +1,7 @@
 """Record a right run of every exercise that can be replayed, for students to compare with.
 
 It writes ``grader/course/recorded/<exercise>.json``: what the taught solution sends and what ranks
-hold, round by round, on every size of a replay, and none of its code.  Run it as
+hold, round by round, on 2 to 8 ranks, and none of its code.  Run it as
 ``python -m tools.rounds`` after a change of a solution or of an exercise's ``demo``.
 """
 
@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.api.replay import WATCHED
-from grader.core.values import MOST_RANKS
+from grader.core.values import FEW_RANKS
 from grader.course.chapters import discover
 from grader.exercise.declaration import Exercise
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.replay import FrameSequence, film, packed
+from grader.report.replay import packed
+from grader.report.rounds import FrameSequence, film
 from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,7 +55,7 @@ def right_run(exercise: Exercise, size: int) -> FrameSequence:
 
 def sizes(exercise: Exercise) -> Iterator[int]:
     """Yield the numbers of ranks on which an exercise is recorded."""
-    yield from range(max(2, min(exercise.world_sizes)), MOST_RANKS + 1)
+    yield from range(max(2, min(exercise.world_sizes)), FEW_RANKS + 1)
 
 
 def main() -> int:

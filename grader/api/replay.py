@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,14 @@ from grader.core.notebook import shows_results
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS, with_article
+from grader.exercise.cases import Case, demo, tags
 from grader.exercise.declaration import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.replay import (
-    FrameSequence,
-    description,
-    film,
-    page,
-    player,
-    still,
-    strip,
-    unpacked,
-)
+from grader.report.replay import description, page, player, unpacked
+from grader.report.rounds import FrameSequence, film
+from grader.report.strip import still, strip
+from grader.report.summary import listed
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace
 
@@ -45,18 +40,25 @@ class Replay:
 
     Attributes:
         film: the rounds as data.
-        reference: those of a right answer on the same data, if one is to be shown beside it.
+        reference: those of a right answer on the same data, shown where they differ.
+        beside: those of another function, played on the same clock.
     """
 
-    def __init__(self, film: FrameSequence, reference: FrameSequence | None = None) -> None:
+    def __init__(
+        self,
+        film: FrameSequence,
+        reference: FrameSequence | None = None,
+        beside: FrameSequence | None = None,
+    ) -> None:
         self.film = film
         self.reference = reference
+        self.beside = beside
 
     def __repr__(self) -> str:
-        return description(self.film, self.reference)
+        return description(self.film, self.reference, self.beside)
 
     def _repr_html_(self) -> str:
-        return player(self.film, self.reference)
+        return player(self.film, self.reference, self.beside)
 
     @property
     def picture(self) -> str:
@@ -65,15 +67,18 @@ class Replay:
 
     def save(self, path: str | Path) -> None:
         """Write a page that plays in any browser."""
-        Path(path).write_text(page(self.film, self.reference), encoding="utf-8")
+        text = page(self.film, self.reference, self.beside)
+        Path(path).write_text(text, encoding="utf-8")
 
     def _ipython_display_(self) -> None:
         # Two outputs: front ends that cannot play the first still show the second.
         from IPython.display import publish_display_data
 
         publish: Any = publish_display_data
+        films = [self.film] if self.beside is None else [self.film, self.beside]
+        words = " and ".join(map(_rounds, films))
         publish({"text/html": self._repr_html_(), "text/plain": repr(self)})
-        publish({"text/html": still(self.film), "text/plain": f"{_rounds(self.film)} as a picture"})
+        publish({"text/html": still(*films), "text/plain": f"{words} as a picture"})
 
 
 def _rounds(film: FrameSequence) -> str:
@@ -84,19 +89,23 @@ def replay(
     what: Callable[..., Any] | Run | Trace,
     world_size: int | None = None,
     *arguments: Any,
-    beside: bool = True,
+    beside: bool | Callable[..., Any] | Run | Trace = True,
 ) -> Replay:
     """Run a function on every rank and step through its messages.
 
+    In a notebook it plays once by itself when it comes into sight.
+
     Args:
         what: a function.  The function of an exercise needs no arguments: it gets
-            data that can be followed by name.  Or the value of :func:`run`, whose
-            messages are shown without their contents.
-        world_size: how many ranks, up to 8; not for a run, which has them.
+            data that can be followed by name, and so does a function of one argument.  Or the value
+            of :func:`run`, whose messages are shown without their contents.
+        world_size: how many ranks, up to 16; not for a run, which has them.
         arguments: the same for every rank.
-        beside: whether the function of an exercise is compared with a recorded run of a right
-            answer, and shown beside it where the two differ.  A recorded run holds what
-            travels and what ranks hold, and no code.
+        beside: another function, or another run, that is played beside it on one clock and gets
+            the same data, as in ``replay(flat, 8, beside=tree)``.  Without one, the function of an
+            exercise on up to 8 ranks is compared with a recorded run of a right
+            answer, which is shown beside it where the two differ; ``False`` leaves that out.  A
+            recorded run holds what travels and what ranks hold, and no code.
 
     A run that hangs is shown up to where it stands still, with the ranks that wait.
 
@@ -104,25 +113,100 @@ def replay(
         RequestError: there is nothing to run, or nothing to run it on.
         RunFailed: the run failed in another way than by hanging.
     """
-    if isinstance(what, Run):
-        return Replay(film(what.trace, "a run", tags=False, failure=what.failure))
-    if isinstance(what, Trace):
-        return Replay(film(what, "a run", tags=False))
-    name = getattr(what, "__name__", None)
-    if not callable(what) or not isinstance(name, str):
-        raise RequestError(
-            f"replay takes a function or a run, not {with_article(type(what).__name__)}"
-        )
+    if isinstance(what, (Run, Trace)):
+        if isinstance(beside, bool):
+            return Replay(_film_of(what))
+        if not isinstance(beside, (Run, Trace)):
+            raise RequestError("beside a run stands another run, as in replay(one, beside=other)")
+        films = _film_of(what), _film_of(beside)
+        if films[0].ranks != films[1].ranks:
+            raise RequestError(
+                f"two runs are replayed on one clock if they have as many ranks, not"
+                f" {films[0].ranks} and {films[1].ranks}"
+            )
+        return _shown(Replay(films[0], beside=films[1]))
+    name = _name(what)
+    other = None if isinstance(beside, bool) else beside
+    if isinstance(other, (Run, Trace)):
+        raise RequestError("beside a function stands another function, and not a run")
+    if other is not None:
+        _name(other)
     if world_size is None:
         raise RequestError(f"on how many ranks? Write replay({name}, 4)")
+    if isinstance(world_size, int) and world_size > MOST_RANKS:
+        raise RequestError(
+            f"on {world_size} ranks there would be too much to see: a replay shows up to"
+            f" {MOST_RANKS}, as in replay({name}, {MOST_RANKS})"
+        )
     (size,) = valid_sizes([world_size])
-    exercise = catalogue().get(name) if not arguments else None
-    if exercise is not None and exercise.demo is None:
-        raise RequestError(f"{name} has no example to replay; give it arguments of your own")
-    if size > MOST_RANKS:
-        raise RequestError(f"a replay has up to {MOST_RANKS} ranks, not {size}")
+    functions = [what] if other is None else [what, other]
+    exercise, case = (None, None) if arguments else _example(functions, size)
+    shown = [_filmed(function, size, exercise, case, arguments) for function in functions]
+    if other is not None:
+        return _shown(Replay(shown[0], beside=shown[1]))
     reference = _recorded(exercise, size) if exercise is not None and beside else None
-    return _shown(Replay(_filmed(what, name, size, exercise, arguments), reference))
+    return _shown(Replay(shown[0], reference))
+
+
+def _film_of(what: Run | Trace) -> FrameSequence:
+    if isinstance(what, Run):
+        return film(what.trace, "a run", tags=False, failure=what.failure)
+    return film(what, "a run", tags=False)
+
+
+def _name(function: Any) -> str:
+    """Return the name of a function.
+
+    Raises:
+        RequestError: it is none.
+    """
+    name = getattr(function, "__name__", None)
+    if not callable(function) or not isinstance(name, str):
+        raise RequestError(
+            f"replay takes a function or a run, not {with_article(type(function).__name__)}"
+        )
+    return name
+
+
+def _example(
+    functions: Sequence[Callable[..., Any]], size: int
+) -> tuple[Exercise | None, Case | None]:
+    """Return data that can be followed by name, and the exercise whose example they are.
+
+    Where no function is that of an exercise, one that needs a single argument gets a tensor.
+
+    Raises:
+        RequestError: an exercise has no example, or two functions do not take the same arguments.
+    """
+    exercises = [catalogue().get(_name(function)) for function in functions]
+    exercise = next((one for one in exercises if one is not None and one.demo is not None), None)
+    needed = _needed(functions[0])
+    if exercise is not None and exercise.demo is not None:
+        case = exercise.demo(size)
+    elif one := next((one for one in exercises if one is not None), None):
+        raise RequestError(f"{one.name} has no example to replay; give it arguments of your own")
+    elif len(needed) == 1:
+        case = demo(size, **{needed[0]: tags(size, 1)})
+    else:
+        return None, None
+    for function in functions if len(functions) > 1 else ():
+        missing = [name for name in _needed(function) if name not in case.columns]
+        if missing:
+            raise RequestError(
+                f"both functions get the same data, {listed(case.columns)}, but {_name(function)}"
+                f" needs {listed(missing)} as well"
+            )
+    return exercise, case
+
+
+def _needed(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the arguments that a function cannot do without."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # such as a function that is written in C
+        return []
+    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return [of.name for of in parameters if of.kind in positional and of.default is of.empty]
 
 
 def _recorded(exercise: Exercise, size: int) -> FrameSequence | None:
@@ -136,29 +220,36 @@ def _recorded(exercise: Exercise, size: int) -> FrameSequence | None:
 
 def _filmed(
     function: Callable[..., Any],
-    name: str,
     size: int,
     exercise: Exercise | None,
+    case: Case | None,
     arguments: tuple[Any, ...],
 ) -> FrameSequence:
+    name = _name(function)
+    names = _parameters(function)
     roots: dict[int, str] = {}
-    if exercise is not None:
-        assert exercise.demo is not None
-        case = exercise.demo(size)
-        columns = tuple(case.arguments(rank) for rank in case.ranks)
-        allowed, adapter = exercise.traffic.allowed, exercise.packed_adapter()
-        names = list(case.columns)
+    columns = (arguments,) * size
+    if case is not None:
+        # the exercise's own function gets all, whatever it calls them
+        own = exercise is not None and exercise.name == name
+        names = [*case.columns] if own else [of for of in names if of in case.columns]
+        given = [dict(zip(case.columns, case.arguments(rank), strict=True)) for rank in case.ranks]
+        columns = tuple(tuple(of[name] for name in names) for of in given)
         roots = case.roots()
-    else:
-        columns, allowed, adapter = (arguments,) * size, None, b""
-        names = _parameters(function)
-    job = Job(name, columns, allowed=allowed, adapter=adapter, watched=WATCHED)
+    judged = catalogue().get(name) if exercise is not None else None
+    job = Job(
+        name,
+        columns,
+        allowed=None if judged is None else judged.traffic.allowed,
+        adapter=b"" if judged is None else judged.packed_adapter(),
+        watched=WATCHED,
+    )
     with stoppable() as launcher, ProcessWorld(launcher, size, live_program(function)) as world:
         outcome = world.run(job)
     if outcome.failure is not None and not outcome.failure.diagnosis.hangs:
         failure = with_source(outcome.failure, live_line)
         raise run_failed(failure)
-    return film(outcome.trace, name, exercise is not None, names, roots, outcome.failure)
+    return film(outcome.trace, name, case is not None, names, roots, outcome.failure)
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

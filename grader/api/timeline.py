@@ -30,6 +30,9 @@ _MOST_MARKS = 12
 
 _CELL = "padding: 1px 14px 1px 0; text-align: left"
 
+#: Pixels below which the picture does not shrink, so that its words can be read.
+_LEAST = 680
+
 
 class Timeline:
     """A run in time: a picture in a notebook, a list of the calls elsewhere.
@@ -95,7 +98,7 @@ class Timeline:
 
     def _html(self) -> str:
         picture = themed_image(
-            timeline_svg(self.picture), self.in_words(), look="; border-radius: 6px"
+            timeline_svg(self.picture), self.in_words(), look="; border-radius: 6px", least=_LEAST
         )
         heads = "".join(
             f'<th scope="col" style="{_CELL}">{name}</th>'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 
 __all__ = [
     "DEEP",
+    "FEW_RANKS",
     "MOST_RANKS",
     "Opaque",
     "Tag",
@@ -144,15 +145,24 @@ def reduction_name(reduction: Any) -> str:
 # element went in, the last one what else was added, and the upper part is ``i`` times
 # the number of terms.  So the contents of any cell can be read off its value: ``A2``,
 # ``A0+B0``, ``A0+1``, and also the mistakes, ``A0+A0`` or ``A1+B2``.
+#
+# Of more than eight ranks a count has two bits, and the number of terms is summed as well: where a
+# rank went in four times, the counts do not add up to it, and no rank is named.
 
-#: Eight hexadecimal digits and the last one fill the lower 36 bits.
-MOST_RANKS = 8
+#: Ranks whose counts have four bits.
+FEW_RANKS = 8
 
-#: The letters of the ranks.
-LETTERS = "ABCDEFGH"
+#: Largest number of ranks that have tags.
+MOST_RANKS = 16
+
+#: The letters of the ranks, without those that look like digits.
+LETTERS = "ABCDEFGHJKLMNPQR"
 
 _SHIFT = 2**36
 _MOST_PLACES = 2**12
+
+#: Of more than eight ranks: what one term counts, and the places of that many terms.
+_TERM, _MANY_SHIFT = 2**36, 2**42
 
 
 @dataclass(frozen=True)
@@ -163,11 +173,13 @@ class Tag:
         owners: their ranks, lowest first, each as often as it contributed.
         place: the index of the elements; None if elements of several indices were mixed.
         plus: a plain number that was added.
+        brief: whether neighbours among many owners are written as ``A…D``.
     """
 
     owners: tuple[int, ...]
     place: int | None
     plus: int = 0
+    brief: bool = False
 
     def __str__(self) -> str:
         return self._terms() + (f"+{self.plus}" if self.plus else "")
@@ -179,29 +191,50 @@ class Tag:
         low, high = self.owners[0], self.owners[-1]
         if self.owners == tuple(range(low, high + 1)):
             return f"{LETTERS[low]}…{LETTERS[high]}{place}"
+        if self.brief:
+            return "+".join(self._stretches()) + place
         return "".join(LETTERS[rank] for rank in self.owners) + place
 
+    def _stretches(self) -> Iterator[str]:
+        start = 0
+        for i, rank in enumerate(self.owners, 1):
+            if i == len(self.owners) or self.owners[i] != rank + 1:
+                letters = "".join(LETTERS[of] for of in self.owners[start:i])
+                yield letters if len(letters) < 3 else f"{letters[0]}…{letters[-1]}"
+                start = i
 
-def tagged(rank: int, places: Sequence[int] | range) -> torch.Tensor:
-    """Return the tagged elements of a rank with these indices, as a float64 tensor.
+
+def tagged(rank: int, places: Sequence[int] | range, ranks: int = FEW_RANKS) -> torch.Tensor:
+    """Return the tagged elements of one of some ranks with these indices, as a float64 tensor.
 
     Raises:
-        ValueError: the rank is :data:`MOST_RANKS` or more.
+        ValueError: there are more ranks than :data:`MOST_RANKS`, or no such rank among them.
     """
-    if not 0 <= rank < MOST_RANKS:
-        raise ValueError(f"no tag for rank {rank}: there are {MOST_RANKS}")
-    return torch.tensor([float(16 ** (rank + 1) + i * _SHIFT) for i in places], dtype=torch.float64)
+    ranks = max(ranks, FEW_RANKS)
+    if not 0 <= rank < ranks <= MOST_RANKS:
+        raise ValueError(f"no tag for rank {rank} of {ranks}: there are {MOST_RANKS}")
+    one, shift = (
+        (16 ** (rank + 1), _SHIFT) if ranks <= FEW_RANKS else (16 * 4**rank + _TERM, _MANY_SHIFT)
+    )
+    return torch.tensor([float(one + i * shift) for i in places], dtype=torch.float64)
 
 
-def tag_of(value: float) -> Tag | None:
-    """Return the tag of a number; None if it is no sum of tagged elements."""
+def tag_of(value: float, ranks: int = FEW_RANKS) -> Tag | None:
+    """Return the tag of a number among so many ranks; None if it is no sum of tagged elements."""
     if not 0 < value < 2**52 or value != int(value):
         return None
-    upper, lower = divmod(int(value), _SHIFT)
-    owners = tuple(r for r in range(MOST_RANKS) for _ in range(lower >> 4 * (r + 1) & 15))
+    if ranks > FEW_RANKS:
+        upper, lower = divmod(int(value), _MANY_SHIFT)
+        terms, lower = divmod(lower, _TERM)
+        owners = tuple(r for r in range(MOST_RANKS) for _ in range(lower >> 2 * r + 4 & 3))
+        if len(owners) != terms:
+            return None
+    else:
+        upper, lower = divmod(int(value), _SHIFT)
+        owners = tuple(r for r in range(FEW_RANKS) for _ in range(lower >> 4 * (r + 1) & 15))
     if not owners:
         return None
     place, rest = divmod(upper, len(owners))
     if place >= _MOST_PLACES:
         return None
-    return Tag(owners, None if rest else place, lower & 15)
+    return Tag(owners, None if rest else place, lower & 15, brief=ranks > FEW_RANKS)

@@ -196,7 +196,7 @@ class Case:
 
 def tags(n: int, count: int) -> PerRank:
     """Return a tensor of ``count`` tags for every rank, see :class:`grader.core.values.Tag`."""
-    return PerRank(tagged(rank, range(count)) for rank in range(n))
+    return PerRank(tagged(rank, range(count), n) for rank in range(n))
 
 
 def tag_lists(n: int) -> PerRank:

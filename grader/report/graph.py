@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.core.verdict import Wait
-from grader.report.looks import dark_style, themed_image
+from grader.report.looks import STANDING_DARK, Standing, dark_style, themed_image
 from grader.report.summary import listed, visible
 
 __all__ = [
@@ -272,19 +272,11 @@ _SHORT = 22
 #: Pixels: of a letter, generously since fonts differ; of a line of text; of the margin.
 _LETTER, _LINE, _MARGIN = 7.0, 17.0, 14.0
 
-#: Colours: vermilion, dark enough to read on white, for the cycle; all other lines; faint lines.
-_CIRCLE, _INK, _FAINT = "#b34700", "#222222", "#666666"
+#: Colours of words and of the frame; those of ranks are in :class:`grader.report.looks.Standing`.
+_INK, _FAINT = "#222222", "#666666"
 
-#: Boxes of ranks in the cycle, and of others that wait.
-_CIRCLED, _WAITING = "#fbeee6", "#f4f4f4"
-
-#: The same colours for a dark page; what does not know styles keeps the light ones.
-_DARK = dark_style(
-    {
-        **{"white": "#111111", _INK: "#eeeeee", _FAINT: "#a8a8a8"},
-        **{_CIRCLE: "#ffab7a", _CIRCLED: "#3d2113", _WAITING: "#2b2b2b"},
-    }
-)
+#: The colours for a dark page; what does not know styles keeps the light ones.
+_DARK = dark_style({"white": "#111111", _INK: "#eeeeee", _FAINT: "#a8a8a8", **STANDING_DARK})
 
 
 @dataclass(frozen=True)
@@ -295,7 +287,7 @@ class _Graph:
         nodes: ranks, those of the cycle first and in its order.
         waits: the waits of ranks that are drawn.
         ring: the arrows of the cycle.
-        over: by rank, how one that will post nothing more has ended.
+        over: by rank, how one that does not wait has ended.
         left_out: how many waiting ranks are not drawn.
     """
 
@@ -353,7 +345,7 @@ def _chosen(
 ) -> _Graph | None:
     """Return all waiting ranks and their peers; of too many, those of the cycle alone."""
     by_rank = {wait.rank: wait for wait in waits}
-    over = dict.fromkeys(ended, "has returned") | dict.fromkeys(killed, "has been killed")
+    over = dict.fromkeys(ended, Standing.ENDED.word) | dict.fromkeys(killed, "has been killed")
     every = {rank for wait in waits for rank in (wait.rank, *wait.peers)}
     for nodes in ([*cycle, *sorted(every - set(cycle))], list(cycle)):
         if 2 <= len(nodes) <= MOST_RANKS:
@@ -397,9 +389,9 @@ def _lines(graph: _Graph, rank: int) -> list[str]:
     """Return the lines of a box.  The call is on the arrow instead if there is only one arrow."""
     wait = graph.waits.get(rank)
     if wait is None:
-        return [f"rank {rank}", graph.over.get(rank, "can go on")]
+        return [f"rank {rank}", graph.over.get(rank, Standing.RUNS.word)]
     if len(wait.peers) == 1:
-        return [f"rank {rank}"]
+        return [f"rank {rank}", Standing.WAITS.word]
     needs = "any one" if wait.any_of else "all"
     call = [_call(wait)] if len(_call(wait)) <= _SHORT else _call(wait, "\n").split("\n")
     return [f"rank {rank}", *call, f"needs {needs} of {len(wait.peers)}"]
@@ -458,15 +450,16 @@ def _legend(graph: _Graph) -> Iterator[tuple[str, str]]:
     """Yield what the kinds of lines mean, as far as they are drawn."""
     several = {wait.any_of for wait in graph.waits.values() if len(wait.peers) > 1}
     if graph.ring:
-        yield "the cycle: each waits for the next", _stroke(True, False)
+        yield "the cycle: each waits for the next", _stroke(Standing.CYCLE, False)
     if False in several:
-        yield "it needs all that it points to (AND)", _stroke(False, False)
+        yield "it needs all that it points to (AND)", _stroke(Standing.WAITS, False)
     if True in several:
-        yield "any one that it points to would do (OR)", _stroke(False, True)
+        yield "any one that it points to would do (OR)", _stroke(Standing.WAITS, True)
 
 
 def _arrow(graph: _Graph, edge: Edge, start: Point, end: Point) -> str:
     bold, wait = edge in graph.ring, graph.waits[edge[0]]
+    standing = Standing.CYCLE if bold else Standing.WAITS
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = math.hypot(dx, dy)
     ux, uy = dx / length, dy / length
@@ -476,23 +469,33 @@ def _arrow(graph: _Graph, edge: Edge, start: Point, end: Point) -> str:
     x, y = end[0] - ux * size, end[1] - uy * size
     return (
         f"<path d='M{start[0]:.1f} {start[1]:.1f}L{x:.1f} {y:.1f}'"
-        f" {_stroke(bold, wait.any_of and len(wait.peers) > 1)}/>"
+        f" {_stroke(standing, wait.any_of and len(wait.peers) > 1)}/>"
         f"<path d='M{end[0]:.1f} {end[1]:.1f}L{x - uy * half:.1f} {y + ux * half:.1f}"
-        f"L{x + uy * half:.1f} {y - ux * half:.1f}z' fill='{_CIRCLE if bold else _INK}'/>"
+        f"L{x + uy * half:.1f} {y - ux * half:.1f}z' fill='{standing.line[0]}'/>"
     )
 
 
 def _box(graph: _Graph, rank: int, place: Rect, lines: Sequence[str]) -> str:
-    if any(rank in edge for edge in graph.ring):
-        look = f"fill='{_CIRCLED}' stroke='{_CIRCLE}' stroke-width='3'"
-    elif rank in graph.waits:
-        look = f"fill='{_WAITING}' stroke='{_INK}' stroke-width='1.3'"
-    else:
-        look = f"fill='white' stroke='{_FAINT}' stroke-dasharray='4 3'"
+    in_cycle = any(rank in edge for edge in graph.ring)
+    standing = (
+        Standing.CYCLE
+        if in_cycle
+        else Standing.WAITS
+        if rank in graph.waits
+        else Standing.ENDED
+        if rank in graph.over
+        else Standing.RUNS
+    )
+    look = (
+        f"fill='{standing.ground[0]}' stroke='{standing.line[0]}'"
+        f" stroke-width='{3 if in_cycle else 2}'"
+    )
+    # whoever is waited for and will never come is to be seen at once
+    bold = len(lines) if standing is Standing.ENDED else 1
     first = place.y - _LINE * (len(lines) - 1) / 2 + 4
     texts = "".join(
         f"<text x='{place.x:.1f}' y='{first + _LINE * i:.1f}'"
-        f"{'' if i else _BOLD}>{html.escape(line)}</text>"
+        f"{_BOLD if i < bold else ''}>{html.escape(line)}</text>"
         for i, line in enumerate(lines)
     )
     return (
@@ -503,7 +506,7 @@ def _box(graph: _Graph, rank: int, place: Rect, lines: Sequence[str]) -> str:
 
 def _name(graph: _Graph, edge: Edge, place: Rect, text: str) -> str:
     """Return a call and its line as SVG, readable where another arrow crosses it."""
-    look = f" fill='{_CIRCLE}'{_BOLD}" if edge in graph.ring else ""
+    look = f" fill='{Standing.CYCLE.line[0]}'{_BOLD}" if edge in graph.ring else ""
     return (
         f"<text x='{place.x:.1f}' y='{place.y + 4:.1f}'{look} paint-order='stroke'"
         f" stroke='white' stroke-width='4'>{html.escape(text)}</text>"
@@ -513,7 +516,8 @@ def _name(graph: _Graph, edge: Edge, place: Rect, text: str) -> str:
 _BOLD = " font-weight='bold'"
 
 
-def _stroke(bold: bool, dashed: bool) -> str:
-    """Return the SVG attributes of a line."""
-    dash = " stroke-dasharray='6 5'" if dashed else ""
-    return f"stroke='{_CIRCLE if bold else _INK}' stroke-width='{3.6 if bold else 1.5}'{dash}"
+def _stroke(standing: Standing, is_any: bool) -> str:
+    """Return the SVG attributes of a wire: dashed, and dotted where any one of several would do."""
+    width = 3.6 if standing is Standing.CYCLE else 2
+    dashes = "2 4" if is_any else "7 4"
+    return f"stroke='{standing.line[0]}' stroke-width='{width}' stroke-dasharray='{dashes}'"

@@ -1,4 +1,4 @@
-"""How things look: the outcomes' marks, words and colours, and the theme that pictures follow.
+"""How things look: outcomes, ranks of a run that hangs, and the theme that pictures follow.
 
 A page says in CSS whether it is light or dark, with the property ``color-scheme``, and everything
 shown here follows it: replays by the function ``light-dark()``, graphs, timelines and still
@@ -16,7 +16,16 @@ from urllib.parse import quote
 
 from grader.core.verdict import Status
 
-__all__ = ["Look", "THEME", "THEME_STYLE", "dark_style", "themed_image"]
+__all__ = [
+    "Look",
+    "STANDING_DARK",
+    "STANDING_STYLE",
+    "Standing",
+    "THEME",
+    "THEME_STYLE",
+    "dark_style",
+    "themed_image",
+]
 
 
 # The theme of the page. -----------------------------------------------------------
@@ -44,7 +53,7 @@ def dark_style(colours: Mapping[str, str]) -> str:
     return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
 
 
-def themed_image(svg: str, words: str, look: str = "") -> str:
+def themed_image(svg: str, words: str, look: str = "", least: float = 0) -> str:
     """Return an SVG as an ``img`` element that follows the page's theme.
 
     Notebooks that are not trusted remove vector graphics and styles from HTML, but keep images; the
@@ -54,13 +63,61 @@ def themed_image(svg: str, words: str, look: str = "") -> str:
         svg: the picture, with a ground of its own in either theme.
         words: what it shows, for readers who cannot see it.
         look: further CSS of the element.
+        least: pixels below which it does not shrink; a narrower page scrolls it sideways.
     """
     # these characters stay readable in a stored notebook, and none ends the attribute
     source = quote(svg, safe=" ='/:;,()-.+")
-    return (
+    width = f"; min-width: {least:.0f}px" if least else ""
+    image = (
         f'{THEME_STYLE}<img class="{THEME}" alt="{html.escape(words)}"'
-        f' style="max-width: 100%{look}" src="data:image/svg+xml,{source}" />'
+        f' style="max-width: 100%{width}{look}" src="data:image/svg+xml,{source}" />'
     )
+    return f'<div style="overflow-x: auto">{image}</div>' if least else image
+
+
+# Ranks of a run that hangs. -------------------------------------------------------
+
+
+class Standing(Enum):
+    """How a rank stands where a run hangs, the same in graphs, replays and time lines.
+
+    The wire from a rank to one that it waits for is dashed and has the colour of the rank.  A word
+    stands beside every colour.
+
+    Attributes:
+        word: what the rank does.
+        line: the colour of lines and of words on the page's ground, on a light and on a dark page.
+        ground: the colour behind words, on both.
+    """
+
+    word: str
+    line: tuple[str, str]
+    ground: tuple[str, str]
+
+    def __new__(
+        cls, value: str, word: str, line: tuple[str, str], ground: tuple[str, str]
+    ) -> Standing:
+        """Make a member whose value is the name alone."""
+        member = object.__new__(cls)
+        member._value_ = value
+        member.word, member.line, member.ground = word, line, ground
+        return member
+
+    WAITS = "waits", "waits", ("#9a5b00", "#ffc247"), ("#ffdf94", "#453000")
+    CYCLE = "cycle", "waits in a cycle", ("#c01f1f", "#ff8a80"), ("#fbd9d6", "#571a17")
+    ENDED = "ended", "has returned", ("#5f5f5f", "#b4b4b4"), ("#d9d9d9", "#434343")
+    RUNS = "runs", "can go on", ("#4d4d4d", "#c2c2c2"), ("#fefefe", "#121212")
+
+
+#: The colours of SVG images on a dark page, for :func:`dark_style`.
+STANDING_DARK = dict(pair for of in Standing for pair in (of.line, of.ground))
+
+#: The colours as CSS variables, such as ``--waits`` and ``--waits-ground``.
+STANDING_STYLE = " ".join(
+    f"--{of.value}: light-dark({', '.join(of.line)});"
+    f" --{of.value}-ground: light-dark({', '.join(of.ground)});"
+    for of in Standing
+)
 
 
 # Outcomes. ------------------------------------------------------------------------

@@ -1,17 +1,6 @@
-"""A watched run, round by round: what every rank holds, what travels, and how that is shown.
+"""The rounds of a run as HTML to step through, and as text.
 
-A round is a unit of time of the replay in :mod:`grader.trace.trace`.  What a
-rank holds after a round is what was last seen in its tensors before it finished
-a message of a later one, so sums that it makes in place belong to the round
-whose message brought the term.
-
-What a round does is told from the numbers before and after it, and only where they leave no doubt:
-a cell that holds its old number plus the one that arrived was added to.  A phase such as
-"reduce-scatter" is named only if the names of its data say so at both of its ends.
-
-A run that hangs has rounds up to where it stands still; there, the ranks that wait are marked.
-
-The rounds are shown as HTML to step through, without a kernel, a network or an id.  The
+It needs no kernel, no network and no id.  The
 script finds its element by class, and all it shows is in the element, so that the same text
 works in JupyterLab, in an exported page, and twice on one page.  Where scripts do not run (a
 notebook that is not trusted, a page that strips them) the rounds are there as text.
@@ -21,1012 +10,136 @@ from __future__ import annotations
 
 import html
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import replace
 from functools import cache
 from importlib import resources
-from itertools import groupby
-from math import nan
 from typing import Any
 
-from grader.core.events import Held, Seen
-from grader.core.values import Tag, show, tag_of
-from grader.core.verdict import Diagnosis, Failure
-from grader.report.looks import THEME, THEME_STYLE, dark_style, themed_image
-from grader.report.summary import listed
-from grader.trace.trace import Operation, Trace
-
-__all__ = [
-    "Arrow",
-    "Content",
-    "BufferUpdate",
-    "Divergence",
-    "Frame",
-    "FrameSequence",
-    "Halt",
-    "MOST_CELLS",
-    "SAME",
-    "compared",
-    "film",
-    "packed",
-    "page",
-    "player",
-    "still",
-    "strip",
-    "description",
-    "unpacked",
-]
-
-
-# The rounds as data. --------------------------------------------------------------
-
-#: Largest number of cells drawn for a rank.
-MOST_CELLS = 32
-
-
-@dataclass(frozen=True)
-class Content:
-    """The content of a cell or of a message.
-
-    Attributes:
-        text: as it is written.
-        owners: ranks whose data is in it, for the colour; none if unknown.
-    """
-
-    text: str = ""
-    owners: tuple[int, ...] = ()
-
-
-class BufferUpdate(Enum):
-    """What a rank does with a message that arrives, as its cells show it."""
-
-    ADDS = "adds what it receives to its own", "add what they receive to their own"
-    REPLACES = (
-        "replaces its own data with what it receives",
-        "replace their own data with what they receive",
-    )
-    STORES = "stores what it receives", "store what they receive"
-    REPEATS = "receives what it already holds", "receive what they already hold"
-    COMPUTES = (
-        "computes something new from what it receives",
-        "compute something new from what they receive",
-    )
-    ASIDE = (
-        "receives into a tensor that is not shown here",
-        "receive into tensors that are not shown here",
-    )
-
-    def sentence(self, ranks: Sequence[int], world_size: int) -> str:
-        """Return who does it, and what: "Ranks 1 and 2 store what they receive."."""
-        one, several = self.value
-        if len(ranks) == world_size > 1:
-            return f"Each rank {one}."
-        if len(ranks) == 1:
-            return f"Rank {ranks[0]} {one}."
-        return f"Ranks {listed(ranks)} {several}."
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """A message of a round.
-
-    Attributes:
-        source, destination: ranks.
-        content: what it carries.
-        size: "2 × float32 (8 bytes)".
-        site: the line that sent it.
-        leaves, enters: number of the cell in the source's and the
-            destination's column where it begins and ends, if that is drawn.
-        cells: how many cells it takes from there.
-        update: what the destination does with it; ``None`` if the contents were not recorded.
-    """
-
-    source: int
-    destination: int
-    content: Content
-    size: str
-    site: str
-    leaves: int | None
-    enters: int | None
-    cells: int
-    update: BufferUpdate | None = None
-
-
-#: A rank's cells from the top; ``None`` where it has none and another rank has one.
-Cells = tuple[Content | None, ...]
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The state at one step.
-
-    Attributes:
-        cells: for each rank its column of cells, before the round.
-        arrows: the messages of the round.
-        changed: for each rank the numbers of the cells that are different after the round.
-        caption: what the round does, in sentences.
-        phase: the part of the algorithm that it belongs to, such as "reduce-scatter"; empty if
-            the run has one part only, or one that has no name.
-    """
-
-    cells: tuple[Cells, ...]
-    arrows: tuple[Arrow, ...]
-    changed: tuple[tuple[int, ...], ...] = ()
-    caption: str = ""
-    phase: str = ""
-
-    @property
-    def update(self) -> BufferUpdate | None:
-        """What all receivers of the round do, if they do the same."""
-        updates = {arrow.update for arrow in self.arrows}
-        return updates.pop() if len(updates) == 1 else None
-
-
-#: Ranks of which a sentence says why they go no further; of more it names the ranks alone.
-_MOST_SAID = 2
-
-
-@dataclass(frozen=True)
-class Halt:
-    """Why a rank of a run that hangs goes no further.
-
-    Attributes:
-        label: two short lines to stand below its column: "waits", "for 1".
-        caption: what it does: "waits to send to rank 1 at line 5".
-    """
-
-    label: tuple[str, str]
-    caption: str
-
-
-@dataclass(frozen=True)
-class FrameSequence:
-    """A run: a frame for every round, and one of how it ends.
-
-    Attributes:
-        headings: what the cells of every column are, one for each group of
-            cells: ("x", 4), ("result", 4).
-        frames: the rounds; the last has no messages.
-        ring: whether ranks talk to their neighbours on a ring alone.
-        roots: what else is said of some ranks: ``{1: "src"}``.
-        halts: of a run that hangs, the ranks that never end.
-    """
-
-    title: str
-    headings: tuple[tuple[str, int], ...]
-    frames: tuple[Frame, ...]
-    ring: bool = False
-    roots: Mapping[int, str] = field(default_factory=dict)
-    halts: Mapping[int, Halt] = field(default_factory=dict)
-
-    @property
-    def ranks(self) -> int:
-        """How many ranks there are."""
-        return len(self.frames[0].cells)
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds there are."""
-        return len(self.frames) - 1
-
-    def table(self) -> str:
-        """Return the rounds as text, one line each."""
-        lines = []
-        phases = [frame.phase for frame in self.frames]
-        for number, frame in enumerate(self.frames[:-1], 1):
-            if frame.phase and (number == 1 or phases[number - 2] != frame.phase):
-                lines.append(f"{frame.phase} phase: {_lowered(frame.caption)}")
-            routes = [f"{a.source}→{a.destination} {a.content.text}" for a in frame.arrows]
-            lines.append(f"round {number}:  " + ",  ".join(routes))
-        for rank, column in enumerate(self.frames[-1].cells):
-            cells = " ".join(cell.text or "·" for cell in column if cell is not None)
-            if rank in self.halts:
-                holds = f", and holds  {cells}" if cells else ""
-                lines.append(f"rank {rank} {self.halts[rank].caption}{holds}")
-            elif cells:
-                lines.append(f"rank {rank} ends with  {cells}")
-        return "\n".join(lines) or "no messages"
-
-    @property
-    def halt(self) -> str:
-        """Where a run that hangs stands still, in a sentence; empty if it ends."""
-        if not self.halts:
-            return ""
-        if len(self.halts) > _MOST_SAID:
-            return f"It hangs here: {_subject(self.halts)} no further."
-        said = "; ".join(f"rank {rank} {halt.caption}" for rank, halt in self.halts.items())
-        return f"It hangs here: {said}."
-
-
-def _lowered(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:].removesuffix(".")
-
-
-@dataclass(frozen=True)
-class _Region:
-    """Elements that are drawn as cells."""
-
-    buffer: int
-    offset: int
-    count: int
-    group: tuple[int, int]
-
-
-#: Groups of cells below those of the arguments: the result, and the memory that is neither and
-#: that a message was in last.
-_RESULT, _BUFFER = (1, 0), (2, 0)
-
-
-def film(
-    trace: Trace,
-    title: str,
-    tags: bool,
-    names: Sequence[str] = (),
-    roots: Mapping[int, str] | None = None,
-    failure: Failure | None = None,
-) -> FrameSequence:
-    """Return the rounds of a watched run.
-
-    Args:
-        trace: of a run with ``watched`` set.
-        title: name of the function that ran.
-        tags: whether the values are tags, see :class:`grader.core.values.Tag`.
-        names: of the function's arguments.
-        roots: what else is said of some ranks, see :class:`FrameSequence`.
-        failure: why the run failed, if it did; of one that hung, ranks that never end are named.
-    """
-    snapshots = trace.tensor_snapshots or ((),) * trace.world_size
-    regions = [list(_regions(of)) for of in snapshots]
-    groups = _groups(regions)
-    frames = _frames(trace, regions, groups, tags)
-    if groups and any(
-        arrow.update is BufferUpdate.ASIDE for frame in frames for arrow in frame.arrows
-    ):
-        # messages end in memory that is no argument: it is shown as well
-        received = (op.count for of in trace.operations for op in of if op.kind == "recv")
-        groups[_BUFFER] = min(max(received), MOST_CELLS)
-        frames = _frames(trace, regions, groups, tags)
-    headings = tuple((_heading(group, names), count) for group, count in groups.items())
-    return FrameSequence(
-        title,
-        headings,
-        tuple(_with_phases(frames)) if tags else tuple(frames),
-        not trace.strangers(),
-        roots or {},
-        dict(_halts(trace, failure)) if failure is not None else {},
-    )
-
-
-def _halts(trace: Trace, failure: Failure) -> Iterator[tuple[int, Halt]]:
-    """Yield the ranks that wait in a deadlock, or had not ended at a time limit."""
-    if failure.diagnosis is Diagnosis.DEADLOCK:
-        for wait in sorted(failure.waits, key=lambda wait: wait.rank):
-            which = "any" if wait.any_of else "all"
-            whom = str(wait.peers[0]) if len(wait.peers) == 1 else which
-            yield wait.rank, Halt(("waits", f"for {whom}"), wait.text)
-    elif failure.diagnosis is Diagnosis.TIMEOUT:
-        for rank, span in enumerate(trace.call_spans):
-            if span.entered is not None and span.left is None:
-                yield rank, Halt(("has not", "ended"), "had not ended when its time was over")
-
-
-def _frames(
-    trace: Trace,
-    regions: Sequence[Sequence[_Region]],
-    groups: Mapping[tuple[int, int], int],
-    tags: bool,
-) -> list[Frame]:
-    columns = [
-        _Column(trace, rank, regions[rank], groups, tags) for rank in range(trace.world_size)
-    ]
-    rounds = trace.traffic.rounds
-    states = [tuple(column.values(number) for column in columns) for number in range(rounds + 1)]
-    drawn = [tuple(map(_Column.contents, columns, state)) for state in states]
-    found = []
-    for number, cells in enumerate(drawn):
-        changed = _changed(cells, drawn[number + 1]) if number < rounds else ()
-        arrows = tuple(_arrows(trace, number, columns, states))
-        frame = Frame(cells, arrows, changed)
-        found.append(replace(frame, caption=_caption(frame)))
-    return found
-
-
-def _groups(regions: Sequence[Sequence[_Region]]) -> dict[tuple[int, int], int]:
-    """Return how many cells every group takes, from the top."""
-    found: dict[tuple[int, int], int] = {}
-    for of in regions:
-        for group in {region.group for region in of}:
-            count = sum(region.count for region in of if region.group == group)
-            found[group] = max(count, found.get(group, 0))
-    return dict(sorted(found.items()))
-
-
-def _heading(group: tuple[int, int], names: Sequence[str]) -> str:
-    if group in (_RESULT, _BUFFER):
-        return "result" if group == _RESULT else "buffer"
-    return dict(enumerate(names)).get(group[1], "argument")
-
-
-#: A cell's number; NaN where the memory has not been seen yet, ``None`` where there is no cell.
-Values = tuple[float | None, ...]
-
-
-class _Column:
-    """One rank's column of cells, at any round."""
-
-    def __init__(
-        self,
-        trace: Trace,
-        rank: int,
-        regions: Sequence[_Region],
-        groups: Mapping[tuple[int, int], int],
-        tags: bool,
-    ) -> None:
-        self.content = _tag_content if tags else _number_content
-        self.tags = tags
-        # for every cell the memory and the element that it shows
-        self._places: list[tuple[int, int] | None] = []
-        for group, count in groups.items():
-            if group == _BUFFER:
-                continue
-            here = [
-                (region.buffer, region.offset + i)
-                for region in regions
-                if region.group == group
-                for i in range(region.count)
-            ]
-            self._places += [*here, *[None] * (count - len(here))]
-        snapshots = trace.tensor_snapshots[rank] if trace.tensor_snapshots else ()
-        finished = sorted(
-            (op.done, start + 1)
-            for op in trace.operations[rank]
-            if op.is_message and op.done is not None and (start := trace.start(op)) is not None
-        )
-        known = {region.buffer for region in regions}
-        # other memory of messages: what is received is in it after the round, what is sent before
-        self._buffers = sorted(
-            (start + (op.kind == "recv"), op.kind == "send", op.buffer, op.offset, op.count)
-            for op in trace.operations[rank]
-            if op.is_message and op.buffer not in known
-            if op.done is not None and (start := trace.start(op)) is not None
-        )
-        self._room = groups.get(_BUFFER, 0)
-        #: the first cell that is neither argument nor result
-        self.buffer = len(self._places)
-        self._seen = [
-            (max((after for done, after in finished if done <= seen.time), default=0), seen)
-            for seen in snapshots
-            if isinstance(seen, Seen)
-        ]
-
-    def values(self, number: int) -> Values:
-        """Return what the rank holds after ``number`` rounds."""
-        memory: dict[int, list[float]] = {}
-        for after, seen in self._seen:
-            if after <= number:
-                memory[seen.buffer] = seen.values
-        return tuple(
-            None if place is None else dict(enumerate(memory.get(place[0], ()))).get(place[1], nan)
-            for place in self._shown(number)
-        )
-
-    def _shown(self, number: int) -> list[tuple[int, int] | None]:
-        """Return what every cell shows after ``number`` rounds."""
-        found = list(self._places)
-        buffers = [buffer for buffer in self._buffers if buffer[0] <= number]
-        address, offset, count = buffers[-1][2:] if buffers else (0, 0, 0)
-        # address 0 is no memory
-        found += [(address, offset + i) if i < count else (0, i) for i in range(self._room)]
-        return found
-
-    def contents(self, values: Values) -> Cells:
-        """Return numbers as they are drawn."""
-        return tuple(
-            None if value is None else Content() if math.isnan(value) else self.content(value)
-            for value in values
-        )
-
-    def sent(self, op: Operation) -> list[float]:
-        """Return the numbers of one of its messages, as they were when it was posted."""
-        values: list[float] = []
-        for _, seen in self._seen:
-            if seen.buffer == op.buffer and seen.time <= op.posted:
-                values = seen.values
-        return values[op.offset : op.offset + op.count]
-
-    def place(self, op: Operation, number: int) -> int | None:
-        """Return the cell where an end of a message lies after ``number`` rounds."""
-        end, shown = (op.buffer, op.offset), self._shown(number)
-        return shown.index(end) if end in shown else None
-
-
-def _regions(snapshots: Sequence[Held | Seen]) -> Iterator[_Region]:
-    """Yield the arguments and the result, as far as there is room; each memory once."""
-    shown: set[tuple[int, int]] = set()
-    room = MOST_CELLS
-    for held in snapshots:
-        if isinstance(held, Held) and (held.buffer, held.offset) not in shown and room:
-            count = min(held.count, room)
-            shown.add((held.buffer, held.offset))
-            room -= count
-            group = _RESULT if held.role == "result" else (0, held.place)
-            yield _Region(held.buffer, held.offset, count, group)
-
-
-def _arrows(
-    trace: Trace, number: int, columns: Sequence[_Column], states: Sequence[Sequence[Values]]
-) -> Iterator[Arrow]:
-    for op in trace.sends():
-        if op.partner is None or trace.start(op) != number:
-            continue
-        here, there = columns[op.rank], columns[op.partner.rank]
-        sent = here.sent(op)
-        before, after = (states[number + i][op.partner.rank] for i in (0, 1))
-        leaves, enters = here.place(op, number), there.place(op.partner, number + 1)
-        if leaves is None:
-            # a copy is shown where the same data are
-            leaves = _found(sent, states[number][op.rank])
-        update = None
-        if after:
-            touched = [i for i, _ in enumerate(after) if _differ(before[i], after[i])]
-            used = [i for i in touched if i < there.buffer]
-            if enters is not None and not (enters >= there.buffer and used):
-                touched = [*range(enters, min(enters + op.count, len(after)))]
-            else:
-                # what arrives in a buffer is shown where it ends up
-                touched = used or touched
-                if touched == [*range(touched[0], touched[0] + op.count)] if touched else False:
-                    enters = touched[0]
-            # where nothing was drawn, nothing can be replaced, nor in a buffer
-            drawn = [
-                before[i] if i < there.buffer and _text(there, before[i]) else nan for i in touched
-            ]
-            own = [value for value in before if there.tags and _text(there, value)]
-            update = _classify_update(sent, drawn, [after[i] for i in touched], own)
-        yield Arrow(
-            op.rank,
-            op.partner.rank,
-            _joined([here.content(value) for value in sent])
-            or Content("token" if not op.count else "data"),
-            f"{op.count} × {op.dtype} ({op.nbytes} bytes)",
-            str(op.site),
-            leaves,
-            enters,
-            op.count,
-            update,
-        )
-
-
-def _text(column: _Column, value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else column.content(value).text
-
-
-def _found(sent: Sequence[float], column: Values) -> int | None:
-    """Return the first cell from which on a column holds these numbers."""
-    places = range(len(column) - len(sent) + 1) if sent else range(0)
-    return next((i for i in places if list(column[i : i + len(sent)]) == sent), None)
-
-
-def _classify_update(
-    sent: Sequence[float], before: Sequence[Any], after: Sequence[Any], own: Sequence[Any]
-) -> BufferUpdate:
-    """Return what was done with a message.
-
-    Args:
-        sent: its numbers.
-        before, after: the cells that it concerns.
-        own: what else the rank held; none if sums do not show what they are made of.
-    """
-    if not before:
-        return BufferUpdate.ASIDE
-    # element by element where each has its cell, else with any of them
-    terms = [[value] for value in sent] if len(sent) == len(before) else [sent] * len(before)
-    found = {_classify_cell_update(*cell, own) for cell in zip(terms, before, after, strict=True)}
-    if len(found) > 1:
-        found.discard(BufferUpdate.REPEATS)
-    if found == {BufferUpdate.STORES, BufferUpdate.REPLACES}:
-        return BufferUpdate.REPLACES
-    return found.pop() if len(found) == 1 else BufferUpdate.COMPUTES
-
-
-def _classify_cell_update(
-    terms: Sequence[float], before: float, after: float, own: Sequence[float]
-) -> BufferUpdate:
-    """Return what was done with one of the terms that may have arrived for a cell."""
-    if not _differ(before, after):
-        return BufferUpdate.REPEATS if after in terms else BufferUpdate.ASIDE
-    if after in terms:
-        # what was 0 before may as well have been added to
-        was_something = not math.isnan(before) and before != 0
-        return BufferUpdate.REPLACES if was_something else BufferUpdate.STORES
-    sums = [value + term for value in (before, *own) for term in terms]
-    if any(math.isclose(value, after, rel_tol=1e-6) for value in sums):
-        return BufferUpdate.ADDS
-    return BufferUpdate.COMPUTES
-
-
-def _differ(one: float | None, other: float | None) -> bool:
-    """Return whether two numbers differ; NaN is equal to itself here."""
-    return one != other and not (one != one and other != other)
-
-
-def _changed(before: Sequence[Cells], after: Sequence[Cells]) -> tuple[tuple[int, ...], ...]:
-    """Return for each rank the cells that differ."""
-    return tuple(
-        tuple(i for i, (one, other) in enumerate(zip(*columns, strict=True)) if one != other)
-        for columns in zip(before, after, strict=True)
-    )
-
-
-def _caption(frame: Frame) -> str:
-    """Return what a round does, in sentences."""
-    size = len(frame.cells)
-    found = []
-    for update in BufferUpdate:
-        ranks = sorted({arrow.destination for arrow in frame.arrows if arrow.update is update})
-        if ranks:
-            found.append(update.sentence(ranks, size))
-    receivers = {arrow.destination for arrow in frame.arrows}
-    alone = [rank for rank, cells in enumerate(frame.changed) if cells and rank not in receivers]
-    if len(alone) == 1:
-        found.append(f"Rank {alone[0]} also changes its own data.")
-    elif alone:
-        found.append(f"Ranks {listed(alone)} also change their own data.")
-    return " ".join(found)
-
-
-# The phases of a run. -------------------------------------------------------------
-
-
-def _with_phases(frames: Sequence[Frame]) -> Iterator[Frame]:
-    """Yield the frames with the names of their phases, if there are several and all have one.
-
-    A phase is a stretch of rounds that all do the same.
-    """
-    kinds = [
-        BufferUpdate.REPLACES
-        if frame.update in (BufferUpdate.STORES, BufferUpdate.REPLACES)
-        else frame.update
-        for frame in frames[:-1]
-    ]
-    stretches = [[i for i, _ in of] for _, of in groupby(enumerate(kinds), lambda kind: kind[1])]
-    names = []
-    for stretch in stretches:
-        start, end = frames[stretch[0]], frames[stretch[-1] + 1]
-        kind = kinds[stretch[0]]
-        names.append(
-            _reduction_name(end)
-            if kind is BufferUpdate.ADDS
-            else _copy_name(start, end)
-            if kind is BufferUpdate.REPLACES
-            else ""
-        )
-    named = len(names) > 1 and all(names)
-    for stretch, name in zip(stretches, names, strict=True):
-        yield from (replace(frames[i], phase=name if named else "") for i in stretch)
-    yield frames[-1]
-
-
-def _named_contents(frame: Frame) -> list[set[Content]]:
-    """Return what every rank holds that has a name."""
-    return [{cell for cell in column if cell and cell.owners} for column in frame.cells]
-
-
-def _reduction_name(end: Frame) -> str:
-    """Return the name of a phase that adds, from where the whole sums are in the end."""
-    size = len(end.cells)
-    whole = [
-        {cell for cell in held if cell.owners == tuple(range(size))}
-        for held in _named_contents(end)
-    ]
-    every = set().union(*whole)
-    at = [[rank for rank in range(size) if cell in whole[rank]] for cell in every]
-    if not at:
-        return ""
-    if all(len(ranks) == size for ranks in at):
-        return "all-reduce"
-    if any(len(ranks) > 1 for ranks in at):
-        return ""
-    holders = {ranks[0] for ranks in at}
-    if len(holders) == 1:
-        return "reduce"
-    return "reduce-scatter" if len(holders) == min(size, len(every)) else ""
-
-
-def _copy_name(start: Frame, end: Frame) -> str:
-    """Return the name of a phase that copies, from who holds what all have in the end."""
-    common = set.intersection(*_named_contents(end))
-    at = [
-        [rank for rank, held in enumerate(_named_contents(start)) if cell in held]
-        for cell in common
-    ]
-    if not at or any(len(ranks) != 1 for ranks in at):
-        return ""
-    holders = {ranks[0] for ranks in at}
-    if len(holders) == 1:
-        return "broadcast"
-    return "all-gather" if len(holders) == min(len(end.cells), len(common)) else ""
-
-
-# Two runs beside each other. ------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """Where a run first goes another way than a reference.
-
-    Attributes:
-        caption: in words, what differs, and whether both end with the same data.
-        step: the number of the round, from 1; one past the last round if only the end differs.
-        own, reference: in either run, rank and row of the cells that differ.
-        own_arrows, reference_arrows: the messages that differ, as source and destination.
-    """
-
-    caption: str
-    step: int
-    own: tuple[tuple[int, int], ...] = ()
-    reference: tuple[tuple[int, int], ...] = ()
-    own_arrows: tuple[tuple[int, int], ...] = ()
-    reference_arrows: tuple[tuple[int, int], ...] = ()
-
-
-def compared(own: FrameSequence, reference: FrameSequence) -> Divergence | None:
-    """Return where two runs on the same data first differ, or ``None`` if they do not.
-
-    Messages are compared, and after every round the arguments.  A result may be put together
-    earlier or later, so it is compared at the end only.
-    """
-    wrong = _cells_differ(own, reference, own.rounds, reference.rounds, results=True)
-    end = "Both end with the same data." if not wrong else f"It ends with other data: {wrong[0]}."
-    if own.halts:
-        end = f"It never ends: {_subject(own.halts)} no further."
-    elif own.rounds != reference.rounds:
-        end += f" Yours takes {_count(own.rounds)}, the reference {reference.rounds}."
-    for step in range(1, max(own.rounds, reference.rounds) + 1):
-        found = _messages_differ(own, reference, step)
-        if found is not None:
-            return replace(found, caption=f"{found.caption} {end}")
-        cells = _cells_differ(own, reference, step, step, results=False)
-        if cells:
-            caption = f"The first difference is in round {step}: afterwards {cells[0]}. {end}"
-            return Divergence(caption, step, cells[1], cells[2])
-    if own.halts:
-        return Divergence(f"Every message is as in the reference. {end}", own.rounds)
-    if wrong:
-        caption = f"Every message is as in the reference, but at the end {wrong[0]}."
-        return Divergence(caption, own.rounds, wrong[1], wrong[2])
-    return None
-
-
-def _subject(ranks: Iterable[int]) -> str:
-    """Return "rank 1 goes" or "ranks 0 and 1 go"."""
-    found = [*ranks]
-    return f"rank {found[0]} goes" if len(found) == 1 else f"ranks {listed(found)} go"
-
-
-def _count(rounds: int) -> str:
-    return "1 round" if rounds == 1 else f"{rounds} rounds"
-
-
-def _messages_differ(own: FrameSequence, reference: FrameSequence, step: int) -> Divergence | None:
-    mine, theirs = (
-        {
-            (arrow.source, arrow.destination): arrow.content.text
-            for arrow in (film.frames[step - 1].arrows if step <= film.rounds else ())
-        }
-        for film in (own, reference)
-    )
-    if mine == theirs:
-        return None
-    pairs = [pair for pair in sorted({*mine, *theirs}) if mine.get(pair) != theirs.get(pair)]
-    source, destination = pairs[0]
-    here, there = mine.get(pairs[0]), theirs.get(pairs[0])
-    way = f"rank {source} sends {{}} to rank {destination}"
-    if here is None:
-        caption = f"in the reference {way.format(there)}, here it does not"
-    elif there is None:
-        caption = f"{way.format(here)}, in the reference it does not"
-    else:
-        caption = f"{way.format(here)}, in the reference {there}"
-    return Divergence(
-        f"The first difference is in round {step}: {caption}.",
-        step,
-        own_arrows=tuple(pair for pair in pairs if pair in mine),
-        reference_arrows=tuple(pair for pair in pairs if pair in theirs),
-    )
-
-
-def _cells_differ(
-    own: FrameSequence, reference: FrameSequence, at: int, there: int, results: bool
-) -> tuple[str, tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] | None:
-    """Return the first cell that differs in words, and all of them in either run."""
-    rows = _rows(own), _rows(reference)
-    found = []
-    for rank in range(own.ranks):
-        for name, row in rows[1].items():
-            if name[0] == "buffer" or (name[0] == "result" and not results):
-                continue
-            wanted = _cell_at(reference, there, rank, row)
-            mine = None if name not in rows[0] else _cell_at(own, at, rank, rows[0][name])
-            if wanted is not None and (mine or Content()) != wanted:
-                found.append((rank, name, rows[0].get(name), row, mine, wanted))
-    if not found:
-        return None
-    rank, (heading, place), _, _, mine, wanted = found[0]
-    caption = (
-        f"rank {rank}'s {heading}[{place}] holds {mine.text if mine and mine.text else 'nothing'},"
-        f" in the reference {wanted.text or 'nothing'}"
-    )
-    return (
-        caption,
-        tuple((rank, row) for rank, _, row, _, mine, _ in found if row is not None and mine),
-        tuple((rank, row) for rank, _, _, row, _, _ in found),
-    )
-
-
-def _rows(film: FrameSequence) -> dict[tuple[str, int], int]:
-    """Return the row of every cell by heading and place."""
-    names = [(name, i) for name, count in film.headings for i in range(count)]
-    return {name: row for row, name in enumerate(names)}
-
-
-def _cell_at(film: FrameSequence, step: int, rank: int, row: int) -> Content | None:
-    column = film.frames[min(step, film.rounds)].cells[rank]
-    return column[row] if row < len(column) else None
-
-
-# Contents. ------------------------------------------------------------------------
-
-
-def _joined(contents: Sequence[Content]) -> Content | None:
-    """Return several cells as one, such as the contents of a message."""
-    if not contents:
-        return None
-    text = " ".join(c.text or "·" for c in contents[:3]) + (" …" if len(contents) > 3 else "")
-    owners = sorted({owner for content in contents for owner in content.owners})
-    return Content(text, tuple(owners))
-
-
-def _tag_content(value: float) -> Content:
-    tag: Tag | None = tag_of(value)
-    if tag is not None:
-        return Content(str(tag), tag.owners)
-    # a buffer that has not been written to holds arbitrary numbers
-    return Content()
-
-
-def _number_content(value: float) -> Content:
-    whole = math.isfinite(value) and value == int(value)
-    return Content(show(int(value) if whole else value))
-
-
-# The rounds as a still picture, side by side. -------------------------------------
-
-#: Pixels: of a cell, between ranks, and around the picture.
-_WIDTH, _HEIGHT, _GAP, _MARGIN = 60, 22, 32, 12
-
-#: Pixels above and below the cells of a round, and of the words below where a run hangs.
-_ABOVE, _BELOW, _HALT = 50, 6, 34
-
-#: Largest height of a picture; beyond it rounds before the end are left out.
-_TALLEST = 2400
-
-#: Width of a picture, as wide as a notebook's column.
-_PAGE = 850
-
-#: Colours of the ranks' data, light enough for dark text; those of the player's style sheet.
-_FILLS = (
-    "#a6cfe6", "#f7d9a6", "#a6dac8", "#ecd0de", "#c4e4f7", "#f0c3a6", "#dbdbb8", "#cccccc",
-)  # fmt: skip
-
-#: What takes their place on a dark page.
-_DARK_FILLS = (
-    "#0b4a73", "#6b4700", "#00563f", "#6e3a56", "#28627f", "#7a3600", "#55551c", "#4a4a4a",
-)  # fmt: skip
-
-_INK, _FAINT = "#222222", "#666666"
-
-_DARK = dark_style(
-    {
-        **{"white": "#111111", _INK: "#eeeeee", _FAINT: "#a8a8a8"},
-        **dict(zip(_FILLS, _DARK_FILLS, strict=True)),
-    }
-)
-
-
-def strip(film: FrameSequence) -> str:
-    """Return the rounds as SVG; each panel shows what ranks hold and what they send.
-
-    It is written by hand, so that the same run gives the same bytes on every machine, and has a
-    ground of its own, white or dark as the page is.
-    """
-    rows = max(1, sum(count for _, count in film.headings))
-    wide = film.ranks * (_WIDTH + _GAP) + _GAP
-    high = rows * _HEIGHT + _ABOVE + _BELOW + (_HALT if film.halts else 0)
-    across = max(1, min(len(film.frames), _PAGE // wide))
-    room = max(2, across * (_TALLEST // high))
-    numbers = list(range(len(film.frames)))
-    if len(numbers) > room:
-        numbers = [*numbers[: room - 1], numbers[-1]]
-    width = across * wide + 2 * _MARGIN
-    height = math.ceil(len(numbers) / across) * high + 2 * _MARGIN
-    parts = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}'"
-        f" viewBox='0 0 {width} {height}' font-family='system-ui, sans-serif' font-size='11'"
-        f" text-anchor='middle' fill='{_INK}'>{_DARK}"
-        f"<rect width='{width}' height='{height}' fill='white'/>"
-    ]
-    for i, number in enumerate(numbers):
-        ends = number == film.rounds
-        name = f"round {number + 1} of {film.rounds}"
-        if ends:
-            name = "where it hangs" if film.halts else "the end"
-        left, top = _MARGIN + i % across * wide, _MARGIN + i // across * high
-        parts.append(
-            f"<g transform='translate({left} {top})'>"
-            f"<text x='{wide / 2:g}' y='12' font-weight='bold'>{name}</text>"
-            f"{''.join(_panel(film, film.frames[number]))}</g>"
-        )
-    return "".join([*parts, "</svg>"])
-
-
-def still(film: FrameSequence) -> str:
-    """Return the rounds as an ``img`` element that is folded away, with the rounds as its text."""
-    words = "Every round as a picture. " + film.table().replace("\n", "; ")
-    return (
-        "<details><summary>All rounds in one picture</summary>\n"
-        f"{themed_image(strip(film), words)}\n</details>"
-    )
-
-
-def _panel(film: FrameSequence, frame: Frame) -> Iterator[str]:
-    for rank, column in enumerate(frame.cells):
-        x = _GAP + rank * (_WIDTH + _GAP)
-        yield (f"<text x='{x + _WIDTH / 2:g}' y='{_ABOVE - 6}' fill='{_FAINT}'>{rank}</text>")
-        for row, cell in enumerate(column):
-            if cell is not None:
-                yield _cell(cell, x, _ABOVE + row * _HEIGHT)
-    for arrow in frame.arrows:
-        yield _arrow(arrow, film)
-    if frame is film.frames[-1]:
-        rows = max(1, sum(count for _, count in film.headings))
-        for rank, halt in film.halts.items():
-            x, y = _GAP + rank * (_WIDTH + _GAP), _ABOVE + rows * _HEIGHT
-            yield (
-                f"<rect x='{x}' y='{y + 5}' width='{_WIDTH}' height='30' rx='4' fill='none'"
-                f" stroke='{_INK}' stroke-width='2'/>"
-            )
-            for i, line in enumerate(halt.label):
-                yield f"<text x='{x + _WIDTH / 2:g}' y='{y + 18 + 12 * i}'>{line}</text>"
-
-
-def _cell(cell: Content, x: int, y: int) -> str:
-    part = _WIDTH / max(len(cell.owners), 1)
-    fills = "".join(
-        f"<rect x='{x + i * part:g}' y='{y}' width='{part:g}' height='{_HEIGHT}'"
-        f" fill='{_FILLS[owner % len(_FILLS)]}'/>"
-        for i, owner in enumerate(cell.owners)
-    )
-    size = min(11, 1.45 * _WIDTH / max(len(cell.text), 1))
-    return (
-        f"{fills}<rect x='{x}' y='{y}' width='{_WIDTH}' height='{_HEIGHT}' fill='none'"
-        f" stroke='{_INK if cell.text else _FAINT}'{'' if cell.text else _DASHED}/>"
-        f"<text x='{x + _WIDTH / 2:g}' y='{y + 15}' font-size='{size:.3g}'>"
-        f"{html.escape(cell.text)}</text>"
-    )
-
-
-_DASHED = " stroke-dasharray='3 3'"
-
-
-def _arrow(arrow: Arrow, film: FrameSequence) -> str:
-    """Return a message; on a ring the one between the two ends goes around the back."""
-    leaves = arrow.leaves if arrow.leaves is not None else arrow.enters
-    enters = arrow.enters if arrow.enters is not None else arrow.leaves
-    y1, y2 = (_ABOVE + ((row or 0) + 0.5) * _HEIGHT for row in (leaves, enters))
-    distance = arrow.destination - arrow.source
-    forth = distance > 0
-    last = film.ranks - 1
-    if film.ring and last > 1 and abs(distance) == last:
-        forth = not forth
-        ahead = _GAP - 6 if forth else 6 - _GAP
-        out = _edge(arrow.source, forth)
-        into = _edge(arrow.destination, not forth)
-        return _line(out, y1, out + ahead, y1) + _line(into - ahead, y2, into, y2)
-    # there and back between two ranks, a little apart
-    aside = 4 if forth else -4
-    x1, x2 = _edge(arrow.source, forth), _edge(arrow.destination, not forth)
-    high = None if abs(distance) == 1 else _ABOVE - 20.0
-    return _line(x1, y1 - aside, x2, y2 - aside, high)
-
-
-def _edge(rank: int, right: bool) -> int:
-    """Return the left or right edge of a rank's column."""
-    return _GAP + rank * (_WIDTH + _GAP) + (_WIDTH if right else 0)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, high: float | None = None) -> str:
-    """Return an arrow whose head lies flat, over the other ranks if it is to go ``high``."""
-    ahead = math.copysign(1, x2 - x1)
-    base = x2 - 8 * ahead
-    if high is None:
-        middle = (x1 + base) / 2
-        way = f"C{middle:g} {y1:g} {middle:g} {y2:g} {base:g} {y2:g}"
-    else:
-        up, down = x1 + 9 * ahead, base - 6 * ahead
-        way = (
-            f"L{up:g} {y1:g} L{up:g} {high:g} L{down:g} {high:g} L{down:g} {y2:g} L{base:g} {y2:g}"
-        )
-    return (
-        f"<path d='M{x1:g} {y1:g} {way}' fill='none' stroke='{_INK}' stroke-width='1.3'/>"
-        f"<path d='M{x2:g} {y2:g} L{base:g} {y2 - 4:g} L{base:g} {y2 + 4:g} z'"
-        f" fill='{_INK}'/>"
-    )
-
-
-# The rounds as HTML to step through. ----------------------------------------------
+from grader.report.divergence import compared
+from grader.report.looks import STANDING_STYLE, THEME, THEME_STYLE, Standing
+from grader.report.rounds import Arrow, Content, Frame, FrameSequence
+from grader.report.strip import verdict_strip, wires
+
+__all__ = ["SAME", "description", "packed", "page", "player", "unpacked"]
 
 
 @cache
 def _asset(name: str) -> str:
-    return resources.files("grader.report").joinpath(name).read_text(encoding="utf-8")
+    """Return a file of the player without comments of whole lines and without indents."""
+    text = resources.files("grader.report").joinpath(name).read_text(encoding="utf-8")
+    lines = (line.strip() for line in text.splitlines())
+    return "".join(f"{line}\n" for line in lines if not line.startswith(("//", "/*")))
 
 
-def player(film: FrameSequence, reference: FrameSequence | None = None) -> str:
-    """Return the rounds as a piece of HTML, beside a reference where they differ from it."""
-    films = [_data(film)]
-    difference = None if reference is None else compared(film, reference)
-    if reference is not None and difference is not None:
-        films.append(_data(reference))
-        for data, name, cells, arrows in zip(
-            films,
-            ("yours", "reference"),
-            (difference.own, difference.reference),
-            (difference.own_arrows, difference.reference_arrows),
-            strict=True,
-        ):
-            data["name"] = name
-            data["difference"] = {"step": difference.step, "cells": cells, "arrows": arrows}
-    if film.halts:
-        films[0]["halt"] = film.halt
-        films[0]["halts"] = {rank: [*halt.label, halt.caption] for rank, halt in film.halts.items()}
+def player(
+    film: FrameSequence,
+    reference: FrameSequence | None = None,
+    beside: FrameSequence | None = None,
+) -> str:
+    """Return the rounds as a piece of HTML, alone or beside others.
+
+    Args:
+        film: the rounds.
+        reference: those of a right answer, shown where they differ.
+        beside: those of another function, played on the same clock.
+    """
+    films, picture = [_data(film)], ""
     if reference is not None:
-        films[0]["note"] = SAME if difference is None else difference.caption
+        difference = compared(film, reference)
+        if difference is None:
+            films[0]["same"] = SAME
+        else:
+            picture = verdict_strip(film, reference) if film.rounds else ""
+            films.append(_data(reference))
+            for data, name, cells, arrows in zip(
+                films,
+                ("yours", "the course's solution"),
+                (difference.own, difference.reference),
+                (difference.own_arrows, difference.reference_arrows),
+                strict=True,
+            ):
+                data["name"] = name
+                data["difference"] = {"step": difference.step, "cells": cells, "arrows": arrows}
+            films[0]["note"] = difference.caption
+    elif beside is not None:
+        films.append(_data(beside))
+        for data, name in zip(films, _names(film, beside), strict=True):
+            data["name"] = name
     text = html.escape(json.dumps(films, separators=(",", ":"), ensure_ascii=False))
+    words = html.escape(description(film, reference, beside))
     return (
-        f"{THEME_STYLE}\n<style>{_asset('player.css')}</style>\n"
+        f"{THEME_STYLE}\n<style>.gather-round-replay {{ {STANDING_STYLE} }}\n"
+        f"{_asset('player.css')}</style>\n{picture}\n"
         # JupyterLab's own shortcuts would capture the arrow keys
         f'<div class="{THEME} gather-round-replay" data-lm-suppress-shortcuts="true"'
-        f' data-replay="{text}">'
-        f"<pre>{html.escape(description(film, reference))}</pre></div>\n"
+        f' data-replay="{text}"><pre>{words}</pre></div>\n'
         f"<script>{_asset('player.js')}</script>"
     )
 
 
-#: What is said of a run that goes as the reference does.
-SAME = "Every round is as in the reference."
+#: What is said of a run that goes as the course's solution does.
+SAME = "Every round is as in the course's solution."
 
 
-def description(film: FrameSequence, reference: FrameSequence | None = None) -> str:
-    """Return the rounds as text, and where they differ from a reference."""
+def description(
+    film: FrameSequence,
+    reference: FrameSequence | None = None,
+    beside: FrameSequence | None = None,
+) -> str:
+    """Return the rounds as text, and where they differ from a reference or what is beside them."""
+    if beside is not None:
+        return _beside(film, beside)
     if reference is None:
         return film.table()
     difference = compared(film, reference)
     return f"{film.table()}\n{SAME if difference is None else difference.caption}"
 
 
-def page(film: FrameSequence, reference: FrameSequence | None = None) -> str:
+def _names(film: FrameSequence, beside: FrameSequence) -> tuple[str, str]:
+    if film.title != beside.title:
+        return film.title, beside.title
+    return f"{film.title} (first)", f"{beside.title} (second)"
+
+
+def _beside(*films: FrameSequence) -> str:
+    """Return two runs as text, round by round on one clock."""
+    names = _names(*films)
+    wide, high = max(map(len, names)), len(str(max(film.rounds for film in films)))
+    lines = []
+    for number in range(1, max(film.rounds for film in films) + 2):
+        said = []
+        for film, name in zip(films, names, strict=True):
+            if number <= film.rounds:
+                arrows = film.frames[number - 1].arrows
+                what = ",  ".join(f"{a.source}→{a.destination} {a.content.text}" for a in arrows)
+            elif number == film.rounds + 1:
+                rounds = "1 round" if film.rounds == 1 else f"{film.rounds} rounds"
+                what = film.halt or f"done after {rounds}"
+            else:
+                continue
+            said.append(f"{name:{wide}}  {what}")
+        first = f"round {number:{high}}:  "
+        if all(number > film.rounds for film in films):
+            first = " " * len(first)
+        lines += [(" " * len(first) if i else first) + text for i, text in enumerate(said)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def page(
+    film: FrameSequence,
+    reference: FrameSequence | None = None,
+    beside: FrameSequence | None = None,
+) -> str:
     """Return the rounds as a whole page."""
-    title = html.escape(f"Replay of {film.title} on {film.ranks} ranks")
+    what = film.title if beside is None else f"{film.title} beside {beside.title}"
+    title = html.escape(f"Replay of {what} on {film.ranks} ranks")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n'
         "<style>:root { color-scheme: light dark; } body { font-family: system-ui, sans-serif;"
         " margin: 1.5em; background: light-dark(#fff, #111); }</style>\n"
         f"<title>{title}</title>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-        f"{player(film, reference)}\n</main>\n</body>\n</html>\n"
+        f"{player(film, reference, beside)}\n</main>\n</body>\n</html>\n"
     )
 
 
@@ -1059,7 +172,7 @@ def _data(film: FrameSequence) -> dict[str, Any]:
         }
         for frame in film.frames
     ]
-    return {
+    found: dict[str, Any] = {
         "title": film.title,
         "ranks": film.ranks,
         "ring": film.ring,
@@ -1068,6 +181,18 @@ def _data(film: FrameSequence) -> dict[str, Any]:
         "frames": frames,
         "contents": [[content.text, content.owners] for content in contents],
     }
+    if film.halts:
+        found["halt"] = film.halt
+        found["halts"] = {
+            rank: [*halt.label, halt.caption, halt.standing.value]
+            for rank, halt in film.halts.items()
+        }
+        looks = {True: Standing.CYCLE.value, False: Standing.WAITS.value}
+        found["wires"] = [
+            [of.source, of.destination, looks[of.in_cycle], of.lane, of.leaves, of.joins]
+            for of in wires(film)
+        ]
+    return found
 
 
 def packed(film: FrameSequence) -> dict[str, Any]:

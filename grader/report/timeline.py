@@ -10,9 +10,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
+from grader.core.verdict import Diagnosis, Wait
 from grader.report.drawing import FAINT, INK, Sheet, colour_of, darkened, tint
-from grader.report.lanes import CODE, Bar, Lanes, Line, Mark
-from grader.report.looks import Look
+from grader.report.lanes import CODE, Bar, Lane, Lanes, Line, Mark
+from grader.report.looks import Look, Standing
 
 __all__ = ["timeline_png", "timeline_svg", "unit_of"]
 
@@ -30,8 +31,11 @@ _THINNEST = 0.012
 #: Largest numbers of bars and of messages that are drawn; more could not be told apart.
 _MOST_BARS, _MOST_LINES = 1500, 400
 
-#: The colour of each kind of bar, as an index of the palette.
-_COLOURS = {CODE: 7, "send": 1, "recv": 0, "collective": 3}
+#: Largest number of ranks that one waits for to which wires are drawn.
+_MOST_PEERS = 3
+
+#: The colour of each kind of bar, as an index of the palette; amber is for those that never end.
+_COLOURS = {CODE: 7, "send": 2, "recv": 0, "collective": 3}
 
 #: Pixels per inch.
 _DPI = 110
@@ -71,6 +75,10 @@ def timeline_svg(png: bytes) -> str:
 class _Drawing:
     def __init__(self, lanes: Lanes) -> None:
         self.lanes = lanes
+        failure = lanes.failure
+        hung = failure is not None and failure.diagnosis is Diagnosis.DEADLOCK
+        self.waits = {wait.rank: wait for wait in failure.waits} if failure and hung else {}
+        self.cycle = failure.cycle if failure and hung else ()
         rows = len(lanes.lanes)
         self.sheet = Sheet(_WIDTH, (_TOP if lanes.hangs else 0.1) + rows * _ROW + _BOTTOM)
         self.span = lanes.end
@@ -86,9 +94,11 @@ class _Drawing:
             for flight in lane.flights[:_MOST_BARS]:
                 self._flight(rank, flight)
             self._marks(rank, lane.marks[:_MOST_BARS])
-            self._ending(rank, lane.end)
+            self._ending(rank, lane)
         for line in lanes.lines[:_MOST_LINES]:
             self._line(line)
+        for wait in self.waits.values():
+            self._wires(wait)
         self._legend()
 
     def x(self, time: float) -> float:
@@ -126,11 +136,39 @@ class _Drawing:
             fill = tint(colour)
             piece = Rectangle((start, y - 0.05), width, 0.1, fc=fill, ec=colour, lw=0.8, zorder=0.5)
             self.sheet.axes.add_patch(piece)
+            return
+        text = _fitting(bar.text, width)
+        if bar.over:
+            self.sheet.bar(start, y, width, "", colour)
+            self.sheet.text(start + width / 2, y, text, 9, halo=tint(colour))
         else:
-            self.sheet.bar(start, y, width, "", colour, "" if bar.over else "////", not bar.over)
-            text = _fitting(bar.text, width)
-            ground = tint(colour) if bar.over else "white"
+            look = self._standing(rank)
+            (ground, _), (line, _) = look.ground, look.line
+            box = Rectangle((start, y - 0.15), width, 0.3, fc=ground, ec=line, lw=2.2)
+            self.sheet.axes.add_patch(box)
             self.sheet.text(start + width / 2, y, text, 9, halo=ground)
+
+    def _standing(self, rank: int) -> Standing:
+        """Return how a rank that still waits is shown."""
+        return Standing.CYCLE if rank in self.cycle else Standing.WAITS
+
+    def _wires(self, wait: Wait) -> None:
+        """Draw whom a rank waits for: dashed, from its bar to theirs, where the run was ended."""
+        if wait.rank >= len(self.lanes.lanes) or len(wait.peers) > _MOST_PEERS:
+            return
+        for i, peer in enumerate(wait.peers):
+            # wires between the same lanes stand beside each other
+            x = self.x(self.lanes.end) - 0.16 - 0.2 * ((wait.rank + i) % 6)
+            down = peer > wait.rank
+            start = x, self.y(wait.rank) + (-0.16 if down else 0.16)
+            end = x, self.y(peer) + (0.16 if down else -0.16)
+            in_cycle = wait.rank in self.cycle and peer == self._next(wait.rank)
+            look = Standing.CYCLE if in_cycle else Standing.WAITS
+            self.sheet.arrow(start, end, colour=look.line[0], width=1.8, dashed=True, zorder=4)
+
+    def _next(self, rank: int) -> int:
+        """Return the rank that comes after another one in the cycle."""
+        return self.cycle[(self.cycle.index(rank) + 1) % len(self.cycle)]
 
     def _flight(self, rank: int, flight: Bar) -> None:
         """Draw a collective in flight, below what the rank does meanwhile."""
@@ -155,14 +193,27 @@ class _Drawing:
                     free = max(x, start + wide)
                     break
 
-    def _ending(self, rank: int, end: str) -> None:
+    def _ending(self, rank: int, lane: Lane) -> None:
         """Write how the rank ended, in a column of its own."""
-        well = end == "returned"
-        text = end.partition(" in ")[0] if "wait" in end else end
+        well = lane.end == "returned"
+        text = lane.end.partition(" in ")[0] if "wait" in lane.end else lane.end
         text = "process gone" if "gone" in text else text
         mark = (Look.PASSED if well else Look.FAILED).mark
-        x = _WIDTH - _RIGHT + 0.12
-        self.sheet.text(x, self.y(rank), f"{mark} {text}", 9, bold=not well, align="left")
+        x, y = _WIDTH - _RIGHT + 0.12, self.y(rank)
+        colour = INK
+        if "wait" in lane.end:
+            mark, colour = Look.HUNG.mark, self._standing(rank).line[0]
+        elif self.waits and well:
+            # it is the one that others may wait for, so it is seen until the run was ended
+            look, start = Standing.ENDED, self.x(self.lanes.end if lane.left is None else lane.left)
+            text, colour = look.word, look.line[0]
+            width = max(_WIDTH - _RIGHT - start, _THINNEST)
+            box = Rectangle((start, y - 0.15), width, 0.3, fc=look.ground[0], ec=colour, lw=1.6)
+            self.sheet.axes.add_patch(box)
+            inside = _fitting(text, width)
+            self.sheet.text(start + width / 2, y, inside, 9, bold=True, halo=look.ground[0])
+        bold = not well or bool(self.waits)
+        self.sheet.text(x, y, f"{mark} {text}", 9, bold=bold, colour=colour, align="left")
 
     def _line(self, line: Line) -> None:
         down = line.destination > line.source
@@ -173,7 +224,12 @@ class _Drawing:
         self.sheet.arrow(start, end, width=width, zorder=0.3)
 
     def _legend(self) -> None:
-        used = {bar.what for lane in self.lanes.lanes for bar in lane.bars}
+        used = {
+            bar.what
+            for lane in self.lanes.lanes
+            for bar in lane.bars
+            if bar.over or bar.what == CODE
+        }
         x = _LEFT
         for what in _COLOURS:
             if what not in used:
@@ -188,10 +244,21 @@ class _Drawing:
             thin = Rectangle((x, 0.27), 0.3, 0.07, fc=colour_of(_COLOURS["collective"]), lw=0)
             self.sheet.axes.add_patch(thin)
             x = self._said(x + 0.38, "collective in flight")
-        if self.lanes.hangs:
-            box = Rectangle((x, 0.2), 0.3, 0.2, fc="white", ec=INK, lw=2.2, hatch="////")
-            self.sheet.axes.add_patch(box)
-            x = self._said(x + 0.38, "did not end")
+        stuck = [
+            self._standing(rank)
+            for rank, lane in enumerate(self.lanes.lanes)
+            if any(bar.what != CODE and not bar.over for bar in lane.bars)
+        ]
+        waits = "waits forever" if self.waits else "still waits"
+        for look, text in ((Standing.WAITS, waits), (Standing.CYCLE, Standing.CYCLE.word)):
+            if look in stuck:
+                box = Rectangle((x, 0.2), 0.3, 0.2, fc=look.ground[0], ec=look.line[0], lw=2.2)
+                self.sheet.axes.add_patch(box)
+                x = self._said(x + 0.38, text)
+        if self.waits:
+            colour = (Standing.WAITS if Standing.WAITS in stuck else Standing.CYCLE).line[0]
+            self.sheet.arrow((x, 0.3), (x + 0.34, 0.3), colour=colour, width=1.8, dashed=True)
+            x = self._said(x + 0.42, "waits for")
         if self.lanes.lines:
             self.sheet.arrow((x, 0.3), (x + 0.32, 0.3), width=1.0)
             self._said(x + 0.4, "message")

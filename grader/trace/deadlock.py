@@ -8,7 +8,7 @@ live.  A thread that runs, sleeps, or waits with a time limit can go on by itsel
 waits for other threads of its rank (a lock, a queue, ``join``) goes on only if another
 thread does.  So a rank is *live* if any of its threads can go on, and the live ranks are
 the least set closed under these rules.  Everyone else has reached a deadlock: the
-counterparts that they need can only be posted by ranks that will post nothing more.
+counterparts that they need can only be posted by ranks that have returned.
 
 The ranks report what they wait for as they begin to.  What their other threads do is
 asked when it matters: a deadlock is certain when every rank of it has been asked, and has
@@ -56,6 +56,10 @@ _Needs = dict[int, list[list[Operation | _Entry]]]
 
 #: Ranks that a message lists one by one; of more, the first and the last.
 _MANY = 16
+
+#: By what a rank waits in, what another one would have to do for it; of a collective, call it.
+_NEVER = {"send": "receive", "recv": "send", "store": "set it"}
+_CALL = "call it"
 
 #: Follows the message of a deadlock that buffers would dissolve.
 _BUFFERS = (
@@ -222,8 +226,11 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     if not cycle and killed:
         message += f"; but rank {killed[0]} has been killed"
     elif not cycle and ended:
-        over = "the script has ended" if state.is_script else "the function has returned"
-        message += f"; but {_ranks(ended)} will post nothing more: {over} there"
+        over = "ended" if state.is_script else "returned"
+        has = "has" if len(ended) == 1 else "have"
+        calls = {wait.call for wait in waits.values() if set(wait.peers) & set(ended)}
+        never = _NEVER.get(calls.pop(), _CALL) if len(calls) == 1 else _CALL
+        message += f"; but {_ranks(ended)} {has} already {over} and will never {never}"
     if _freed_by_buffers(state, dead):
         message += _BUFFERS
     shown = set(named[:4])

@@ -301,7 +301,7 @@ class MessageMatcher:
         polling: by rank, the operations that it asks about repeatedly, until its next event.
         broken: by rank, the groups on which it has given up a message; gloo closes their
             connections.
-        ended: ranks that will post nothing more.
+        ended: ranks that have returned or whose process is gone.
         stored: the keys of the store that have values.
         killed: ranks that the grader has killed; they are among the ended ones when they are gone.
         late: ranks that the grader lets enter late.

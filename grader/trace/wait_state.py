@@ -70,7 +70,7 @@ class WaitState(Protocol):
 
     @property
     def ended(self) -> Set[int]:
-        """The ranks that will post nothing more."""
+        """The ranks that have returned or whose process is gone."""
 
     @property
     def killed(self) -> Set[int]:

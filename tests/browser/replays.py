@@ -26,16 +26,20 @@ class Watched:
     def says(self, text: str) -> None:
         """It tells that it is at some round, in words and in its picture's name."""
         expect(self.place.locator(".gr-caption")).to_contain_text(re.compile(text))
-        expect(self.place.locator("svg")).to_have_attribute("aria-label", re.compile(text))
+        expect(self.place.locator(".gr-stage svg")).to_have_attribute(
+            "aria-label", re.compile(text)
+        )
 
     def drawn(self) -> str:
         """The picture as it is now."""
-        return self.place.locator("svg").inner_html()
+        return self.place.locator(".gr-stage svg").inner_html()
 
     def is_stepped(self) -> None:
         """Step it in every way there is; every step changes the picture."""
         expect(self.place).to_have_count(1)
-        self.says("Start, before")
+        # it may be playing by itself
+        self.button("First").click()
+        self.says("Before round 1 of")
         seen = [self.rests()]
         self.button("Next").click()
         self.says("Round 1 of")
@@ -50,15 +54,15 @@ class Watched:
         self._page.keyboard.press("End")
         self.says("the end")
         self._page.keyboard.press("Home")
-        self.says("Start, before")
+        self.says("Before round 1 of")
         assert self.rests() == seen[0]
         slider = self.place.get_by_role("slider", name="Round")
         slider.focus()
         self._page.keyboard.press("ArrowRight")
         self.says("Round 1 of")
-        self.button("Start").focus()
+        self.button("First").focus()
         self._page.keyboard.press("Enter")
-        self.says("Start, before")
+        self.says("Before round 1 of")
         self.place.get_by_role("combobox").select_option("fast")
         self.button("Play").click()
         expect(self.button("Pause")).to_be_visible()
@@ -72,8 +76,8 @@ class Watched:
 
     def is_stepped_from_its_picture(self) -> None:
         """Click on the picture; from there, keys step the player, and leave it nowhere."""
-        self.button("Start").click()
-        self.place.locator("svg").click()
+        self.button("First").click()
+        self.place.locator(".gr-stage svg").click()
         keyboard = self._page.keyboard
         for key, text in (
             *(
@@ -81,8 +85,8 @@ class Watched:
                 ("ArrowRight", "Round 2 of"),
                 ("ArrowLeft", "Round 1 of"),
             ),
-            *(("ArrowLeft", "Start, before"), ("ArrowLeft", "Start, before")),
-            *(("End", "the end"), ("ArrowRight", "the end"), ("Home", "Start, before")),
+            *(("ArrowLeft", "Before round 1"), ("ArrowLeft", "Before round 1")),
+            *(("End", "the end"), ("ArrowRight", "the end"), ("Home", "Before round 1")),
         ):
             keyboard.press(key)
             self.says(text)

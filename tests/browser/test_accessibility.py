@@ -84,7 +84,7 @@ SHOWN = {
     "hung": (HUNG, "∞ broadcast"),
     "graph": (DEADLOCK, "deadlock"),
     "in place": (IN_PLACE, "x changed on rank 1"),
-    "replay": (REPLAY, "Start, before"),
+    "replay": (REPLAY, "of 3"),
     "replay of a run that hangs": (HUNG_REPLAY, "It hangs here"),
     "timeline": (TIMELINE, "The same as a table"),
     "prediction": (EXPECTED, "You predicted"),

@@ -93,13 +93,13 @@ def test_a_replay_is_stepped_with_mouse_and_keyboard(reader: Reader) -> None:
     cell.output.get_by_text("All rounds in one picture").click()
     expect(still).to_be_visible()
     # and it still steps after it was scrolled away
-    watched.button("Start").click()
+    watched.button("First").click()
     watched.button("Next").click()
     reader.page.locator(".jp-Notebook .jp-Cell").last.scroll_into_view_if_needed()
     reader.page.locator(".jp-Notebook .jp-Cell").first.scroll_into_view_if_needed()
     watched.says("Round 1 of")
-    watched.button("Start").click()
-    watched.says("Start, before")
+    watched.button("First").click()
+    watched.says("Before round 1 of")
 
 
 def _until_ranks(server: Server, some: bool) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
 from playwright.sync_api import Page, Route, expect
 
-from grader import replay
+from grader import replay, run, timeline
 from tests.browser.replays import Watched
 
 #: One worker has the browser and the server.
@@ -54,7 +56,10 @@ def saved(offline: Page, tmp_path: Path) -> Watched:
     target = tmp_path / "replay.html"
     replay(shift_twice, 3, torch.ones(2)).save(target)
     offline.goto(target.as_uri())
-    return Watched(offline, offline.locator(".gather-round-replay"))
+    watched = Watched(offline, offline.locator(".gather-round-replay"))
+    # so that it does not play by itself
+    watched.button("First").click()
+    return watched
 
 
 #: Where what travels is, in every frame in which it is drawn, and when a round is announced.
@@ -78,6 +83,134 @@ def test_messages_travel_along_their_arrows(saved: Watched, offline: Page) -> No
     saved.button("Next").click()
     saved.rests()
     assert len(set(offline.evaluate("places"))) > 2
+
+
+def written(tmp_path: Path, *call: Any, **more: Any) -> str:
+    target = tmp_path / "replay.html"
+    replay(*call, **more).save(target)
+    return target.as_uri()
+
+
+def test_it_plays_once_by_itself_when_it_comes_into_sight(offline: Page, tmp_path: Path) -> None:
+    offline.goto(written(tmp_path, shift_twice, 3, torch.ones(2)))
+    watched = Watched(offline, offline.locator(".gather-round-replay"))
+    watched.says("Round 2 of 2, the end")
+    expect(watched.button("Play")).to_be_visible()
+    watched.button("First").click()
+    # not again, although it comes into sight again
+    offline.evaluate("document.body.style.paddingTop = '3000px'")
+    offline.evaluate("scrollTo(0, 0)")
+    offline.evaluate("scrollTo(0, 3000)")
+    watched.says("Before round 1 of 2")
+
+
+def test_it_waits_out_of_sight_and_for_readers_who_ask_for_less_motion(
+    offline: Page, tmp_path: Path
+) -> None:
+    address = written(tmp_path, shift_twice, 3, torch.ones(2))
+    offline.add_init_script(
+        "addEventListener('DOMContentLoaded', () => { document.body.style.paddingTop = '3000px'; })"
+    )
+    offline.goto(address)
+    watched = Watched(offline, offline.locator(".gather-round-replay"))
+    watched.says("Before round 1 of 2")
+    offline.emulate_media(reduced_motion="reduce")
+    offline.reload()
+    offline.evaluate("scrollTo(0, 3000)")
+    watched.says("Before round 1 of 2")
+    offline.emulate_media(reduced_motion="no-preference")
+    offline.reload()
+    offline.evaluate("scrollTo(0, 3000)")
+    watched.says("Round 2 of 2, the end")
+
+
+def both_send(x):
+    dist.send(x, 1 - dist.get_rank())
+
+
+def test_a_deadlock_without_rounds_has_nothing_to_press(offline: Page, tmp_path: Path) -> None:
+    offline.goto(written(tmp_path, both_send, 2, torch.ones(2)))
+    place = offline.locator(".gather-round-replay")
+    expect(place.locator(".gr-caption")).to_contain_text("It hangs here: rank 0 waits to send")
+    assert place.get_by_role("button").count() == place.get_by_role("slider").count() == 0
+    expect(place.locator(".gr-halt.gr-cycle")).to_have_count(2)
+    expect(place.locator(".gr-wire.gr-cycle")).to_have_count(2)
+    expect(place.locator(".gr-legend")).to_have_text("the cycle: each waits for the next")
+
+
+def one_message(x):
+    if dist.get_rank() == 0:
+        dist.send(x, 1)
+    elif dist.get_rank() == 1:
+        dist.recv(x, 0)
+
+
+def test_of_two_functions_the_one_that_is_done_rests(offline: Page, tmp_path: Path) -> None:
+    offline.goto(written(tmp_path, shift_twice, 3, torch.ones(2), beside=one_message))
+    place = offline.locator(".gather-round-replay")
+    assert place.get_by_role("slider").count() == 1
+    place.get_by_role("button", name="First").click()
+    for _ in range(2):
+        place.get_by_role("button", name="Next").click()
+    expect(place.locator(".gr-caption")).to_have_text("Round 2 of 2, the end")
+    long, short = place.locator(".gr-film").all()
+    expect(long).to_contain_text("shift_twice✓ done after 2 rounds")
+    expect(short).to_contain_text("one_message✓ done after 1 round")
+    expect(short.locator("svg.gr-rests")).to_have_count(1)
+
+
+def test_a_packet_keeps_its_label_in_sight_at_the_edge(saved: Watched, offline: Page) -> None:
+    offline.evaluate(WATCH)
+    saved.button("Next").click()
+    saved.rests()
+    wide = float(saved.place.locator(".gr-stage svg").get_attribute("width") or 0)
+    places = [float(at[len("translate(") :].split(",")[0]) for at in offline.evaluate("places")]
+    assert places
+    assert all(7 < at < wide - 7 for at in places)
+
+
+def tree(x):
+    rank, n, far = dist.get_rank(), dist.get_world_size(), 1
+    while far < n:
+        if rank < far:
+            dist.send(x, rank + far)
+        elif rank < 2 * far:
+            dist.recv(x, rank - far)
+        far *= 2
+
+
+#: Where wires go up and down between ranks.
+UPRIGHT = """lines => lines.map(line => {
+    const turns = line.getAttribute("d").matchAll(/Q([\\d.]+),[\\d.]+ \\1,/g);
+    return [...turns].map(found => Number(found[1]));
+})"""
+
+
+@pytest.mark.parametrize("wide", [390, 1280])
+@pytest.mark.parametrize("ranks", [8, 16])
+def test_wires_of_a_tree_are_told_apart(
+    offline: Page, tmp_path: Path, ranks: int, wide: int
+) -> None:
+    offline.set_viewport_size({"width": wide, "height": 800})
+    offline.goto(written(tmp_path, tree, ranks))
+    watched = Watched(offline, offline.locator(".gather-round-replay"))
+    watched.button("Last").click()
+    watched.rests()
+    found = watched.place.locator(".gr-arrow .gr-line").evaluate_all(UPRIGHT)
+    assert [len(of) for of in found] == [2] * (ranks // 2)
+    places = sorted(x for of in found for x in of)
+    assert min(b - a for a, b in itertools.pairwise(places)) > 4
+
+
+def test_a_picture_keeps_its_words_readable_on_a_narrow_page(offline: Page, tmp_path: Path) -> None:
+    target = tmp_path / "timeline.html"
+    timeline(run(tree, 4, torch.ones(2))).save(target)
+    offline.set_viewport_size({"width": 390, "height": 800})
+    offline.goto(target.as_uri())
+    picture = offline.get_by_role("img").bounding_box()
+    assert picture is not None
+    assert picture["width"] > 600
+    assert offline.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_nothing_moves_for_readers_who_ask_for_less_motion(saved: Watched, offline: Page) -> None:
@@ -117,7 +250,7 @@ def test_every_mark_can_be_seen_in_a_light_and_a_dark_page(saved: Watched, offli
     for scheme in ("light", "dark"):
         offline.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         for step in range(2):
-            saved.button("Start").click()
+            saved.button("First").click()
             for _ in range(step):
                 saved.button("Next").click()
             assert offline.evaluate(FAINT_MARKS) == []
@@ -138,7 +271,7 @@ FAINT_MARKS = """() => {
     };
     const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     const probe = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-    home.querySelector("svg").append(probe);
+    home.querySelector(".gr-stage svg").append(probe);
     const style = (look, what) => {
         probe.setAttribute("class", look);
         return light(getComputedStyle(probe)[what]);

@@ -1,7 +1,7 @@
 # exercise: unblock_branch
 # diagnosis: deadlock
 # hint: Every rank has to,
-# says: the function has returned there
+# says: has already returned and will never call it
 import torch.distributed as dist
 
 
