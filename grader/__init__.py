@@ -1,10 +1,10 @@
 """Gather Round: a course on collective communication, and the grader behind it.
 
-A student needs twelve names, and an engineer with tests one more::
+A student needs thirteen names, and an engineer with tests one more::
 
     from grader import (
         assert_no_hang, backends, check, hint, mark, points, predict, progress, replay, reset,
-        run, simulate, timeline,
+        run, simulate, timeline, torchrun,
     )
 
     check(broadcast)          # judge a function against the exercise of its name
@@ -16,6 +16,7 @@ A student needs twelve names, and an engineer with tests one more::
     replay(broadcast, 4)      # step through its messages
     timeline(run(function, 4, x))  # see where the time of a run went
     mark("backward ends")     # in such a function: a name for a place, on the time line
+    torchrun(script, 2)       # launch a script of your own, without the grader
     progress()                # which exercises are passed
     assert_no_hang(function, ranks=4)  # the same in a test of your own: it passes, or says why
     backends()                # what can carry messages here: check(broadcast, backend="mpi")
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from grader.api.replay import replay
     from grader.api.simulate import simulate
     from grader.api.timeline import timeline
+    from grader.api.torchrun import torchrun
     from grader.core.events import mark
     from grader.launch.backends import backends
     from grader.pytest_plugin import assert_no_hang
@@ -81,6 +83,7 @@ __all__ = [
     "run",
     "simulate",
     "timeline",
+    "torchrun",
 ]
 
 
@@ -99,6 +102,7 @@ _HOMES = {
     "run": "api",
     "simulate": "api.simulate",
     "timeline": "api.timeline",
+    "torchrun": "api.torchrun",
 }
 
 

@@ -1,29 +1,29 @@
 # %% [markdown]
 # # 00 · Ranks and groups
 #
-# Llama 3 405B was trained on [up to 16,000 GPUs at once](https://arxiv.org/abs/2407.21783). Its weights
-# alone are 810 GB, at two bytes each: ten times the 80 GB of memory that each of these GPUs has. And
-# training it took $3.8 \cdot 10^{25}$ operations. At about 400 trillion a second, which is what each GPU
-# managed, one GPU alone would have been at it for 3,000 years. So the work is divided. Every GPU has a
-# process of its own, with its part of the data and of the model, and in every step the processes tell each
-# other what they have computed. This course is about that conversation.
+# ![Four ranks around a ring, each with a tensor of four numbers. In three steps a packet of every number moves on from rank to rank, and each rank adds its own; in three more steps the four sums are passed on, until every rank has 1111, 2222, 3333, 4444](../imgs/ring_all_reduce.svg)
 #
-# **You will learn** what a rank is, how one program becomes many processes, how these
-# processes find each other, and how this course checks what you write.
+# Four processes add up their tensors. Each sends to its right neighbour alone, and yet in the end every
+# one of them has the whole sum. In chapter [11](11_ring_all_reduce.ipynb) you write this yourself, in about
+# twenty lines.
+#
+# Llama 3 405B was trained on [up to 16,000 GPUs at once](https://arxiv.org/abs/2407.21783). Its weights
+# alone fill the memory of ten of them, and one GPU by itself would have been at it for 3,000 years. So the
+# work is divided among many processes, which tell each other in every step what they have computed. This
+# course is about that conversation.
+#
+# **You will learn** what a rank is, how one program becomes many processes, how they find each other,
+# and how this course checks what you write.
 #
 # **You need** some Python and a little PyTorch: what a tensor is. Nothing about networks or GPUs.
 #
-# **Time:** 40 minutes, with 2 short exercises.
-#
-# Every chapter works the same way: you read a little, *predict* what a cell will print, run it, and
-# compare. Then you write a function yourself and call `check`. It runs your function on real
-# processes that talk to each other, and tells you what is right, what is wrong, and on which process.
+# **Time:** 40 minutes, with 2 short exercises. The first is three minutes away.
 
 # %%
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, progress, run
+from grader import check, hint, predict, progress, replay, run, torchrun
 
 # %% [markdown]
 # ## One program, many processes
@@ -35,14 +35,25 @@ from grader import check, hint, predict, progress, run
 # ![One program at the top, with an arrow to each of four processes; each process holds its own variable x, equal to its rank](../imgs/ranks.png)
 #
 # `run(function, n)` starts $n$ processes, calls the function in each of them, and shows what they
-# print, in the order of the ranks.
+# print.
 #
-# **Predict:** the next cell runs `hello` on 4 ranks. What will it print? Write your guess between the
-# quotes and run the cell; the run after it shows your guess again, beside what happened. (Later, not
-# every prediction has a cell of its own. Then make it in your head, before you run the next cell.)
-
-# %%
-predict("")
+# **Predict:** the next cell runs `hello` on 4 ranks. What will it print? Click on your guess, then run
+# the cell.
+#
+# <details><summary>One line: it is one program</summary>
+#
+# No: the program runs four times, once in each process.
+# </details>
+#
+# <details><summary>Four lines, each with another rank</summary>
+#
+# Yes: each process asks for its own rank, and all are told the same world size.
+# </details>
+#
+# <details><summary>Four times the same line</summary>
+#
+# No: the program is the same, but <code>get_rank()</code> has another answer in each process.
+# </details>
 
 # %%
 def hello():
@@ -52,30 +63,84 @@ def hello():
 run(hello, 4)
 
 # %% [markdown]
-# Four processes ran `hello`, all at the same time. Any of them may have been the first to print;
-# `run` collects the lines and shows them in rank order.
+# Four processes ran `hello`, all at the same time. Any of them may have been the first to print; `run`
+# collects the lines and shows them in the order of the ranks.
 #
-# What a function returns comes back too: one value per rank.
+# ## Your first exercise
+#
+# Write `who_am_i`. It returns a tensor of two numbers: the rank of this process and the world
+# size. Every rank runs it, and none of them needs to ask another: **no messages**.
+#
+# Replace the line that raises with your own, and run the cell. (Before you do, it says *not written yet*.)
 
 # %%
-def square_of_rank():
-    return dist.get_rank() ** 2
+def who_am_i() -> torch.Tensor:
+    """An int64 tensor [rank, world_size]."""
+    ### BEGIN SOLUTION
+    return torch.tensor([dist.get_rank(), dist.get_world_size()])
+    ### END SOLUTION
 
 
-squares = run(square_of_rank, 4)
-print(list(squares))
-print("rank 3 returned", squares[3])
+check(who_am_i)
+
+# %% [markdown]
+# If you are stuck, `hint("who_am_i")` gives a hint, and a plainer one each time you call it.
+#
+# The verdict counts *cases*. Your function was run in worlds of 1, 2, 3, 4, 5 and 8 processes. In
+# each world its result is one case, and the number of messages sent is another. Here that number
+# has to be 0.
+#
+# Every chapter works like this: you read a little, make a guess, run a cell, and compare. Then you write a
+# function yourself, and `check` runs it on real processes that talk to each other. It tells you what is
+# right, what is wrong, and on which process.
+#
+# ### Put it to use
+#
+# Two numbers are all that a rank needs to find its place. In the next cell five ranks use your `who_am_i`
+# to stand in a line: each waits for what comes from the rank before it, adds its own number, and passes the
+# sum on. `replay` shows the messages as they travel. Press *Play* to see it again. (How to send messages is
+# the next chapter.)
+
+# %%
+def pass_it_on():
+    me, ranks = who_am_i().tolist()
+    total, came = torch.tensor([me]), torch.tensor([0])
+    if me > 0:
+        dist.recv(came, me - 1)
+        total += came
+    if me < ranks - 1:
+        dist.send(total, me + 1)
+    return total
+
+
+replay(pass_it_on, 5) if check(who_am_i) else None
 
 # %% [markdown]
 # ## Every process has its own memory
 #
-# A variable exists once *per process*. That is easy to say, and easy to forget.
+# What a function returns comes back from every rank: `run(f, 4)[3]` is what rank 3 returned. All else
+# stays where it is, since a variable exists once *per process*. That is easy to say, and easy to forget.
 #
 # **Predict:** `counter` is 100. Four ranks run `count_up`, and each adds its own rank to `counter`.
-# What does each rank return, and what is `counter` in the notebook afterwards?
-
-# %%
-predict("")
+# What do ranks 0 to 3 return, and what is `counter` in the notebook afterwards?
+#
+# <details><summary>100, 101, 103 and 106; in the notebook 106</summary>
+#
+# No: that would be one counter for all. Each rank adds to a counter of its own.
+# </details>
+#
+# <details><summary>100, 101, 102 and 103; in the notebook 103</summary>
+#
+# No: the notebook is a process as well, and no rank has written to its memory.
+# </details>
+#
+# <details><summary>100, 101, 102 and 103; in the notebook 100</summary>
+#
+# Yes: there are five counters, one in each rank and one in the notebook.
+# </details>
+#
+# (To guess in your own words, write `predict("your guess")` in a cell of its own: the next run shows it
+# again, beside what happened.)
 
 # %%
 counter = 100
@@ -91,24 +156,41 @@ print("in the ranks:   ", list(run(count_up, 4)))
 print("in the notebook:", counter)
 
 # %% [markdown]
-# Each rank started with its own copy, 100, and added its own rank. The notebook is a process too,
-# and its copy is still 100. To move a value from one process to another, one of them has to *send* it
-# and the other has to *receive* it.
+# Each rank started with its own copy, 100, and added its own rank. The notebook's copy is still 100. To
+# move a value from one process to another, one of them has to *send* it and the other has to *receive*
+# it.
 #
 # ## Same program, different work
 #
 # Since all ranks run the same program, each looks at its rank to decide what to do. This style is
-# called **SPMD**: single program, multiple data. Here is how three ranks can share out ten numbers:
+# called **SPMD**: single program, multiple data. Here three ranks share out the numbers 0 to 9. Each takes
+# every third number, and begins with its own rank.
+#
+# **Predict:** which numbers does rank 1 work on?
+#
+# <details><summary>1, 4 and 7</summary>
+#
+# Yes: it begins with 1 and goes on in steps of 3. Rank 0 has one more: 0, 3, 6 and 9.
+# </details>
+#
+# <details><summary>3, 4 and 5</summary>
+#
+# No: that would be every rank taking a block, one after the other.
+# </details>
+#
+# <details><summary>All ten: it runs the same program</summary>
+#
+# No: the program is the same, but it begins to count at its own rank.
+# </details>
 
 # %%
 def divide_the_work():
     rank, n = dist.get_rank(), dist.get_world_size()
-    mine = list(range(rank, 10, n))  # every n-th number, beginning with my rank
+    mine = list(range(rank, 10, n))
     return mine
 
 
-for rank, numbers in enumerate(run(divide_the_work, 3)):
-    print(f"rank {rank} works on {numbers}")
+run(divide_the_work, 3)
 
 # %% [markdown]
 # A rank does not come with a variable that holds its number: it has to ask. If you forget, the run
@@ -141,46 +223,23 @@ run(forgets_to_ask, 2, may_fail=True)
 # It also sets `LOCAL_RANK`, which counts the processes of *one machine* from 0: with 8 GPUs in each
 # machine, rank 11 is local rank 3 of the second machine, and works on that machine's GPU number 3.
 # PyTorch's launcher is [`torchrun`](https://docs.pytorch.org/docs/stable/elastic/run.html). The next
-# cell writes a small script to a file and launches two processes of it on this machine, just as you
-# would in a terminal with
-#
-# ```
-# torchrun --standalone --nproc_per_node=2 hello.py
-# ```
-#
-# It takes a few seconds: every process is a fresh Python that imports PyTorch.
+# cell hands it a small script, and launches two processes on this machine. The first line that it prints
+# is what you would type in a terminal. It takes a few seconds: every process is a fresh Python that
+# imports PyTorch.
 
 # %%
-import pathlib
-import subprocess
-import sys
-import tempfile
-
 script = """
 import os
-import sys
 import torch.distributed as dist
 
 dist.init_process_group("gloo")
-given = " ".join(f"{name}={os.environ[name]}" for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
-told = f"I am rank {dist.get_rank()} of {dist.get_world_size()}"
-sys.stdout.write(f"{given}: {told}\\n")  # one write a line: two ranks cannot mix theirs
+print({name: os.environ[name] for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK")})
+print(f"I am rank {dist.get_rank()} of {dist.get_world_size()}")
 dist.barrier()  # neither rank leaves while the other is still connecting
 dist.destroy_process_group()
 """
 
-with tempfile.TemporaryDirectory() as folder:
-    path = pathlib.Path(folder, "hello.py")
-    path.write_text(script)
-    torchrun = [sys.executable, "-m", "torch.distributed.run"]
-    done = subprocess.run(
-        [*torchrun, "--standalone", "--nproc_per_node=2", str(path)],
-        capture_output=True,
-        text=True,
-    )
-print(*sorted(done.stdout.splitlines()), sep="\n")
-if done.returncode:
-    print(done.stderr)
+torchrun(script, 2)
 
 # %% [markdown]
 # On one machine the rank and the local rank are the same.
@@ -211,34 +270,40 @@ def which_backend():
     return dist.get_backend()
 
 
-print(list(run(which_backend, 2)))
+run(which_backend, 2)
 
 # %% [markdown]
-# ## Your first exercise
+# ## Groups inside the world
 #
-# Write `who_am_i`. It returns a tensor of two numbers: the rank of this process and the world
-# size. Every rank runs it, and none of them needs to ask another: **no messages**.
-#
-# Where it says *Your code here*, replace the line that raises with your own. Run the cell before you
-# have written anything, too: a grey *not written yet* is what an empty exercise looks like.
+# Sometimes only some ranks should talk: the GPUs of one machine, say. `dist.new_group` makes a
+# smaller process group.
 
 # %%
-def who_am_i() -> torch.Tensor:
-    """An int64 tensor [rank, world_size]."""
-    ### BEGIN SOLUTION
-    return torch.tensor([dist.get_rank(), dist.get_world_size()])
-    ### END SOLUTION
+def my_team():
+    even = dist.new_group([0, 2])
+    odd = dist.new_group([1, 3])
+    mine = odd if dist.get_rank() % 2 else even
+    return dist.get_process_group_ranks(mine), dist.get_rank(mine)
 
 
-check(who_am_i)
+run(my_team, 4)
 
 # %% [markdown]
-# If you are stuck, `hint("who_am_i")` gives a hint, and a plainer one each time you call it.
-#
-# The verdict counts *cases*. Your function was run in worlds of 1, 2, 3, 4, 5 and 8 processes. In
-# each world its result is one case, and the number of messages sent is another. Here that number
-# has to be 0.
-#
+# Each rank returns the members of its group, and its own rank *in the group*: rank 2 of the world is
+# rank 1 of the even ones. Notice that every rank made *both* groups, even the one that it is not in.
+# Unless told otherwise, `new_group` is [a call for every rank of the world](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group),
+# members or not, and all ranks have to make their groups in the same order. Here rank 1 does not call
+# it:
+
+# %%
+def only_rank_0_makes_the_group():
+    if dist.get_rank() == 0:
+        dist.new_group([0, 1])
+
+
+run(only_rank_0_makes_the_group, 2, may_fail=True)
+
+# %% [markdown]
 # ## Neighbours on a ring
 #
 # Many algorithms arrange the ranks in a ring. Each rank has a left and a right neighbour, and the
@@ -270,12 +335,24 @@ def neighbours() -> tuple[int, int]:
 check(neighbours)
 
 # %% [markdown]
-# When it passes, look at your own function on five ranks:
+# When it passes, it closes the line to a ring. Rank 0 sends a number to the right, each rank that gets it
+# adds its own, and in the end it is home again:
 
 # %%
-if check(neighbours):
-    for rank, (left, right) in enumerate(run(neighbours, 5)):
-        print(f"{left} → rank {rank} → {right}")
+def around_the_ring():
+    left, right = neighbours()
+    token = torch.tensor([0])
+    if dist.get_rank() == 0:
+        dist.send(token, right)
+        dist.recv(token, left)
+    else:
+        dist.recv(token, left)
+        token += dist.get_rank()
+        dist.send(token, right)
+    return token
+
+
+replay(around_the_ring, 5) if check(neighbours) else None
 
 # %% [markdown]
 # ## How far you are
@@ -291,36 +368,6 @@ progress()
 # It is all kept in one small file, `.grader/progress.json` in the folder of the course. Delete it to
 # begin again. (The *solved* edition of this chapter was made with progress switched off: its
 # answers are not yours.)
-#
-# ## Groups inside the world
-#
-# Sometimes only some ranks should talk: the GPUs of one machine, say. `dist.new_group` makes a
-# smaller process group.
-
-# %%
-def my_team():
-    even = dist.new_group([0, 2])
-    odd = dist.new_group([1, 3])
-    mine = odd if dist.get_rank() % 2 else even
-    return dist.get_process_group_ranks(mine), dist.get_rank(mine)
-
-
-for rank, (team, place) in enumerate(run(my_team, 4)):
-    print(f"rank {rank} of the world is rank {place} in the group of ranks {team}")
-
-# %% [markdown]
-# Notice that every rank made *both* groups, even the one that it is not in. Unless told otherwise,
-# `new_group` is [a call for every rank of the world](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group),
-# members or not, and all ranks have to make their groups in the same order. Here rank 1 does not call
-# it:
-
-# %%
-def only_rank_0_makes_the_group():
-    if dist.get_rank() == 0:
-        dist.new_group([0, 1])
-
-
-run(only_rank_0_makes_the_group, 2, may_fail=True)
 
 # %% [markdown]
 # ## A map of the course
@@ -345,6 +392,9 @@ run(only_rank_0_makes_the_group, 2, may_fail=True)
 # spread over the ranks.) In every step, those 16,000 GPUs add up gradients, gather what is sharded, and pass
 # on the outputs of layers. The time of a step depends on how well these few patterns are done, and that is
 # why you are going to write them yourself.
+#
+# (And the 3,000 years? The training took $3.8 \cdot 10^{25}$ operations, and each GPU managed about 400
+# trillion of them a second. The weights take 810 GB, at two bytes each, and a GPU had 80 GB of memory.)
 #
 # ## Summary
 #

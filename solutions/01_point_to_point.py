@@ -14,17 +14,12 @@
 # **Time:** 80 minutes, with 3 exercises.
 
 # %%
-import pathlib
-import re
-import subprocess
-import sys
-import tempfile
 import time
 
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, run
+from grader import check, hint, replay, run, torchrun
 
 # %% [markdown]
 # ## The first message
@@ -45,16 +40,16 @@ def first_message():
         print("after: ", y.tolist(), "from rank", source)
 
 
-result = run(first_message, 3)
+run(first_message, 3)
 
 # %% [markdown]
 # Rank 2 took no part and returned at once. `recv` returns the rank that the message came from.
 #
-# `run` keeps a record of every message, the *trace*. (What a "round" is comes later in this
-# chapter.)
+# `replay` runs a function as well, and shows its messages as they travel. Press *Play* to see them again, or
+# *Next* to go step by step. (What a "round" is comes later in this chapter.)
 
 # %%
-print(result.trace)
+replay(first_message, 2)
 
 # %% [markdown]
 # ## A send may wait
@@ -114,9 +109,24 @@ run(dtypes_differ, 2, may_fail=True)
 
 # %% [markdown]
 # Plain gloo checks much less. The next cell launches two processes with `torchrun`, without the
-# grader, and makes three mistakes: a receiver with too much room, one of a different dtype, and one with
-# too little room. (It takes a few seconds.) What will a tensor of five sevens hold after three ones
-# have arrived in it?
+# grader, and makes two mistakes: a receiver with too much room, and one of a different dtype.
+#
+# **Predict:** what will a tensor of five sevens hold after three ones have arrived in it?
+#
+# <details><summary>Nothing: <code>recv</code> raises an error, because the sizes differ</summary>
+#
+# No: plain gloo asks only whether there is room enough.
+# </details>
+#
+# <details><summary>1, 1, 1, 7, 7</summary>
+#
+# Yes: three numbers are new, and nothing says that the other two are old.
+# </details>
+#
+# <details><summary>1, 1, 1, 0, 0</summary>
+#
+# No: nothing is written to the places for which nothing has come.
+# </details>
 
 # %%
 script = """
@@ -127,31 +137,22 @@ dist.init_process_group("gloo")
 if dist.get_rank() == 0:
     dist.send(torch.ones(3), 1)
     dist.send(torch.ones(4), 1)
-    dist.send(torch.ones(8), 1)
 else:
     y = torch.full((5,), 7.0)
     dist.recv(y, 0)
-    print("3 sent, room for 5:          ", y.tolist(), flush=True)
+    print("3 sent, room for 5:       ", y.tolist())
     z = torch.zeros(2, dtype=torch.int64)
     dist.recv(z, 0)
-    print("float32 received as int64:   ", z.tolist(), flush=True)
-    dist.recv(y, 0)  # the process ends here
-    print("never printed")
+    print("float32 received as int64:", z.tolist())
 """
 
-with tempfile.TemporaryDirectory() as folder:
-    path = pathlib.Path(folder, "sizes.py")
-    path.write_text(script)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    done = subprocess.run([*torchrun, "--nproc_per_node=2", path], capture_output=True, text=True)
-print(done.stdout, end="")
-aborted = re.search(r"[0-9]+ vs [0-9]+. Received data size[^.]*", done.stderr)
-print("8 sent, room for 5, in bytes:", aborted.group() if aborted else done.stderr)
+torchrun(script, 2)
 
 # %% [markdown]
-# Too little room ends the process, with a message that says so. That is the harmless case. A receiver
-# with *too much* room notices nothing: the first three numbers are new, and the tail silently stays as it
-# was. And where the dtypes differ, the bits are taken for something else without a word.
+# Neither mistake is noticed. The tail silently stays as it was; and where the dtypes differ, the bits are
+# taken for something else without a word. (Too *little* room is the harmless case: there
+# [gloo ends the process](https://github.com/pytorch/gloo/blob/main/gloo/transport/tcp/pair.cc) with a
+# message that says how many bytes came, and for how many there was room.)
 #
 # `torch.empty_like(x)` makes a tensor of the same shape and dtype. It is the usual way to get
 # something to receive into.
@@ -161,7 +162,8 @@ print("8 sent, room for 5, in bytes:", aborted.group() if aborted else done.stde
 # Rank 0 sends `x` to rank 1. Rank 1 adds 1 and sends it back. Rank 0 returns what came back; every
 # other rank returns a copy of its own `x`. There are at least two ranks, and there may be more.
 #
-# Two messages are enough, both of them between ranks 0 and 1, and `x` itself must stay as it is on every rank.
+# Two messages are enough, both of them between ranks 0 and 1, and `x` itself must stay as it is on every
+# rank. If you do not know how to begin, `hint("ping_pong")` does.
 
 # %%
 def ping_pong(x: torch.Tensor) -> torch.Tensor:
@@ -188,9 +190,26 @@ check(ping_pong)
 # something for each other. The obvious program is: send mine, then receive yours.
 #
 # **Predict:** what will happen?
-
-# %%
-predict("")
+#
+# <details><summary>Each gets what the other had</summary>
+#
+# No, though it may work elsewhere: only if a send returns before its message has been received.
+# </details>
+#
+# <details><summary>Each gets its own back</summary>
+#
+# No: a message goes to the rank that is named, and neither of them names itself.
+# </details>
+#
+# <details><summary>It is an error, since both send at the same time</summary>
+#
+# No: both may send at once. What matters is what each of them waits for.
+# </details>
+#
+# <details><summary>Nothing: they wait forever</summary>
+#
+# Yes: each is in its send, and the receive that it waits for comes after the other's send.
+# </details>
 
 # %%
 def both_send_first():
@@ -236,8 +255,7 @@ def one_receives_first():
     return yours
 
 
-polite = run(one_receives_first, 2)
-print(polite)
+run(one_receives_first, 2)
 
 # %% [markdown]
 # ### Way out 2: start the send, and do not wait for it yet
@@ -273,9 +291,21 @@ print("wait returned after that:                         ", after_wait > ready)
 # a tensor that is being received.
 #
 # **Predict:** rank 0 changes `x` from 1 to 2 while it is being sent. Which value does rank 1 get?
-
-# %%
-predict("")
+#
+# <details><summary>1: <code>isend</code> has made a copy</summary>
+#
+# No: <code>isend</code> promises no copy. It may read the tensor later.
+# </details>
+#
+# <details><summary>Nobody can say</summary>
+#
+# Yes: it depends on what comes first, the transfer or the change.
+# </details>
+#
+# <details><summary>2: the message goes out in <code>wait</code></summary>
+#
+# No: it may go out at any time between <code>isend</code> and the end of <code>wait</code>.
+# </details>
 
 # %%
 def change_while_sending():
@@ -291,9 +321,8 @@ def change_while_sending():
 run(change_while_sending, 2, may_fail=True)
 
 # %% [markdown]
-# There is no answer: it depends on which comes first, the change or the transfer. That is a **race**, and
-# the grader reports the race itself, whatever the value was this time. It also reports a request that is
-# never waited for:
+# That is a **race**, and the grader reports the race itself, whatever the value was this time. It also
+# reports a request that is never waited for:
 
 # %%
 def forget_to_wait():
@@ -312,7 +341,7 @@ run(forget_to_wait, 2, may_fail=True)
 # A network link carries data in both directions at once. Does way out 1 make use of that?
 
 # %%
-print(polite.trace)
+replay(one_receives_first, 2)
 
 # %% [markdown]
 # It does not. Rank 1 sends only after it has received, so one direction of the link is always idle.
@@ -376,10 +405,22 @@ print(run(as_a_batch, 2))
 # the same link. How does the receiver know which is which? Here rank 0 starts three messages before any of
 # them has arrived.
 #
-# **Predict:** in which order will rank 1 get them? Always, or only most of the time?
-
-# %%
-predict("")
+# **Predict:** in which order will rank 1 get them?
+#
+# <details><summary>10, 20, 30, every time</summary>
+#
+# Yes: between two ranks, messages arrive in the order in which they were sent.
+# </details>
+#
+# <details><summary>10, 20, 30 most of the time</summary>
+#
+# No: luck decides only between messages from <em>different</em> ranks.
+# </details>
+#
+# <details><summary>30, 20, 10</summary>
+#
+# No: the messages do not lie in a stack, with the last one on top.
+# </details>
 
 # %%
 def three_in_flight():
@@ -398,7 +439,7 @@ def three_in_flight():
 print("rank 1 received", run(three_in_flight, 2)[1])
 
 # %% [markdown]
-# Always. Between two ranks, messages **do not overtake** each other: the receive that was posted first
+# Between two ranks, messages **do not overtake** each other: the receive that was posted first
 # gets the message that was sent first. The
 # [MPI standard](https://www.mpi-forum.org/docs/mpi-4.1/mpi41-report.pdf) promises it in section 3.5,
 # and PyTorch's description of
@@ -458,19 +499,11 @@ def shift(x: torch.Tensor, k: int) -> torch.Tensor:
 check(shift)
 
 # %% [markdown]
-# Watch your own function at work:
+# Watch your own function at work, with $k = 1$ on five ranks. The data have names: A is that of rank 0, B
+# of rank 1, and so on.
 
 # %%
-def shift_my_rank(k):
-    return int(shift(torch.tensor([dist.get_rank()]), k))
-
-
-if check(shift):
-    for k in (1, 2, -1):
-        result = run(shift_my_rank, 5, k)
-        print(f"k = {k:2}: ranks 0 to 4 now hold {list(result)}")
-    print("\nthe last one again, as messages\n")
-    print(result.trace)
+replay(shift, 5) if check(shift) else None
 
 # %% [markdown]
 # ## A receive from anyone
@@ -504,7 +537,8 @@ print("in this order:", run(whoever_comes, 4)[0])
 # ## Python objects
 #
 # Tensors are the fast way. For a small Python object there is `send_object_list`, which turns it
-# into bytes (with pickle) and sends those. How many messages does it take?
+# into bytes (with pickle) and sends those. How many messages does it take? The record that `run` keeps of
+# them, the *trace*, has counted them:
 
 # %%
 def send_a_dictionary():
@@ -516,9 +550,9 @@ def send_a_dictionary():
     return received[0]["steps"]
 
 
-result = run(send_a_dictionary, 2)
-print("rank 1 received", result[1])
-print("messages:", result.trace.traffic.messages)
+dictionary = run(send_a_dictionary, 2)
+print("rank 1 received", dictionary[1])
+print("messages:", dictionary.trace.traffic.messages)
 
 # %% [markdown]
 # Two: the receiver needs to know how many bytes will come before it can make room for them. The

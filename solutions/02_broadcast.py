@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, predict, run, simulate
+from grader import check, hint, replay, run, simulate
 
 # %% [markdown]
 # ## What it does
@@ -56,18 +56,29 @@ def each_has_its_own():
     x = torch.full((2,), dist.get_rank() + 1)
     before = x.tolist()
     dist.broadcast(x, src=0)
-    return before, x.tolist()
+    print(before, "before,", x.tolist(), "after")
 
 
-for rank, (before, after) in enumerate(run(each_has_its_own, 4)):
-    print(f"rank {rank}: {before} before, {after} after")
+run(each_has_its_own, 4)
 
 # %% [markdown]
 # **Predict:** the next cell runs on three ranks, and rank 2 never calls `dist.broadcast`. What happens to
 # ranks 0 and 1?
-
-# %%
-predict("")
+#
+# <details><summary>Rank 1 gets the tensor, and both go on without rank 2</summary>
+#
+# No: nobody has told them that rank 2 will not come.
+# </details>
+#
+# <details><summary>They wait</summary>
+#
+# Yes: a collective is for the whole group, and they cannot know that rank 2 never calls it.
+# </details>
+#
+# <details><summary>They are told at once that rank 2 is missing</summary>
+#
+# No: plain gloo cannot tell a rank that is late from one that never comes. (The grader can.)
+# </details>
 
 # %%
 def one_leaves_it_out():
@@ -104,7 +115,8 @@ run(two_sources, 3, may_fail=True)
 # ## Exercise: broadcast
 #
 # Write it with point-to-point calls. It works **in place**: `x` itself holds the result on every
-# rank, and nothing is returned. Calling `dist.broadcast` would be too easy, and is refused.
+# rank, and nothing is returned. Calling `dist.broadcast` would be too easy, and is refused. (And
+# `hint("broadcast")` helps if you are stuck.)
 
 # %%
 def broadcast(x: torch.Tensor, src: int) -> None:
@@ -123,7 +135,24 @@ check(broadcast)
 
 # %% [markdown]
 # One trap is waiting in every exercise that works in place. Both functions below are given a tensor
-# with a 0 and want to put a 7 into it. What does the caller see?
+# with a 0 and want to put a 7 into it.
+#
+# **Predict:** what does the caller see?
+#
+# <details><summary>A 7 from both</summary>
+#
+# No: <code>rename</code> makes another tensor, and the caller still has the first one.
+# </details>
+#
+# <details><summary>A 0 from <code>rename</code>, a 7 from <code>write_into</code></summary>
+#
+# Yes: only <code>write_into</code> changes the tensor that the caller has.
+# </details>
+#
+# <details><summary>A 7 from <code>rename</code>, a 0 from <code>write_into</code></summary>
+#
+# No: <code>x = </code> gives the <em>name</em> another meaning, and only inside the function.
+# </details>
 
 # %%
 def rename(x):
@@ -156,7 +185,8 @@ print("after write_into:", b.item())
 # *binomial* tree. MPICH, a widely used MPI library, sends short messages in this way:
 # [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521).
 #
-# Here are both on four ranks, with rank 0 as the source. The tree is written out message by message:
+# Here are both on four ranks, side by side, with rank 0 as the source. The tree is written out message by
+# message. Both start at the same time, and *Play* starts them again.
 
 # %%
 def flat(x):
@@ -181,9 +211,7 @@ def tree_of_four(x):
         dist.recv(x, 1)
 
 
-for algorithm in (flat, tree_of_four):
-    print(algorithm.__name__)
-    print(run(algorithm, 4, torch.ones(10)).trace)
+replay(flat, 4, beside=tree_of_four)
 
 # %% [markdown]
 # The same three messages, but two rounds instead of three: in the second round ranks 0 and 1 send at
@@ -219,31 +247,27 @@ def tree_broadcast(x: torch.Tensor, src: int) -> None:
 check(tree_broadcast)
 
 # %% [markdown]
-# Here are the rounds for worlds of several sizes:
+# Now let the loop and your own tree race, on eight ranks:
 
 # %%
 def your_tree(x):
     tree_broadcast(x, 0)
 
 
-if check(tree_broadcast):
-    for n in (2, 3, 4, 5, 8):
-        counts = []
-        for algorithm in (flat, your_tree):
-            traffic = run(algorithm, n, torch.ones(10)).trace.traffic
-            counts.append(f"messages {traffic.messages}, rounds {traffic.rounds}")
-        print(f"{n} ranks   flat: {counts[0]}   your_tree: {counts[1]}")
+replay(flat, 8, beside=your_tree) if check(tree_broadcast) else None
 
 # %% [markdown]
-# The same number of messages, but on 8 ranks 3 rounds instead of 7. For a world that your computer
-# cannot hold there is `simulate`, which runs the same function on simulated ranks and a virtual clock.
-# If every message takes one second there, the seconds are the rounds. On 1024 ranks:
+# Both send seven messages, but your tree is done after 3 rounds, and the loop after 7. For a world that
+# your computer cannot hold there is `simulate`, which runs the same function on simulated ranks and a
+# virtual clock. If every message takes one second there, the seconds are the rounds:
 
 # %%
 if check(tree_broadcast):
-    for algorithm in (flat, your_tree):
-        done = simulate(algorithm, 1024, torch.ones(10), alpha=1, beta=0)
-        print(f"{algorithm.__name__:9}: messages {done.messages}, rounds {done.seconds:.0f}")
+    for ranks in (2, 3, 5, 8, 64, 1024):
+        loop = simulate(flat, ranks, torch.ones(10), alpha=1, beta=0)
+        tree = simulate(your_tree, ranks, torch.ones(10), alpha=1, beta=0)
+        rounds = f"loop {loop.seconds:4.0f}, tree {tree.seconds:2.0f}"
+        print(f"ranks {ranks:4}   messages {tree.messages:4}   rounds: {rounds}")
 
 # %% [markdown]
 # ## Rounds are not seconds
@@ -265,12 +289,24 @@ if check(tree_broadcast):
 #
 # **Predict:** $\alpha$ is 10 µs, and a link carries 10 GB/s. Which one is faster for 400 bytes? For
 # 100 MB?
+#
+# <details><summary>The tree, for both: 3 rounds against 106</summary>
+#
+# No: a round of the chain moves only a hundredth of the tensor.
+# </details>
+#
+# <details><summary>The chain, for both: its messages are small</summary>
+#
+# No: small messages have a price as well. Each of them takes α, and the last one waits for 105 others.
+# </details>
+#
+# <details><summary>The tree for 400 bytes, the chain for 100 MB</summary>
+#
+# Yes: what counts is the number of messages for the one, and the number of bytes for the other.
+# </details>
 
 # %%
-predict("")
-
-# %%
-def tree(x):
+def built_in_tree(x):
     dist.broadcast(x, src=0)  # on simulated ranks, a binomial tree
 
 
@@ -285,10 +321,10 @@ def chain_of_pieces(x):
         request.wait()
 
 
-for elements, size in ((100, "400 bytes"), (25_000_000, "100 MB")):
-    for algorithm in (tree, chain_of_pieces):
+for elements, text in ((100, "400 bytes"), (25_000_000, "100 MB")):
+    for algorithm in (built_in_tree, chain_of_pieces):
         done = simulate(algorithm, 8, torch.ones(elements), alpha=10e-6, beta=1 / 10e9)
-        print(f"{size:>9}  {algorithm.__name__:16}{done.seconds * 1e3:8.2f} ms")
+        print(f"{text:>9}  {algorithm.__name__:16}{done.seconds * 1e3:8.2f} ms")
 
 # %% [markdown]
 # For 400 bytes the latency is all that counts, and 3 latencies beat 106. For 100 MB the bytes count: each of
@@ -305,9 +341,9 @@ for elements, size in ((100, "400 bytes"), (25_000_000, "100 MB")):
 # batch norm, or an integer that counts batches. It has to arrive exactly, however large it is:
 
 # %%
-model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
-print("parameters:", [name for name, _ in model.named_parameters()])
-print("buffers:   ", [name for name, _ in model.named_buffers()])
+example = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+print("parameters:", [name for name, _ in example.named_parameters()])
+print("buffers:   ", [name for name, _ in example.named_buffers()])
 
 # %% [markdown]
 # One thing to know about parameters: since autograd tracks them, it refuses to let you write into one
@@ -348,12 +384,10 @@ def same_model_everywhere():
     model = nn.Linear(2, 1)
     before = model.weight.sum().item()
     sync_parameters(model, src=2)
-    return round(before, 4), round(model.weight.sum().item(), 4)
+    print(f"sum of weights {before:7.4f} before, {model.weight.sum().item():7.4f} after")
 
 
-if check(sync_parameters):
-    for rank, (before, after) in enumerate(run(same_model_everywhere, 3)):
-        print(f"rank {rank}: sum of weights {before:7.4f} before, {after:7.4f} after")
+run(same_model_everywhere, 3) if check(sync_parameters) else None
 
 # %% [markdown]
 # This is what `torch.nn.parallel.DistributedDataParallel` does when you wrap a model in it: it

@@ -45,6 +45,7 @@ def test_everything_public_is_exported():
         "run",
         "simulate",
         "timeline",
+        "torchrun",
     ]
     assert all(getattr(grader, name) for name in grader.__all__)
     with pytest.raises(AttributeError):

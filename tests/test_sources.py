@@ -376,7 +376,7 @@ def test_the_map_of_the_course_says_what_each_collective_does(four):
 
 
 def test_years_of_one_gpu_and_bytes_of_the_weights():
-    """The arithmetic that chapter 00 opens with."""
+    """The arithmetic behind the numbers that chapter 00 opens with."""
     assert 405e9 * 2 == 810e9
     assert round(3.8e25 / 400e12 / (365 * 86400), -3) == 3000
 

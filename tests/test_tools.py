@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nbformat
 import pytest
@@ -226,6 +227,42 @@ def test_a_prediction_is_made_by_clicking_on_one_of_a_few_outcomes(name):
     assert len(places) < 3 or len(set(places)) > 1, "the right outcome is always in one place"
 
 
+def bound(node):
+    """The names that a statement binds in the notebook, and not in a scope of its own."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    own = ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp
+    if not isinstance(node, (*own, ast.GeneratorExp)):
+        for child in ast.iter_child_nodes(node):
+            yield from bound(child)
+
+
+@pytest.mark.parametrize("name", CHAPTERS[:3])
+def test_a_variable_that_a_beginner_forgets_is_not_found_in_the_notebook(name):
+    """An answer that never asks for its rank fails, and does not run on with a loop's last one."""
+    chapter = Chapter(ROOT / "solutions" / f"{name}.py", worth(catalogue()))
+    usual = {"rank", "n", "world_size", "size", "x", "y", "left", "right", "step", "model"}
+    for cell in chapter.solved_edition().cells:
+        if cell.cell_type == "code":
+            names = {name for node in ast.parse(cell.source).body for name in bound(node)}
+            assert not names & usual, cell.source
+
+
+def test_cells_for_nbgrader_are_folded():
+    cells = (
+        Chapter(ROOT / "solutions" / f"{CHAPTERS[0]}.py", worth(catalogue()))
+        .student_edition()
+        .cells
+    )
+    (heading,) = [
+        at for at, cell in enumerate(cells) if cell.metadata.get("jp-MarkdownHeadingCollapsed")
+    ]
+    graded = [cell.metadata.get("nbgrader", {}).get("grade", False) for cell in cells]
+    # JupyterLab hides what follows a heading up to the next one of its level
+    assert graded == [False] * (heading + 1) + [True] * (len(cells) - heading - 1)
+    assert any(graded)
+
+
 def test_every_exercise_is_in_the_chapter_that_declares_it():
     for name, exercise in catalogue().items():
         tree = ast.parse((ROOT / "solutions" / f"{exercise.chapter}.py").read_text())
@@ -237,10 +274,11 @@ def test_every_exercise_is_in_the_chapter_that_declares_it():
 
 
 def test_every_picture_is_drawn_by_code_and_used_with_alt_text():
-    stored = {path.stem for path in (ROOT / "imgs").glob("*.png")}
-    assert stored == set(pictures.PICTURES)
+    stored = {path.name for path in (ROOT / "imgs").iterdir()}
+    drawn = {f"{name}.png" for name in pictures.PICTURES}
+    assert stored == drawn | {f"{name}.svg" for name in pictures.MOVING}
     prose = "".join(path.read_text() for path in (ROOT / "solutions").glob("*.py"))
-    assert {name for name in stored if f"imgs/{name}.png" in prose} == stored
+    assert {name for name in stored if f"imgs/{name}" in prose} == stored
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)
@@ -268,9 +306,32 @@ def test_the_same_picture_is_drawn_with_the_same_bytes(tmp_path):
     assert one == two
 
 
-def test_links_between_chapters_lead_somewhere():
-    import re
+@pytest.mark.parametrize("name", pictures.MOVING)
+def test_a_picture_that_moves_needs_nothing_from_the_page(name, tmp_path):
+    """It is shown as an ``img``: no script, no font and no file of another place reach it."""
+    assert pictures.main([name, "--to", str(tmp_path)]) == 0
+    drawn = (tmp_path / f"{name}.svg").read_bytes()
+    assert drawn == (ROOT / "imgs" / f"{name}.svg").read_bytes(), "run make imgs"
+    assert len(drawn) < 60_000
+    root = ElementTree.fromstring(drawn)
+    names = {one.attrib["id"] for one in root.iter() if "id" in one.attrib}
+    shown = {one.attrib["href"] for one in root.iter() if "href" in one.attrib}
+    assert shown <= {f"#{name}" for name in names}
+    assert not re.search(rb"<script|@import|@font-face|url\((?!#)", drawn)
+    for feature in (b"(prefers-color-scheme:dark)", b"(prefers-reduced-motion:no-preference)"):
+        assert feature in drawn
 
+
+def test_every_packet_of_the_moving_ring_ends_as_the_sum_on_its_last_rank():
+    svg = pictures.MOVING["ring_all_reduce"]()
+    for chunk in "1234":
+        texts = re.findall(rf">({chunk}[{chunk}0]*)</text>", svg)
+        # four ranks begin with it, and three hops add up to the sum of all
+        assert len(texts) == 4 + 3
+        assert {chunk, chunk + "0", chunk + "00", chunk + "000", 4 * chunk} <= set(texts)
+
+
+def test_links_between_chapters_lead_somewhere():
     for path in (ROOT / "solutions").glob("*.py"):
         for target in re.findall(r"\]\(([^):]+\.ipynb)\)", path.read_text()):
             assert (ROOT / "notebooks" / target).is_file(), f"{path.name} links to {target}"

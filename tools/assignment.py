@@ -16,18 +16,22 @@ from typing import Any
 
 import nbformat
 
-__all__ = ["CONFIG", "PROSE", "QUESTION", "STUB", "answer", "furnish", "grade"]
+__all__ = ["CONFIG", "FOLDED", "PROSE", "QUESTION", "STUB", "answer", "furnish", "grade"]
 
 _PICTURE = re.compile(r"\]\(\.\./imgs/([\w.-]+)\)")
 
 #: What stands where a solution was.
 STUB = "raise NotImplementedError"
 
+#: A section for teachers, behind the end of a chapter.
 PROSE = """\
-## Your points
+## For a course that uses nbgrader
 
-What the answers of this chapter earn. If your course uses nbgrader, it reads these cells; there is
-nothing to change in them."""
+It reads from these cells what the answers of this chapter earn. There is nothing to change in them,
+and if you work on your own, you need not run them."""
+
+#: JupyterLab opens the notebook with the section of such a heading folded.
+FOLDED = {"jp-MarkdownHeadingCollapsed": True}
 
 #: A cell of its own imports: a student may have changed those of the first cell.
 QUESTION = "from grader import points\n\npoints({name})"

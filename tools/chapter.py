@@ -15,7 +15,8 @@ missing; the solved edition has the lines without the markers.  The markers
 are nbgrader's, and its source edition keeps them.
 
 Where the exercises are known, every edition ends with a cell for each, which
-says what the answer earns, and has the marks that nbgrader reads.
+says what the answer earns, and has the marks that nbgrader reads.  JupyterLab
+shows them folded.
 """
 
 from __future__ import annotations
@@ -241,6 +242,8 @@ class Chapter:
                 made = nbformat.v4.new_markdown_cell(cell.source, id=name)
             else:
                 made = nbformat.v4.new_code_cell(edit(cell.source, cell.line), id=name)
+            if cell.source == assignment.PROSE:
+                made.metadata.update(assignment.FOLDED)
             if cell.tags:
                 made.metadata["tags"] = list(cell.tags)
             if answers.get(i):

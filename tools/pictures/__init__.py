@@ -1,7 +1,8 @@
 """Draws every picture of the course into imgs/: ``make imgs``.
 
 A module ``ch02`` holds the pictures of chapter 02: functions that return a
-sheet, listed in its ``PICTURES``.  A picture is named like its function.
+sheet, listed in its ``PICTURES``.  A picture is named like its function.  Pictures that move are
+SVG, and functions that return its text.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from grader.report.drawing import Sheet
+from tools.pictures import moving_ring
 from tools.pictures.common import card
 
-__all__ = ["PICTURES", "main"]
+__all__ = ["MOVING", "PICTURES", "main"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -28,6 +30,9 @@ def _found() -> dict[str, Callable[[], Sheet]]:
 
 PICTURES = _found()
 
+#: Pictures that play by themselves, by name.
+MOVING = {draw.__name__: draw for draw in moving_ring.MOVING}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Draw what is asked for."""
@@ -35,11 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="pictures to draw; all if none")
     parser.add_argument("--to", type=Path, default=ROOT / "imgs")
     request = parser.parse_args(arguments)
-    unknown = set(request.names) - set(PICTURES)
+    known = [*PICTURES, *MOVING]
+    unknown = set(request.names) - set(known)
     if unknown:
-        print(f"no picture {sorted(unknown)[0]!r}; there are {', '.join(PICTURES)}")
+        print(f"no picture {sorted(unknown)[0]!r}; there are {', '.join(known)}")
         return 2
     request.to.mkdir(parents=True, exist_ok=True)
-    for name in request.names or PICTURES:
-        (request.to / f"{name}.png").write_bytes(card(PICTURES[name]()))
+    for name in request.names or known:
+        if name in MOVING:
+            (request.to / f"{name}.svg").write_text(MOVING[name](), encoding="utf-8")
+        else:
+            (request.to / f"{name}.png").write_bytes(card(PICTURES[name]()))
     return 0

@@ -1,0 +1,63 @@
+"""``torchrun``: launch a script with PyTorch's launcher, as in a terminal, without the grader."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from grader.core.errors import RequestError, is_ours
+from grader.core.resource_limits import valid_sizes
+from grader.core.values import with_article
+
+__all__ = ["torchrun"]
+
+__tracebackhide__ = is_ours
+
+
+def torchrun(script: str, world_size: int) -> None:
+    """Launch processes of a script with ``torchrun``, and show what they print, in rank order.
+
+    They are plain processes, which the grader neither records nor explains.  The script is kept
+    in a temporary file while it runs.  If it fails, what the ranks wrote as errors is shown as
+    well.
+
+    Args:
+        script: the text of a whole program.
+        world_size: how many processes.
+
+    Raises:
+        RequestError: the script is no text, or the world size no number of ranks.
+    """
+    if not isinstance(script, str):
+        raise RequestError(
+            f"torchrun takes the text of a script, not {with_article(type(script).__name__)}"
+        )
+    (size,) = valid_sizes([world_size])
+    options = ["--standalone", f"--nproc_per_node={size}"]
+    print("$ torchrun", *options, "script.py")
+    with tempfile.TemporaryDirectory() as folder:
+        path, logs = Path(folder, "script.py"), Path(folder, "logs")
+        path.write_text(script, encoding="utf-8")
+        # a file for each rank, so that their lines do not mix
+        kept = ["--redirects=3", f"--log-dir={logs}"]
+        command = [sys.executable, "-m", "torch.distributed.run", *options, *kept, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        written = _written(logs, size, "stdout.log")
+        if done.returncode:
+            # a launcher that starts no rank says so itself
+            errors = _written(logs, size, "stderr.log")
+            written += errors or done.stderr.splitlines()
+    for line in written:
+        print(line)
+
+
+def _written(logs: Path, size: int, name: str) -> list[str]:
+    """Return what the ranks have written into one of their files, in rank order."""
+    return [
+        f"[rank {rank}] {line.removeprefix(f'[rank{rank}]: ')}"  # as torch marks errors
+        for rank in range(size)
+        for path in logs.glob(f"*/attempt_0/{rank}/{name}")
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+    ]

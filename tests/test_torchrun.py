@@ -1,0 +1,40 @@
+"""``torchrun`` of notebooks: plain processes, started as in a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader import torchrun
+from grader.core.errors import RequestError
+
+#: The ranks print in turn, the last one first; then one of them fails.
+SCRIPT = """
+import os
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+if os.environ["RANK"] == "0":
+    dist.barrier()
+print("I am rank", dist.get_rank(), "of", dist.get_world_size(), flush=True)
+if os.environ["RANK"] == "1":
+    dist.barrier()
+dist.barrier()
+dist.destroy_process_group()
+if os.environ["RANK"] == "1":
+    raise ValueError("only here")
+"""
+
+
+def test_lines_are_in_rank_order_and_a_failure_is_shown(capsys):
+    torchrun(SCRIPT, 2)
+    command, first, second, *errors = capsys.readouterr().out.splitlines()
+    assert command == "$ torchrun --standalone --nproc_per_node=2 script.py"
+    assert first == "[rank 0] I am rank 0 of 2"
+    assert second == "[rank 1] I am rank 1 of 2"
+    assert errors[-1] == "[rank 1] ValueError: only here"
+
+
+def test_what_is_no_script_is_told(capsys):
+    with pytest.raises(RequestError, match="takes the text of a script, not a function"):
+        torchrun(test_what_is_no_script_is_told, 2)
+    assert capsys.readouterr().out == ""
