@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from grader.api.calculator import TrainingPlan, calculator
+from grader.api.calculator import TrainingPlan, _page, calculator
 from grader.core.errors import RequestError
 from tests.kernels import start_kernel
 from tests.test_kernel import Kernel
@@ -54,7 +54,7 @@ def kernel():
 
 def shown(kernel):
     """The page below the controls."""
-    return kernel.execute("print(found.widget.children[1].value)")["stream"]
+    return kernel.execute("print(found.widget.children[3].value)")["stream"]
 
 
 @in_kernel
@@ -64,10 +64,26 @@ def test_a_notebook_gets_controls_and_the_text(kernel):
     assert data["text/plain"] == repr(calculator(dp=1))
 
 
-def turn(kernel, label, value):
-    code = f"[c] = [c for c in found.widget.children[0].children if c.description == {label!r}]\n"
-    found = kernel.execute(code + f"c.value = {value!r}")
+#: In the kernel: the number fields and boxes, by label, and the sliders beside some of them.
+CONTROLS = """
+fields, sliders = {}, {}
+rows = found.widget.children
+for row in (*rows[:3], rows[4]):
+    for c in row.children:
+        if c.description:
+            fields[c.description] = last = c
+        else:
+            sliders[last.description] = c
+"""
+
+
+def turn(kernel, label, value, kind="fields"):
+    found = kernel.execute(f"{CONTROLS}\n{kind}[{label!r}].value = {value!r}")
     assert found["error"] is None
+
+
+def value(kernel, label, kind="fields"):
+    return int(kernel.execute(f"{CONTROLS}\nprint({kind}[{label!r}].value)")["stream"])
 
 
 @in_kernel
@@ -97,7 +113,7 @@ def test_a_plan_that_cannot_be_is_said_in_its_place(kernel):
     # the rest is kept, the fields at odds are marked, and nothing else is
     assert "Below: the last plan that can be" in page
     assert "memory of a device" in page
-    marked = "print([c.description for c in found.widget.children[0].children if c._dom_classes])"
+    marked = f"{CONTROLS}\nprint([name for name, c in fields.items() if c._dom_classes])"
     assert kernel.execute(marked)["stream"] == "['✗ layers', '✗ stages (PP)']\n"
     turn(kernel, "✗ layers", 2)
     assert "✗" not in shown(kernel)
@@ -109,11 +125,62 @@ def test_what_does_not_fit_is_said_and_drawn(kernel):
     turn(kernel, "GB of memory", 0.5)
     page, text = shown(kernel), kernel.execute("print(repr(found))")["stream"]
     assert re.search(r"of 0\.50 GB: [\d.]+ GB too much", text)
-    assert "GB too much" in page
-    assert "gather-limit gather-over" in page
+    assert re.search(r"would need [\d.]+ GB and has 0\.5 GB: [\d.]+ GB too much\.", page)
+    assert "gather-wall gather-over" in page
     turn(kernel, "GB of memory", 4000.0)
-    assert "fits, " in shown(kernel)
-    assert "gather-limit gather-over" not in shown(kernel)
+    assert re.search(r"needs [\d.]+ GB of its 4,000 GB, so the plan fits\.", shown(kernel))
+    assert "gather-wall gather-over" not in shown(kernel)
+
+
+def drawn(page):
+    """Where the wall stands and where the bar ends, in percent of the width."""
+    (wall,) = re.findall(r'gather-wall[^"]*" style="left: (\d+)%', page)
+    parts = re.findall(r'<span title="[^"]*" style="width: ([\d.]+)%', page)
+    return float(wall), sum(map(float, parts))
+
+
+def test_the_wall_does_not_move_and_the_bar_grows_with_the_memory():
+    ends = {}
+    for layers in (8, 32, 80):
+        plan = TrainingPlan(layers=layers)
+        wall, ends[layers] = drawn(_page(plan))
+        assert wall == 40
+        assert ends[layers] == pytest.approx(40 * plan.memory.total / 80e9, abs=0.05)
+        # what is cut off is said
+        assert ("goes on to" in _page(plan)) == (ends[layers] > 100)
+    assert ends[8] < 40 < ends[80]
+
+
+def test_the_headline_is_a_sentence():
+    def headline(**fields):
+        return re.findall(r"<strong>(.*?)</strong>", _page(TrainingPlan(**fields)))[0]
+
+    assert headline(zero=0) == (
+        "Each of the 8 GPUs would need 167.4 GB and has 80 GB: 87.4 GB too much."
+        " DP over 8 sends 4.2 times as long as the computation beside it: too long to hide."
+    )
+    assert headline(layers=4, dp=1) == "The GPU needs 24.6 GB of its 80 GB, so the plan fits."
+    assert headline(layers=4, pp=2, dp=1).startswith("Each GPU of the first stage needs ")
+    hidden = "PP over 2 can hide what it sends behind the computation."
+    assert headline(layers=4, pp=2, dp=1).endswith(hidden)
+
+
+@in_kernel
+def test_a_slider_and_its_field_move_each_other(kernel):
+    turn(kernel, "layers", 48, "sliders")
+    assert value(kernel, "layers") == 49  # the slider begins at one layer
+    turn(kernel, "replicas (DP)", 6, "sliders")
+    assert value(kernel, "replicas (DP)") == 64
+    turn(kernel, "ZeRO stage", 3, "sliders")
+    plan = kernel.execute("print(found.plan.layers, found.plan.dp, found.plan.zero)")["stream"]
+    assert plan == "49 64 3\n"
+    # a number that the slider does not have stays in the field
+    turn(kernel, "replicas (DP)", 100)
+    assert value(kernel, "replicas (DP)", "sliders") == 6
+    assert value(kernel, "replicas (DP)") == 100
+    turn(kernel, "layers", 1000)
+    assert value(kernel, "layers", "sliders") == 127
+    assert value(kernel, "layers") == 1000
 
 
 def test_a_pipeline_has_a_bubble_and_recomputation_costs_a_third():

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from grader.cli.main import _parser, main
 from grader.core.verdict import Diagnosis
 from grader.launch.sandbox import missing
 from tests.test_worlds import FATES
+from tools.site.front import EXAMPLE
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"
@@ -50,6 +52,15 @@ def request_here(capsys):
         return subprocess.CompletedProcess(arguments, status, said.out, said.err)
 
     return serve
+
+
+def test_the_readme_shows_what_the_grader_says(request_here, tmp_path):
+    path = tmp_path / "exchange.py"
+    path.write_text(EXAMPLE)
+    said = request_here("check", path, "exchange").stdout
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```\n(∞ .*?)```", readme, re.M | re.S)
+    assert " ".join(shown.split()) in " ".join(said.split())
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ The formulas are those of :mod:`grader.course.sizes`.
 from __future__ import annotations
 
 import html
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -323,17 +324,26 @@ _STYLE = """<style>
 .gather-plan table { margin: 0.4em 0; border-collapse: collapse; }
 .gather-plan :is(th, td) { padding: 1px 14px 1px 0; text-align: left; font-weight: normal; }
 .gather-plan th { white-space: nowrap; }
-.gather-plan .gather-bar { position: relative; display: flex; height: 1.6em;
-  margin: 0.5em 4px 1.7em 0; box-shadow: inset 0 0 0 1px var(--jp-border-color1, #9e9e9e); }
-.gather-plan .gather-bar > span { margin-right: 2px; min-width: 1px; }
-.gather-plan .gather-limit { position: absolute; top: -4px; bottom: -4px; margin-left: -1px;
-  border-left: 3px solid var(--jp-ui-font-color1, currentColor); }
-.gather-plan .gather-limit > span { position: absolute; top: 100%; right: -2px;
+.gather-plan .gather-bar { position: relative; height: 2em; margin: 0.9em 0 2.2em; }
+.gather-plan .gather-room { position: absolute; inset: 0 auto 0 0;
+  border: 1px solid var(--jp-border-color1, #9e9e9e); box-sizing: border-box; }
+.gather-plan .gather-parts { position: absolute; inset: 3px 0; display: flex; overflow: hidden; }
+.gather-plan .gather-parts > span { flex: none; box-sizing: border-box;
+  border-right: 2px solid var(--jp-layout-color0, transparent); }
+.gather-plan .gather-cut { clip-path: polygon(0 0, 100% 0, calc(100% - 8px) 25%, 100% 50%,
+  calc(100% - 8px) 75%, 100% 100%, 0 100%); }
+.gather-plan .gather-wall { position: absolute; top: -7px; bottom: -7px; margin-left: -2px;
+  border-left: 4px solid var(--jp-ui-font-color1, currentColor); }
+.gather-plan .gather-over { border-left-style: dashed;
+  border-left-color: var(--jp-error-color1, #d32f2f); }
+.gather-plan :is(.gather-wall, .gather-end) > span { position: absolute; top: 100%;
   white-space: nowrap; font-size: 0.9em; }
-.gather-plan .gather-limit.gather-left > span { right: auto; left: -2px; }
-.gather-plan .gather-over { border-left-color: var(--jp-error-color1, #d32f2f); }
+.gather-plan .gather-wall > span { right: -2px; }
+.gather-plan .gather-end { position: absolute; top: 0; bottom: -7px; right: 0; }
+.gather-plan .gather-end > span { right: 0; }
 .gather-plan .gather-key { display: inline-block; width: 0.8em; height: 0.8em;
   margin-right: 0.5em; }
+.gather-slider .noUi-handle { background: var(--jp-brand-color1, #1976d2) !important; }
 .gather-fault input { box-shadow: 0 0 0 2px var(--jp-error-color1, #d32f2f) !important; }
 </style>"""
 
@@ -347,14 +357,14 @@ def _page(plan: TrainingPlan, fault: str = "") -> str:
             empty if there is none.
     """
     escape = html.escape
-    summary = [f"memory of a device {_gigabytes(plan.memory.total)} {_fit(plan)}"]
-    summary += [f"{name}: {verdict}" for name, verdict, _ in _overlaps(plan)]
-    status = escape("; ".join(summary))
+    status = escape(" ".join(_in_sentences(plan)))
     if fault:
         status = f"{Look.FAILED.mark} {escape(fault)}. Below: the last plan that can be."
     keys = plan.memory._asdict()
     cells = ""
     for name, value in _sizes(plan):
+        if value == _fit(plan):
+            continue  # the headline says it
         key = _key(name) if name in keys else ""
         # a row without a name goes on with the one above
         head = f'<th scope="row">{key}{escape(name)}</th>' if name else "<td></td>"
@@ -375,24 +385,62 @@ def _key(kind: str) -> str:
     return f'<span class="gather-key" style="background: {_COLOURS[kind]}"></span>'
 
 
+#: Where the end of a device's memory is drawn, in percent of the width, whatever the plan.
+_WALL = 40
+
+
 def _bar(plan: TrainingPlan) -> str:
-    """Return a bar of the kinds of memory, with a line where a device's memory ends."""
+    """Return a bar of the kinds of memory, which fits below a wall or breaks through it.
+
+    The wall stands where a device's memory ends, and does not move; a bar that is too long for
+    the width is cut off, with a torn end and words.
+    """
     memory = plan.memory
-    whole = max(memory.total, plan.device_memory)
+    percent = {
+        kind: _WALL * nbytes / plan.device_memory for kind, nbytes in memory._asdict().items()
+    }
     parts = "".join(
         f'<span title="{kind} {_gigabytes(nbytes)}"'
-        f' style="width: {100 * nbytes / whole:.2f}%; background: {_COLOURS[kind]}"></span>'
+        f' style="width: {percent[kind]:.2f}%; background: {_COLOURS[kind]}"></span>'
         for kind, nbytes in memory._asdict().items()
     )
-    at = plan.device_memory / whole
-    over = "gather-limit" + " gather-over" * (plan.spare < 0) + " gather-left" * (at < 0.4)
+    is_cut = sum(percent.values()) > 100
+    goes_on = f"goes on to {_short(memory.total)} ▸" if is_cut else ""
+    over = " gather-over" * (plan.spare < 0)
     said = "; ".join(f"{kind} {_gigabytes(nbytes)}" for kind, nbytes in memory._asdict().items())
     return (
         f'<div class="gather-bar" role="img" aria-label="Memory of a device: {said};'
-        f' together {_gigabytes(memory.total)} {_fit(plan)}">{parts}'
-        f'<span class="{over}" style="left: {100 * at:.2f}%">'
-        f"<span>{_gigabytes(plan.device_memory)}</span></span></div>"
+        f' together {_gigabytes(memory.total)} {_fit(plan)}">'
+        f'<span class="gather-room" style="width: {_WALL}%"></span>'
+        f'<span class="gather-parts{" gather-cut" * is_cut}" style="width: 100%">{parts}</span>'
+        f'<span class="gather-wall{over}" style="left: {_WALL}%">'
+        f"<span>{_short(plan.device_memory)}</span></span>"
+        f'<span class="gather-end"><span>{goes_on}</span></span></div>'
     )
+
+
+def _short(nbytes: float) -> str:
+    """Return gigabytes as one says them, as in 167.4 GB and 80 GB."""
+    number = f"{nbytes / 1e9:,.1f}" if nbytes >= 1e8 else f"{nbytes / 1e9:.3g}"
+    return f"{number.removesuffix('.0')} GB"
+
+
+def _in_sentences(plan: TrainingPlan) -> Iterator[str]:
+    """Return whether the plan fits, and whether its communication can be hidden."""
+    who = "The GPU" if plan.devices == 1 else f"Each of the {plan.devices:,} GPUs"
+    if plan.pp > 1:
+        who = "Each GPU of the first stage"
+    needs, has = _short(plan.memory.total), _short(plan.device_memory)
+    if plan.spare < 0:
+        yield f"{who} would need {needs} and has {has}: {_short(-plan.spare)} too much."
+    else:
+        yield f"{who} needs {needs} of its {has}, so the plan fits."
+    for overlap in plan.overlaps:
+        if overlap.hidden:
+            yield f"{overlap.name} can hide what it sends behind the computation."
+        else:
+            longer = f"{overlap.ratio:.1f} times as long as the computation beside it"
+            yield f"{overlap.name} sends {longer}: too long to hide."
 
 
 #: The label of each control, and the unit in which its value is shown.
@@ -442,6 +490,7 @@ class Calculator:
         import ipywidgets
 
         controls = {name: _control(ipywidgets, name, getattr(self.plan, name)) for name in _LABELS}
+        sliders = [_slider(ipywidgets, name, controls[name]) for name in _SLIDERS]
         shown = ipywidgets.HTML(_page(self.plan))
 
         def changed(_: Any) -> None:
@@ -461,8 +510,18 @@ class Calculator:
 
         for control in controls.values():
             control.observe(changed, "value")
+        row = ipywidgets.Layout(flex_flow="row wrap", align_items="center")
+        rows = [
+            ipywidgets.Box([controls[name], slider], layout=row)
+            for name, slider in zip(_SLIDERS, sliders, strict=True)
+        ]
+        for one in rows:
+            one.add_class(_ROW)
         columns = ipywidgets.Layout(grid_template_columns="repeat(auto-fill, minmax(310px, 1fr))")
-        return ipywidgets.VBox([ipywidgets.GridBox(list(controls.values()), layout=columns), shown])
+        others = [control for name, control in controls.items() if name not in _SLIDERS]
+        numbers = ipywidgets.GridBox(others, layout=columns)
+        # the bar stands next to what moves it
+        return ipywidgets.VBox([*rows, shown, numbers, _names(ipywidgets)])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         # front ends that cannot show the controls show the text
@@ -478,8 +537,7 @@ def _read(name: str, value: Any) -> Any:
 def _control(widgets: Any, name: str, value: Any) -> Any:
     """Make the control for one field of a plan, such that it can be used by keyboard everywhere.
 
-    Numbers are typed, not chosen from a list or with a slider: JupyterLab captures the arrow
-    keys of a list, and ipywidgets gives its sliders no name that a screen reader could say.
+    Numbers are typed, not chosen from a list: JupyterLab captures the arrow keys of a list.
     """
     label, unit = _LABELS[name]
     style = {"description_width": "130px"}
@@ -497,6 +555,74 @@ def _control(widgets: Any, name: str, value: Any) -> Any:
         description=label,
         style=style,
     )
+
+
+#: The numbers that have a slider, too, and the values that it passes through.
+_SLIDERS: dict[str, tuple[int, ...]] = {
+    "layers": tuple(range(1, 129)),
+    "dp": tuple(2**k for k in range(13)),
+    "zero": (0, 1, 2, 3),
+}
+
+
+def _slider(widgets: Any, name: str, field: Any) -> Any:
+    """Make a slider that moves a number field, and is moved by it.
+
+    A number that the slider does not have puts it at the nearest one below, and stays in the field.
+    """
+    values = _SLIDERS[name]
+
+    def place() -> int:
+        return bisect_right(values, field.value) - 1
+
+    slider = widgets.IntSlider(
+        value=place(),
+        max=len(values) - 1,
+        readout=False,
+        layout=widgets.Layout(flex="1 1 200px", max_width="500px"),
+    )
+    slider.add_class(_SLIDER)
+
+    def move_field(_: Any) -> None:
+        if slider.value != place():
+            field.value = values[slider.value]
+
+    def move_slider(_: Any) -> None:
+        slider.value = max(place(), 0)
+
+    slider.observe(move_field, "value")
+    field.observe(move_slider, "value")
+    return slider
+
+
+#: The classes of a slider, and of the row where it stands beside its field.
+_SLIDER, _ROW = "gather-slider", "gather-row"
+
+#: ipywidgets gives a slider no name that a screen reader could say: it gets that of its field.
+#: Each appears on its own, at any time.
+_NAMING = f"""<script>(() => {{
+let left = {len(_SLIDERS)};
+const name = () => {{
+  for (const handle of document.querySelectorAll(".{_SLIDER} .noUi-handle:not([aria-label])")) {{
+    const label = handle.closest(".{_ROW}")?.querySelector("label")?.textContent;
+    if (label && left) {{
+      handle.setAttribute("aria-label", `${{label}}, slider`);
+      left -= 1;
+    }}
+  }}
+  if (!left) watch.disconnect();
+}};
+const watch = new MutationObserver(name);
+watch.observe(document.body, {{ childList: true, subtree: true }});
+name();
+}})()</script>"""
+
+
+def _names(widgets: Any) -> Any:
+    """Make an output without words, whose script names the sliders."""
+    page = {"text/html": _NAMING}
+    shown = {"output_type": "display_data", "data": page, "metadata": {}}
+    return widgets.Output(outputs=(shown,))
 
 
 def calculator(**start: Any) -> Calculator:

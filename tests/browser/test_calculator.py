@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 
 def memory(plan: TrainingPlan) -> str:
-    return f"memory of a device {plan.memory.total / 1e9:,.2f} GB"
+    return f"need {plan.memory.total / 1e9:,.1f} GB"
 
 
 def test_turning_knobs_changes_the_numbers(server: Server, page: Page) -> None:
@@ -32,11 +32,24 @@ def test_turning_knobs_changes_the_numbers(server: Server, page: Page) -> None:
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Tab")
     expect(status).to_contain_text(memory(TrainingPlan(zero=0, hidden=4224)))
-    expect(cell.output.get_by_role("spinbutton", name="layers")).to_be_focused()
+    expect(cell.output.get_by_role("spinbutton", name="vocabulary")).to_be_focused()
     # by typing
+    cell.output.get_by_role("spinbutton", name="layers").focus()
+    page.keyboard.press("ControlOrMeta+a")
     page.keyboard.type("31")
     page.keyboard.press("Enter")
     expect(status).to_contain_text(memory(TrainingPlan(zero=0, hidden=4224, layers=31)))
+    # a slider and its field move each other; both have names
+    slider = cell.output.get_by_role("slider", name="layers, slider")
+    expect(slider).to_have_attribute("aria-valuenow", "30.0")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(cell.output.get_by_role("spinbutton", name="layers")).to_have_value("32")
+    expect(status).to_contain_text(memory(TrainingPlan(zero=0, hidden=4224, layers=32)))
+    page.keyboard.press("ArrowLeft")
+    for name in ("replicas (DP)", "ZeRO stage"):
+        expect(cell.output.get_by_role("slider", name=f"{name}, slider")).to_be_visible()
+    assert findings(page, "#looked-at") == []
     # a box: its tick
     cell.output.get_by_role("checkbox", name="recompute activations").focus()
     page.keyboard.press("Space")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
+from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from grader.core.verdict import Wait
 from grader.report.graph import graph_image
@@ -57,11 +59,16 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def read(page: Page, address: str):
-    """Open a page of the site; an error on it fails the test."""
+    """Open a page of the site; an error on it, or a file from elsewhere, fails the test."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    # formulas are set by a script from the network, which tests do without
-    page.route("https://**", lambda route: route.abort())
+    page.on("requestfailed", lambda request: errors.append(request.url))
+
+    def elsewhere(route: Route) -> None:
+        errors.append(route.request.url)
+        route.abort()
+
+    page.route(lambda url: not url.startswith((address, "data:")), elsewhere)
 
     def open_(name: str) -> Page:
         page.goto(f"{address}/{name}")
@@ -78,6 +85,87 @@ def test_both_editions_have_every_chapter(site: Path) -> None:
         assert chapters <= {path.stem for path in (site / edition).glob("*.html")}
 
 
+class Parts(HTMLParser):
+    """What a page loads, and its words outside of code.
+
+    Attributes:
+        loaded: the addresses of scripts, styles, fonts and pictures.
+        words: the words.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.words = ""
+        self._silent = 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        if "src" in named:
+            self.loaded.append(named["src"] or "")
+        if tag == "link" and named.get("rel") != "canonical":
+            self.loaded.append(named.get("href") or "")
+        self._silent += tag in ("pre", "code", "script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent -= tag in ("pre", "code", "script", "style")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.words += data
+
+
+def test_no_page_loads_anything_from_elsewhere_or_leaves_a_formula_as_it_was_typed(
+    site: Path,
+) -> None:
+    formulas = 0
+    for path in site.rglob("*.html"):
+        page = Parts(path)
+        assert not [one for one in page.loaded if re.match(r"(https?:)?//", one)], path
+        assert not re.search(r"\\[a-zA-Z(\[]", page.words), path
+        text = path.read_text(encoding="utf-8")
+        formulas += text.count("<math ")
+        assert "mathjax" not in text.replace("mathjax_ignore", "").lower(), path
+    assert formulas > 1000
+    for path in (site / "_static").rglob("*.css"):
+        assert not re.search(r"@import|url\(.?(https?:)?//", path.read_text(encoding="utf-8")), path
+
+
+def test_the_front_page_answers_the_code_that_it_shows(read) -> None:
+    page = read("index.html")
+    answer = page.get_by_role("group", name=re.compile("^exchange: "))
+    expect(answer).to_contain_text("deadlock")
+    expect(answer.get_by_role("img", name="Who waits for whom")).to_be_visible()
+    line = re.search(r"line (\d+)", answer.inner_text())
+    assert line is not None
+    shown = page.locator(".beside pre").first.inner_text().splitlines()
+    (waits,) = (row for row in shown if row.split()[:1] == [line[1]])
+    assert "dist.send(x, peer)" in waits
+    # the moving picture is there
+    ring = page.locator("article img").first
+    assert ring.evaluate("image => image.complete && image.naturalWidth > 100")
+
+
+def test_the_front_page_has_every_chapter_by_its_own_heading(read) -> None:
+    headings = []
+    for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")):
+        source = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+        headings.append(re.findall(r"^# (.*)", source, re.M)[0])
+    page = read("index.html")
+    assert page.locator(".map a").all_inner_texts() == headings
+    page.get_by_role("link", name="Read chapter 00").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(headings[0])
+
+
+def test_what_is_for_the_publisher_is_not_on_the_site(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        words = Parts(path).words
+        assert "OWNER/" not in words, path
+        assert "OWNER/" not in path.read_text(encoding="utf-8"), path
+        assert "badge" not in words, path
+
+
 def test_a_replay_plays_without_a_kernel(read) -> None:
     page = read("solutions/11_ring_all_reduce.html")
     Watched(page, page.locator(".gather-round-replay").first).is_stepped()
@@ -87,7 +175,11 @@ def test_a_switch_leads_to_the_other_edition(read) -> None:
     page = read("solutions/02_broadcast.html")
     solution = page.locator("pre", has_text="dist.send").first
     expect(solution).to_be_visible()
-    page.get_by_role("navigation", name="Edition").get_by_role("link", name="Student").click()
+    switch = page.get_by_role("navigation", name="Edition")
+    assert switch.locator(":scope > *").all_inner_texts() == ["Student", "Solved"]
+    # no letter is cut
+    assert switch.evaluate("nav => nav.scrollHeight <= nav.clientHeight && nav.clientHeight > 20")
+    switch.get_by_role("link", name="Student").click()
     expect(page).to_have_url(re.compile(r"notebooks/02_broadcast\.html"))
     expect(page.locator("pre", has_text="raise NotImplementedError").first).to_be_visible()
     page.get_by_role("navigation", name="Edition").get_by_role("link", name="Solved").click()
@@ -99,13 +191,31 @@ def test_what_is_searched_is_found(read) -> None:
     expect(page.locator("#search-results li").first).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 900, 1440])
-def test_a_chapter_fits_the_window_in_both_themes(read, page: Page, scheme, width) -> None:
-    page.emulate_media(color_scheme=scheme)
+@pytest.mark.parametrize("width", [360, 900, 1920])
+@pytest.mark.parametrize(
+    "name", ["index", "solutions/11_ring_all_reduce", "solutions/16_scale_math", "docs/servers"]
+)
+def test_a_page_fits_the_window(read, page: Page, name: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
-    read("solutions/11_ring_all_reduce.html")
+    read(f"{name}.html")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # the theme lets this part scroll, and we do not
+    assert page.locator(".content").evaluate("part => part.scrollWidth - part.clientWidth") == 0
+
+
+def test_a_wide_picture_scrolls_in_its_own_box(read, page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    read("notebooks/02_broadcast.html")
+    box = page.locator("article p:has(> img.wide)").first
+    expect(box).to_have_attribute("tabindex", "0")
+    drawn = box.locator("img").evaluate("image => image.clientWidth / image.naturalWidth")
+    assert drawn == pytest.approx(0.5, abs=0.01)  # its words are as large as on a desk
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("box => box.scrollLeft > 0", arg=box.element_handle())
+    # where there is room, nothing scrolls, and the focus passes it by
+    page.set_viewport_size({"width": 900, "height": 800})
+    expect(box).not_to_have_attribute("tabindex", "0")
 
 
 def test_on_paper_there_is_the_chapter_alone(read, page: Page) -> None:
@@ -125,6 +235,15 @@ def test_axe_finds_nothing(read, page: Page, scheme: str, name: str) -> None:
     assert findings(page, "article") == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_a_telephone(read, page: Page, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 360, "height": 800})
+    for name in ("index", "solutions/11_ring_all_reduce"):
+        read(f"{name}.html")
+        assert findings(page, "article") == []
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pictures_follow_the_theme_that_the_reader_chose(read, page: Page, theme: str) -> None:
     # the system says the opposite
@@ -136,3 +255,9 @@ def test_pictures_follow_the_theme_that_the_reader_chose(read, page: Page, theme
         "(home, html) => home.insertAdjacentHTML('afterbegin', html)", graph_image(waits, (0, 1))
     )
     assert is_dark(page.get_by_role("img", name="Who waits for whom.").first) == (theme == "dark")
+    assert is_dark(picture(page, "broadcast.png")) == (theme == "dark")
+
+
+def picture(page: Page, name: str) -> Locator:
+    """A picture of the course."""
+    return page.locator(f"article img[src$='/{name}']")

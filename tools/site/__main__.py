@@ -2,7 +2,8 @@
 
 Sphinx does it, with MyST-NB for notebooks and Furo for the looks, from a copy of the repository's
 files: both editions of every chapter, the pictures, and the documents.  No cell is run: the solved
-edition shows its stored outputs, whose replays and timelines play without a kernel.
+edition shows its stored outputs, whose replays and timelines play without a kernel.  The front
+page alone runs something, the example that it shows.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools.site.front import front_page
+
 __all__ = ["EDITIONS", "build", "lay_out", "main"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -22,9 +25,15 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent
 
 #: The folders of both editions, and what a reader calls them.
-EDITIONS = {"solutions": "Solved", "notebooks": "Student edition"}
+EDITIONS = {"notebooks": "The chapters", "solutions": "The chapters, solved"}
 
-#: The address of the repository, as the README's badges have it.
+#: The document that has the address of the repository.
+SERVERS = ROOT / "docs" / "servers.md"
+
+#: What stands in the address as long as the course is not published.
+_UNKNOWN = "OWNER"
+
+#: The address of the repository, as the badges have it.
 _BADGE = re.compile(r"colab\.research\.google\.com/github/([^/]+/[^/]+)/blob/([^/]+)/")
 
 
@@ -46,47 +55,65 @@ def lay_out(source: Path) -> None:
     documents = sorted((ROOT / "docs").glob("*.md"))
     for path in documents:
         text = path.read_text(encoding="utf-8").replace("](../README.md", "](../index.md")
+        if path == SERVERS:
+            text = _for_readers(text)
         # programs are no pages
-        text = text.replace("](../tests/", f"]({_repository()}/tests/")
+        text = re.sub(r"\[([^\]]*)\]\(\.\./(tests/[^)]*)\)", _to_repository, text)
         (source / "docs" / path.name).write_text(text, encoding="utf-8")
     listed = "\n".join(f"docs/{path.stem}" for path in documents)
     toc = "\n```{{toctree}}\n:hidden:\n:caption: {}\n\n{}\n```\n"
     editions = "\n".join(f"{edition}/index" for edition in EDITIONS)
+    chapters = [path.stem for path in sorted((source / "notebooks").glob("*.ipynb"))]
     (source / "index.md").write_text(
-        _welcome() + toc.format("The course", editions) + toc.format("Documents", listed),
+        front_page(_readme(), chapters)
+        + toc.format("The course", editions)
+        + toc.format("Documents", listed),
         encoding="utf-8",
     )
 
 
 def _repository() -> str:
-    """Return the address of the repository's files."""
-    badge = _BADGE.search((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert badge is not None, "README.md has no badge that names the repository"
+    """Return the address of the repository's files; empty as long as it is not known."""
+    badge = _BADGE.search(SERVERS.read_text(encoding="utf-8"))
+    assert badge is not None, f"{SERVERS} has no badge that names the repository"
+    if badge[1].startswith(_UNKNOWN):
+        return ""
     return f"https://github.com/{badge[1]}/blob/{badge[2]}"
 
 
-def _welcome() -> str:
-    """Return the README as the first page.
-
-    Its links lead to pages where there are some, and to the repository otherwise.
-    """
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def _to_repository(link: re.Match[str]) -> str:
+    """Return a link, as words and a path, that leads to the repository; else its words alone."""
+    words, path = link.groups()
     repository = _repository()
+    return f"[{words}]({repository}/{path})" if repository else words
+
+
+def _for_readers(text: str) -> str:
+    """Leave out what is for the publisher, and what works only once the course is published."""
+    parts = re.split(r"^(?=## )", text, flags=re.M)
+    kept = [part for part in parts if not part.startswith("## Where the course is published")]
+    if not _repository():
+        kept = [part for part in kept if f"{_UNKNOWN}/" not in part]
+    # badges are pictures of other servers
+    return re.sub(r"^\[!\[.*\n\n", "", "".join(kept), flags=re.M)
+
+
+def _readme() -> str:
+    """Return the README, whose links lead to pages, and to the repository where there are none."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
 
     def lead(match: re.Match[str]) -> str:
-        target = match[1]
-        path, _, anchor = target.partition("#")
+        words, target = match.groups()
+        path = target.partition("#")[0]
         if "://" in target or not path or path.startswith(("imgs/", "docs/")):
             return match[0]
-        if path in ("notebooks/", "solutions/", "notebooks", "solutions"):
-            return f"]({path.rstrip('/')}/index.md)"
-        if path.startswith(("notebooks/", "solutions/")) and path.endswith(".ipynb"):
+        if path.rstrip("/") in EDITIONS:
+            return f"[{words}]({path.rstrip('/')}/index.md)"
+        if path.endswith(".ipynb"):
             return match[0]
-        return f"]({repository}/{path}{'#' + anchor if anchor else ''})"
+        return _to_repository(match)
 
-    # badges are pictures of other servers
-    text = re.sub(r"^\[!\[.*\n", "", text, flags=re.M)
-    return re.sub(r"\]\(([^)\s]+)\)", lead, text)
+    return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", lead, text)
 
 
 def build(target: Path) -> list[str]:
@@ -94,6 +121,7 @@ def build(target: Path) -> list[str]:
 
     An earlier site in the folder is replaced.
     """
+    import latex2mathml.converter  # noqa: F401  # Sphinx would hide that it is missing
     from sphinx.application import Sphinx
     from sphinx.util.console import nocolor
 
