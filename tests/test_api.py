@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 import grader
 from grader import check, hint, run
-from grader.api import Prediction, fresh_seed
+from grader.api import Prediction, fresh_seed, points
 from grader.core.errors import GraderError, RequestError, RunFailed, UnknownExercise
 from grader.core.verdict import Diagnosis
 from tests.conftest import line_in
@@ -397,7 +397,9 @@ def test_hints_come_one_by_one(capsys, monkeypatch):
     assert "<pre" not in shown
     assert len(hint(broadcast).hints) == len(hint("broadcast").hints) == 3
     last = hint("broadcast")
-    assert "again." not in repr(last) + last._repr_html_()
+    for shown in (repr(last), last._repr_html_()):
+        assert "again." not in shown
+        assert "There are no more hints: that was the last one." in shown
     # monospace is for code alone, and it keeps its shape
     (code,) = re.findall(r"<pre[^>]*>(.*?)</pre>", last._repr_html_(), re.DOTALL)
     assert code.startswith("if dist.get_rank() == src:\n    for dst in")
@@ -406,6 +408,54 @@ def test_hints_come_one_by_one(capsys, monkeypatch):
     with pytest.raises(UnknownExercise):
         hint("brodcast")
     assert capsys.readouterr().out
+
+
+def not_written(x, src):
+    raise NotImplementedError
+
+
+not_written.__name__ = "broadcast"
+
+
+def test_a_verdict_on_a_terminal_names_the_call_for_more_hints_until_the_last(capsys, monkeypatch):
+    monkeypatch.setattr("grader.api.hints._hints_given", {})
+    assert 'more hints: hint("broadcast")' in repr(check(not_written))
+    for _ in range(3):
+        hint("broadcast")
+    assert "more hints" not in repr(check(not_written))
+
+
+def right_rank():
+    return torch.tensor([dist.get_rank(), dist.get_world_size()])
+
+
+def wrong_rank():
+    return torch.tensor([FIRST_RANK + dist.get_rank(), dist.get_world_size()])
+
+
+right_rank.__name__ = wrong_rank.__name__ = "who_am_i"
+FIRST_RANK = 1
+
+
+def test_points_of_what_has_been_checked_are_shown_and_not_judged_again(capsys, monkeypatch):
+    monkeypatch.setattr("grader.api.checks._judged", {})
+    checked = check(wrong_rank)
+    assert checked.verdict.message.startswith("1 rank, rank 0: element [0]")
+    given = points(wrong_rank)
+    assert given.verdict is checked.verdict
+    assert given._repr_html_().count("<div") == 2  # its name and its points, in a line
+    # another function, or the same one with other data, is another answer
+    assert float(points(right_rank)) == 1
+    monkeypatch.setitem(globals(), "FIRST_RANK", 0)
+    assert float(points(wrong_rank)) == 1
+    # what has been checked on some worlds alone is not judged
+    check(right_rank, world_sizes=[2])
+    assert {case.world_size for case in points(right_rank).verdict.cases} == {1, 2, 3, 4, 5, 8}
+
+
+def test_points_show_a_failed_verdict_whole_that_has_not_been_seen(monkeypatch, capsys):
+    monkeypatch.setattr("grader.api.checks._judged", {})
+    assert "not written yet" in points(not_written)._repr_html_()
 
 
 def test_a_prediction_is_shown_with_what_follows_even_if_that_fails(capsys):

@@ -93,9 +93,12 @@ def test_a_pass_shows_the_place_and_the_way_on():
 
 def test_a_failure_shows_where_more_hints_are_and_no_way_on():
     place = CoursePlace(3, 56, (True, True, False), "gather", "03.ipynb")
-    html = exercise_html(verdict(passed=False), place)
-    assert "hint(&#x27;broadcast&#x27;)" in html
-    assert "href" not in html
+    more = 'hint("broadcast")'
+    text = plain(exercise_report(verdict(passed=False), place, more))
+    assert text.splitlines()[-2:] == [f"  more hints: {more}", "  2 of 3 in this chapter ●●○"]
+    assert "more hints" not in plain(exercise_report(verdict(passed=False), place))
+    assert "more hints" not in plain(exercise_report(verdict(), place, more))
+    assert "href" not in exercise_html(verdict(passed=False), place)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,28 @@ def test_a_verdict_is_shown_as_html_and_as_the_same_text(kernel):
     assert "<strong>broadcast</strong> passed: 60 cases" in found["data"]["text/html"]
 
 
+ALWAYS_RANK_0 = """
+def broadcast(x, src):
+    if dist.get_rank() == 0:
+        for dst in range(1, dist.get_world_size()):
+            dist.send(x, dst)
+    else:
+        dist.recv(x, 0)
+"""
+
+
+def test_wrong_values_are_shown_where_they_go_wrong_and_the_same_every_time(kernel):
+    kernel.execute(IMPORTS)
+    found = [kernel.execute(ALWAYS_RANK_0 + "check(broadcast, seed=1)")["data"] for _ in range(2)]
+    html = found[0]["text/html"]
+    assert html == found[1]["text/html"]
+    assert "holds A0, in the solution B0" in html  # for those who do not see the picture
+    assert html.count("data:image/svg+xml") == 1
+    assert "Show the answer" in html
+    # a verdict is kept in the notebook, so that it must not be large
+    assert len(html.encode()) < 60_000
+
+
 #: It takes longer than the count waits: half a second at the least.
 SLOW = "import time\n" + BROADCAST + "    time.sleep(0.15)\n"
 

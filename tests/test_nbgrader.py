@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -184,7 +185,11 @@ def test_feedback_holds_the_verdict(course):
     path = course / "autograded" / "wrong" / CHAPTER / f"{CHAPTER}.ipynb"
     outputs = graded_cells(nbformat.read(path, as_version=4))["broadcast"].outputs
     assert [output.output_type for output in outputs] == ["execute_result"]
-    assert "<strong>Hint:</strong>" in outputs[0].data["text/html"]
+    # the verdict stands below the check of the answer, and is not judged or shown again
+    assert "<strong>Hint:</strong>" in page
+    html = outputs[0].data["text/html"]
+    assert "<strong>Hint:</strong>" not in html
+    assert re.search(r"<strong>broadcast</strong> [\d.]+ of 1 point</div>", html)
 
 
 @needs_nbgrader

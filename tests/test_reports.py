@@ -23,10 +23,11 @@ from grader.core.verdict import (
     Traffic,
     Wait,
 )
-from grader.report.html import exercise_html
+from grader.exercise.help import Help
+from grader.report.html import exercise_html, points_html
 from grader.report.json import to_json
-from grader.report.looks import THEME_STYLE
-from grader.report.summary import visible
+from grader.report.looks import THEME_STYLE, Look
+from grader.report.summary import headline, outcomes, visible
 from grader.report.text import exercise_report, failure_report, plain, submission_report
 
 NASTY = "<script>alert(1)</script> [bold]x[/bold] & \x1b[31m"
@@ -85,7 +86,7 @@ STATES = {
 def test_a_passing_verdict_as_text():
     assert plain(exercise_report(PASSED)).splitlines() == [
         f"✓ broadcast passed: 2 cases on 4 ranks{' ' * 39}1/1",
-        "  On 4 ranks: 3 messages (exactly 3)",
+        "  On 4 ranks: 3 messages, exactly what is needed",
     ]
 
 
@@ -94,7 +95,7 @@ def test_a_passing_verdict_as_text():
     [
         ((("≤", 5), ("≥", 3)), "4 messages (at most 5 and at least 3)"),
         ((("≤", 5), ("≥", 0)), "4 messages (at most 5)"),
-        ((("≤", 4), ("≥", 4)), "4 messages (exactly 4)"),
+        ((("≤", 4), ("≥", 4)), "4 messages, exactly what is needed"),
         ((("≥", 0),), "4 messages (at least 0)"),
     ],
 )
@@ -105,6 +106,17 @@ def test_bounds_on_one_number_are_said_together(bounds, text):
     ]
     verdict = ExerciseVerdict("a", "c", Status.PASSED, 1, 1, cases=tuple(cases))
     assert plain(exercise_report(verdict)).splitlines()[1].endswith(f": {text}")
+
+
+def test_a_pass_without_a_message_says_on_how_many_ranks_it_has_run():
+    cases = [
+        CaseVerdict("messages", n, Status.PASSED, bounds=(Bound("messages", 0, "=", 0),))
+        for n in (1, 8)
+    ]
+    verdict = ExerciseVerdict("a", "c", Status.PASSED, 1, 1, cases=tuple(cases))
+    said = "It has run on 8 ranks at once, and without a message: none is needed."
+    assert plain(exercise_report(verdict)).splitlines()[1].strip() == said
+    assert f"<div>{said}</div>" in exercise_html(verdict)
 
 
 def test_one_of_a_kind_is_singular():
@@ -229,6 +241,140 @@ def test_what_is_wrong_is_marked_by_more_than_colour():
     assert "All 3 cases" in html
     assert "not run: no" in html
     assert "messages: 1 (exactly 1)" in html
+    assert "Cases:   ● right   ✗ failed   · not run" in html
+    assert '<span title="3 int64 numbers: wrong result">✗</span>' in html
+    assert '<span title="later: not run">·</span>' in html
+
+
+def test_cases_that_were_not_run_are_not_counted_as_failed():
+    assert headline(WRONG) == "wrong result: 1 of 2 cases that ran failed"
+    assert headline(FAILED) == "wrong result: 1 of 2 cases failed"
+    alone = replace(WRONG, cases=WRONG.cases[:2])
+    assert headline(alone) == "wrong result: the only case that ran failed"
+
+
+def test_right_values_that_miss_the_point_are_not_said_to_be_wrong():
+    costly = CaseVerdict(
+        "rounds", 2, Status.FAILED, Diagnosis.TOO_MANY_MESSAGES, is_limit=True, misses_point=True
+    )
+    verdict = replace(
+        WRONG,
+        diagnosis=Diagnosis.TOO_MANY_MESSAGES,
+        score=0.5,
+        cases=(CaseVerdict("a", 2, Status.PASSED), costly),
+    )
+    assert headline(verdict) == "right, but misses the point: too many messages"
+
+
+def test_what_is_said_of_several_cases_is_said_once():
+    cases = [
+        CaseVerdict(name, n, Status.FAILED, Diagnosis.EXCEPTION, "no", simulated=n > 4)
+        for n in (1, 2, 3, 67)
+        for name in ("first", "second")
+        if (n, name) != (3, "first")
+    ]
+    passed = CaseVerdict("first", 3, Status.PASSED)
+    found = outcomes(replace(WRONG, cases=(passed, *cases)))
+    assert [(one.look, one.words, one.where) for one in found] == [
+        (
+            Look.FAILED,
+            "exception: no",
+            (
+                "on 1 and 2 ranks: first; second",
+                "on 3 ranks: second",
+                "on 67 simulated ranks: first; second",
+            ),
+        ),
+        (Look.PASSED, "right", ("on 3 ranks: first",)),
+    ]
+    assert exercise_html(replace(WRONG, cases=tuple(cases))).count("exception: no") == 1
+
+
+def test_other_faults_and_their_price_come_after_what_is_to_be_done_first():
+    more = "Another fault, on 3 ranks: x"
+    verdict = replace(WRONG, message=f"{WRONG.message}\n{more}")
+    for text in (plain(exercise_report(verdict)), exercise_html(verdict)):
+        assert text.index("Try this") < text.index(more)
+        assert text.count(more) == 1
+
+
+HELP = Help(("Who has it?", "Call dist.send(x, (r + 1) % n).", "All of it:\n\n    return x_out"))
+
+
+class _Details(HTMLParser):
+    """What is folded away: how deep, its summary, and its text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.found, self._open, self._summary = [], [], False
+        self.feed(html)
+        assert self._open == []
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "details":
+            assert ("open", None) not in attributes
+            self._open.append(len(self.found))
+            self.found.append([len(self._open), "", ""])
+        self._summary = tag == "summary"
+
+    def handle_endtag(self, tag):
+        if tag == "details":
+            self._open.pop()
+        self._summary = False
+
+    def handle_data(self, data):
+        if self._open:
+            self.found[self._open[-1]][1 if self._summary else 2] += data
+
+
+def test_every_hint_is_folded_away_inside_the_one_before():
+    *hints, cases = _Details(exercise_html(WRONG, help=HELP)).found
+    assert [(depth, name, text.strip()) for depth, name, text in hints] == [
+        (1, "Hint 1 of 2", "Who has it?"),
+        (2, "Hint 2 of 2", "Call dist.send(x, (r + 1) % n)."),
+        (3, "Show the answer", "All of it: return x_out"),
+    ]
+    assert cases[:2] == [1, "All 3 cases"]
+    untouched = exercise_html(STATES["empty"], help=HELP)
+    assert [name for _, name, _ in _Details(untouched).found] == [name for _, name, _ in hints]
+    assert _Details(exercise_html(PASSED, help=HELP)).found == []
+
+
+def test_a_hint_that_the_verdict_gives_is_not_given_again():
+    html = exercise_html(replace(WRONG, hint=HELP.hints[0]), help=HELP)
+    assert html.count("Who has it?") == 1
+    assert [name for _, name, _ in _Details(html).found[:2]] == ["Hint 2 of 2", "Show the answer"]
+    plainest = Help(("One.", "Two."))
+    names = [name for _, name, _ in _Details(exercise_html(WRONG, help=plainest)).found[:2]]
+    assert names == ["Hint 1 of 2", "Hint 2 of 2"]
+
+
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        ("dist.get_rank() is this rank", ["dist.get_rank()"]),
+        ("call dist.send(x, (r + 1) % n) first", ["dist.send(x, (r + 1) % n)"]),
+        ("leave `x < y` to torch.empty_like.", ["x &lt; y", "torch.empty_like"]),
+        ("n is the world_size (or two)", ["world_size"]),
+        ("rank r, e.g. 1, of n (n − 1) messages", []),
+    ],
+)
+def test_code_in_a_hint_is_set_as_code(text, code):
+    html = exercise_html(replace(WRONG, hint=text))
+    found = re.search(r"<strong>Hint:</strong> (.*)</div>", html)[1]
+    assert re.findall("<code>(.*?)</code>", found) == code
+
+
+def test_a_picture_of_where_it_goes_wrong_is_shown_below_what_ranks_hold():
+    html = exercise_html(WRONG, strip="<img alt='strip' />")
+    assert html.index("should be") < html.index("<img alt='strip' />") < html.index("Hint:")
+    assert "<img" not in exercise_html(WRONG)
+
+
+def test_what_has_been_shown_before_is_its_points_in_a_line():
+    html = points_html(FAILED)
+    assert "<strong>gather</strong> 0.25 of 1 point</div>" in html
+    assert len(html.splitlines()) == 1
 
 
 @pytest.mark.parametrize("diagnosis", Diagnosis)

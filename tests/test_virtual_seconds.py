@@ -88,7 +88,7 @@ def test_time_is_the_networks_and_the_works_and_is_exact():
     ]
     assert verdict.cases[-1].bounds == (Bound("virtual time", WORK, "=", WORK),)
     assert key_traffic(verdict) == (
-        "On 2 ranks: 2 messages (exactly 2), 7.5 s of virtual time (exactly 7.5 s)"
+        "On 2 ranks: 2 messages and 7.5 s of virtual time, exactly what is needed"
     )
 
 

@@ -6,16 +6,21 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from grader.api.hints import how_to_get_more
+from grader.api.replay import films_beside_solution
 from grader.api.session import catalogue, fresh_seed, stoppable
 from grader.core.errors import RequestError, is_ours
-from grader.core.notebook import shows_results
+from grader.core.notebook import is_kernel, shows_results
+from grader.core.program import Program
 from grader.core.resource_limits import valid_sizes
-from grader.core.verdict import ExerciseVerdict, Status
+from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.exercise.declaration import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.judge.progress import note, origin_of, working_folder
 from grader.launch.backends import entry_of
-from grader.report.html import exercise_html
+from grader.report.html import exercise_html, points_html
 from grader.report.live import LiveCount, Place
+from grader.report.strip import verdict_strip
 from grader.report.summary import CoursePlace, place_in_course
 from grader.report.text import exercise_report, plain
 from grader.submission.submission import Submission
@@ -57,19 +62,29 @@ class Check(_Output):
         verdict: ExerciseVerdict,
         place: Place | None = None,
         course: CoursePlace | None = None,
+        exercise: Exercise | None = None,
+        strip: str = "",
     ) -> None:
         self.verdict = verdict
         self._place = place
         self._course = course
+        self._exercise = exercise
+        self._strip = strip
 
     def __bool__(self) -> bool:
         return self.verdict.passed
 
     def __repr__(self) -> str:
-        return plain(exercise_report(self.verdict, self._course))
+        more = "" if self._exercise is None else how_to_get_more(self._exercise)
+        return plain(exercise_report(self.verdict, self._course, more))
 
     def _repr_html_(self) -> str:
-        return exercise_html(self.verdict, self._course)
+        help = None if self._exercise is None else self._exercise.help
+        return exercise_html(self.verdict, self._course, help=help, strip=self._strip)
+
+
+#: By exercise, the program of the last check as usual, and its verdict.
+_judged: dict[str, tuple[Program, ExerciseVerdict]] = {}
 
 
 def check(
@@ -116,10 +131,32 @@ def check(
         verdict = Judge(launcher, settings).judge(exercise, submission, count)
     progress = note([verdict], catalogue(), origin_of(value), sizes, backend)
     course = place_in_course(progress, name, working_folder()) if progress else None
-    result = Check(verdict, count.place, course)
+    if sizes is None and seconds is None and backend == "gloo":
+        _judged[name] = submission.program, verdict
+    strip = _strip(value, verdict) if is_kernel() else ""
+    result = Check(verdict, count.place, course, exercise, strip)
     if not shows_results():
         print(result)
     return result
+
+
+#: World sizes that are filmed, and the largest of them.
+_FILMED, _LARGEST_FILMED = 2, 4
+
+
+def _strip(answer: Any, verdict: ExerciseVerdict) -> str:
+    """Return a picture of where an answer with wrong values goes wrong; empty without one.
+
+    It is run once more for that, on the smallest worlds that fail, with data that has names.
+    """
+    if verdict.diagnosis is not Diagnosis.WRONG_VALUE or not callable(answer):
+        return ""
+    sizes = {case.world_size for case in verdict.cases if case.diagnosis is verdict.diagnosis}
+    for size in sorted(sizes)[:_FILMED]:
+        films = films_beside_solution(answer, size) if size <= _LARGEST_FILMED else None
+        if films is not None and (strip := verdict_strip(*films)):
+            return strip
+    return ""
 
 
 def _positive(seconds: float) -> float:
@@ -161,9 +198,12 @@ class Points(_Output):
         verdict: the verdict as data.
     """
 
-    def __init__(self, verdict: ExerciseVerdict, place: Place | None = None) -> None:
+    def __init__(
+        self, verdict: ExerciseVerdict, place: Place | None = None, seen: bool = False
+    ) -> None:
         self.verdict = verdict
         self._place = place
+        self._seen = seen
 
     @property
     def known(self) -> bool:
@@ -182,14 +222,16 @@ class Points(_Output):
         return str(float(self)) if self.known else ""
 
     def _repr_html_(self) -> str:
-        return exercise_html(self.verdict)
+        brief = self._seen or self.verdict.passed
+        return points_html(self.verdict) if brief else exercise_html(self.verdict)
 
 
 def points(answer: Callable[..., Any] | None = None, **named: Any) -> Points:
     """Judge a function as :func:`check` does; the value is what it earns.
 
-    The last cells of a chapter call it.  A learner sees the verdict there,
-    whatever it is, and nbgrader reads the number.
+    The last cells of a chapter call it, and nbgrader reads the number.  A function that
+    :func:`check` has judged as it is now is not judged again: its points are shown in a line, and
+    so is a pass.  Any other verdict is shown whole.
 
     Args:
         answer: the function or class; its name says which exercise it is.
@@ -200,5 +242,10 @@ def points(answer: Callable[..., Any] | None = None, **named: Any) -> Points:
         RequestError: the answer is no function, or cannot be sent to other
             processes.
     """
+    name, value = _answer(answer, named)
+    catalogue()[name]  # raises where there is none
+    program, verdict = _judged.get(name, (None, None))
+    if verdict is not None and program == Submission.from_function(value, name).program:
+        return Points(verdict, seen=True)
     checked = check(answer, **named)
     return Points(checked.verdict, checked._place)

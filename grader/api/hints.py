@@ -9,12 +9,14 @@ from grader.core.errors import is_ours
 from grader.core.notebook import shows_results
 from grader.course.help import help_of
 from grader.course.index import course_index
+from grader.exercise.declaration import Exercise
 from grader.report.html import hints_html
 from grader.report.text import hints_report, plain
 
 __all__ = [
     "Hints",
     "hint",
+    "how_to_get_more",
 ]
 
 __tracebackhide__ = is_ours
@@ -46,7 +48,9 @@ class Hints:
         call = f'hint("{self.name}")'
         if self.warns:
             return f"The next hint is the whole answer. To see it, call `{call}` again."
-        return f"{left} more: for the next hint, call `{call}` again." if left else ""
+        if left:
+            return f"{left} more: for the next hint, call `{call}` again."
+        return "There are no more hints: that was the last one."
 
     def __repr__(self) -> str:
         return plain(hints_report(self.hints, self._more.replace("`", "")))
@@ -70,3 +74,9 @@ def hint(name: str | Callable[..., Any]) -> Hints:
     if not shows_results():
         print(hints)
     return hints
+
+
+def how_to_get_more(exercise: Exercise) -> str:
+    """Return the call for the next hint on an exercise; empty after the last one."""
+    given = _hints_given.get(exercise.name, 0)
+    return f'hint("{exercise.name}")' if given < len(exercise.help.hints) else ""

@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.api.runs import Run, run_failed
 from grader.api.session import catalogue, stoppable
-from grader.core.errors import RequestError, is_ours
+from grader.core.errors import RequestError, RunFailed, is_ours
 from grader.core.notebook import shows_results
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
@@ -27,7 +27,7 @@ from grader.report.summary import listed
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace
 
-__all__ = ["Replay", "replay"]
+__all__ = ["Replay", "films_beside_solution", "replay"]
 
 __tracebackhide__ = is_ours
 
@@ -216,6 +216,24 @@ def _recorded(exercise: Exercise, size: int) -> FrameSequence | None:
         return None
     runs = json.loads(path.read_text(encoding="utf-8"))
     return unpacked(runs[str(size)]) if str(size) in runs else None
+
+
+def films_beside_solution(
+    function: Callable[..., Any], size: int
+) -> tuple[FrameSequence, FrameSequence] | None:
+    """Return a function's rounds, run once more, and those of a right answer on the same data.
+
+    Returns:
+        None where the function's exercise has none to show, or the run fails.
+    """
+    exercise = catalogue().get(_name(function))
+    reference = None if exercise is None else _recorded(exercise, size)
+    if exercise is None or exercise.demo is None or reference is None:
+        return None
+    try:
+        return _filmed(function, size, exercise, exercise.demo(size), ()), reference
+    except RunFailed:
+        return None
 
 
 def _filmed(

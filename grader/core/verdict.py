@@ -191,7 +191,7 @@ class Diagnosis(str, Enum):
         "exception",
         "exception",
         "raises an exception",
-        "Start with the last line that is quoted. To try it on its own:"
+        "It failed in the quoted line; of several, in the last one. To try it on its own:"
         " run(function, world_size, arguments...).",
     )
     CRASHED = (

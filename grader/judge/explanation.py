@@ -44,8 +44,8 @@ def explain(
 
 def _found(exercise: Exercise, case: CaseVerdict) -> str:
     """Return what is wrong with a case, and where."""
-    # the message on a limit names it already
-    name = "" if case.bounds else f"{case.name}: "
+    # the message on a limit names it already; without an argument there is one input only
+    name = f"{case.name}: " if exercise.parameters and not case.bounds else ""
     # a plain function is called on one rank, which is not worth saying
     world = ranks(case.world_size, case.simulated) + ", "
     return f"{world if exercise.world_sizes != (1,) else ''}{name}{case.message}"

@@ -211,7 +211,7 @@ class RootCause:
         message = f"no end after {after}: rank {rank} is still running{at}"
         detail = tuple(
             f"rank {r} is at {sites[r]}" if sites[r] else f"rank {r} is still running"
-            for r in running
+            for r in running[1:]
         )
         detail += tuple(
             f"rank {r} {called}" for r in running if (called := never_joined(self._matcher, r))

@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
+from grader.exercise.help import Help
 from grader.report.graph import graph_image
 from grader.report.looks import Look
 from grader.report.summary import (
@@ -25,7 +26,6 @@ from grader.report.summary import (
     CoursePlace,
     RowParts,
     case_look,
-    case_words,
     dot,
     earned,
     finding,
@@ -37,6 +37,7 @@ from grader.report.summary import (
     ladder,
     look_of,
     orders_tried,
+    outcomes,
     output_lines,
     praise_of,
     rank_rows,
@@ -53,6 +54,7 @@ __all__ = [
     "exercise_html",
     "failure_html",
     "hints_html",
+    "points_html",
     "prediction_html",
     "run_html",
 ]
@@ -95,9 +97,9 @@ def failure_html(failure: Failure) -> str:
         f' aria-label="{label}">',
         _head(Look.FAILED, words, ""),
         f"<div>{escape(failure.message)}</div>",
-        *_list(failure.detail),
         *_frames(failure.frames),
         *_graph(failure),
+        *_list(failure.detail),
         "</div>",
     ]
     return "\n".join(parts)
@@ -121,7 +123,11 @@ def run_html(head: str, changed: Sequence[ChangedArgument], traffic: str) -> str
 
 
 def exercise_html(
-    verdict: ExerciseVerdict, place: CoursePlace | None = None, cases: bool = True
+    verdict: ExerciseVerdict,
+    place: CoursePlace | None = None,
+    cases: bool = True,
+    help: Help | None = None,
+    strip: str = "",
 ) -> str:
     """Return one exercise as a small card.
 
@@ -129,18 +135,31 @@ def exercise_html(
         verdict: the verdict.
         place: the learner's place in the course, where it is known.
         cases: whether a failed one lists all cases.
+        help: the help of the exercise, whose hints a failed one folds away below it.
+        strip: a picture of where it goes wrong, see
+            :func:`grader.report.strip.verdict_strip`; empty if there is none.
     """
     look = look_of(verdict)
     parts = [
         f'<div style="{_STYLE.format(colour=look.colour)}" role="group"'
         f' aria-label="{escape(verdict.name)}: {escape(headline(verdict))}">',
         _head(look, verdict.name, headline(verdict)),
-        *_body(verdict),
-        *(_all_cases(verdict) if cases else ()),
+        *_body(verdict, strip),
+        *_folded(verdict, cases, help),
         *_foot(verdict, place),
         "</div>",
     ]
     return "\n".join(parts)
+
+
+def points_html(verdict: ExerciseVerdict) -> str:
+    """Return what an exercise has earned in one line, where its verdict has been shown before."""
+    look = look_of(verdict)
+    label = f"{escape(verdict.name)}: {earned(verdict)}"
+    return (
+        f'<div style="{_STYLE.format(colour=look.colour)}" role="group" aria-label="{label}">'
+        f"{_head(look, verdict.name, earned(verdict))}</div>"
+    )
 
 
 def _foot(verdict: ExerciseVerdict, place: CoursePlace | None) -> Iterator[str]:
@@ -152,8 +171,6 @@ def _foot(verdict: ExerciseVerdict, place: CoursePlace | None) -> Iterator[str]:
     if place is None:
         return
     if not verdict.passed:
-        call = f"<code>hint({escape(repr(verdict.name))})</code>"
-        yield f'<div style="{_QUIET}">More hints: {call}</div>'
         return
     praise = praise_of(verdict, place)
     if praise:
@@ -180,7 +197,7 @@ _RING = (
 )
 
 
-def _body(verdict: ExerciseVerdict) -> Iterator[str]:
+def _body(verdict: ExerciseVerdict, strip: str) -> Iterator[str]:
     if verdict.status is Status.PASSED:
         lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
         yield from (f"<div>{escape(line)}</div>" for line in lines)
@@ -203,8 +220,15 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
         yield f"<div>{_lines(found.more)}</div>"
     if case is not None:
         yield from _details(case)
+    if strip:
+        words = "Where it goes wrong, with data that has names"
+        yield f'<details open><summary style="{_SUMMARY}">{words}</summary>'
+        yield f'<div style="margin: 4px 0; overflow-x: auto">{strip}</div></details>'
     if verdict.hint:
-        yield f"<div><strong>Hint:</strong> {_lines(verdict.hint)}</div>"
+        hint = "<br>".join(_inline(line) for line in verdict.hint.splitlines())
+        yield f"<div><strong>Hint:</strong> {hint}</div>"
+    if found.others:
+        yield f"<div>{_lines(found.others)}</div>"
     yield "</div>"
     if len(verdict.cases) > 1:
         yield from _grid(verdict)
@@ -276,9 +300,9 @@ def _marked(row: RowParts, width: int, judged: bool) -> str:
 
 
 def _details(case: CaseVerdict) -> Iterator[str]:
-    yield from _list(case.detail)
     yield from _frames(case.frames)
     yield from _graph(case)
+    yield from _list(case.detail)
     printed = output_lines(case)
     if printed:
         text = "\n".join(f"[rank {rank}] {escape(line)}" for rank, line in printed)
@@ -288,40 +312,83 @@ def _details(case: CaseVerdict) -> Iterator[str]:
 def _grid(verdict: ExerciseVerdict) -> Iterator[str]:
     """Yield a mark for every case, by world size; in words for those who do not see it."""
     yield f'<div role="img" aria-label="{escape(grid_words(verdict))}" style="flex: 0 1 auto">'
-    style = "border-collapse: collapse; margin: 0; font-size: 0.92em"
-    yield f'<table aria-hidden="true" style="{style}">'
-    entries = grid(verdict)
-    for name, looks in entries:
-        runs = "".join(_coloured(dot(look) * len([*same]), look) for look, same in groupby(looks))
+    used = {look for _, looks in grid(verdict) for look in looks}
+    legend = "   ".join(f"{dot(look)} {word}" for look, word in _LEGEND.items() if look in used)
+    yield f'<div aria-hidden="true" style="white-space: pre; {_QUIET}">Cases:   {legend}</div>'
+    yield '<table aria-hidden="true" style="border-collapse: collapse; margin: 0">'
+    for name, cases in groupby(verdict.cases, world):
+        runs = ""
+        for look, same in groupby(cases, case_look):
+            marks = "".join(f'<span title="{_outcome(one)}">{dot(look)}</span>' for one in same)
+            runs += f'<span style="color: {look.colour}">{marks}</span>'
         yield (
             f'<tr style="background: none"><td style="{_GRID} {_QUIET}">{escape(name)}</td>'
             f'<td style="{_GRID} {_MONO} letter-spacing: 0.15em">{runs}</td></tr>'
         )
-    yield "</table>"
-    if any(Look.UNTOUCHED in looks for _, looks in entries):
-        text = f"{dot(Look.UNTOUCHED)} not run"
-        yield f'<div aria-hidden="true" style="font-size: 0.92em; {_QUIET}">{text}</div>'
-    yield "</div>"
+    yield "</table></div>"
+
+
+#: What the marks of the grid mean.
+_LEGEND = {Look.PASSED: "right", Look.FAILED: "failed", Look.UNTOUCHED: "not run"}
+
+
+def _outcome(case: CaseVerdict) -> str:
+    """Return which case a mark of the grid is, and how it came out, in a few words."""
+    words = "not run"
+    if case.judged:
+        words = "right" if case.passed else in_words(case.diagnosis)
+    return escape(f"{case.name}: {words}")
 
 
 _GRID = "border: 0; padding: 0 8px 0 0; text-align: left; white-space: nowrap;"
 
 
+#: A row of what is folded away: what is unfolded takes a line of its own.
+_ROW = "display: flex; flex-wrap: wrap; gap: 2px 24px; align-items: start; margin: 4px 0"
+_SUMMARY = "cursor: pointer"
+
+
+def _folded(verdict: ExerciseVerdict, cases: bool, help: Help | None) -> Iterator[str]:
+    """Yield what a failed exercise has to unfold, in a row, without a kernel and without script."""
+    if verdict.status is not Status.FAILED:
+        return
+    parts = [*_hint_ladder(verdict, help)] if help is not None else []
+    if cases and len(verdict.cases) > 1 and not untouched(verdict):
+        parts += _all_cases(verdict)
+    if parts:
+        yield f'<div style="{_ROW}">'
+        yield from parts
+        yield "</div>"
+
+
+def _hint_ladder(verdict: ExerciseVerdict, help: Help) -> Iterator[str]:
+    """Yield the hints, each with the next one inside it; one that the verdict gives is left out."""
+    given = "" if untouched(verdict) else verdict.hint
+    gentle = len(help.hints) - help.tells_all
+    texts = [
+        ("Show the answer" if number > gentle else f"Hint {number} of {gentle}", text)
+        for number, text in enumerate(help.hints, 1)
+        if text != given
+    ]
+    for name, text in texts:
+        yield f'<details style="max-width: 100%"><summary style="{_SUMMARY}">{name}</summary>'
+        yield f'<div style="margin: 2px 0 4px 1.2em">{"".join(_prose(text))}</div>'
+    yield "</details>" * len(texts)
+
+
 def _all_cases(verdict: ExerciseVerdict) -> Iterator[str]:
     """Yield every case of a failed exercise with its reason, to be unfolded."""
-    if verdict.status is not Status.FAILED or untouched(verdict) or len(verdict.cases) < 2:
-        return
-    yield f'<details><summary style="cursor: pointer">All {len(verdict.cases)} cases</summary>'
-    for size, cases in groupby(verdict.cases, world):
-        yield f'<div style="margin: 4px 0 0"><strong>{escape(size)}</strong></div>'
-        yield f'<ul style="{_LIST} margin-left: 1em">'
-        for case in cases:
-            look = case_look(case)
-            words = case_words(case)
-            why = f": {escape(words)}" if words else ""
-            yield f"<li>{_coloured(dot(look), look)} {escape(case.name)}{why}</li>"
-        yield "</ul>"
-    yield "</details>"
+    name = f"All {len(verdict.cases)} cases"
+    yield f'<details style="max-width: 100%"><summary style="{_SUMMARY}">{name}</summary>'
+    yield f'<ul style="{_LIST} margin-left: 1em">'
+    for outcome in outcomes(verdict):
+        mark = _coloured(dot(outcome.look), outcome.look)
+        where = "".join(f"<div>{escape(line)}</div>" for line in outcome.where)
+        yield (
+            f'<li style="margin: 2px 0">{mark} {escape(outcome.words)}'
+            f'<div style="margin-left: 1.2em; {_QUIET}">{where}</div></li>'
+        )
+    yield "</ul></details>"
 
 
 def _graph(of: Failure | CaseVerdict) -> Iterator[str]:
@@ -386,6 +453,23 @@ def _prose(text: str) -> Iterator[str]:
             yield f"<div>{_inline(' '.join(lines))}</div>"
 
 
+#: Code in a sentence: what stands between backticks, a call such as ``dist.send(x, (r + 1) % n)``,
+#: a name of torch such as ``dist.send``, and a name with an underscore.
+_CODE = re.compile(
+    r"`(?P<ticked>[^`]+)`"
+    r"|(?<![\w./])(?:"
+    r"(?:\w+\.)*[A-Za-z_]\w+\((?:[^()\n]|\([^()\n]*\))*\)"
+    r"|(?:dist|torch|nn|F)(?:\.\w+)+"
+    r"|\w*[A-Za-z0-9]_\w*"
+    r")"
+)
+
+
 def _inline(text: str) -> str:
-    """Return a sentence as HTML, with what stands between backticks as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    """Return a sentence as HTML, with what is code in it, or stands between backticks, as code."""
+    parts, done = [], 0
+    for found in _CODE.finditer(text):
+        code = found["ticked"] or found[0]
+        parts += [escape(text[done : found.start()]), f"<code>{escape(code)}</code>"]
+        done = found.end()
+    return "".join([*parts, escape(text[done:])])

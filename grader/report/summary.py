@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +28,7 @@ __all__ = [
     "COSTS",
     "SHOULD_BE",
     "WAS",
+    "CommonOutcome",
     "CostRow",
     "CoursePlace",
     "MessageParts",
@@ -51,6 +52,7 @@ __all__ = [
     "part_sum",
     "place_in_course",
     "orders_tried",
+    "outcomes",
     "output_lines",
     "points",
     "praise_of",
@@ -122,10 +124,16 @@ def headline(verdict: ExerciseVerdict) -> str:
     if untouched(verdict):
         return verdict.message
     words = in_words(verdict.diagnosis)
-    if not verdict.cases:
+    if verdict.only_misses_point:
+        return f"{Look.HALF.word}: {words}"
+    ran = [case for case in verdict.cases if case.judged]
+    if not ran:
         return words
-    failed = sum(not case.passed for case in verdict.cases)
-    return f"{words}: {failed} of {len(verdict.cases)} cases failed"
+    if len(ran) == 1 < len(verdict.cases):
+        return f"{words}: the only case that ran failed"
+    failed = sum(not case.passed for case in ran)
+    of = f"{len(ran)} cases{' that ran' * (len(ran) < len(verdict.cases))}"
+    return f"{words}: {failed} of {of} failed"
 
 
 def in_words(diagnosis: Diagnosis | None) -> str:
@@ -177,12 +185,14 @@ class MessageParts:
     Attributes:
         where: the world and the case, such as "On 2 ranks, 7 float32 numbers from rank 1:".
         what: what is wrong there; empty where the rows of the ranks show it.
-        more: what else there is to say.
+        more: what else there is to say of that.
+        others: other faults, and what they cost.
     """
 
     where: str
     what: str
     more: str
+    others: str = ""
 
 
 def finding(verdict: ExerciseVerdict) -> MessageParts:
@@ -190,18 +200,18 @@ def finding(verdict: ExerciseVerdict) -> MessageParts:
     case = verdict.gravest_failure
     if case is None or not case.message or case.message not in verdict.message:
         return MessageParts("", verdict.message, "")
-    where, _, more = verdict.message.partition(case.message)
-    what = case.message
+    where, _, others = verdict.message.partition(case.message)
+    what, more = case.message, ""
     if case.bounds:
         bound = case.bounds[0]
         name, _, shown = what.partition(f": {bound}")
         where = f"{where.strip().rstrip(',')}, {name}"
         what = f"{bound.counted}, {bound.requirement}{shown}"
     if case.by_rank and case.shown_by_rank and what.startswith(case.shown_by_rank):
-        more = what.removeprefix(case.shown_by_rank) + more
+        more = what.removeprefix(case.shown_by_rank)
         what = ""
     where = f"{'On ' * where[:1].isdigit()}{where.strip().rstrip(':,')}:" if where else ""
-    return MessageParts(where, what, more.strip(" ;\n"))
+    return MessageParts(where, what, more.strip(" ;\n"), others.strip(" ;\n"))
 
 
 @dataclass(frozen=True)
@@ -303,6 +313,47 @@ def grid_words(verdict: ExerciseVerdict) -> str:
     return "; ".join(texts)
 
 
+@dataclass(frozen=True)
+class CommonOutcome:
+    """An outcome, and all cases that came out so.
+
+    Attributes:
+        look: how they came out.
+        words: the same in words, and why.
+        where: which they are, a line for world sizes with cases of the same names.
+    """
+
+    look: Look
+    words: str
+    where: tuple[str, ...]
+
+
+#: The order of outcomes, from those that matter most.
+_OUTCOMES = (Look.FAILED, Look.UNTOUCHED, Look.PASSED)
+
+
+def outcomes(verdict: ExerciseVerdict) -> list[CommonOutcome]:
+    """Return how all cases came out; what is said of several is said once."""
+    found: dict[tuple[Look, str], dict[tuple[bool, int], list[str]]] = {}
+    for case in verdict.cases:
+        sizes = found.setdefault((case_look(case), case_words(case)), {})
+        sizes.setdefault((case.simulated, case.world_size), []).append(case.name)
+    return [
+        CommonOutcome(look, words, tuple(_places(sizes)))
+        for (look, words), sizes in sorted(found.items(), key=lambda of: _OUTCOMES.index(of[0][0]))
+    ]
+
+
+def _places(sizes: Mapping[tuple[bool, int], Sequence[str]]) -> Iterator[str]:
+    """Yield world sizes and the names of their cases, together where the names are the same."""
+    worlds: dict[tuple[bool, str], list[int]] = {}
+    for (simulated, size), names in sizes.items():
+        worlds.setdefault((simulated, "; ".join(names)), []).append(size)
+    for (simulated, names), same in worlds.items():
+        noun = f"{'simulated ' * simulated}rank{'s' * (same != [1])}"
+        yield f"on {listed(same)} {noun}: {names}"
+
+
 def key_traffic(verdict: ExerciseVerdict) -> str:
     """Return the traffic on the largest world beside its limits; empty without limits."""
     limits = [case for case in verdict.cases if case.bounds]
@@ -315,9 +366,16 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
             bound = case.bounds[0]
             # two bounds on one number are given together
             grouped.setdefault(bound.counted, []).append(bound)
-    texts = [f"{number} ({_asked(bounds)})" for number, bounds in grouped.items()]
     where = next(world(case) for case in limits if case.world_size == largest)
-    return f"On {where}: {', '.join(texts)}"
+    exact = [number for number, bounds in grouped.items() if _is_exact(bounds)]
+    others = {number: bounds for number, bounds in grouped.items() if number not in exact}
+    texts = [f"{number} ({_asked(bounds)})" for number, bounds in others.items()]
+    if exact:
+        silent = not any(bound.measured for number in exact for bound in grouped[number])
+        if silent and not texts:
+            return f"It has run on {where} at once, and without a message: none is needed."
+        texts.insert(0, f"{listed(exact)}, exactly what is needed")
+    return f"On {where}: {'; '.join(texts)}"
 
 
 @dataclass(frozen=True)
@@ -398,13 +456,16 @@ def failure_text(failure: Failure) -> str:
     return visible("\n".join(lines))
 
 
-def _asked(bounds: Sequence[Bound]) -> str:
-    """Return ``at most 5 and at least 3``, or ``exactly 5`` where both bounds are the same.
+def _is_exact(bounds: Sequence[Bound]) -> bool:
+    """Return whether bounds allow one number alone."""
+    relations = {bound.relation for bound in bounds}
+    return "=" in relations or (
+        relations == {"≤", "≥"} and len({bound.asked for bound in bounds}) == 1
+    )
 
-    That a number is at least 0 is said only where nothing else is.
-    """
-    if {bound.relation for bound in bounds} == {"≤", "≥"} and len({b.asked for b in bounds}) == 1:
-        bounds = [replace(bounds[0], relation="=")]
+
+def _asked(bounds: Sequence[Bound]) -> str:
+    """Return ``at most 5 and at least 3``; of "at least 0" nothing, if there is more to say."""
     telling = [bound for bound in bounds if (bound.relation, bound.asked) != ("≥", 0)]
     return " and ".join(bound.requirement for bound in telling or bounds)
 

@@ -103,14 +103,19 @@ def submission_report(verdict: SubmissionVerdict) -> RenderableType:
     return Group(*parts)
 
 
-def exercise_report(verdict: ExerciseVerdict, place: CoursePlace | None = None) -> RenderableType:
+def exercise_report(
+    verdict: ExerciseVerdict, place: CoursePlace | None = None, more: str = ""
+) -> RenderableType:
     """Report one exercise: its outcome, and on failure where it is and what to try.
 
     Args:
         verdict: the verdict.
         place: the learner's place in the course, where it is known.
+        more: the call that gives the next hint, of which a failed one tells; empty if none is left.
     """
     lines = [*_exercise_lines(verdict)]
+    if more and verdict.status is Status.FAILED:
+        lines.append(Padding(Text(f"more hints: {more}", style="dim"), (0, 0, 0, 2)))
     if place is not None:
         lines.append(Padding(place_report(verdict, place), (0, 0, 0, 2)))
     return Group(*lines)
@@ -167,6 +172,8 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
         yield from _evidence(case)
     if verdict.hint:
         yield Text.assemble(("hint: ", "bold cyan"), visible(verdict.hint))
+    if found.others:
+        yield Text(visible(found.others))
     if len(verdict.cases) > 1:
         yield _grid(verdict)
 

@@ -61,10 +61,10 @@ _MANY = 16
 _NEVER = {"send": "receive", "recv": "send", "store": "set it"}
 _CALL = "call it"
 
-#: Follows the message of a deadlock that buffers would dissolve.
+#: The last detail of a deadlock that buffers would dissolve.
 _BUFFERS = (
-    ". This can only work where sends are buffered, as MPI may do with small messages;"
-    " with gloo, or with large messages, it hangs"
+    "this can only work where sends are buffered, as MPI may do with small messages; with gloo, or"
+    " with large messages, it hangs"
 )
 
 
@@ -231,11 +231,11 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
         calls = {wait.call for wait in waits.values() if set(wait.peers) & set(ended)}
         never = _NEVER.get(calls.pop(), _CALL) if len(calls) == 1 else _CALL
         message += f"; but {_ranks(ended)} {has} already {over} and will never {never}"
-    if _freed_by_buffers(state, dead):
-        message += _BUFFERS
     shown = set(named[:4])
     others = [] if shown == set(dead) else dead
     detail = tuple(f"rank {rank} {waits[rank].text}" for rank in others)
+    if _freed_by_buffers(state, dead):
+        detail += (_BUFFERS,)
     first = waits[named[0]]
     return Failure(
         Diagnosis.DEADLOCK,

@@ -1,6 +1,6 @@
 # exercise: zigzag_split
 # diagnosis: exception
-# hint: last line that is quoted
+# hint: failed in the quoted line
 def zigzag_split(tokens, n):
     size = tokens // (2 * n)
     chunk = [list(range(i * size, (i + 1) * size)) for i in range(2 * n)]
