@@ -84,7 +84,7 @@ def who_am_i() -> torch.Tensor:
 check(who_am_i)
 
 # %% [markdown]
-# If you are stuck, `hint("who_am_i")` gives a hint, and a plainer one each time you call it.
+# If you are stuck, open the hints below the verdict, one after the other. `hint("who_am_i")` gives the same.
 #
 # The verdict counts *cases*. Your function was run in worlds of 1, 2, 3, 4, 5 and 8 processes. In
 # each world its result is one case, and the number of messages sent is another. Here that number

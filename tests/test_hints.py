@@ -122,6 +122,7 @@ def raised(message, source="def from_the_right(x): pass"):
         ("NameError: name 'bufer' is not defined", "Did you mean buffer?"),
         ("NameError: name 'quux' is not defined", "Nothing is called quux"),
         ("NameError: name 'dist' is not defined", "import torch.distributed as dist."),
+        ("NameError: name 'rank' is not defined", "function: rank = dist.get_rank()."),
         ("AttributeError: module 'torch.distributed' has no attribute 'Send'", "mean send?"),
         ("AttributeError: module 'torch' has no attribute 'quuxes'", "torch has no quuxes."),
         (

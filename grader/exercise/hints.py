@@ -138,6 +138,11 @@ _IMPORTED = {
     "nn": "from torch import nn",
     "F": "import torch.nn.functional as F",
 }
+#: What a rank asks for; in the notebook these names are often something else, or nothing.
+_ASKED_FOR = {
+    "rank": "dist.get_rank()",
+    "world_size": "dist.get_world_size()",
+}
 _NO_ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'.* has no attribute '(\w+)'")
 _MISCALLED = re.compile(r"TypeError: (?:[\w.<>]+\.)?(\w+)\(\) (?:takes|got|missing) ")
 _UNBOUND = re.compile(r"UnboundLocalError: .*local variable '(\w+)'")
@@ -149,6 +154,11 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
     found = _NO_NAME.search(text)
     if found and found[1] in _IMPORTED:
         return f"{found[1]} is not imported where this line runs: {_IMPORTED[found[1]]}."
+    if found and found[1] in _ASKED_FOR:
+        return (
+            f"Nothing is called {found[1]} where this line runs. A rank has to ask for it, inside"
+            f" the function: {found[1]} = {_ASKED_FOR[found[1]]}."
+        )
     if found:
         return _misspelt(found[1], _known_names(exercise, evidence), "")
     if found := _UNBOUND.search(text):

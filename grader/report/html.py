@@ -458,7 +458,7 @@ def _prose(text: str) -> Iterator[str]:
 _CODE = re.compile(
     r"`(?P<ticked>[^`]+)`"
     r"|(?<![\w./])(?:"
-    r"(?:\w+\.)*[A-Za-z_]\w+\((?:[^()\n]|\([^()\n]*\))*\)"
+    r"(?:\w+\.)*[A-Za-z_]\w+\((?:[^()\n]|\([^()\n]*\))*\)(?: -> [\w.\[\], |]*[\w\]])?"
     r"|(?:dist|torch|nn|F)(?:\.\w+)+"
     r"|\w*[A-Za-z0-9]_\w*"
     r")"

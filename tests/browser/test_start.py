@@ -164,6 +164,26 @@ def test_the_map_is_in_the_left_bar_and_a_later_choice_stays(reader: Reader) -> 
     expect(panel).not_to_be_visible()
 
 
+def test_in_a_narrow_window_the_left_bar_is_closed(reader: Reader) -> None:
+    page = reader.page
+    page.set_viewport_size({"width": 600, "height": 800})
+    page.goto(reader.server.address("").replace("/tree/", ""))
+    expect(page.locator(".jp-Launcher")).to_be_visible(timeout=PATIENCE * 1000)
+    expect(page.locator("#gather-round-map .tile").first).to_be_attached()
+    expect(page.locator("#filebrowser")).not_to_be_visible()
+    expect(page.locator("#gather-round-map")).not_to_be_visible()
+
+
+def test_pictures_are_dark_in_the_dark_theme(reader: Reader) -> None:
+    page = reader.page
+    picture = page.locator(".jp-Notebook img[src*='.png']").first
+    with reader.server.dark():
+        page.goto(reader.server.address("notebooks/02_broadcast.ipynb"))
+        expect(picture).to_have_css("filter", re.compile("invert"), timeout=PATIENCE * 1000)
+    page.goto(reader.server.address("notebooks/02_broadcast.ipynb"))
+    expect(picture).to_have_css("filter", "none", timeout=PATIENCE * 1000)
+
+
 def test_a_learners_kernel_has_no_tools(reader: Reader) -> None:
     """All of these tests run on what requirements.txt brings: the rest is hidden."""
     tools = {"nbgrader", "mypy", "playwright", "distributed", "hypothesis"}

@@ -1,10 +1,12 @@
-// The map of the course in JupyterLab's left bar.
+// What the course adds to JupyterLab: its map in the left bar, and pictures for the dark theme.
 //
 // JupyterLab takes extensions as containers of webpack's module federation: an object with `init`
 // and `get`. This one is written by hand, so that there is nothing to build: it asks the server for
 // the page that `progress()` shows in a notebook, and asks again after a cell has run.
 (() => {
   const NAME = "gather-round-map";
+  /** Pixels of a window in which the map does not open by itself. */
+  const NARROW = 1000;
   const ICON =
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="16">' +
     '<g class="jp-icon3" fill="#616161"><path d="M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18Zm0 1.5a7.5 7.5' +
@@ -52,8 +54,18 @@
       void refresh();
       // In a new workspace JupyterLab shows the file browser; in any other, what was there.
       void Promise.all([app.restored, app.shell.restored]).then(([, layout]) => {
-        if (layout.fresh) setTimeout(() => app.shell.activateById(NAME));
+        if (!layout.fresh) return;
+        setTimeout(() => {
+          app.shell.activateById(NAME);
+          // beside the bar, a chapter would be a few words wide
+          if (window.innerWidth < NARROW) app.shell.collapseLeft();
+        });
       });
+
+      // A picture that is drawn for a light page is turned dark by its colours' lightness alone.
+      document.head.appendChild(document.createElement("style")).textContent =
+        'body[data-jp-theme-light="false"] .jp-RenderedMarkdown img[src*="/imgs/"][src*=".png"]' +
+        " { filter: invert(0.92) hue-rotate(180deg) saturate(1.6); }";
     },
   });
 
