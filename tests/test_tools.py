@@ -102,6 +102,56 @@ def test_tags_reach_the_notebook():
     assert [cell.metadata.get("tags") for cell in cells].count(["nbval-ignore-output"]) == 1
 
 
+#: A measurement, what the text says of it, and a cell below.
+MEASURED = """
+# %% tags=["nbval-ignore-output"]
+seconds = {"loop": 7, "tree": 3}
+print(seconds)
+"""
+CLAIM = """
+# %% tags=["claim"]
+assert seconds["tree"] < seconds["loop"], "the tree is faster"
+"""
+BELOW = """
+# %%
+1
+"""
+
+
+def test_a_claim_stands_in_no_edition(toy):
+    toy.write_text(toy.read_text() + MEASURED)
+    plain = Chapter(toy)
+    toy.write_text(toy.read_text() + CLAIM)
+    chapter = Chapter(toy)
+    for edition in ("student_edition", "solved_edition", "source_edition"):
+        texts = [to_text(getattr(one, edition)()) for one in (plain, chapter)]
+        assert texts[0] == texts[1]
+    ((measured, (claim,)),) = chapter.claims().items()
+    assert measured == chapter.solved_edition().cells[-1].id
+    assert toy.read_text().splitlines()[claim.line - 1] == claim.source
+
+
+@pytest.mark.slow
+def test_a_run_that_contradicts_the_text_is_not_stored(toy, tmp_path, capsys):
+    options = ["--solutions", str(toy.parent), "--notebooks", str(tmp_path / "notebooks")]
+    toy.write_text(toy.read_text() + MEASURED + CLAIM + BELOW)
+    assert notebooks.main(options) == 0
+    stored = toy.with_suffix(".ipynb")
+    built = stored.read_text()
+    measured, below = json.loads(built)["cells"][-2:]
+    # a claim leaves no gap in the numbers of cells
+    assert below["execution_count"] == measured["execution_count"] + 1
+    assert below["outputs"][0]["execution_count"] == below["execution_count"]
+    line = toy.read_text().splitlines().index(CLAIM.splitlines()[2]) + 1
+    toy.write_text(toy.read_text().replace('"tree": 3', '"tree": 9'))
+    capsys.readouterr()
+    assert notebooks.main(options) == 1
+    said = capsys.readouterr().err
+    assert f"{toy}:{line}: this run contradicts the chapter: the tree is faster\n" in said
+    assert "{'loop': 7, 'tree': 9}" in said
+    assert stored.read_text() == built
+
+
 MISTAKES = {
     "no end": ("    ### END SOLUTION\n\n\n# %%", "\n\n# %%", "without an ### END SOLUTION"),
     "no begin": ("    ### BEGIN SOLUTION\n    # a", "    # a", "without a ### BEGIN SOLUTION"),
@@ -115,6 +165,11 @@ MISTAKES = {
     "in prose": ("## Two exercises", "### BEGIN SOLUTION", "marker in prose"),
     "tag": ("nbval-ignore-output", "nbval-skipp", "unknown tag 'nbval-skipp'"),
     "syntax": ("return 2 * x", "return 2 *", "no Python"),
+    "claim of nothing": (
+        'print(helper())\n\n# %% tags=["nbval-ignore-output"]\n',
+        'x\n\n# %% tags=["claim"]\n',
+        "made of assertions",
+    ),
     "no alt text": ("![a red square]", "![]", "no alt text"),
     "no picture": ("square.png", "circle.png", "does not exist"),
     "leak": ("    ### BEGIN SOLUTION\n    # a", "    # a", "without a"),

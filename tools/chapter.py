@@ -14,6 +14,12 @@ The student's edition has a stub there, which says about how many lines are
 missing; the solved edition has the lines without the markers.  The markers
 are nbgrader's, and its source edition keeps them.
 
+A sentence that leans on a measurement is backed by a claim, in a cell of its own below the one that
+measures.  It is run when the chapter is built, and stands in no edition::
+
+    # %% tags=["claim"]
+    assert seconds["tree"] < seconds["loop"], "with eight ranks the tree is faster"
+
 Where the exercises are known, every edition ends with a cell for each, which
 says what the answer earns, and has the marks that nbgrader reads.  JupyterLab
 shows them folded.
@@ -34,13 +40,17 @@ import nbformat
 
 from tools import assignment
 
-__all__ = ["Chapter", "ChapterError"]
+__all__ = ["Chapter", "ChapterError", "Claim"]
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 
-#: Tags that a cell may carry: nbval's, to leave an output that differs each time uncompared.
-TAGS = frozenset({"nbval-ignore-output"})
+#: The tag of a cell that holds a claim.
+_CLAIM = "claim"
+
+#: Tags that a cell may carry: of a claim, and nbval's, to leave an output that differs each time
+#: uncompared.
+TAGS = frozenset({_CLAIM, "nbval-ignore-output"})
 
 _TITLE = re.compile(r"^# +(.+?) *$", re.MULTILINE)
 _IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)\s]+)\)")
@@ -57,6 +67,19 @@ class ChapterError(Exception):
 
     def __init__(self, path: Path, line: int, message: str) -> None:
         super().__init__(f"{path}:{line}: {message}")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the text says of a measurement, as assertions.
+
+    Attributes:
+        source: the assertions, each with the sentence that it backs.
+        line: where they begin in the chapter's source.
+    """
+
+    source: str
+    line: int
 
 
 @dataclass(frozen=True)
@@ -86,7 +109,18 @@ class Chapter:
         self.name = path.stem
         self._exercises = dict(exercises or {})
         self._text = path.read_text(encoding="utf-8")
-        self._cells = list(self._read())
+        cells = list(self._read())
+        self._cells = [cell for cell in cells if _CLAIM not in cell.tags]
+        #: What is claimed of what the cells have printed so far, by the index of the last of them.
+        self._claims: dict[int, list[Claim]] = {}
+        shown = -1
+        for cell in cells:
+            if _CLAIM in cell.tags:
+                if shown < 0:
+                    raise self._fail(cell.line - 1, "a claim stands below the cell it is about")
+                self._claims.setdefault(shown, []).append(Claim(cell.source, cell.line))
+            else:
+                shown += 1
 
     @property
     def title(self) -> str:
@@ -112,7 +146,9 @@ class Chapter:
             if unknown:
                 known = ", ".join(sorted(TAGS))
                 raise self._fail(start, f"unknown tag {sorted(unknown)[0]!r}; known are {known}")
-            if cell.cell_type == "markdown":
+            if _CLAIM in tags:
+                self._check_claim(cell, start)
+            elif cell.cell_type == "markdown":
                 self._check_prose(cell.source, start)
             else:
                 self._check_code(cell.source, start + 1)
@@ -130,6 +166,16 @@ class Chapter:
                     raise self._fail(
                         start + offset, f"{image['path']} does not exist; make imgs draws it"
                     )
+
+    def _check_claim(self, cell: Any, start: int) -> None:
+        try:
+            found = ast.parse(cell.source).body if cell.cell_type == "code" else []
+        except SyntaxError as error:
+            raise self._fail(start, f"the claim is no Python: {error.msg}") from None
+        if not found or not all(isinstance(one, ast.Assert) and one.msg for one in found):
+            raise self._fail(
+                start, "a claim is made of assertions, each with the sentence that it backs"
+            )
 
     def _check_code(self, source: str, start: int) -> None:
         regions = list(self._regions(source, start))
@@ -222,6 +268,11 @@ class Chapter:
             return _without_lines(source, [line for region in regions for line in region])
 
         return self._notebook(solved)
+
+    def claims(self) -> dict[str, list[Claim]]:
+        """Return what is claimed of the outputs so far, by the id of the last cell of them."""
+        cells = self.solved_edition().cells
+        return {cells[index].id: claims for index, claims in self._claims.items()}
 
     def _notebook(self, edit: Any) -> Any:
         notebook = nbformat.v4.new_notebook(metadata=_METADATA)

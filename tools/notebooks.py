@@ -1,7 +1,8 @@
 """Builds both editions of the chapters from their sources: ``make notebooks``.
 
 The student's edition is a function of the source alone.  The solved edition
-is executed; its outputs are what nbval compares later runs with.  With
+is executed; its outputs are what nbval compares later runs with.  An output that
+contradicts what the chapter claims of it (see ``tools/chapter.py``) is not stored.  With
 ``--nbgrader COURSE`` neither is built: the chapters become assignments in a
 course of nbgrader instead.
 """
@@ -12,20 +13,21 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from nbclient.util import ensure_async
 
 from grader.course.chapters import discover
 from grader.course.index import ENTRIES, TITLES, IndexEntry
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
 from tools.assignment import furnish
-from tools.chapter import Chapter, ChapterError, to_text
+from tools.chapter import Chapter, ChapterError, Claim, to_text
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,10 +43,70 @@ def sources(folder: Path) -> list[Path]:
     return sorted(folder.glob("[0-9][0-9]_*.py"))
 
 
-def execute(notebook: Any, folder: Path) -> None:
-    """Run every cell of a notebook, in a folder, and keep the outputs."""
-    NotebookClient(
+class ClaimRefuted(Exception):
+    """A run of a chapter has printed what contradicts its text.
+
+    Args:
+        claim: what was claimed.
+        error: the name of the exception.
+        message: the sentence that the claim backs.
+        cell: the cell of the notebook whose output it is about.
+    """
+
+    def __init__(self, claim: Claim, error: str, message: str, cell: Any) -> None:
+        super().__init__(error, message)
+        self.claim = claim
+        said = message if error == "AssertionError" else f"{error}: {message}"
+        printed = "".join(output.get("text", "") for output in cell.outputs).rstrip()
+        self.report = (
+            f"this run contradicts the chapter: {said}\n{claim.source}\n"
+            f"The cell above it has printed:\n{printed or '(nothing)'}\n"
+            "Nothing is stored. Build the chapter on a machine that does nothing else; if it still"
+            " contradicts, mend the sentence."
+        )
+
+
+class _Builder(NotebookClient):
+    """Runs a notebook, and what is claimed of its outputs, each claim below its cell."""
+
+    def __init__(self, notebook: Any, claims: Mapping[str, Sequence[Claim]], **options: Any):
+        super().__init__(notebook, **options)
+        self._claims = claims
+
+    async def async_execute_cell(self, cell: Any, *where: Any, **options: Any) -> Any:
+        """Run a cell, and then the claims below it, which leave no trace in the notebook.
+
+        Raises:
+            ClaimRefuted: a claim does not hold.
+        """
+        done = await super().async_execute_cell(cell, *where, **options)
+        for claim in self._claims.get(cell.id, ()):
+            asked = self.kc.execute(
+                claim.source, store_history=False, reply=True, timeout=CELL_SECONDS
+            )
+            answer = (await ensure_async(asked))["content"]
+            if answer["status"] != "ok":
+                raise ClaimRefuted(claim, answer["ename"], answer["evalue"], cell)
+        return done
+
+
+def execute(
+    notebook: Any, folder: Path, claims: Mapping[str, Sequence[Claim]] | None = None
+) -> None:
+    """Run every cell of a notebook, in a folder, and keep the outputs.
+
+    Args:
+        notebook: the notebook.
+        folder: where its kernel works.
+        claims: what is claimed of the outputs, by the id of the cell above.
+
+    Raises:
+        CellExecutionError: a cell fails.
+        ClaimRefuted: an output contradicts a claim.
+    """
+    _Builder(
         notebook,
+        claims or {},
         timeout=CELL_SECONDS,
         kernel_name="python3",
         record_timing=False,
@@ -103,7 +165,10 @@ def build(
         return written
     solved = solutions / f"{chapter.name}.ipynb"
     notebook = chapter.solved_edition()
-    execute(notebook, solutions)
+    try:
+        execute(notebook, solutions, chapter.claims())
+    except ClaimRefuted as error:
+        raise ChapterError(chapter.path, error.claim.line, error.report) from None
     solved.write_text(to_text(notebook), encoding="utf-8")
     return [*written, solved]
 
