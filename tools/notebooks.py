@@ -81,8 +81,9 @@ class _Builder(NotebookClient):
         """
         done = await super().async_execute_cell(cell, *where, **options)
         for claim in self._claims.get(cell.id, ()):
-            asked = self.kc.execute(
-                claim.source, store_history=False, reply=True, timeout=CELL_SECONDS
+            kernel: Any = self.kc
+            asked = kernel.execute_interactive(
+                claim.source, store_history=False, timeout=CELL_SECONDS, output_hook=lambda _: None
             )
             answer = (await ensure_async(asked))["content"]
             if answer["status"] != "ok":
