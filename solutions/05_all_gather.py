@@ -502,8 +502,8 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 # - Gather and broadcast do it with $2(n-1)$ messages, but rank 0 sends $n(n-1)$ pieces.
 # - The **ring** takes $n-1$ rounds: send to the right what has just arrived from the left. In round $s$ the
 #   piece of rank $(r-s) \bmod n$ arrives.
-# - Each rank sends $n-1$ pieces. With point-to-point messages, no algorithm can do with less on its busiest
-#   rank.
+# - Each rank sends $n-1$ pieces. With point-to-point messages, the busiest rank of any algorithm sends at
+#   least as many.
 # - Only neighbours talk, and no two messages share a cable in a round. The price is $n-1$ latencies.
 #
 # Back to FSDP. If a layer has $S$ bytes, a rank holds $S/n$ of them, and to gather the layer it sends
