@@ -184,8 +184,8 @@ for name, x in thousands.items():
 #
 # where $u$ is half the distance from 1 to the next number, $6 \cdot 10^{-8}$ in float32 ([Higham
 # 1993](https://doi.org/10.1137/0914050)). In bfloat16 $u$ is $4 \cdot 10^{-3}$, so on 256 ranks the bound
-# is as large as $\sum |x_r|$ itself. That is why gradients in bfloat16 are often summed in float32, as with
-# FSDP's
+# is about as large as $\sum |x_r|$ itself. That is why gradients in bfloat16 are often summed in float32,
+# as with FSDP's
 # [`reduce_dtype`](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html#torch.distributed.fsdp.MixedPrecisionPolicy).
 # `check` uses a bound of this kind for each element, and allows no larger error. For integers it allows
 # none.
