@@ -364,9 +364,8 @@ for n in (4, 5, 8, 16):
 # Fewer rounds, more bytes: where $n$ is a power of two, half of the $n$ distances contain a given step, so
 # a rank sends $\frac{n}{2}$ chunks in each round. With $b$ bytes a chunk it takes
 # $\log_2 n \cdot (\alpha + \frac{n}{2} b \beta)$, where the rotation takes $(n-1)(\alpha + b\beta)$. For
-# small $b$ Bruck's way is faster, for large $b$ the rotation. (On a cluster, one message for a whole
-# machine also saves latencies: chapter [28](28_expert_parallel.ipynb) sends tokens to machines first, and
-# then to GPUs.)
+# small $b$ Bruck's way is faster, for large $b$ the rotation. (Clusters save latencies with
+# two levels, inside machines and between them: chapter [28](28_expert_parallel.ipynb).)
 #
 # As an answer to the exercise above it would not pass: there, each chunk may travel only once.
 #
