@@ -3,14 +3,14 @@
 #
 # ![Four ranks around a ring, each with a tensor of four numbers. In three steps a packet of every number moves on from rank to rank, and each rank adds its own; in three more steps the four sums are passed on, until every rank has 1111, 2222, 3333, 4444](../imgs/ring_all_reduce.svg)
 #
-# Four processes add up their tensors. Each sends to its right neighbour alone, and yet in the end every
-# one of them has the whole sum. In chapter [11](11_ring_all_reduce.ipynb) you write this yourself, in about
+# Four processes add up their tensors. Each sends only to its right neighbour, yet in the end every one of
+# them has the whole sum. In chapter [11](11_ring_all_reduce.ipynb) you write this yourself, in about
 # twenty lines.
 #
 # Llama 3 405B was trained on [up to 16,000 GPUs at once](https://arxiv.org/abs/2407.21783). Its weights
-# alone fill the memory of ten of them, and one GPU by itself would have been at it for 3,000 years. So the
-# work is divided among many processes, which tell each other in every step what they have computed. This
-# course is about that conversation.
+# alone fill the memory of ten of them, and a single GPU would have needed 3,000 years for the training. So
+# the work is divided among many processes, which tell each other in every step what they have computed.
+# This course is about that conversation.
 #
 # **You will learn** what a rank is, how one program becomes many processes, how they find each other,
 # and how this course checks what you write.
@@ -28,8 +28,8 @@ from grader import check, hint, predict, progress, replay, run, torchrun
 # %% [markdown]
 # ## One program, many processes
 #
-# All the processes of a training run execute the *same program*. What makes them different is a
-# number that each is given when it starts: its **rank**. If there are $n$ processes, the ranks are
+# All the processes of a training run execute the *same program*. What tells them apart is a
+# number that each gets at start-up: its **rank**. If there are $n$ processes, the ranks are
 # $0, 1, \dots, n-1$, and $n$ is called the **world size**.
 #
 # ![One program at the top, with an arrow to each of four processes; each process holds its own variable x, equal to its rank](../imgs/ranks.png)
@@ -45,14 +45,14 @@ from grader import check, hint, predict, progress, replay, run, torchrun
 # No: the program runs four times, once in each process.
 # </details>
 #
-# <details><summary>Four lines, each with another rank</summary>
+# <details><summary>Four lines, each with a different rank</summary>
 #
-# Yes: each process asks for its own rank, and all are told the same world size.
+# Yes: each process asks for its own rank, and all get the same world size.
 # </details>
 #
 # <details><summary>Four times the same line</summary>
 #
-# No: the program is the same, but <code>get_rank()</code> has another answer in each process.
+# No: the program is the same, but <code>get_rank()</code> returns a different number in each process.
 # </details>
 
 # %%
@@ -118,8 +118,8 @@ replay(pass_it_on, 5) if check(who_am_i) else None
 # %% [markdown]
 # ## Every process has its own memory
 #
-# What a function returns comes back from every rank: `run(f, 4)[3]` is what rank 3 returned. All else
-# stays where it is, since a variable exists once *per process*. That is easy to say, and easy to forget.
+# What a function returns comes back from every rank: `run(f, 4)[3]` is what rank 3 returned. And what a
+# function *changes*?
 #
 # **Predict:** `counter` is 100. Four ranks run `count_up`, and each adds its own rank to `counter`.
 # What do ranks 0 to 3 return, and what is `counter` in the notebook afterwards?
@@ -156,9 +156,9 @@ print("in the ranks:   ", list(run(count_up, 4)))
 print("in the notebook:", counter)
 
 # %% [markdown]
-# Each rank started with its own copy, 100, and added its own rank. The notebook's copy is still 100. To
-# move a value from one process to another, one of them has to *send* it and the other has to *receive*
-# it.
+# A variable exists once *per process*. Each rank started with a copy of its own, 100, and added its rank.
+# The notebook's copy is still 100. To move a value from one process to another, one of them has to *send*
+# it and the other has to *receive* it.
 #
 # ## Same program, different work
 #
@@ -256,12 +256,13 @@ torchrun(script, 2)
 # |---|---|---|
 # | **gloo** | CPU tensors, over ordinary networks | here: it runs on every laptop |
 # | **NCCL** | NVIDIA GPUs, over NVLink, PCIe and InfiniBand | training on NVIDIA GPUs |
+# | **RCCL** | AMD GPUs | training on AMD GPUs, [under the name `nccl`](https://docs.pytorch.org/docs/stable/notes/hip.html#torch-distributed-backends) |
+# | **XCCL** | Intel GPUs | training on Intel GPUs |
 # | **MPI** | clusters and supercomputers | PyTorch built from source, on a machine that has MPI |
 #
-# The patterns are the same for all three. So is most of the vocabulary: *send*, *receive*,
-# *broadcast*, *scatter*, *gather* and *reduce* are also what the
-# [MPI standard](https://www.mpi-forum.org/docs/), first published in 1994, calls them. What each
-# backend can do is listed in the
+# The patterns are the same for all of them. So is most of the vocabulary: *send*, *receive*, *broadcast*,
+# *scatter*, *gather* and *reduce* are also what the [MPI standard](https://www.mpi-forum.org/docs/), first
+# published in 1994, calls them. What each backend can do is listed in the
 # [documentation](https://docs.pytorch.org/docs/stable/distributed.html#backends). Any rank can ask which
 # one it has:
 
@@ -289,11 +290,14 @@ def my_team():
 run(my_team, 4)
 
 # %% [markdown]
-# Each rank returns the members of its group, and its own rank *in the group*: rank 2 of the world is
-# rank 1 of the even ones. Notice that every rank made *both* groups, even the one that it is not in.
-# Unless told otherwise, `new_group` is [a call for every rank of the world](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group),
-# members or not, and all ranks have to make their groups in the same order. Here rank 1 does not call
-# it:
+# Each rank returns the members of its group, and its own rank *in the group*: rank 2 of the world is rank 1
+# of the even ones. Notice that every rank made *both* groups, even the one that it is not in. Unless told
+# otherwise, `new_group` is [a call for every rank of the
+# world](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group), members or not,
+# and all ranks have to make their groups in the same order. (So training code often leaves this to a
+# [`DeviceMesh`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.device_mesh.DeviceMesh),
+# which arranges the ranks in a grid and makes a group of each row and each column: chapter
+# [21](21_hierarchy.ipynb).) Here rank 1 does not call it:
 
 # %%
 def only_rank_0_makes_the_group():
@@ -307,7 +311,7 @@ run(only_rank_0_makes_the_group, 2, may_fail=True)
 # ## Neighbours on a ring
 #
 # Many algorithms arrange the ranks in a ring. Each rank has a left and a right neighbour, and the
-# ring is closed: to the right of the last rank is rank 0.
+# ring is closed: to the right of the last rank is rank 0. In the picture, "right" is clockwise.
 #
 # ![Five ranks in a ring; to the left of rank 0 is rank 4 and to its right rank 1](../imgs/ring.png)
 #
@@ -335,8 +339,8 @@ def neighbours() -> tuple[int, int]:
 check(neighbours)
 
 # %% [markdown]
-# When it passes, it closes the line to a ring. Rank 0 sends a number to the right, each rank that gets it
-# adds its own, and in the end it is home again:
+# When it passes, it closes the line into a ring. Rank 0 sends a number to the right, each rank that gets it
+# adds its own, and in the end the number is back home:
 
 # %%
 def around_the_ring():
@@ -372,10 +376,10 @@ progress()
 # %% [markdown]
 # ## A map of the course
 #
-# Sending one message is the smallest step. Out of such messages, people have built a handful of
-# patterns that come up again and again. They are called **collectives**, because a whole group takes
-# part. In the chapters to come you will write every one of them. "All-" in a name means that
-# *everyone* gets the result.
+# Sending one message is the smallest step. A handful of patterns built from such messages come up again and
+# again. They are called **collectives**, because a whole group takes part. In the chapters to come you will
+# write every one of them. "All-" in a name means that every rank gets a result, and that no rank is
+# special. (The same is true of reduce-scatter, although its name does not say so.)
 #
 # | collective | before | after | combines? | copies? | used for |
 # |---|---|---|---|---|---|
@@ -402,7 +406,7 @@ progress()
 # - Every process has its **own memory**. Nothing is shared; values are sent.
 # - Processes meet in a **rendezvous** and form a **process group**; a launcher such as `torchrun`
 #   tells each of them who it is. `LOCAL_RANK` is its number on its own machine.
-# - A **backend** carries the bytes: gloo for CPU tensors, NCCL for NVIDIA GPUs.
+# - A **backend** carries the bytes: gloo for CPU tensors, NCCL for NVIDIA GPUs (RCCL for AMD's).
 # - Ranks on a ring: left is $(r-1) \bmod n$, right is $(r+1) \bmod n$.
 #
 # ### Check yourself

@@ -25,7 +25,7 @@ from grader import check, hint, replay, run, torchrun
 # ## The first message
 #
 # A message has two ends. One rank calls `dist.send`, the other `dist.recv`, and each names the
-# other. The receiver brings a tensor of the right size and dtype, and `recv` fills it. Here rank 0
+# other. The receiver supplies a tensor of the right size and dtype, and `recv` fills it. Here rank 0
 # sends three numbers to rank 1. What is `y` before and after the receive?
 
 # %%
@@ -109,13 +109,13 @@ run(dtypes_differ, 2, may_fail=True)
 
 # %% [markdown]
 # Plain gloo checks much less. The next cell launches two processes with `torchrun`, without the
-# grader, and makes two mistakes: a receiver with too much room, and one of a different dtype.
+# grader, and makes two mistakes: a receiver with too much room, and one with another dtype.
 #
 # **Predict:** what will a tensor of five sevens hold after three ones have arrived in it?
 #
 # <details><summary>Nothing: <code>recv</code> raises an error, because the sizes differ</summary>
 #
-# No: plain gloo asks only whether there is room enough.
+# No: plain gloo only checks that there is enough room.
 # </details>
 #
 # <details><summary>1, 1, 1, 7, 7</summary>
@@ -125,7 +125,7 @@ run(dtypes_differ, 2, may_fail=True)
 #
 # <details><summary>1, 1, 1, 0, 0</summary>
 #
-# No: nothing is written to the places for which nothing has come.
+# No: where nothing has arrived, nothing is written.
 # </details>
 
 # %%
@@ -150,9 +150,9 @@ torchrun(script, 2)
 
 # %% [markdown]
 # Neither mistake is noticed. The tail silently stays as it was; and where the dtypes differ, the bits are
-# taken for something else without a word. (Too *little* room is the harmless case: there
+# silently read as something else. (Too *little* room is the harmless case: there
 # [gloo ends the process](https://github.com/pytorch/gloo/blob/main/gloo/transport/tcp/pair.cc) with a
-# message that says how many bytes came, and for how many there was room.)
+# message that says how many bytes arrived, and for how many there was room.)
 #
 # `torch.empty_like(x)` makes a tensor of the same shape and dtype. It is the usual way to get
 # something to receive into.
@@ -287,10 +287,9 @@ print("wait returned after that:                         ", after_wait > ready)
 # %% [markdown]
 # ### Leave the tensor alone until `wait` has returned
 #
-# Until then it belongs to the transport. Do not write to a tensor that is being sent, and do not read
-# a tensor that is being received.
+# The send is still under way when rank 0 goes on. Suppose that it now changes `x` from 1 to 2.
 #
-# **Predict:** rank 0 changes `x` from 1 to 2 while it is being sent. Which value does rank 1 get?
+# **Predict:** which value does rank 1 get?
 #
 # <details><summary>1: <code>isend</code> has made a copy</summary>
 #
@@ -321,8 +320,9 @@ def change_while_sending():
 run(change_while_sending, 2, may_fail=True)
 
 # %% [markdown]
-# That is a **race**, and the grader reports the race itself, whatever the value was this time. It also
-# reports a request that is never waited for:
+# That is a **race**, and the grader reports the race itself, whatever the value was this time. Until `wait`
+# has returned, the tensor belongs to the transport: do not write to a tensor that is being sent, and do not
+# read one that is being received. The grader also reports a request that is never waited for:
 
 # %%
 def forget_to_wait():
@@ -508,9 +508,11 @@ replay(shift, 5) if check(shift) else None
 # %% [markdown]
 # ## A receive from anyone
 #
-# `dist.recv(y)` without a source takes a message from any rank, the first one that is there, and
-# returns where it came from. Such a **wildcard** receive is handy when you do not know who will be
-# ready first. It has a price: the order is no longer yours to choose.
+# `dist.recv(y)` without a source takes whichever message is available first, from any rank, and returns
+# where it came from. Such a **wildcard** receive is handy when you do not know who will be ready first. It
+# has a price: the order is no longer yours to choose. (NCCL has none:
+# [`ncclRecv`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/p2p.html#ncclrecv) always names
+# its peer.)
 #
 # Which ranks will be in this list, and in which order?
 
@@ -527,8 +529,8 @@ def whoever_comes():
 print("in this order:", run(whoever_comes, 4)[0])
 
 # %% [markdown]
-# Any order is possible: messages of *different* senders may overtake each other. On a network the
-# fastest comes first, and that changes from run to run. To give you the same answer every time, `run`
+# Any order is possible: messages from *different* senders may overtake each other. On a network the
+# fastest arrives first, and that changes from run to run. To give you the same answer every time, `run`
 # takes the highest rank's message first. Then it tries other orders without showing them, and if your
 # function hangs or raises in one of those, that is what it reports. `check` compares the values in the
 # other orders as well. So an answer that needs one particular order fails at once, rather than once a
@@ -555,7 +557,7 @@ print("rank 1 received", dictionary[1])
 print("messages:", dictionary.trace.traffic.messages)
 
 # %% [markdown]
-# Two: the receiver needs to know how many bytes will come before it can make room for them. The
+# Two: the receiver needs to know how many bytes will arrive before it can make room for them. The
 # same trick, sizes first, is used whenever only the sender knows the size.
 #
 # ## Summary

@@ -67,7 +67,7 @@ run(each_has_its_own, 4)
 #
 # <details><summary>Rank 1 gets the tensor, and both go on without rank 2</summary>
 #
-# No: nobody has told them that rank 2 will not come.
+# No: rank 0 has a copy for rank 2 as well, and no receive takes it.
 # </details>
 #
 # <details><summary>They wait</summary>
@@ -90,8 +90,9 @@ def one_leaves_it_out():
 run(one_leaves_it_out, 3, may_fail=True)
 
 # %% [markdown]
-# They wait for rank 2, which never comes. A collective has to be called by **every rank** of the group. And
-# all have to agree on what they call. Here two ranks name rank 0 as the source, and one names rank 1:
+# They wait for rank 2, which never calls it. (Plain gloo lets rank 1 go once it has its tensor, and the
+# mistake shows later. The grader holds both.) A collective has to be called by **every rank** of the group.
+# And all have to agree on what they call. Here two ranks name rank 0 as the source, and one names rank 1:
 
 # %%
 def two_sources():
@@ -134,6 +135,9 @@ def broadcast(x: torch.Tensor, src: int) -> None:
 check(broadcast)
 
 # %% [markdown]
+# The table in a passing verdict is for a model network, which this chapter describes below. *Bytes per
+# rank* are those that the busiest rank sends. The last line is the least for each column *by itself*.
+#
 # One trap is waiting in every exercise that works in place. Both functions below are given a tensor
 # with a 0 and want to put a 7 into it.
 #
@@ -151,7 +155,7 @@ check(broadcast)
 #
 # <details><summary>A 7 from <code>rename</code>, a 0 from <code>write_into</code></summary>
 #
-# No: <code>x = </code> gives the <em>name</em> another meaning, and only inside the function.
+# No: <code>x = </code> makes the <em>name</em> refer to another tensor, and only inside the function.
 # </details>
 
 # %%
@@ -170,7 +174,7 @@ print("after rename:    ", a.item())
 print("after write_into:", b.item())
 
 # %% [markdown]
-# `x = something` makes the *name* `x` mean another tensor, inside the function only. The caller's
+# `x = something` makes the *name* `x` refer to another tensor, inside the function only. The caller's
 # tensor does not change. To write into it, use `dist.recv(x, ...)`, `x.copy_(y)` or `x[:] = y`.
 #
 # ## A loop takes n − 1 rounds. A tree takes fewer
@@ -327,9 +331,11 @@ for elements, text in ((100, "400 bytes"), (25_000_000, "100 MB")):
         print(f"{text:>9}  {algorithm.__name__:16}{done.seconds * 1e3:8.2f} ms")
 
 # %% [markdown]
-# For 400 bytes the latency is all that counts, and 3 latencies beat 106. For 100 MB the bytes count: each of
+# At 400 bytes, latency is all that matters, and 3 latencies beat 106. At 100 MB the bytes matter: each of
 # the 3 rounds of the tree takes 10 ms, and each of the 106 rounds of the chain little more than a
-# hundredth of that. This is why libraries switch algorithms by message size.
+# hundredth of that. This is why libraries switch algorithms by message size. NCCL has
+# [no tree for broadcasts](https://github.com/NVIDIA/nccl/issues/317): it passes pieces along
+# [a chain](https://github.com/NVIDIA/nccl/blob/master/src/device/broadcast.h).
 #
 # ## Exercise: the same weights everywhere
 #
@@ -360,8 +366,8 @@ with torch.no_grad():
     print("done:   ", weight.tolist())
 
 # %% [markdown]
-# `dist.broadcast` and `dist.recv` write past autograd, so they work with and without `no_grad`. It is
-# good style to use it all the same: it tells the reader that this write is not to be differentiated.
+# `dist.broadcast` and `dist.recv` bypass autograd, so they work with and without `no_grad`. It is good
+# style to use it all the same: it tells the reader that this write is not to be differentiated.
 
 # %%
 def sync_parameters(module: nn.Module, src: int) -> None:
@@ -404,8 +410,10 @@ run(same_model_everywhere, 3) if check(sync_parameters) else None
 # - *In place* means: the caller's own tensor holds the result.
 #
 # So one broadcast per tensor gives all copies of the model the same start. A checkpoint that one rank has
-# read is handed out in the same way, and so are settings from a file. But a broadcast brings *everything*
-# to every rank. Of a data set, each rank should get only its own part.
+# read is handed out in the same way (in PyTorch, with
+# [`broadcast_from_rank0`](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict.StateDictOptions)),
+# and so are settings from a file. But a broadcast brings *everything* to every rank. Of a data set, each
+# rank should get only its own part.
 #
 # ### Check yourself
 #

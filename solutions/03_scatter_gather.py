@@ -91,7 +91,7 @@ run(source_like_the_others, 3, may_fail=True)
 # [lets it through](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.isend), and
 # leaves it to the backend. (gloo fails, because a rank has no connection to itself.)
 #
-# Even if `send` allowed it, it would be no good here. A synchronous send waits for its receive, and
+# Even if `send` allowed it, it would not help here. A synchronous send waits for its receive, and
 # that receive is on a line which the same rank has not reached: the source would wait for itself
 # forever. It simply *copies* its own piece instead.
 #
@@ -129,7 +129,7 @@ check(scatter)
 # %% [markdown]
 # ## Gather: the way back
 #
-# A **gather** turns the arrows round. Every rank has a piece, and afterwards one rank, the
+# A **gather** reverses the arrows. Every rank has a piece, and afterwards one rank, the
 # *destination*, has the list of all of them in rank order.
 #
 # ![Before: rank r holds xr. After a gather to rank 1, rank 1 holds the list x0, x1, x2, x3; the others still have their own piece](../imgs/gather.png)
@@ -149,18 +149,18 @@ run(built_in_gather, 3)
 
 # %% [markdown]
 # The list is in **rank order**: entry $r$ is what rank $r$ sent. Here is a gather that takes the messages
-# as they come, and puts them at the end of a list.
+# as they arrive, and appends them to a list.
 #
 # **Predict:** four ranks, and rank $r$ has $10r$. What can the list on rank 0 be?
 #
-# <details><summary>0, 10, 20, 30, whatever comes first</summary>
+# <details><summary>0, 10, 20, 30, whatever arrives first</summary>
 #
-# No: nothing in the loop looks at who has sent. It appends what comes.
+# No: nothing in the loop looks at who has sent. It appends whatever arrives.
 # </details>
 #
 # <details><summary>0, and then 10, 20, 30 in any order</summary>
 #
-# Yes: rank 0 puts its own number first, and appends the others as they come.
+# Yes: rank 0 puts its own number first, and appends the others as they arrive.
 # </details>
 #
 # <details><summary>0, and then some of the others twice</summary>
@@ -187,7 +187,7 @@ run(gather_as_they_come, 4)[0]
 
 # %% [markdown]
 # Where several messages could be received, `run` takes the highest rank's; on a network it is the one that
-# comes first. To be right, receive from a *named* rank, or use what `recv` returns: the rank that the
+# arrives first. To be right, receive from a *named* rank, or use what `recv` returns: the rank that the
 # message came from.
 #
 # ## Exercise: gather
@@ -269,9 +269,9 @@ if check(scatter) and check(gather):
 # %% [markdown]
 # ## Count the elements
 #
-# Suppose you read: "each of four ranks $r$ holds $[r]$; after a gather, rank 0 has four numbers from
-# each". The two cannot both be true. A gather neither makes nor loses elements: $n$ ranks with $k$ elements each
-# give $n \cdot k$. Counting on both sides is a quick test of any example, and of your own code.
+# A gather neither makes nor loses elements: $n$ ranks with $k$ elements each give $n \cdot k$. So if each
+# of four ranks $r$ holds $[r]$, rank 0 cannot end with four numbers *from each*. Counting on both sides is
+# a quick test of any example, and of your own code:
 
 # %%
 def count_elements(k):

@@ -96,10 +96,10 @@ print(*dist.ReduceOp.RedOpType.__members__)
 # | `BAND`, `BOR`, `BXOR` | bit by bit: and, or, exclusive or | no |
 # | `PREMUL_SUM` | the sum, after each $x_r$ is multiplied by a factor | no |
 #
-# No backend does all of them for all numbers; the
+# No backend supports every operation for every dtype; the
 # [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.ReduceOp) says
 # what NCCL leaves out. It also says that only NCCL has `AVG`, which is not true of every version. Here is
-# what gloo can do in yours:
+# what gloo supports in yours:
 
 # %% tags=["nbval-ignore-output"]
 def supported(dtype):
@@ -182,20 +182,24 @@ for name, x in thousands.items():
 #
 # $$(n-1)\,u \sum_r |x_r|$$
 #
-# where $u$ is half the distance from 1 to the next number, $6 \cdot 10^{-8}$ in float32
-# ([Higham 1993](https://doi.org/10.1137/0914050)). `check` uses a bound of this kind for each element,
-# and allows no larger error. For integers it allows none.
+# where $u$ is half the distance from 1 to the next number, $6 \cdot 10^{-8}$ in float32 ([Higham
+# 1993](https://doi.org/10.1137/0914050)). In bfloat16 $u$ is $4 \cdot 10^{-3}$, so on 256 ranks the bound
+# is about as large as $\sum |x_r|$ itself. That is why gradients in bfloat16 are often summed in float32,
+# as with FSDP's
+# [`reduce_dtype`](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html#torch.distributed.fsdp.MixedPrecisionPolicy).
+# `check` uses a bound of this kind for each element, and allows no larger error. For integers it allows
+# none.
 #
 # ## What it costs
 #
 # Each of the other $n-1$ ranks has something that the result depends on, so each has to send at
 # least once: **$n-1$ messages** are needed. And how much memory? After a gather, the destination holds
-# $n$ tensors. If it combines each tensor as it comes, how many does it need room for, besides `x`?
+# $n$ tensors. If it combines each tensor as it arrives, how many does it need room for, besides `x`?
 #
 # ## Exercise: reduce
 #
 # Write it for SUM, AVG, MIN, MAX and PRODUCT. The result is in place, in `x` on `dst`; on every other
-# rank `x` must be **unchanged**, bit for bit. AVG is asked for on floating-point numbers only.
+# rank `x` must be **unchanged**, bit for bit. AVG is required only for floating-point tensors.
 #
 # Compare `op` with `==`, as in `op == dist.ReduceOp.MAX`. Useful: `torch.minimum(a, b)` and
 # `torch.maximum(a, b)`, and `x.copy_(...)` to write into `x`.
@@ -229,7 +233,7 @@ def reduce(x: torch.Tensor, dst: int, op: dist.ReduceOp) -> None:
 check(reduce)
 
 # %% [markdown]
-# Yours beside the built-in one, on the other ranks too:
+# Here is yours next to the built-in one, on every rank:
 
 # %%
 def mine_and_theirs():
@@ -267,18 +271,17 @@ for n in (2, 4, 8):
 # %% [markdown]
 # As with the broadcast, a tree needs fewer rounds: $\lceil \log_2 n \rceil (\alpha + S\beta)$ in place of
 # $(n-1)(\alpha + S\beta)$. Half of the ranks hand over what they have and are done, then half of the
-# rest, until only the destination is left. Ranks in the middle of the tree combine what comes with what
+# rest, until only the destination is left. Ranks in the middle of the tree combine what arrives with what
 # they have, and pass on the partial result.
 #
 # ![Eight ranks. In round 1 ranks 1, 3, 5, 7 send to 0, 2, 4, 6; in round 2 ranks 2 and 6 send to 0 and 4; in round 3 rank 4 sends to rank 0, which then holds the sum of all](../imgs/reduce_tree.png)
 #
-# You could also take the arrows of the broadcast in chapter [02](02_broadcast.ipynb) and turn them round,
-# last round first: ranks 4 to 7 would send to 0 to 3, then 2 and 3 to 0 and 1, then 1 to 0. That is a
-# binomial tree, too, and takes as many rounds. This one pairs neighbours first, so every partial sum is
-# over *consecutive* ranks, 0 and 1, then 0 to 3, and only associativity is needed. MPI makes use of that:
-# a user's own operation may be declared
-# [not commutative](https://www.mpi-forum.org/docs/mpi-4.1/mpi41-report.pdf) (`MPI_Op_create`), and then
-# it is evaluated in rank order.
+# You could also reverse the arrows of the broadcast in chapter [02](02_broadcast.ipynb), last round first:
+# ranks 4 to 7 would send to 0 to 3, then 2 and 3 to 0 and 1, then 1 to 0. That is also a binomial tree, and
+# takes as many rounds. This one pairs neighbours first, so every partial sum is over *consecutive* ranks, 0
+# and 1, then 0 to 3, and only associativity is needed. MPI makes use of that: a user's own operation may be
+# declared [not commutative](https://www.mpi-forum.org/docs/mpi-4.1/mpi41-report.pdf) (`MPI_Op_create`), and
+# then it is evaluated in rank order.
 #
 # **Predict:** four ranks hold 1, 10, 100 and 1000. Which two numbers travel in the first round, and which
 # one in the second?
@@ -290,12 +293,12 @@ for n in (2, 4, 8):
 #
 # <details><summary>10 and 1000, then 100</summary>
 #
-# No: rank 2 sends in the second round, but first it adds what has come.
+# No: rank 2 sends in the second round, but first it adds what has arrived.
 # </details>
 #
 # <details><summary>100 and 1000, then 1010</summary>
 #
-# No: that is the other tree, the broadcast's turned round. This one pairs neighbours first.
+# No: that is the other tree, the broadcast's in reverse. This one pairs neighbours first.
 # </details>
 
 # %%
@@ -322,9 +325,8 @@ for r, (own, partial) in enumerate(run(powers, 4)):
     print(f"rank {r}: x is still {own:4}, the partial sum is {partial}")
 
 # %% [markdown]
-# Notice `x.clone()`: rank 2 makes its partial sum in a copy,
-# because its `x` must not change. gloo saves itself this copy, which is why it left something else in
-# `x` above.
+# Notice `x.clone()`: rank 2 makes its partial sum in a copy, because its `x` must not change. gloo saves
+# itself this copy, which is why it left something else in `x` above.
 #
 # ## Exercise: tree_reduce
 #
@@ -385,7 +387,7 @@ if check(tree_reduce):
 #   on the order, by an error that grows with $\sum |x|$, not with the sum itself.
 # - After the built-in `dist.reduce`, only the destination's tensor means anything.
 #
-# So the mean loss needs one reduce and one division, and 64 sets of gradients can be added up in the room
+# So the mean loss needs one reduce and one division, and 64 sets of gradients can be added up in the memory
 # of two. But training does not stop there: every rank needs the averaged gradients for its next step, not
 # only one. When *every* rank is to have the result, it is an **all-reduce**, and that is where this course
 # is heading.
@@ -397,7 +399,7 @@ if check(tree_reduce):
 # [10, 10] and [2.5, 2.5].
 # </details>
 #
-# <details><summary>Can a reduce do with fewer than n − 1 messages?</summary>
+# <details><summary>Can a reduce manage with fewer than n − 1 messages?</summary>
 #
 # Not if messages go from one rank to another. The result depends on every rank's tensor, so each of the
 # others must send at least once.

@@ -64,14 +64,12 @@ for r, everything in enumerate(run(into_one_tensor, 3)):
     print(f"rank {r}: {everything}")
 
 # %% [markdown]
-# Count the elements: $n$ ranks with $k$ elements each give $n \cdot k$ elements, and now *on every rank*.
-# Here 3 ranks had 5 each, and every rank ended with 15.
+# Three ranks had 5 elements each, and *every* rank ended with 15.
 #
 # ### A list to fill
 #
-# The list must hold $n$ *different* tensors. Python has a short way to write a list of $n$ things, and
-# here it is a trap: `[torch.empty(1)] * 4`. Say that 0, 10, 20 and 30 come in, and each is copied to its
-# place in that list.
+# Python has a short way to write a list of four things: `[torch.empty(1)] * 4`. Suppose that 0, 10, 20 and
+# 30 arrive, and each is copied to its place in that list.
 #
 # **Predict:** what is in the list then?
 #
@@ -99,18 +97,13 @@ print([part.item() for part in parts])
 print("different tensors:", len({id(part) for part in parts}))
 
 # %% [markdown]
-# `[t] * 4` is the same tensor four times. Write `[torch.empty_like(x) for _ in range(4)]`.
+# `[t] * 4` is the same tensor four times, and the list must hold four *different* ones. Write
+# `[torch.empty_like(x) for _ in range(4)]`.
 #
 # ### Whose memory is it?
 #
-# Suppose every rank has a GPU of its own, and rank 1 prints its list after the call. $x_0$ came from
-# GPU 0. Does its entry say `cuda:0` or `cuda:1`?
-#
-# An all-gather gives you no view of another rank's memory. It **copies** into the tensors that you have
-# made, and `torch.empty_like(x)` made them where your own `x` lies. So rank 1 prints `cuda:1` four times.
-#
-# You can see it without a GPU, too: after the call, the tensors are still the ones that we made, on the
-# device of our own `x`.
+# Suppose every rank has a GPU of its own, and rank 1 prints its list after the call. $x_0$ came from GPU 0.
+# Does its entry say `cuda:0` or `cuda:1`? And what if a rank writes to it? You need no GPU to find out.
 #
 # **Predict:** $x_0$ is 1, and after the call each rank $r$ multiplies its entry $x_0$ by $10^r$. What do
 # four ranks find there?
@@ -147,6 +140,10 @@ for r, line in enumerate(run(whose_memory, 4)):
     print(f"rank {r}: {line}")
 
 # %% [markdown]
+# After the call, the tensors are still the ones that we made, on the device of our own `x`. An all-gather
+# gives you no view of another rank's memory: it **copies** into the tensors that you have made. With GPUs,
+# `torch.empty_like(x)` makes them where your own `x` lies, so rank 1 prints `cuda:1` four times.
+#
 # ## The plain way: gather, then broadcast
 #
 # Look at the two operations side by side. They start alike. After a gather one rank has the list, after
@@ -172,7 +169,7 @@ for r, line in enumerate(run(whose_memory, 4)):
 #
 # <details><summary>12 messages, of which rank 0 sends 24 bytes</summary>
 #
-# No: 12 is a message for each ordered pair of ranks. Here all of them go to rank 0 or come from it.
+# No: 12 is a message for each ordered pair of ranks. Here every message goes to rank 0 or comes from it.
 # </details>
 
 # %%
@@ -235,13 +232,13 @@ check(all_gather)
 # %% [markdown]
 # ## Around the ring
 #
-# Here is a way that looks slower at first. Each rank talks to its two neighbours only: it sends to the right,
-# receives from the left, and **passes on what has just come**.
+# Now each rank talks to its two neighbours only: it sends to the right, receives from the left, and
+# **passes on what has just arrived**.
 #
 # ![Four panels. At the start rank r holds xr. After round 1 every rank also holds its left neighbour's piece, after round 2 that of the rank before it, after round 3 every rank holds all four. Below each panel arrows lead from every rank to its right neighbour, and from the last rank to the first](../imgs/ring_all_gather.png)
 #
-# A solid line marks the piece that came last. It goes on to the right in the next round, if there is one.
-# Dashed pieces stay where they are: each has been passed on already. Follow $x_0$ with your finger: it
+# A solid line marks the piece that arrived last. It goes on to the right in the next round, if there is
+# one. Dashed pieces stay where they are: each has been passed on already. Follow $x_0$ with your finger: it
 # starts on rank 0 and reaches ranks 1, 2 and 3. After $n-1$ rounds it has been to every rank, and all the
 # other pieces have travelled at the same time.
 #
@@ -249,17 +246,17 @@ check(all_gather)
 #
 # <details><summary>Those of ranks 0, 1, 2, 3</summary>
 #
-# No: rank 0's piece has the longest way to rank 4, and comes last.
+# No: rank 0's piece has the longest way to rank 4, and arrives last.
 # </details>
 #
 # <details><summary>Those of ranks 3, 2, 1, 0</summary>
 #
-# Yes: first the left neighbour's own, then what has come to the left neighbour.
+# Yes: first the left neighbour's own, then whatever the left neighbour received in the round before.
 # </details>
 #
 # <details><summary>That of rank 3 each time</summary>
 #
-# No: rank 3 sends its own piece only once, and then passes on what has come.
+# No: rank 3 sends its own piece only once, and then passes on what has arrived.
 # </details>
 
 
@@ -305,14 +302,14 @@ def ring_all_gather(x: torch.Tensor) -> list[torch.Tensor]:
 check(ring_all_gather)
 
 # %% [markdown]
-# Eight processes do not show how an algorithm grows. So `check` also runs a ring on 64 and on 100
-# *simulated* ranks, as `simulate` does in chapter [02](02_broadcast.ipynb).
+# Eight processes do not show how an algorithm grows. So `check` also runs a ring on 67 *simulated* ranks,
+# as `simulate` does in chapter [02](02_broadcast.ipynb).
 #
 # ## What your ring did
 #
 # The record of a run has every message, its size, and the round in which it would travel if each message
 # took one unit of time. From it we can print your ring as a table. What is *in* a message is not recorded.
-# But if every rank passes on in each round what came in the round before, it is the piece in brackets.
+# But if every rank passes on in each round what arrived in the round before, it is the piece in brackets.
 
 # %%
 def step_table(trace):
@@ -348,7 +345,7 @@ if check(ring_all_gather):
 #
 # <details><summary>About two, but not at all on the ring</summary>
 #
-# No: on the ring, too, each rank sends $n-1$ pieces: 3, and then 7.
+# No: on the ring, each rank also sends $n-1$ pieces: 3, and then 7.
 # </details>
 
 # %%
@@ -384,11 +381,10 @@ for n in (4, 8):
 # **What is the least?** Each rank lacks $n-1$ pieces, so it must *receive* $n-1$ times the bytes of $x$,
 # whatever the algorithm. With point-to-point messages, what is received has been sent, so all ranks
 # together send at least $n(n-1)$ pieces: **on average** $n-1$ each. One rank can send less if another sends
-# more: above, every rank but 0 sends a single piece. The ring and everyone-to-everyone send the average
-# from *every* rank, and no algorithm can ask less of its busiest rank
-# ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) give such bounds for other collectives, too).
-# This does not hold for a switch that copies one message to many ports: there, a rank could send its piece
-# once.
+# more: above, every rank but 0 sends a single piece. On the ring and with everyone-to-everyone, *every*
+# rank sends exactly the average, so no algorithm has a less busy busiest rank ([Chan and others
+# 2007](https://doi.org/10.1002/cpe.1206) also give bounds for other collectives). This does not hold for a
+# switch that copies one message to many ports: there, a rank could send its piece once.
 #
 # ## Why the ring, if everyone-to-everyone counts the same?
 #
@@ -453,11 +449,12 @@ for algorithm in algorithms:
 #
 # The ring has a price. With the $\alpha$ and $\beta$ of chapter [02](02_broadcast.ipynb), its $n-1$ rounds,
 # one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$ bytes. The $(n-1)\,b\beta$ cannot be
-# avoided, as we have just seen, but the $(n-1)\,\alpha$ can. For many ranks and *small* pieces, algorithms
-# with $\lceil \log_2 n \rceil$ rounds win.
-# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe them, and say that
-# MPICH keeps the ring for longer messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings
-# cross.
+# avoided by a rank that receives one message at a time, as we have just seen. (If it can receive from both
+# neighbours at once, half of each piece goes to the left, and the bytes take half as long: [How to Scale
+# Your Model](https://jax-ml.github.io/scaling-book/sharding/).) The $(n-1)\,\alpha$ can be avoided. For
+# many ranks and *small* pieces, algorithms with $\lceil \log_2 n \rceil$ rounds win. [Thakur, Rabenseifner
+# and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe them, and say that MPICH keeps the ring
+# for longer messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings cross.
 #
 # A ring has no central *bottleneck*. Does that make it robust?
 #
@@ -496,17 +493,17 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 
 # %% [markdown]
 # Every rank needs every piece, so one dead rank stops any all-gather, whatever the algorithm. On a ring it
-# even stops pieces that are not its own, because they have to pass through it.
+# also blocks other ranks' pieces, which must pass through it.
 #
 # ## Summary
 #
 # - **All-gather**: every rank ends with the pieces of all ranks, in rank order.
 # - It copies into tensors that each rank has made: $n$ different ones, on the rank's own device.
 # - Gather and broadcast do it with $2(n-1)$ messages, but rank 0 sends $n(n-1)$ pieces.
-# - The **ring** takes $n-1$ rounds: send to the right what has just come from the left. In round $s$ the
-#   piece of rank $(r-s) \bmod n$ comes.
-# - Each rank sends $n-1$ pieces. With point-to-point messages, no algorithm can ask less of its busiest
-#   rank.
+# - The **ring** takes $n-1$ rounds: send to the right what has just arrived from the left. In round $s$ the
+#   piece of rank $(r-s) \bmod n$ arrives.
+# - Each rank sends $n-1$ pieces. With point-to-point messages, the busiest rank of any algorithm sends at
+#   least as many.
 # - Only neighbours talk, and no two messages share a cable in a round. The price is $n-1$ latencies.
 #
 # Back to FSDP. If a layer has $S$ bytes, a rank holds $S/n$ of them, and to gather the layer it sends

@@ -4,7 +4,7 @@
 # After backward, every rank has a gradient for *every* parameter, each from its own part of the batch. In
 # sharded training ([ZeRO](https://arxiv.org/abs/1910.02054), FSDP) a rank updates only its own $1/n$ of the
 # parameters. Of the summed gradients it needs just that part, and the rest should not be sent to it. What
-# is the cheapest way to add up everything and keep one $n$-th?
+# is the cheapest way to add up everything and keep a $1/n$ share?
 #
 # **You will learn** to combine the data of all ranks so that each rank ends with one part of the
 # result, first directly and then with partial sums that travel round a ring; and to tell apart three
@@ -23,8 +23,8 @@ from grader import check, hint, run
 # %% [markdown]
 # ## What it does
 #
-# Every rank has a list of $n$ chunks, one for each rank. The chunks with number $r$, one from each
-# rank, are added up, and the sum goes to rank $r$. That is a **reduce-scatter**.
+# Every rank has a list of $n$ chunks, one for each rank. Chunk $r$ of every rank is summed, and the sum
+# goes to rank $r$. That is a **reduce-scatter**.
 #
 # ![Before: rank 0 holds A0, A1, A2, A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank r holds the sum of all chunks r. A0, B1, C2 and D3 do not travel](../imgs/reduce_scatter.png)
 #
@@ -86,7 +86,7 @@ for r, result in enumerate(run(built_in, 3)):
 #
 # <details><summary>24 bytes, of which rank 0 needs 8</summary>
 #
-# No: rank 2's own chunk has to go, too, since rank 0 does all the adding.
+# No: rank 2's own chunk has to go as well, since rank 0 does all the adding.
 # </details>
 #
 # <details><summary>8 bytes, of which rank 0 needs 8</summary>
@@ -121,18 +121,17 @@ print("three ranks:", list(run(of_powers, 3, reduce_then_scatter)))
 print(run(of_powers, 4, reduce_then_scatter).trace)
 
 # %% [markdown]
-# The same results as above, but three quarters of what comes to rank 0 come only to be added up and sent
-# away again.
+# The results are the same as above, but three quarters of what arrives at rank 0 is only added up there and
+# sent away again.
 #
 # You can also see a reduce-scatter as $n$ **reduces** of one chunk each, one to each rank. That is how the
 # cell below does it.
 #
 # ## Count the elements
 #
-# Suppose you read: "four ranks hold $[1, 1]$, $[2, 2]$, $[3, 3]$, $[4, 4]$, and a reduce-scatter with SUM
-# leaves $[2.5]$ on each of them".
+# Four ranks hold $[1, 1]$, $[2, 2]$, $[3, 3]$, $[4, 4]$.
 #
-# **Predict:** what does it leave?
+# **Predict:** what does a reduce-scatter with SUM leave on each of them?
 #
 # <details><summary>[10] on each of the four</summary>
 #
@@ -170,7 +169,7 @@ for length in (2, 4):
     print("   AVG:", list(run(reduce_each_piece, 4, length, True)))
 
 # %% [markdown]
-# The 2.5 is the average, and not the sum. To end with $[2.5]$ everywhere, take *four* elements and AVG.
+# To end with one number *everywhere*, take four elements: $[10]$ with SUM, and $[2.5]$ only with AVG.
 #
 # The rule: $n$ lists of $k$ elements each are combined into **one** result of $k$ elements, which is spread
 # over the ranks, $k/n$ on each. (Where $n$ does not divide $k$, cut with `tensor_split`, as in chapter 03,
@@ -227,8 +226,8 @@ for r, (part, everything) in enumerate(run(two_steps, 4)):
 # ## Exercise: reduce_scatter
 #
 # `chunks` is a list of $n$ tensors of one shape and dtype. Return the reduction of `chunks[rank]` over all
-# ranks, for SUM, AVG, MIN and MAX. No rank may send more than $n-1$ chunks. AVG is asked for on
-# floating-point numbers only; SUM, MIN and MAX must work on integers, too, and exactly.
+# ranks, for SUM, AVG, MIN and MAX. No rank may send more than $n-1$ chunks. AVG is required only for
+# floating-point tensors; SUM, MIN and MAX must also work on integers, exactly.
 #
 # The caller's chunks must stay as they are, and the result must be a tensor of its own.
 
@@ -278,12 +277,12 @@ check(reduce_scatter)
 #
 # <details><summary>Chunk 0, then chunk 2</summary>
 #
-# No: chunk 0 must be complete on rank 0, so it starts on rank 1 and comes here last.
+# No: chunk 0 must be complete on rank 0, so it starts on rank 1 and arrives here last.
 # </details>
 #
 # <details><summary>Chunk 2, then chunk 0</summary>
 #
-# No: chunk 2 does start here, but chunk 0 comes last, and stays.
+# No: chunk 2 does start here, but chunk 0 arrives last, and stays.
 # </details>
 #
 # <details><summary>Chunk 2, then chunk 1</summary>
@@ -320,6 +319,11 @@ ring_in_letters(3)
 # backwards in time, and its messages go to the *left*. Number the ranks the other way round, so that they
 # go to the right again, and you have this ring: reversed and mirrored.
 #
+# Autograd reverses it in the same way. The copies that an all-gather makes of a piece each receive a
+# gradient, and the owner of the piece needs their sum: **the backward of an all-gather is a
+# reduce-scatter**, with SUM, and the backward of a reduce-scatter is an all-gather. So FSDP gathers weights
+# on the way forward, and reduce-scatters their gradients on the way back.
+#
 # ### Three names
 #
 # - **Reduce-scatter** is the collective of this chapter. The name is that of
@@ -337,9 +341,9 @@ ring_in_letters(3)
 # The same result, but only neighbours talk. It takes $n-1$ rounds, and in each of them every rank sends one
 # chunk.
 #
-# There are three traps. `chunks` must stay **unchanged**, so add into copies; `list(chunks)` copies the list
-# but not the tensors in it. What travels is a partial *sum*, for AVG, too: divide once, at the end. And
-# nothing may be received into a tensor that is still being sent.
+# There are three traps. `chunks` must stay **unchanged**, so add into copies; `list(chunks)` copies the
+# list but not the tensors in it. Even for AVG, what travels is a partial *sum*: divide once, at the end.
+# And nothing may be received into a tensor that is still being sent.
 
 # %%
 def ring_reduce_scatter(chunks: list[torch.Tensor], op: dist.ReduceOp) -> torch.Tensor:
@@ -372,7 +376,7 @@ check(ring_reduce_scatter)
 # ## What your ring did
 #
 # Once more we print the record of your own run. Which chunk is in a message? We read the record from its
-# end: what reaches rank $r$ in the last round is chunk $r$, and what a rank sends in one round came to it
+# end: what reaches rank $r$ in the last round is chunk $r$, and what a rank sends in one round reached it
 # in the round before.
 #
 # To see *whose* numbers are in each sum, let every element of rank $r$ be $10^r$. Then each digit of a sum
@@ -445,7 +449,7 @@ for n in (4, 8):
 #
 # <details><summary>Each rank divides the sum when it has added its number</summary>
 #
-# No: what came early is divided again and again. (4 + 8)/3 = 4, and (4 + 12)/3 is 5.33.
+# No: the first numbers are divided again and again. (4 + 8)/3 = 4, and (4 + 12)/3 is 5.33.
 # </details>
 #
 # <details><summary>Each rank divides its number, and the last one the sum</summary>
@@ -465,7 +469,7 @@ print("divided before only:        ", round(a / 3 + b / 3 + c / 3, 3))
 # Dividing beforehand keeps the sums small, but its $n$ divisions may round $n$ times, where a single
 # division rounds at most once.
 #
-# And integers? Their average is usually not an integer, so AVG is asked for on floating-point numbers only.
+# And integers? Their average is usually not an integer, so AVG is required only for floating-point tensors.
 # SUM, MIN and MAX of integers are exact in any order, so all algorithms agree to the last bit:
 
 # %%
@@ -488,7 +492,8 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 # - It is a reduce and a scatter, or $n$ reduces of one chunk each. Each rank keeps $1/n$ of the result.
 # - Each rank sends $n-1$ chunks, directly or around the ring. No rank can send less.
 # - On the **ring**, partial sums travel. In round $s$ rank $r$ sends chunk $(r-s) \bmod n$ and adds
-#   what comes to chunk $(r-s-1) \bmod n$.
+#   what arrives to chunk $(r-s-1) \bmod n$.
+# - The backward of an all-gather is a reduce-scatter, and the other way round.
 # - For an average, divide once. Leave the caller's chunks alone.
 # - The ring's "scatter-reduce" is a reduce-scatter; `torch.scatter_reduce` is something else.
 #
@@ -508,9 +513,9 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 # It sends 7 MB, and ends with 1 MB.
 # </details>
 #
-# <details><summary>On a ring of 5, which chunk does rank 2 send first, and with which chunk does it combine what comes first?</summary>
+# <details><summary>On a ring of 5, which chunk does rank 2 send first, and with which chunk does it combine what arrives first?</summary>
 #
-# It sends (2 − 1) mod 5 = 1, and what comes is chunk (2 − 2) mod 5 = 0.
+# It sends (2 − 1) mod 5 = 1, and what arrives is chunk (2 − 2) mod 5 = 0.
 # </details>
 #
 # <details><summary>A ring sends chunk r first on rank r. On which rank is chunk r complete?</summary>

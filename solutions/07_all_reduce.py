@@ -42,10 +42,10 @@ for r, (total, average) in enumerate(run(built_in_all_reduce, 4)):
     print(f"rank {r}: SUM {total}, AVG {average}")
 
 # %% [markdown]
-# We took the average as a sum and one division. There is `dist.ReduceOp.AVG`, too, but whether gloo knows
-# it depends on the version of PyTorch. A sum and a division work everywhere.
+# We took the average as a sum and one division. There is also `dist.ReduceOp.AVG`, but whether gloo
+# supports it depends on the version of PyTorch. A sum and a division work everywhere.
 #
-# Three ranks with five ones, five twos and five threes:
+# Here three ranks hold five ones, five twos and five threes:
 
 # %%
 def three_ranks():
@@ -139,6 +139,8 @@ rooted
 # %% [markdown]
 # ## Correct, and slow
 #
+# (The ring in the table of a passing verdict is that of chapter [11](11_ring_all_reduce.ipynb).)
+#
 # **Predict:** with 8 ranks and 840 numbers each, how many numbers go in and out of the root, taken
 # together? And how many go in and out of any other rank?
 #
@@ -176,10 +178,10 @@ if rooted:
         )
 
 # %% [markdown]
-# (These are the numbers of the simple way. If you wrote a tree or a chain, yours differ.)
+# (These are the numbers for the straightforward version. If you wrote a tree or a chain, yours differ.)
 #
 # Everything goes through one rank. It receives $n-1$ full tensors, one after the other, and then sends
-# $n-1$. In that time, each of the others sends one and receives one, and otherwise waits. Twice as many ranks
+# $n-1$. Meanwhile each of the others sends once, receives once, and otherwise waits. Twice as many ranks
 # make the queue about twice as long: adding machines makes it *slower*.
 #
 # Trees help with the rounds: $\lceil \log_2 n \rceil$ up and $\lceil \log_2 n \rceil$ down. But each message
@@ -281,7 +283,7 @@ for n in (2, 3, 4, 8):
 # Together that is $\frac{2(n-1)}{n}$, which stays below 2 for any $n$. (This is what a rank *sends*; it
 # receives as much.) If the ranks do the adding and talk in point-to-point messages, no all-reduce can ask
 # less of its busiest rank, as [Patarasuk and Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002)
-# prove. Their proof does not cover switches that add. With these, it is enough if a rank sends its tensor
+# prove. Their proof does not cover switches that add. With these, it is enough that a rank sends its tensor
 # once and receives the sum once ([SHARP](https://doi.org/10.1109/COMHPC.2016.006) on InfiniBand,
 # [NVLS](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable) on NVLink).
 #
@@ -339,26 +341,20 @@ run(uneven_all_gather, 4, may_fail=True)
 #
 # <details><summary>1, 4, 9, 0, 0, 0</summary>
 #
-# No: three elements travel together, but each is multiplied by itself alone.
+# No: three elements travel together in a piece, but each is multiplied only by the one in its own place.
 # </details>
 
 # %%
 def padded_product():
-    n = dist.get_world_size()
-    x = torch.tensor([1, 2, 3, 4, 5])
-    padded = torch.zeros(6, dtype=x.dtype)
-    padded[:5] = x
-    mine = torch.empty(6 // n, dtype=x.dtype)
-    pieces = list(padded.tensor_split(n))  # views of padded
-    dist.reduce_scatter(mine, pieces, op=dist.ReduceOp.PRODUCT)
-    dist.all_gather(pieces, mine)  # so this fills padded
+    padded = torch.tensor([1, 2, 3, 4, 5, 0])
+    dist.all_reduce(padded, op=dist.ReduceOp.PRODUCT)
     return padded.tolist()
 
 
 run(padded_product, 2)
 
 # %% [markdown]
-# It is not: padding meets padding. Only the sixth number is spoiled, and it is cut off.
+# It is not a mistake: padding meets padding. Only the sixth number is spoiled, and it is cut off.
 #
 # ## In place, in two dimensions, too
 #
@@ -376,7 +372,7 @@ run(padded_product, 2)
 #
 # <details><summary>Only the vector</summary>
 #
-# No: the elements of a plain matrix lie in a row, too, and <code>flatten()</code> gives a view of them.
+# No: the elements of a plain matrix also lie in a row, and <code>flatten()</code> gives a view of them.
 # </details>
 #
 # <details><summary>The vector and the matrix</summary>
@@ -429,7 +425,7 @@ sharded = check(all_reduce_sharded)
 sharded
 
 # %% [markdown]
-# Nine elements on four ranks, yours and the built-in one side by side:
+# Here yours and the built-in one reduce nine elements on four ranks:
 
 # %%
 def mine_and_theirs():

@@ -29,7 +29,7 @@ from grader import check, hint, run
 # ![Before: rank 0 holds A0 to A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank 0 holds A0, B0, C0, D0, rank 1 holds A1, B1, C1, D1, and so on. A0, B1, C2 and D3 stay where they are](../imgs/all_to_all.png)
 #
 # Nothing is combined, and nothing is handed to more than one rank. Each chunk goes to one place, and there
-# are as many numbers afterwards as before. The dashed chunks are for their own rank and do not travel.
+# are as many numbers afterwards as before. A dashed chunk is already where it belongs, and does not travel.
 #
 # **Predict:** on 4 ranks, rank $r$ holds $10r, 10r+1, 10r+2, 10r+3$. What does rank 1 hold after an
 # all-to-all?
@@ -124,8 +124,10 @@ print("bytes in all:", found.trace.traffic.bytes)
 print("needed:      ", 4 * 3 * 100 * 4, "(4 ranks, 3 chunks that travel, 100 numbers, 4 bytes each)")
 
 # %% [markdown]
-# In an all-gather every rank needs everything; here each chunk is for one rank only, so $n$ times too many
-# bytes were sent.
+# In an all-gather every rank needs everything; here each chunk is for one rank only, so $n$ times as many
+# bytes were sent as needed. (Where ranks are wired as a ring with traffic both ways, chunks pass through
+# other ranks, and an all-gather takes only [four times as
+# long](https://jax-ml.github.io/scaling-book/sharding/).)
 #
 # And mind the last factor above: a number of *elements* becomes a number of bytes only when you multiply it
 # by the size of one element.
@@ -202,24 +204,22 @@ show_rounds(run(zero_first, 4).trace)
 # could.
 #
 # The cure is to **rotate the peers**: in step $s$ rank $r$ sends to $(r+s) \bmod n$ and receives from
-# $(r-s) \bmod n$. In each step all targets are different, so no rank waits.
+# $(r-s) \bmod n$. In each step all targets are different, so no rank waits. The next cell only writes the
+# schedule down; the exercise below sends it, and `check` counts its rounds.
 #
 # ![Four ranks in a row. On the left all send to rank 0 first: five rounds, four of them with only two arrows. On the right peers rotate: three rounds of four arrows each](../imgs/all_to_all_rounds.png)
 
 # %%
-def rotating():
-    rank, n = dist.get_rank(), dist.get_world_size()
-    x, y = torch.ones(2), torch.empty(2)
+def show_rotation(n):
     for step in range(1, n):
-        request = dist.isend(x, (rank + step) % n)
-        dist.recv(y, (rank - step) % n)
-        request.wait()
+        pairs = [f"{rank}→{(rank + step) % n}" for rank in range(n)]
+        print(f"  round {step}: {'  '.join(pairs)}")
 
 
-show_rounds(run(rotating, 4).trace)
+show_rotation(4)
 for n in (2, 3, 4, 5, 8):
-    naive, rotated = (run(f, n).trace.traffic.rounds for f in (zero_first, rotating))
-    print(f"{n} ranks: {naive:2} rounds with rank 0 first, {rotated} with rotating peers")
+    naive = run(zero_first, n).trace.traffic.rounds
+    print(f"{n} ranks: {naive:2} rounds with rank 0 first, {n - 1} with rotating peers")
 
 # %% [markdown]
 # Mind the two directions: if you *send* to the right, what you *receive* comes from the left. It may seem
@@ -361,10 +361,11 @@ for n in (4, 5, 8, 16):
     )
 
 # %% [markdown]
-# Fewer rounds, more bytes: where $n$ is a power of two, half of the $n$ distances contain a given step, so a
-# rank sends $\frac{n}{2}$ chunks in each round. With $b$ bytes a chunk it takes
+# Fewer rounds, more bytes: where $n$ is a power of two, half of the $n$ distances contain a given step, so
+# a rank sends $\frac{n}{2}$ chunks in each round. With $b$ bytes a chunk it takes
 # $\log_2 n \cdot (\alpha + \frac{n}{2} b \beta)$, where the rotation takes $(n-1)(\alpha + b\beta)$. For
-# small $b$ Bruck's way is faster, for large $b$ the rotation.
+# small $b$ Bruck's way is faster, for large $b$ the rotation. (Clusters save latencies with
+# two levels, inside machines and between them: chapter [28](28_expert_parallel.ipynb).)
 #
 # As an answer to the exercise above it would not pass: there, each chunk may travel only once.
 #
@@ -414,7 +415,7 @@ if check(all_to_all):
 #
 # ## Pieces of different sizes
 #
-# Tokens choose their experts, so a rank has many tokens for one rank and few for another. Let it have
+# Tokens choose their experts, so a rank has many tokens for some ranks and few for others. Let it have
 # `counts[j]` rows for rank $j$, which may be 0. The rows lie in one tensor, sorted by destination.
 #
 # A receive needs a tensor of the right size. Suppose that a rank expects to get from another rank as many
@@ -424,7 +425,7 @@ if check(all_to_all):
 #
 # <details><summary>It takes the first 2 rows</summary>
 #
-# No: a message is not cut to fit. It has to be as large as the tensor that receives it.
+# No: a message is not cut to fit. It has to be of the size of the tensor that receives it.
 # </details>
 #
 # <details><summary>It takes all 3 rows</summary>
@@ -434,7 +435,7 @@ if check(all_to_all):
 #
 # <details><summary>It fails: the sizes differ</summary>
 #
-# Yes: 3 rows come, and rank 1 has made room for 2.
+# Yes: 3 rows arrive, and rank 1 has made room for 2.
 # </details>
 
 # %%
@@ -450,7 +451,7 @@ run(expects_what_it_sends, 2, may_fail=True)
 
 # %% [markdown]
 # `counts` says what a rank *sends*. Only the senders know what will *arrive*, so they have to say so first.
-# And that is an all-to-all, too, in which each chunk is one number: rank $r$ knows row $r$ of the matrix of
+# That is itself an all-to-all, in which each chunk is one number: rank $r$ knows row $r$ of the matrix of
 # counts, and needs column $r$.
 
 # %%
@@ -466,13 +467,13 @@ for r, (counts, arriving) in enumerate(run(exchange_counts, 3)):
 
 # %% [markdown]
 # Rank 2 has no rows for rank 0. Then either *both* leave the message out (rank 0 knows by now that nothing
-# will come), or an empty message travels like any other. If only one of them leaves it out, the other may
+# will arrive), or an empty message travels like any other. If only one of them leaves it out, the other may
 # wait forever.
 #
 # ### Or pad?
 #
 # You can avoid different sizes: pad every piece to the size of the largest, and use the even all-to-all.
-# Every rank then has to know the largest count, and the padding travels, too.
+# Every rank then has to know the largest count, and the padding travels as well.
 #
 # **Predict:** 300 rows change rank among 4 ranks. One of the ranks gets 97 from each of the others, and the
 # other pieces have one row each. How many rows travel with padding?
@@ -509,10 +510,10 @@ for name, counts in {
 
 # %% [markdown]
 # In both cases 300 rows have to travel. With padding, the second case sends 12 pieces of 97 rows, nearly
-# four times as much, while the counts take only 96 bytes. What the counts do cost is *time*: a rank
-# can make room for the rows only when the counts have come. Systems whose shapes must be fixed in advance do
-# pad, and drop the rows that do not fit. How much room they leave is set by the *capacity factor*
-# ([Switch Transformers](https://arxiv.org/abs/2101.03961)).
+# four times as much, while the counts take only 96 bytes. What the counts do cost is *time*: a rank can
+# make room for the rows only when the counts have arrived. Systems whose shapes must be fixed in advance do
+# pad, and drop the rows that do not fit. How much room they leave is set by the *capacity factor* ([Switch
+# Transformers](https://arxiv.org/abs/2101.03961)).
 #
 # ## Exercise: all_to_all_uneven
 #
@@ -623,8 +624,8 @@ if check(all_to_all) and check(all_to_all_uneven):
 # reason why routers are often trained with an extra loss that rewards balance, as in both papers linked
 # above.
 #
-# Here is the dispatch with what PyTorch has built in. `all_to_all_single` takes both lists of counts; it,
-# too, has to be told what will arrive:
+# Here is the dispatch with what PyTorch has built in. `all_to_all_single` takes both lists of counts; it
+# also has to be told what will arrive:
 
 # %%
 def built_in_dispatch():
