@@ -429,7 +429,7 @@ if check(time_collective) and check(bus_bandwidth):
 assert speeds[-1] > 100 * speeds[0], "the bandwidth rises more than a hundredfold"
 
 # %% [markdown]
-# The first rows look as if the link were hundreds of times slower there. It is not. Compare the
+# The first rows look as if the link were more than a hundred times slower there. It is not. Compare the
 # *times*: they grow far less than the bytes do, and at first hardly or not at all. The first rows measure
 # the latency $\alpha$, the price of the messages themselves, and 1 KiB divided by it is a tiny number. Only
 # where $\beta S$ is well above $\alpha$ does bus bandwidth say something about a link.
