@@ -117,7 +117,7 @@ three = [[f"{letter}{i}" for i in range(3)] for letter in "ABC"]
 #
 # <details><summary>A0, A1+C1, A2</summary>
 #
-# Yes: C1 comes from the left and is added to A1. A2 was sent as a copy, and is still there.
+# Yes: C1 arrives from the left and is added to A1. A2 was sent as a copy, and is still there.
 # </details>
 #
 # <details><summary>A0, A1+C1, nothing</summary>
@@ -171,7 +171,7 @@ step(three, [1, 2, 0], add)
 #
 # **Predict:** what would happen if we went on adding?
 #
-# <details><summary>The sums would come out right all the same</summary>
+# <details><summary>The sums would be right all the same</summary>
 #
 # No: a whole sum meets numbers that are in it already, and they would be counted once more.
 # </details>
@@ -218,7 +218,7 @@ step(three, [2, 0, 1], replace)
 # You know the rule: each rank sends on what it has just received. How many steps are there? And does
 # the rule also hold at the turn from the first phase to the second?
 #
-# Fill in your table before you go on. The next cell applies the rule to the first row, and checks with
+# Fill in your table first. The next cell applies the rule to the first row, and checks with
 # sets of ranks that nothing is missing in the end.
 
 # %%
@@ -255,7 +255,7 @@ print("every chunk of every rank is the sum of all:", everything)
 #
 # <details><summary>3, 2, 1, 0, and then 4, 3, 2, 1</summary>
 #
-# No: in the table each rank starts with the chunk before its own. (Another start can be right, too: more
+# No: in the table each rank starts with the chunk before its own. (Another start can also be right: more
 # on that below.)
 # </details>
 #
@@ -721,7 +721,7 @@ shown
 
 # %% [markdown]
 # The names say what is *in* a cell: `A2+D2` has been added up from ranks 0 and 3. They are worked out
-# from the numbers that your program really sent and summed. If it added twice, you would see `A0+A0`; if
+# from the numbers that your program sent and summed. If it added twice, you would see `A0+A0`; if
 # it mixed up chunks, `A?+B?`.
 #
 # ## Ring against root
@@ -915,7 +915,7 @@ if ring_works and schedule_works:
 # ### Where does the time go?
 #
 # Let us measure the parts: the messages of a ring without its additions, its additions without the
-# messages, and the loop without either. Besides the time on the clock, we ask for the **processor
+# messages, and the loop without either. Besides the time on the clock, we look at the **processor
 # time**: how long the cores were working for the four ranks, all added up. A rank that waits uses none.
 #
 # Two precautions. `run` records every message, which would count as well; so the functions are handed to

@@ -34,7 +34,7 @@ from grader import check, hint, run, timeline
 #
 # ## Patient 1: a ring in which all ranks send first
 #
-# Every rank passes `x` to its right neighbour and returns what comes from the left.
+# Every rank passes `x` to its right neighbour and returns what it receives from the left.
 #
 # In chapter 01 *two* ranks that both sent first were stuck. Now there are four, and no rank sends to the
 # rank that it receives from.
@@ -568,7 +568,7 @@ print(run(three_groups, 3, True))
 #
 # <details><summary>Each of ranks 1, 2 and 3 for its left neighbour</summary>
 #
-# No: so it should be, since activations come from the left. But look at which handle <code>pop()</code>
+# No: that would be right, since activations arrive from the left. But look at which handle <code>pop()</code>
 # takes.
 # </details>
 #
@@ -630,7 +630,7 @@ print(run(pipeline_step, 4, torch.ones(1), 0))
 #
 # <details><summary>OR: 1 and 2. AND: 1 and 2</summary>
 #
-# No: an all-reduce needs all ranks, so 0 and 3 wait for 1 and 2, which never come.
+# No: an all-reduce needs all ranks, so 0 and 3 wait for 1 and 2, which never call it.
 # </details>
 #
 # <details><summary>OR: 1 and 2. AND: all four</summary>
@@ -673,8 +673,8 @@ for others in ("OR", "AND"):
 # Begin with the plain kind of waiting, where each rank waits for at most one other. This is a pure
 # function; nothing is sent.
 #
-# `waits_for` maps a rank to the rank that it waits for. A rank that maps to `None` is running, and so
-# is a rank that is not a key. Return the ranks that can **never** go on, as a sorted list: those on a
+# `waits_for` maps each rank to the rank that it waits for. A rank that maps to `None`, or is not a key,
+# is running. Return the ranks that can **never** go on, as a sorted list: those on a
 # cycle, *and* those whose arrows lead into one. A rank that waits for itself is a cycle of one.
 
 # %%

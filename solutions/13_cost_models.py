@@ -463,7 +463,7 @@ if ring_known and tree_known:
 # in which the computer was busy with something else does not count. The first two rounds only warm up,
 # and are discarded.
 #
-# Look for the size at which a message begins to take visibly longer than a single byte on your machine.
+# On your machine, at what size does a message begin to take visibly longer than a single byte?
 
 # %% tags=["nbval-ignore-output"]
 def ping_pong_seconds(sizes, turns):

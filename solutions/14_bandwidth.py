@@ -175,11 +175,11 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
 # $S$ is always the size of the **whole tensor**: all $n$ parts together. For a reduce-scatter that
 # is what a rank puts *in*, for an all-gather what it gets *out*.
 #
-# Suppose a table says 70 GB/s for a reduce-scatter and 280 GB/s for an all-reduce on the same four
+# Suppose that a table says 70 GB/s for a reduce-scatter and 280 GB/s for an all-reduce on the same four
 # GPUs, as if half of the work ran at a quarter of the speed. What has happened? The program took the
 # size of the reduce-scatter's *output*, one part of $n$.
 #
-# Here are links of 250 GB/s between 4 ranks, and the bus bandwidth that comes out with either size:
+# Take links of 250 GB/s between 4 ranks. With either size, the bus bandwidth would be:
 
 # %%
 n, link, whole = 4, 250e9, 1e9
@@ -264,13 +264,13 @@ for r, microseconds in enumerate(run(many_calls, 2)):
 # the clock, and discard them: **warm up**.
 #
 # **2. Ranks do not arrive at the same time.** Three ranks start their clocks just before an all-reduce that
-# takes a few milliseconds, and stop them just after it. Rank 2 comes 0.5 s late.
+# takes a few milliseconds, and stop them just after it. Rank 2 arrives 0.5 s late.
 #
 # **Predict:** what do they measure?
 #
 # <details><summary>Rank 2 half a second, the others milliseconds</summary>
 #
-# No: rank 2 starts its clock only when it comes, and then all are there.
+# No: rank 2 starts its clock only when it arrives, and by then all are there.
 # </details>
 #
 # <details><summary>All three of them milliseconds</summary>

@@ -392,8 +392,8 @@ for same_seed in (True, False):
 # ## When: not after backward, but during it
 #
 # So far we have computed first and communicated afterwards. But backward finishes the gradients of the
-# *last* layer first, and they do not change any more. They could already be on their way while it goes
-# on.
+# *last* layer first, and they do not change any more. They could already be on their way while backward
+# continues.
 #
 # ![Two time lines of one step. Above, all-reduces of four buckets begin when backward has ended. Below,
 # each begins as soon as its layer's backward is done, so that only the last one is still to be waited
@@ -432,7 +432,7 @@ plain = run(plain_step, 2)
 timeline(plain, since="backward", until="done")
 
 # %% [markdown]
-# First comes backward, and then the ranks wait in 14 all-reduces, one after the other.
+# Backward runs first, and then the ranks wait in 14 all-reduces, one after the other.
 #
 # Before we overlap the two, there are two questions.
 #
@@ -531,12 +531,12 @@ buckets_work
 #
 # <details><summary>Once: after the last layer's hook</summary>
 #
-# Yes: when both uses have been added up, and the earlier use comes last in backward.
+# Yes: when both uses have been added up, and backward reaches the earlier use last.
 # </details>
 #
 # <details><summary>Once: before the last layer's hook</summary>
 #
-# No: backward comes to the later use first, but the gradient is not complete then.
+# No: backward reaches the later use first, but the gradient is not complete then.
 # </details>
 
 # %%

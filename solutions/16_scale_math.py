@@ -839,7 +839,7 @@ if tp_known:
 #
 # <details><summary>1.00, and 1.61</summary>
 #
-# No for 1.61: the last piece comes when the link is done, and still has to be multiplied.
+# No for 1.61: the last piece arrives when the link is done, and still has to be multiplied.
 # </details>
 
 # %%
@@ -928,7 +928,7 @@ if pp_known:
 #
 # <details><summary>18 ms</summary>
 #
-# No: that is the work of a stage. Each of them also stands still for some time.
+# No: that is the work of a stage. Each of them is also idle for some time.
 # </details>
 #
 # <details><summary>27 ms</summary>
@@ -941,7 +941,7 @@ if pp_known:
 # No: that is the work of all four stages one after the other. Mostly they work at the same time.
 # </details>
 #
-# Look also at when each stage stands still, and at how many micro-batches it keeps.
+# Look also at when each stage is idle, and at how many micro-batches it keeps.
 
 # %%
 def pipeline_step(micro_batches, activations):
@@ -975,8 +975,8 @@ print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2
 timeline(done)
 
 # %% [markdown]
-# A stage works for $m$ turns of a forward and a backward pass, and stands
-# still for $PP - 1$: the last stage at both ends of the step, the first one in the middle. So the bubble is
+# A stage works for $m$ turns of a forward and a backward pass, and is idle
+# for $PP - 1$: the last stage at both ends of the step, the first one in the middle. So the bubble is
 # $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work* it is $\frac{PP - 1}{m}$, which is how
 # [Narayanan and others 2021](https://arxiv.org/abs/2104.04473) give it.)
 
@@ -1003,8 +1003,8 @@ for stages, m in ((4, 6), (4, 24), (8, 24)):
 # - **Nothing else uses the link.** Where data, tensor and pipeline parallelism run at the same time, they share it.
 # - **Side by side costs nothing.** On a GPU, a collective takes some of the processors that compute.
 # - **There is always something to compute meanwhile.** The *last* gradients, those of the first layer,
-#   have no backward pass left to hide behind, and the first all-gather of ZeRO-3 comes before there is
-#   anything to compute.
+#   have no backward pass left to hide behind, and when ZeRO-3 makes its first all-gather there is nothing
+#   to compute yet.
 # - **A message has no latency.** Chapter 13 knows better: a plain ring over 1024 ranks pays 2046
 #   latencies for each bucket, which is why libraries use trees or hierarchies there.
 #
@@ -1049,7 +1049,7 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 # No: averaging is cheaper between two. Its ratio is 0.4.
 # </details>
 #
-# <details><summary>The stages stand still half of the time</summary>
+# <details><summary>The stages are idle half of the time</summary>
 #
 # Yes: of 63 turns, each stage has nothing to do in 31.
 # </details>
@@ -1089,8 +1089,8 @@ if flops_known and state_known:
 # - Mixed precision with Adam keeps 16 bytes for each parameter. ZeRO splits 12, 14 or all 16 of them
 #   among the replicas.
 # - For backward a block keeps 16 times $sbh$ elements, 24 times with a gate, and once if it recomputes.
-# - A step takes 6 operations for each token and parameter: 2 forward, 4 backward. Attention comes on
-#   top; say whether you count the masked half.
+# - A step takes 6 operations for each token and parameter: 2 forward, 4 backward. Attention adds to
+#   that; say whether you count the masked half.
 # - What can be hidden? Communication over computation, up to 1:
 #
 # | | ratio | what helps |

@@ -65,7 +65,7 @@ print("side by side:     ", torch.equal(torch.cat(along_n, 1), Y))
 print("added up:         ", torch.equal(sum(along_k), Y))
 
 # %% [markdown]
-# (The numbers are small integers, so nothing is rounded, and we can ask for equality.)
+# (The numbers are small integers, so nothing is rounded, and the parts must be equal to the last bit.)
 #
 # - **Along $m$:** each rank has some rows of $X$ and of $Y$, and all of $W$. Nothing is sent. If the
 #   rows are samples, this is data parallelism; if they are positions of a sequence, context
@@ -418,7 +418,7 @@ print("a ReLU, gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should 
 
 # %% [markdown]
 # The first is right only because the backward of a product does not look at its result. That of a ReLU
-# does, and the gradient comes out wrong without an error. All you get is PyTorch's warning in backward:
+# does, and the gradient is wrong without an error. All you get is PyTorch's warning in backward:
 # no kernel is registered that could differentiate `allreduce_`, this "may lead to silently incorrect
 # behavior", and it will be removed. A function with a backward of its own says what it means. In the
 # exercise below, `check` lets the lazy way pass, since its gradients are right there, but points it

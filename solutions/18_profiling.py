@@ -367,8 +367,8 @@ print(" → ".join(name for name in callers(inner) if name.startswith("aten")))
 # ## Exercise: hottest_ops
 #
 # From a finished profile, return the names of the `k` operators with the most **self** time on the CPU,
-# hottest first; all of them if there are fewer than `k`. Operators that take equally long may stand in
-# any order.
+# hottest first; all of them if there are fewer than `k`. Operators that take equally long may be in any
+# order.
 
 # %%
 def hottest_ops(profile, k: int) -> list[str]:
@@ -508,7 +508,7 @@ assert whole > 2 * (min(span["ts"] for span in spans if "Backward0" in span["nam
 # In data-parallel training the ranks wait for each other, and then the trace of a single rank can
 # mislead you. So record them all. Here is a small data-parallel step, as a program for `torchrun`.
 # Three ranks take three steps; the first two warm up, and the third is recorded. In that step rank 1
-# has bad luck: its batch comes 100 ms late, as if from a slow disk. With `record_function` the program
+# has bad luck: its batch is 100 ms late, as if from a slow disk. With `record_function` the program
 # gives names to its own parts.
 
 # %%
@@ -560,12 +560,12 @@ dist.destroy_process_group()
 # No: it ends for all at about the same time, but they do not begin at the same time.
 # </details>
 #
-# <details><summary>On rank 1, which comes late</summary>
+# <details><summary>On rank 1, which is late</summary>
 #
-# Yes: when it comes, the others are there already. It waits for nobody.
+# Yes: when it arrives, the others are already there. It does not have to wait.
 # </details>
 #
-# <details><summary>On ranks 0 and 2, which come in time</summary>
+# <details><summary>On ranks 0 and 2, which are in time</summary>
 #
 # No: they begin early and cannot finish without rank 1. Their waiting counts as all-reduce.
 # </details>
@@ -609,7 +609,7 @@ assert 2 * steps[0]["c10d::allreduce_"]["dur"] < steps[0]["gloo:all_reduce"]["du
 #
 # Every element of the result contains a number of every rank. So **no rank can finish before the last
 # rank has begun**. Until that moment, the others wait. (They may already pass some pieces among
-# themselves, but they cannot finish.) What comes after it is transfer.
+# themselves, but they cannot finish.) The rest is transfer.
 #
 # Write this down as a function. It is not graded, but the next cells use it.
 
@@ -671,7 +671,7 @@ plt.show()
 #
 # The three ranks share a machine, and so a clock. The clocks of different machines disagree. Then
 # compare durations instead. All ranks finish at about the same time, so the shortest all-reduce belongs
-# to the rank that came last, and each of the others waited for about the difference.
+# to the rank that arrived last, and each of the others waited for about the difference.
 #
 # On GPUs you look for NCCL's kernels, whose names begin with `ncclDevKernel`, on the line of their stream.
 # Their time too is part transfer and part waiting for other ranks. For jobs of many ranks, [Holistic Trace
@@ -929,7 +929,7 @@ else:
 # - **A kernel?** Sort the table by *self* time; `ncu` looks inside the kernel.
 # - **Python?** Look for gaps between the bars of the trace. A trace is JSON: name, begin, duration,
 #   thread.
-# - **Another rank?** Record every rank. The rank with the shortest collective came last; whatever
+# - **Another rank?** Record every rank. The rank with the shortest collective arrived last; whatever
 #   the others took beyond that was waiting.
 #
 # Only then do you optimise. If that means C++ of your own, it must check shapes, dtypes and strides
@@ -949,13 +949,13 @@ else:
 #
 # <details><summary>With wait=1, warmup=3, active=2, repeat=1 your loop makes five steps. What is in the profile?</summary>
 #
-# One step is left alone, three are thrown away, one is recorded. The second active step never came, so
+# One step is left alone, three are thrown away, one is recorded. There was no second active step, so
 # the cycle was not completed.
 # </details>
 #
 # <details><summary>In the traces of four ranks the same all-reduce takes 30, 31, 5 and 30 ms. Which rank is slow, and what does a faster network save?</summary>
 #
-# Rank 2, whose all-reduce is shortest: it came last, about 25 ms after the others. The transfer took
+# Rank 2, whose all-reduce is shortest: it arrived last, about 25 ms after the others. The transfer took
 # about 5 ms, and a faster network can save only part of that.
 # </details>
 #

@@ -6,13 +6,13 @@
 # messages grow. The calls are the same everywhere. What carries them out is not.
 #
 # **You will learn** what is below `torch.distributed`: gloo, MPI and NCCL, what each is for, who starts
-# its ranks, and how each can trip you up. You will run one program on several of them. At the end comes
+# its ranks, and how each can trip you up. You will run one program on several of them. At the end there is
 # a **project**: you train a model whose gradients are averaged by nothing but your own code.
 #
 # **You need** chapters [11](11_ring_all_reduce.ipynb) and [15](15_data_parallel.ipynb), with your
 # answers in them, and [18](18_profiling.ipynb) for the word *stream*. For MPI you need two more
 # packages, `mpi4py` and `mpich`; for NCCL an NVIDIA GPU. `python -m grader doctor` says what you have.
-# Cells that lack something say so and go on.
+# Cells that lack something say so, and the rest still works.
 #
 # **Time:** 2 hours, and 2 exercises; the last 50 minutes are for the project.
 
@@ -67,7 +67,7 @@ for name, why_not in backends().items():
 # %% [markdown]
 # ### The MPI that is not there
 #
-# `torch.distributed` knows the name `"mpi"`. What happens if you ask for it, as rank 5 of 9?
+# `torch.distributed` knows the name `"mpi"`. What happens if you request it, as rank 5 of 9?
 
 # %%
 print("gloo in this torch:", dist.is_gloo_available())
@@ -85,7 +85,7 @@ for warning in warned:
 # PyTorch's own MPI backend [has to be built from
 # source](https://docs.pytorch.org/docs/stable/distributed.html#backends-that-come-with-pytorch), on a
 # machine with an MPI. What you install with `pip` does not have it, as you see. The warning adds that
-# rank and world size would come from MPI, and not from your call.
+# MPI would set rank and world size, and not your call.
 #
 # So the MPI worlds of this course do *not* use that backend. They use a process group of our own, which
 # hands each message to MPI through [mpi4py](https://mpi4py.readthedocs.io). Your program sees no
@@ -225,7 +225,7 @@ check(pick_backend)
 # | rank | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
 # | local rank | 0 | 1 | 2 | 3 | 0 | 1 | 2 | 3 |
 #
-# What does rank 5 get if it asks for `torch.device("cuda", rank)`? A device that does not exist: each
+# What does rank 5 get from `torch.device("cuda", rank)`? A device that does not exist: each
 # machine counts its GPUs from 0. The **local rank** counts the ranks of one machine in the same way.
 #
 # ## Exercise: device_for
@@ -724,8 +724,8 @@ values, in_place = run(gathered, 2)[1]
 print("rank 1 has", values, "in the same places, on the same device:", in_place)
 
 # %% [markdown]
-# So rank 1 prints `cuda:1`, or there was no second GPU. (The line *can* come about with
-# `all_gather_object`, which sends pickles: a tensor in a pickle [comes out on the sender's
+# So rank 1 prints `cuda:1`, or there was no second GPU. (The line *is* possible with
+# `all_gather_object`, which sends pickles: a tensor in a pickle [is restored on the sender's
 # device](https://docs.pytorch.org/docs/stable/distributed.html#object-collectives).) If you have two
 # GPUs, ask them, and ask also where trap 2 puts its tensor:
 
@@ -812,8 +812,8 @@ class RingThread:
 
 
 # %% [markdown]
-# This cell tests it on three ranks. Rank 1 comes a second late. Do the others get their calls back
-# before it comes, and are all sums right in the end?
+# This cell tests it on three ranks. Rank 1 is a second late. Do the calls of the others return before it
+# arrives, and are all sums right in the end?
 
 # %%
 def three_sums(ring_thread, ring):
