@@ -1034,7 +1034,8 @@ if ring_works and schedule_works:
     clock, processors = ({row[0]: float(row[i]) for row in rows if len(row) == 3} for i in (1, 2))
 
 # %% tags=["claim"]
-assert processors["messages_alone"] > 2 * processors["additions_alone"], "the messages take most"
+assert processors["messages_alone"] > 0.5 * processors["ring_sum"], "the messages take most"
+assert processors["messages_alone"] > 2 * processors["additions_alone"], "additions take a small part"
 assert processors["loop_alone"] < 0.1 * processors["ring_sum"], "the loop costs next to nothing"
 assert clock["additions_alone"] < 0.12 * clock["ring_sum"], "additions take less than an eighth"
 

@@ -429,9 +429,17 @@ def table(backend, device="cpu"):
     for what, said in known.items():
         if said != "✓":
             print(f"  {what}: {said}")
+    return known
 
 
-table("gloo")
+on_gloo = table("gloo")
+
+# %% tags=["claim"]
+assert on_gloo["all_reduce_avg int64"] not in ("✓", "wrong result"), "the average of integers is refused"
+assert on_gloo["all_reduce_sum bool"] == "✓", "gloo takes the sum of bool"
+assert on_gloo["gather complex64"] != "✓" == on_gloo["all_gather complex64"], (
+    "gather does not take complex numbers, all_gather does"
+)
 
 # %% [markdown]
 # The sum of two `bool` is *or*, and averages of integers are refused. And `gather` does not take
@@ -443,9 +451,15 @@ table("gloo")
 
 # %% tags=["nbval-ignore-output"]
 if can_mpi:
-    table("mpi")
+    on_mpi = table("mpi")
 else:
     print(backends()["mpi"])
+
+# %% tags=["claim"]
+assert not can_mpi or on_mpi["all_reduce_avg float32"] != "✓", "MPI has no average"
+assert not can_mpi or on_mpi["all_reduce_sum bool"] != "✓", "MPI refuses the sum of bool"
+assert not can_mpi or on_mpi["gather complex64"] == "✓", "complex numbers are no problem"
+assert not can_mpi or on_mpi["reduce_scatter float32"] == "✓", "ours does not lack reduce_scatter"
 
 # %% [markdown]
 # Its gaps are elsewhere. **MPI has no average**: its [list of
