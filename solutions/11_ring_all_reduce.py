@@ -1057,13 +1057,14 @@ assert clock["additions_alone"] < 0.12 * clock["ring_sum"], "additions take less
 #
 # Which of the two is it? Hiding every addition saves no more than `additions_alone` takes, and that is
 # less than an eighth of `ring_sum`. In the table above, the pieces saved from 12 to 22 per cent. So the
-# drawing is not the whole reason. (With 256 bytes a chunk is a single piece: if `pipelined_ring_sum` is
-# faster all the same, it can only be because its receives are posted early.) And where a network card
-# carries the data while the processor is free, there is more waiting to fill, and overlap is worth more.
+# drawing is not the whole reason. (With 256 bytes a chunk is a single piece. If `pipelined_ring_sum` is
+# faster all the same, the pieces are not why; receives that are posted early may be.) And where a network
+# card carries the data while the processor is free, there is more waiting to fill, and overlap is worth
+# more.
 #
 # NCCL's ring is this one several times over. It shares the tensor among *channels*, each of them a ring
 # over links of its own, and pipelines pieces in each. And it chooses how the two ends of a message agree:
-# the protocols LL and LL128 save latency, Simple saves bandwidth
+# the protocols LL and LL128 save latency, and Simple gets the most bandwidth
 # ([Hu and others 2025](https://arxiv.org/abs/2507.04786)).
 #
 # ### No centre is not the same as no weak point

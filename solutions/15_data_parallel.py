@@ -97,7 +97,7 @@ print("the weighted mean is right:", torch.allclose(weighted, whole))
 # For a language model that is not enough. Its loss is a mean over *tokens*, and padding does not count, so
 # ranks with equally many samples may have 5 and 3 tokens that do. Then each rank has to divide the *sum* of
 # its losses by the tokens of **all** ranks, and multiply by $n$, because the mean over ranks divides again.
-# Until 2024 a widely used library did not, neither over ranks nor over accumulated batches
+# In 2024 a widely used library was found to do so neither over ranks nor over accumulated batches
 # ([its issue](https://github.com/huggingface/transformers/issues/34242)).
 #
 # ## Through one rank: the parameter server

@@ -686,17 +686,17 @@ if devices_known:
 #
 # **5. `isend` and `irecv` in a batch.** An NCCL send is work in a stream, and it [blocks the
 # GPU](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/p2p.html) until the other side
-# receives. If your own receive is queued behind it, and every rank has done the same, all wait forever. In a
-# group with a `device_id` it *is* queued behind it: there PyTorch "serializes" single sends and receives
-# with all other calls on the group, and warns you. With small messages [it often works](https://github.com/pytorch/pytorch/issues/138074), since
-# there are buffers: MPI's trap again. The cure is to give NCCL both as one group, in which [calls never
-# block each other](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html).
+# receives. If your own receive is queued behind it, and every rank has done the same, all wait forever. In
+# a group with a `device_id` it *is* queued behind it: there PyTorch [serializes](https://github.com/pytorch/pytorch/blob/main/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp)
+# single sends and receives with all other calls on the group, and warns you. With small messages [it often
+# works](https://github.com/pytorch/pytorch/issues/138074), since there are buffers: MPI's trap again. The
+# cure is to give NCCL both as one group, in which [calls never block each
+# other](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html).
 # [`dist.batch_isend_irecv([...])`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv)
 # makes such a group, and works on every backend.
 #
-# In a group *without* a `device_id`, PyTorch makes a [communicator for each pair of
-# ranks](https://github.com/pytorch/pytorch/blob/main/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp),
-# each with a stream of its own, so only two ranks that send to each other block each other. But there is an
+# In a group *without* a `device_id`, PyTorch makes a communicator for each pair of ranks (in the same
+# file), each with a stream of its own, so only two ranks that send to each other block each other. But there is an
 # earlier trap: the communicator is made at the first message of the pair, and there the CPU waits for the
 # other rank. On an H200, three ranks of a ring that all began with `isend` stood still in that call, with
 # two numbers to send, and two ranks that began by sending to each other got an *internal error* of NCCL's
