@@ -302,7 +302,25 @@ run(skip_bad_batches, 4, batches, may_fail=True)
 #
 # ## Patient 5: a collective in a branch
 #
-# One rank writes the log, so only that rank needs the mean of the losses. Or so it seems.
+# One rank writes the log, so only that rank needs the mean of the losses. Or so it seems. Here it is rank 1
+# of three.
+#
+# **Predict:** which ranks are stuck?
+#
+# <details><summary>Rank 1, which writes the log</summary>
+#
+# Yes: it waits for calls that ranks 0 and 2 never make, since they have returned.
+# </details>
+#
+# <details><summary>Ranks 0 and 2, which do not</summary>
+#
+# No: they make no call in which they could wait, and return at once.
+# </details>
+#
+# <details><summary>None: the others need no mean</summary>
+#
+# No: they do not need the mean, but rank 1 needs their losses.
+# </details>
 
 # %%
 def branch_that_hangs(loss, log):
