@@ -442,8 +442,7 @@ assert speeds[-1] > 100 * speeds[0], "the bandwidth rises more than a hundredfol
 #
 # Its ranks are plain processes on gloo and are not recorded, so they are faster than those of `run`.
 # For each size it makes 5 calls to warm up and discards them, and then times 20, as the second line
-# says. (The tables of nccl-tests have time, algbw and busbw twice: once with the result in a tensor of its
-# own, *out of place*, and once *in place*, as here.)
+# says. (nccl-tests prints time, algbw and busbw twice: *out of place*, and *in place*, as here.)
 
 # %% tags=["nbval-ignore-output"]
 def bench(*words):
@@ -470,12 +469,11 @@ print(bench("all_reduce", "--ranks", "2", "--max-bytes", "4M"), end="")
 # ### Reading the table
 #
 # Read the column of times first. In the rows at the top the size hardly matters: you are looking at
-# $\alpha$, and at luck. Each row is the mean of 20 calls, so a single call during which the computer
-# did something else can make a small message look slower than one four times its size. Before you
-# explain such a row, run the table again. Towards the bottom the time grows with the size, and the bus
-# bandwidth approaches what the links can carry, until something else gets in the way; here the ranks
-# share memory and a few cores. The average in the last line mixes both ends, and says little about
-# either.
+# $\alpha$, and at luck. Each row is the mean of 20 calls, so a single disturbed call can make a small
+# message look slower than a larger one. Before you explain such a row, run the table again. Towards the
+# bottom the time grows with the size, and the bus bandwidth approaches what the links can carry, until
+# something else gets in the way; here the ranks share memory and a few cores. The average in the last
+# line mixes both ends, and says little about either.
 #
 # If a time is $t = \alpha + \beta S$, two numbers describe the whole column: the **latency** $\alpha$, and
 # the bandwidth $1/\beta$ that large messages approach. Chapter [13](13_cost_models.ipynb) found both with
