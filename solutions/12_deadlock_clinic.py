@@ -2,13 +2,13 @@
 # # 12 · Deadlock clinic
 #
 # In 54 days of its training, Llama 3 405B was [interrupted 466 times](https://arxiv.org/abs/2407.21783),
-# 419 of them unexpectedly: more than eight times a day. Some failures are easy to find: a program that
-# crashes tells you a line. A program that hangs tells you nothing. All processes are alive, none of them
-# moves, and the GPUs cost money by the minute. Before you can repair it, you have to know which of the
-# thousands of ranks is to blame, and which only wait for it.
+# 419 of them unexpectedly: nearly eight times a day. Most of those were faults of hardware, and many are
+# easy to find: a program that crashes tells you a line. A program that hangs tells you nothing. All
+# processes are alive, none of them moves, and the GPUs cost money by the minute. Before you can repair it,
+# you have to know which of the thousands of ranks is to blame, and which only wait for it.
 #
 # **You will learn** to read why a program hangs: which rank waits for which, where the cycle is, and which
-# line is really to blame. You will mend three programs that hang, examine some harder cases, and then write
+# line is really to blame. You will fix three programs that hang, examine some harder cases, and then write
 # the heart of a deadlock detector yourself.
 #
 # **You need** chapters [01](01_point_to_point.ipynb) and [02](02_broadcast.ipynb), and what an
@@ -30,11 +30,11 @@ from grader import check, hint, run, timeline
 
 # %% [markdown]
 # Every patient in this clinic hangs. For each of them we do three things: run it, **read the verdict**, and
-# mend it. With `may_fail=True`, `run` shows what went wrong instead of stopping the notebook.
+# fix it. With `may_fail=True`, `run` shows what went wrong instead of stopping the notebook.
 #
 # ## Patient 1: a ring in which all ranks send first
 #
-# Every rank passes `x` to its right neighbour and returns what comes from the left.
+# Every rank passes `x` to its right neighbour and returns what it receives from the left.
 #
 # In chapter 01 *two* ranks that both sent first were stuck. Now there are four, and no rank sends to the
 # rank that it receives from.
@@ -53,7 +53,7 @@ from grader import check, hint, run, timeline
 #
 # <details><summary>It hangs, since all of them send</summary>
 #
-# Yes: no rank comes to its receive, so no send ever ends.
+# Yes: no rank reaches its receive, so no send ever ends.
 # </details>
 
 # %%
@@ -89,7 +89,7 @@ print("the cycle:", list(ring.failure.cycle))
 # ![A graph of ranks. Ranks 1, 2 and 3 wait for each other in a cycle; ranks 0 and 4 wait for rank 1. These five are stuck. Rank 5 waits for rank 6, rank 6 for rank 7, which runs: these three can go on](../imgs/wait_for_graph.png)
 #
 # Look at ranks 0 and 4 in the picture. They are on no cycle, but they wait for one, so they are
-# stuck as well. Ranks 5 and 6 wait too, but they are in no danger: rank 7 runs.
+# stuck as well. Ranks 5 and 6 wait too, but they can still go on: rank 7 runs.
 #
 # ## Exercise: mend the ring
 #
@@ -186,7 +186,7 @@ for n in (4, 5, 8):
 #
 # <details><summary>PyTorch reports that the tags differ</summary>
 #
-# No: messages with both tags may still come, so neither rank can know. It takes a look at both of them.
+# No: messages with both tags may still arrive, so neither rank can know. You have to look at both of them.
 # </details>
 
 # %%
@@ -201,7 +201,7 @@ def two_tags():
 run(two_tags, 2, may_fail=True)
 
 # %% [markdown]
-# A cycle again, of two arrows, and a strange one: the send waits for a receive and the receive for a
+# It is a cycle of two arrows, and a strange one: the send waits for a receive and the receive for a
 # send. Both are there! But messages are matched by sender, receiver **and tag**, like letters to a house
 # with several letter boxes. The verdict says which tag the other side uses.
 #
@@ -297,12 +297,30 @@ batches = [torch.ones(2), torch.ones(2), torch.ones(0), torch.ones(2)]
 run(skip_bad_batches, 4, batches, may_fail=True)
 
 # %% [markdown]
-# The verdict names the two calls that met. Nothing in any log speaks of an exception any more. If a rank
-# has to skip its batch, it still has to make the calls of that step, with a loss of zero, for example.
+# The verdict names the two calls that met. No log mentions an exception any more. A rank that skips its
+# batch still has to make the calls of that step, for example with a loss of zero.
 #
 # ## Patient 5: a collective in a branch
 #
-# One rank writes the log, so only that rank needs the mean of the losses. Or so it seems.
+# One rank writes the log, so only that rank needs the mean of the losses. Or so it seems. Here it is rank 1
+# of three.
+#
+# **Predict:** which ranks are stuck?
+#
+# <details><summary>Rank 1, which writes the log</summary>
+#
+# Yes: it waits for calls that ranks 0 and 2 never make, since they have returned.
+# </details>
+#
+# <details><summary>Ranks 0 and 2, which do not</summary>
+#
+# No: they make no call in which they could wait, and return at once.
+# </details>
+#
+# <details><summary>None: the others need no mean</summary>
+#
+# No: they do not need the mean, but rank 1 needs their losses.
+# </details>
 
 # %%
 def branch_that_hangs(loss, log):
@@ -322,7 +340,9 @@ def train_one_step():
 run(train_one_step, 3, may_fail=True)
 
 # %% [markdown]
-# The rule: **a branch that not all ranks take must not contain a collective.**
+# The rule: **a collective must be reached by all ranks of its group.** So a branch that only some of them
+# take must not contain it. (A branch for the members of a smaller group is fine, and common:
+# `if rank in members: dist.all_reduce(x, group=group)`. All of its ranks take it.)
 #
 # ## Exercise: mend the branch
 #
@@ -350,7 +370,7 @@ check(unblock_branch)
 #
 # The same illness is harder to see when the collective is hidden. This loop sums the losses of all ranks in
 # every step, and after the first of three steps rank 0 saves a checkpoint, for which it computes the norm of
-# the weights. Saving a file is no business of the other ranks, or is it?
+# the weights. Saving a file is none of the other ranks' business, or is it?
 #
 # **Predict:** where does it hang?
 #
@@ -543,9 +563,9 @@ run(three_groups, 3, False, may_fail=True)
 #
 # This is the oldest deadlock of all, known from locks and printers long before there were
 # collectives. Coffman, Elphick and Shoshani wrote down in 1971
-# ([System Deadlocks](https://doi.org/10.1145/356586.356588)) what it takes: things that cannot be shared,
-# holding one while waiting for the next, nothing being taken away, and a **cycle**. Without any one of the
-# four there is no deadlock.
+# ([System Deadlocks](https://doi.org/10.1145/356586.356588)) what it takes: things that cannot be shared
+# (*mutual exclusion*), *hold and wait*, nothing that can be taken away by force (*no preemption*), and a
+# cycle (*circular wait*). If any one of the four is missing, there is no deadlock.
 #
 # The usual cure takes the cycle away: put all groups in one order, and let every rank use its groups in
 # that order.
@@ -566,7 +586,7 @@ print(run(three_groups, 3, True))
 #
 # <details><summary>Each of ranks 1, 2 and 3 for its left neighbour</summary>
 #
-# No: so it should be, since activations come from the left. But look at which handle <code>pop()</code>
+# No: that would be right, since activations arrive from the left. But look at which handle <code>pop()</code>
 # takes.
 # </details>
 #
@@ -628,7 +648,7 @@ print(run(pipeline_step, 4, torch.ones(1), 0))
 #
 # <details><summary>OR: 1 and 2. AND: 1 and 2</summary>
 #
-# No: an all-reduce needs all ranks, so 0 and 3 wait for 1 and 2, which never come.
+# No: an all-reduce needs all ranks, so 0 and 3 wait for 1 and 2, which never call it.
 # </details>
 #
 # <details><summary>OR: 1 and 2. AND: all four</summary>
@@ -671,8 +691,8 @@ for others in ("OR", "AND"):
 # Begin with the plain kind of waiting, where each rank waits for at most one other. This is a pure
 # function; nothing is sent.
 #
-# `waits_for` maps a rank to the rank that it waits for. A rank that maps to `None` is running, and so
-# is a rank that is not a key. Return the ranks that can **never** go on, as a sorted list: those on a
+# `waits_for` maps each rank to the rank that it waits for. A rank that maps to `None`, or is not a key,
+# is running. Return the ranks that can **never** go on, as a sorted list: those on a
 # cycle, *and* those whose arrows lead into one. A rank that waits for itself is a cycle of one.
 
 # %%
@@ -775,7 +795,7 @@ if check(stuck_ranks_any_all):
 #
 # ## Why a timeout names the wrong rank
 #
-# Without a wait-for graph, people use a timeout: a rank that has waited for too long complains and
+# Without a wait-for graph there is only a timeout: a rank that has waited for too long complains and
 # stops. PyTorch's default is 10 minutes with NCCL and 30 minutes otherwise
 # ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group)).
 #
@@ -856,7 +876,7 @@ timeline(stopped)
 #
 # <details><summary>Three: all but its right neighbour</summary>
 #
-# No: rank 1, too, is stuck at once, with a message that rank 2 does not take.
+# No: rank 1 is stuck at once as well, with a message that rank 2 does not take.
 # </details>
 #
 # <details><summary>None: all of them get stuck</summary>
@@ -919,7 +939,7 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # running process. Write down the call of every rank, draw the arrows, and follow them.
 #
 # PyTorch has tools of its own. Three of them work on a CPU, with gloo. The next cells launch four processes
-# with `torchrun`, without the grader. In the first, rank 2 takes a different branch, and never comes to the
+# with `torchrun`, without the grader. In the first, rank 2 takes a different branch, and never reaches the
 # barrier.
 #
 # An ordinary barrier would wait for half an hour, and then say that it has waited. Look at what this one
@@ -994,9 +1014,9 @@ launch(TWO_ORDERS, TORCH_DISTRIBUTED_DEBUG="DETAIL")
 
 # %% [markdown]
 # The third is the *flight recorder*: PyTorch keeps the last collectives of each rank in memory, with the lines
-# that called them. Here is patient 6 again. The ranks other than 0 come to their end and close their
-# connections, so rank 0 gets an error, and does not wait forever. Then each rank prints its record. (The
-# function that reads it has no public name yet.)
+# that called them. Here is patient 6 again. The ranks other than 0 reach their end and close their
+# connections, so rank 0 gets an error, and does not wait forever. Then each rank prints its record. (From
+# inside a program that takes a private function, `_dump_fr_trace`. The public tools, below, read files.)
 
 # %%
 ONE_CALL_TOO_MANY = """
@@ -1040,24 +1060,28 @@ launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
 # NCCL you need not print anything: set `TORCH_NCCL_DUMP_ON_TIMEOUT=1` beside the size of the memory,
 # `TORCH_FR_BUFFER_SIZE`, and every rank writes its record to a
 # [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when a collective
-# takes too long. And NCCL itself will talk if you set
+# takes too long. Nor need you compare by eye: the command `torchfrtrace`, which comes with PyTorch, reads
+# the files of all ranks, and says where they differ and which ranks are missing. While the job still
+# hangs, the experimental debug server, `torch.distributed.debug.start_debug_server()`, shows the records
+# and the Python stacks of all ranks in a browser; PyTorch has
+# [a tutorial](https://docs.pytorch.org/tutorials/intermediate/debug_hangs_with_flight_recorder.html) on
+# both. And NCCL itself will talk if you set
 # [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug): it
-# says which devices and links it uses, and what goes wrong. These two need GPUs, so they are not run
-# here.
+# says which devices and links it uses, and what goes wrong.
 #
 # ## Summary
 #
-# - Draw which rank waits for which. The stuck ranks are those on a cycle, those whose arrows lead into one,
-#   and those that wait for a rank that is gone.
+# - Draw which rank waits for which. If each waits for one other, the stuck ranks are those on a cycle, those
+#   whose arrows lead into one, and those that wait for a rank that is gone.
 # - AND waits (collectives) need all, OR waits (receives from any rank) need one.
-# - Collectives are matched by order: all ranks make the same calls in the same order, and none
-#   is in a branch that not all ranks take, however deep it is hidden.
+# - Collectives are matched by order: all ranks of a group make the same calls in the same order, and none
+#   is in a branch that only some of them take, however deep it is hidden.
 # - The call that hangs is often innocent: look for the first call that differs.
 # - Use several groups in one order everywhere, and wait for the handle that you mean.
 # - The rank that complains first is the fastest, and seldom the culprit.
 # - A ring has no central bottleneck, and any of its ranks can stop all the others.
 #
-# If a training job stops eight times a day, much depends on how fast the cause is found. The team of
+# If a training job stops nearly eight times a day, much depends on how fast the cause is found. The team of
 # Llama 3 [used PyTorch's flight recorder](https://arxiv.org/abs/2407.21783) to diagnose its hangs: it is
 # the kind of record that you compared for patient 6. If you can read the graph, you can find the line in
 # minutes.

@@ -10,8 +10,8 @@
 # is not, measure the two numbers on your own machine, and see how far the prediction holds. Then you
 # will run the same functions on hundreds of simulated ranks.
 #
-# **You need** chapter [11](11_ring_all_reduce.ipynb): the ring, the tree, rounds. School algebra will
-# do.
+# **You need** chapter [11](11_ring_all_reduce.ipynb): the ring, the tree, rounds. High-school algebra is
+# enough.
 #
 # **Time:** 2 hours, and 4 exercises. All four are plain functions; nothing is sent in them.
 
@@ -31,8 +31,8 @@ from grader.simulation.clusters import Nodes
 # ## One message
 #
 # Post a letter of one page, and then a letter of a hundred. The second takes longer to write, but the
-# walk to the letter box is the same. Messages are like that, too: you pay something for *each message*,
-# and something for *each byte*.
+# walk to the letter box is the same. So it is with messages: you pay something for *each message*, and
+# something for *each byte*.
 #
 # $$t(S) \;=\; \alpha + \beta S$$
 #
@@ -43,7 +43,9 @@ from grader.simulation.clusters import Nodes
 # | $S$ | size | bytes |
 #
 # This is the **alpha-beta model** ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) compare all
-# collectives with it). There are more exact models, but this one is simple enough to think with.
+# collectives with it). [LogP](https://doi.org/10.1145/155332.155333) and
+# [LogGP](https://doi.org/10.1145/215399.215427) are more exact: they also count the processor's work for a
+# message, and the gap between two messages. This one is simple enough to think with.
 #
 # Take $\alpha = 10$ µs and a link of 80 Gbit/s. Networks are sold in *bits* per second, and there
 # are 8 in a byte: 80 Gbit/s is 10 GB/s, so $\beta = 0.1$ ns per byte.
@@ -74,8 +76,8 @@ for nbytes in (0, 1, 1000, 10**5, 10**6, 10**9):
 
 # %% [markdown]
 # Well below some size only the *number* of messages counts, well above it only the *bytes*. The boundary
-# is where both cost the same, $S = \alpha/\beta$: here 100,000 bytes. What lies well below it is a
-# "small" message on this network.
+# is where both cost the same, $S = \alpha/\beta$: here 100,000 bytes. Anything well below it is a "small"
+# message on this network.
 #
 # ## From messages to a collective
 #
@@ -206,7 +208,7 @@ if ring_known:
 #
 # <details><summary>1, 2, 7</summary>
 #
-# No: on 8 ranks, the second to get the result hands it on, too. Not all seven hear from rank 0.
+# No: on 8 ranks, the second to get the result also hands it on. Not all seven hear from rank 0.
 # </details>
 #
 # <details><summary>1, 1, 3</summary>
@@ -303,8 +305,8 @@ if ring_known and tree_known:
         )
 
 # %% [markdown]
-# So there is no winner without a size: for a single number the tree is ten times as fast, and for a
-# gigabyte the ring six times. (That is true of this tree, which sends whole tensors. Trees that cut them
+# So there is no winner without a size: for a single number the tree is ten times as fast, for a gigabyte
+# the ring is six times as fast. (That is true of this tree, which sends whole tensors. Trees that cut them
 # into pieces and pipeline those are good at both ends:
 # [Sanders, Speck and Träff 2009](https://doi.org/10.1016/j.parco.2009.09.001).)
 #
@@ -461,7 +463,7 @@ if ring_known and tree_known:
 # in which the computer was busy with something else does not count. The first two rounds only warm up,
 # and are discarded.
 #
-# Look for the size at which a message begins to take visibly longer than a single byte on your machine.
+# On your machine, at what size does a message begin to take visibly longer than a single byte?
 
 # %% tags=["nbval-ignore-output"]
 def ping_pong_seconds(sizes, turns):
@@ -487,9 +489,15 @@ seconds = run(ping_pong_seconds, 2, sizes, 15, seconds=60)[0]
 for nbytes, taken in zip(sizes, seconds):
     print(f"{nbytes:10,} bytes: {1e6 * taken:9.1f} µs")
 
+# %% tags=["claim"]
+assert seconds[-1] > 1.5 * max(seconds[:7]), "4 MiB take visibly longer than any small message"
+
 # %% [markdown]
 # (A message costs more here than with bare `torch.distributed`, since the grader records each one.
 # Your numbers will differ from ours, and from run to run.)
+#
+# Up to some tens of kilobytes the times go up and down by chance, and a single byte may well take longer
+# than a thousand. What you see there is the latency. Only the last rows take visibly longer.
 #
 # ### The best line
 #
@@ -587,15 +595,15 @@ if fit_known:
 
 # %% [markdown]
 # Look at both ends. Least squares counts errors in seconds, and large messages have the largest errors,
-# so the line follows the large sizes and may miss the small ones. If you are after the latency, fit the
-# small sizes alone.
+# so the line follows the large sizes and may miss the smaller ones. For the latency alone, fit the small
+# sizes alone.
 #
 # ## Does the prediction come true?
 #
 # Now use what you have. Two numbers from *two* ranks predict the ring and the tree on *four*. Then
 # let both run. A run lasts until its slowest rank is done, and again we take medians.
 #
-# Will the ring win where your formula says so? What could be different from a ping-pong?
+# Will the ring win where your formula says that it will? What could be different from a ping-pong?
 
 # %% tags=["nbval-ignore-output"]
 def race(sizes, turns):
@@ -630,10 +638,16 @@ if ring_known and tree_known and crossing_known and fit_known:
             f" {1e3 * tree_on_paper:17.2f} {1e3 * tree:9.2f}   {'ring' if ring <= tree else 'tree'}"
         )
 
+# %% tags=["claim"]
+assert all(ring > tree for ring, tree in raced[:4]), "the tree wins for small tensors"
+assert sum(ring / tree for ring, tree in raced[-2:]) / 2 < sum(
+    ring / tree for ring, tree in raced[:4]
+) / 4, "the ring gains on it as they grow"
+
 # %% [markdown]
-# You will probably find that the tree wins for small tensors, and that the ring does better as they
-# grow. What often does *not* hold are the numbers. On a machine with few cores both take longer than
-# predicted, the ring more so, and the crossing comes later or not at all.
+# The tree wins for small tensors, and the ring gains on it as they grow: that is what the model says. The
+# numbers often do *not* hold. On a machine with few cores both take longer than predicted, the ring more
+# so, and the crossing lies at a larger size, or nowhere.
 #
 # Ask the data why. Your `fit_alpha_beta` can look at the ring itself: each of its steps is a message
 # of $S/n$ bytes, and takes $1/(2(n-1))$ of the time. In the same way it can look at the tree. If the
@@ -655,9 +669,9 @@ if ring_known and tree_known and crossing_known and fit_known:
 # The ring usually sees the most expensive bytes. In a ping-pong *one* message travels at a time. In a
 # step of the ring *four* do, and on one computer "travelling" means that its cores copy the bytes.
 # Where four messages share the work of two cores, each takes longer: our second rule is broken. The
-# ring's $\alpha$ is larger, too: a step starts a send, receives, waits, and runs some Python, and ranks
-# that share a core wait for each other just to get their turn. How much there is to carry in all can be
-# counted:
+# ring's $\alpha$ is usually larger as well: a step starts a send, receives, waits, and runs some Python,
+# and ranks that share a core wait for each other just to get their turn. How much there is to carry in all
+# can be counted:
 
 # %%
 for n in (4, 8):
@@ -677,8 +691,7 @@ for n in (4, 8):
 # ### What the model leaves out
 #
 # - **Sharing:** of cores, of memory, of links in the middle of a network that many pairs use.
-# - **Adding up** costs something, too; Thakur, Rabenseifner and Gropp have a third number for it,
-#   $\gamma$.
+# - **Adding up** costs something. Thakur, Rabenseifner and Gropp have a third number for it, $\gamma$.
 # - **Levels:** within a machine and between machines there are different $\alpha$ and $\beta$.
 # - **Chance:** one late rank makes all of them late.
 #
@@ -687,11 +700,11 @@ for n in (4, 8):
 # A formula is one way to use the model. Another is to *execute* it. `simulate` runs a function as `run`
 # does, but all ranks live in one process, and time is a number that the simulator counts up: a message of
 # $S$ bytes takes $\alpha + \beta S$, a rank has one port to send and one to receive, and computing takes
-# no time. Those are the rules from above. Your program is *not* made up: it runs on every rank and
-# computes its sums.
+# no time. Those are the rules from above. Your program itself is real: it runs on every rank and computes
+# its sums.
 #
 # Here is the ring once more, the same `ring_sum` as at the beginning. (The `ring_all_reduce` that you
-# wrote in [chapter 11](11_ring_all_reduce.ipynb) runs here without a change, too.)
+# wrote in [chapter 11](11_ring_all_reduce.ipynb) would run here without a change.)
 #
 # On 256 ranks, how long does the ring take if $\alpha$ is 10 µs and there are only 4 kB to sum?
 
@@ -709,7 +722,7 @@ for n in (8, 256):
 #
 # Simulated times do not vary. They are sums of whole numbers (of ticks of $10^{-21}$ s), and ranks take
 # their turns in a fixed order, so you get the same digits again on every computer. Does your formula
-# give them, too? So that it does not round either, we call it with fractions.
+# give them as well? So that it does not round either, we call it with fractions.
 
 # %%
 if ring_known:
@@ -729,19 +742,20 @@ if ring_known:
 #
 # You know where they cross on paper. Now look at two programs that do not know the formulas.
 #
-# **Predict:** from how many ranks on does the tree win with 4 kB? And with 262 kB?
+# **Predict:** double the ranks again and again, from 2. At how many does the tree begin to win with 4 kB?
+# And with 262 kB?
 #
-# <details><summary>From 4 on, and from 4 on</summary>
+# <details><summary>At 4, and at 4</summary>
 #
 # No: on 4 ranks they cross at 80 kB, so with 262 kB the ring still wins there.
 # </details>
 #
-# <details><summary>From 4 on, and from 16 on</summary>
+# <details><summary>At 4, and at 16</summary>
 #
 # Yes: 262 kB lie above the crossing of 8 ranks, and below that of 16.
 # </details>
 #
-# <details><summary>From 64 on, and never</summary>
+# <details><summary>At 64, and never</summary>
 #
 # No: with enough ranks the ring's latencies outweigh any size, and for 4 kB four ranks are enough.
 # </details>
@@ -805,7 +819,7 @@ if ring_known and tree_known:
 # %% [markdown]
 # ### What would a library do?
 #
-# `dist.all_reduce` runs on simulated ranks, too, and you choose the algorithm.
+# `dist.all_reduce` also runs on simulated ranks, and you choose the algorithm.
 # ([docs/simulation.md](../docs/simulation.md#built-in-collectives-by-algorithm) lists them with their
 # costs and sources.)
 #
@@ -834,7 +848,8 @@ for model in (halving_seconds, bound_seconds):
 # `reduce_broadcast` is our tree, and `rabenseifner` our halving. In `recursive_doubling` all ranks
 # exchange whole tensors with a partner, then with one twice as far away, and so on: on a power of two
 # it takes $\log_2 n$ rounds and meets the bound on rounds, but pays for a whole tensor in each of them.
-# It is the one for a few bytes.
+# It is the one for a few bytes. For a megabyte it is `rabenseifner`, in less than a quarter of the ring's
+# time, since the ring's 126 latencies still outweigh its bytes.
 # ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe all three.)
 #
 # ### Neighbours
@@ -953,7 +968,8 @@ for nbytes in (2**14, 2**18, 2**22):
 #   pass: with it a program can say how long it computes.)
 # - **Congestion.** The network between computers is never full here, and nothing is lost or slowed down
 #   to avoid that. Shared cards are simulated, as you saw; switches and routes are not.
-# - **Message rate.** A card sends any number of messages per second, and matching them costs nothing.
+# - **Message rate** (the gap of LogGP). A card sends any number of messages per second, and matching them
+#   costs nothing.
 # - **Noise.** The operating system never interrupts a rank, so no rank is ever late by chance. On
 #   thousands of real ranks there is nearly always one that is
 #   ([Petrini, Kerbyson and Pakin 2003](https://doi.org/10.1145/1048935.1050204)).
@@ -994,16 +1010,18 @@ if ring_known and tree_known and crossing_known:
         print(f"{n:5} GPUs: they cross at {crossover_bytes(n, ALPHA, BETA) / 1e6:.1f} MB")
 
 # %% [markdown]
-# The gradients take a fifth of a second, and the ring is the right choice for them. Twice as many GPUs
-# make their all-reduce slower, not faster, but only by five per cent. For 4 kB the ring takes twice as
-# long, the tree one level more. Put your own network's $\alpha$ and $\beta$ into it before you book.
+# The gradients take a fifth of a second, and of the two the ring is the right choice for them. (Halving
+# would save most of its 10 ms of latency; and where GPUs share network cards, lay the ring out as under
+# *Neighbours*.) Twice as many GPUs make their all-reduce slower, not faster, but only by five per cent. For
+# 4 kB the ring takes twice as long, the tree one level more. Put your own network's $\alpha$ and $\beta$
+# into it before you book.
 #
 # ## Summary
 #
 # - A message costs $\alpha + \beta S$. Below $S = \alpha/\beta$ count messages, above it count bytes.
 # - An algorithm in rounds costs the sum of its rounds, and a round costs as much as its largest message.
 # - Ring: $2(n-1)(\alpha + \beta S/n)$. Tree: $2\lceil \log_2 n \rceil(\alpha + \beta S)$.
-# - From four ranks on, this tree of whole messages wins for small tensors and the ring for large ones.
+# - With four ranks or more, this tree of whole messages wins for small tensors and the ring for large ones.
 #   They cross at
 #   $\frac{n-1-\lceil \log_2 n \rceil}{\lceil \log_2 n \rceil - (n-1)/n} \cdot \frac{\alpha}{\beta}$ bytes.
 # - Point to point, with one message at a time into each rank, no all-reduce takes fewer than

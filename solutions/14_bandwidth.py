@@ -123,11 +123,9 @@ for n in (2, 3, 4, 5, 8):
 # One phase moves $n-1$ of the $n$ chunks over each link: $\frac{n-1}{n} S$. An all-reduce has two
 # phases and moves $\frac{2(n-1)}{n} S$.
 #
-# > **Tempting, and wrong.** "The factor is 2 because everything is sent once and received
-# > once." Then a reduce-scatter would have the 2 as well, since it sends and receives too. Sending and
-# > receiving use different directions of a link at the same time, and are not added up. The 2 is
-# > there because an all-reduce has **two phases**, and it is not 2 but $2(n-1)/n$: for 2 ranks that is
-# > 1, as the first line above shows.
+# So the 2 counts **phases**, and not "sent once and received once", which chapter
+# [11](11_ring_all_reduce.ipynb) has refuted: a reduce-scatter sends and receives as well, and has no 2.
+# Sending and receiving use the two directions of a link at the same time, and are not added up.
 #
 # The **bus bandwidth** (*busbw*) is what the busiest link had to carry, divided by the time:
 #
@@ -164,6 +162,10 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
 # where links are of two kinds, a tree may spare the slow ones: NCCL's can show a busbw
 # [above what the network between two machines carries](https://github.com/NVIDIA/nccl-tests/issues/22).
 #
+# For comparison: between the eight H100s of one machine, NVLink carries 450 GB/s in each direction. NCCL's
+# ring reaches a busbw of about 370, and with the adding done in the switches an all-reduce shows about
+# 480, more than the wire carries ([a maintainer of NCCL](https://github.com/NVIDIA/nccl-tests/issues/212)).
+#
 # Every operation has its factor, and you can find it as you did here: which part of the tensor must
 # cross the busiest link at least, if messages go from rank to rank? Does a part of it stay where it is?
 # And does everything pass through one rank?
@@ -173,11 +175,11 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
 # $S$ is always the size of the **whole tensor**: all $n$ parts together. For a reduce-scatter that
 # is what a rank puts *in*, for an all-gather what it gets *out*.
 #
-# Suppose a table says 70 GB/s for a reduce-scatter and 280 GB/s for an all-reduce on the same four
+# Suppose that a table says 70 GB/s for a reduce-scatter and 280 GB/s for an all-reduce on the same four
 # GPUs, as if half of the work ran at a quarter of the speed. What has happened? The program took the
 # size of the reduce-scatter's *output*, one part of $n$.
 #
-# Here are links of 250 GB/s between 4 ranks, and the bus bandwidth that comes out with either size:
+# Take links of 250 GB/s between 4 ranks. With either size, the bus bandwidth would be:
 
 # %%
 n, link, whole = 4, 250e9, 1e9
@@ -239,8 +241,8 @@ for op in costs.FACTORS:
 #
 # Now for $t$. There are four traps. Let us fall into the first two.
 #
-# **1. The first calls are special.** Connections are made, memory is fetched, caches are cold. How much
-# slower is the first call than the later ones?
+# **1. The first calls are special.** Memory is fetched, caches are cold, and with NCCL the first collective
+# also makes the connections. How much slower is the first call than the later ones?
 
 # %% tags=["nbval-ignore-output"]
 def many_calls():
@@ -257,17 +259,18 @@ for r, microseconds in enumerate(run(many_calls, 2)):
     print(f"        the median of the last forty {statistics.median(microseconds[5:]):.0f} µs")
 
 # %% [markdown]
-# Some of the first calls take longer than the later ones, the very first often several times as long.
-# So make some calls before you start the clock, and discard them: **warm up**.
+# Here the difference may be small, and get lost among the later calls, which vary as well: gloo has made
+# its connections before your function begins. Elsewhere it is large. So make some calls before you start
+# the clock, and discard them: **warm up**.
 #
 # **2. Ranks do not arrive at the same time.** Three ranks start their clocks just before an all-reduce that
-# takes a few milliseconds, and stop them just after it. Rank 2 comes 0.5 s late.
+# takes a few milliseconds, and stop them just after it. Rank 2 arrives 0.5 s late.
 #
 # **Predict:** what do they measure?
 #
 # <details><summary>Rank 2 half a second, the others milliseconds</summary>
 #
-# No: rank 2 starts its clock only when it comes, and then all are there.
+# No: rank 2 starts its clock only when it arrives, and by then all are there.
 # </details>
 #
 # <details><summary>All three of them milliseconds</summary>
@@ -291,14 +294,18 @@ def one_is_late(line_up):
     return time.perf_counter() - started
 
 
-for line_up in (False, True):
-    times = run(one_is_late, 3, line_up)
+measured = {line_up: list(run(one_is_late, 3, line_up)) for line_up in (False, True)}
+for line_up, times in measured.items():
     print(f"lined up: {line_up}   seconds by rank:", [round(seconds, 3) for seconds in times])
 
+# %% tags=["claim"]
+assert measured[False][2] < 0.25 < min(measured[False][:2]), "two ranks time the third one's delay"
+assert max(measured[True]) < 0.25, "lined up, no rank does"
+
 # %% [markdown]
-# Without lining up, two ranks measured how late the third one was. So call a **barrier** first
-# (chapter 09 was about what it is good for), and start the clock after it: the barrier is not what you
-# want to measure.
+# Without lining up, two ranks measured how late the third one was. So call a **barrier** first, and start
+# the clock after it: the barrier is not what you want to measure. (Ranks do not leave a barrier at the same
+# instant, so a little of the waiting remains. Many calls in a row make it small.)
 #
 # **3. Ranks do not finish at the same time.** In a broadcast the root may be done before the last rank
 # has begun to receive. The operation takes as long as the **slowest** rank needs, so the largest time
@@ -321,13 +328,13 @@ for line_up in (False, True):
 #
 # <details><summary>All but <code>process_time</code></summary>
 #
-# Yes: it counts the time in which the processor works for this process, and here a waiting rank lets it
-# rest.
+# Yes: it counts the time in which the processor works for this process, and a rank that waits here does
+# not use it.
 # </details>
 #
 # <details><summary>Only <code>process_time</code></summary>
 #
-# No: that is the one that stands nearly still while the rank waits.
+# No: that is the one that hardly moves while the rank waits.
 # </details>
 
 # %% tags=["nbval-ignore-output"]
@@ -341,7 +348,13 @@ def clocks():
     return {name: round(b - a, 3) for name, a, b in zip(names, before, after)}
 
 
-print(run(clocks, 2)[1])
+waited = run(clocks, 2)[1]
+print(waited)
+
+# %% tags=["claim"]
+assert waited["process_time"] < 0.25 < min(waited["perf_counter"], waited["monotonic"]), (
+    "process_time does not notice that a rank waits"
+)
 
 # %% [markdown]
 # `process_time` does not. (On a GPU a call may return before the GPU has finished, or even begun. Call
@@ -393,9 +406,9 @@ check(time_collective)
 # No: they do take longer, but far less than in proportion to their bytes.
 # </details>
 #
-# <details><summary>It rises, by a factor of hundreds</summary>
+# <details><summary>It rises, more than a hundredfold</summary>
 #
-# Yes: a few times the time for 4096 times the bytes. (The factor depends on the machine.)
+# Yes: for 4096 times the bytes it takes only a few times as long. (How often depends on the machine.)
 # </details>
 
 # %% tags=["nbval-ignore-output"]
@@ -406,17 +419,20 @@ def measure_all_reduce(nbytes):
 
 
 if check(time_collective) and check(bus_bandwidth):
-    n = 2
+    n, speeds = 2, []
     for nbytes in (1 << 10, 1 << 14, 1 << 18, 1 << 22):
         seconds = run(measure_all_reduce, n, nbytes)[0]
-        speed = bus_bandwidth("all_reduce", nbytes, seconds, n)
-        print(f"{nbytes:8} bytes: {seconds * 1e6:8.0f} µs   busbw {speed / 1e9:.4f} GB/s")
+        speeds.append(bus_bandwidth("all_reduce", nbytes, seconds, n))
+        print(f"{nbytes:8} bytes: {seconds * 1e6:8.0f} µs   busbw {speeds[-1] / 1e9:.4f} GB/s")
+
+# %% tags=["claim"]
+assert speeds[-1] > 100 * speeds[0], "the bandwidth rises more than a hundredfold"
 
 # %% [markdown]
-# The first rows look as if the link were hundreds of times slower there. It is not. Compare the
-# *times*: they grow far less than the bytes do. What the first rows measure is the latency $\alpha$,
-# the price of the messages themselves, and 1 KiB divided by it is a tiny number. Only where $\beta S$
-# is well above $\alpha$ does bus bandwidth say something about a link.
+# The first rows look as if the link were more than a hundred times slower there. It is not. Compare the
+# *times*: they grow far less than the bytes do, and at first hardly or not at all. The first rows measure
+# the latency $\alpha$, the price of the messages themselves, and 1 KiB divided by it is a tiny number. Only
+# where $\beta S$ is well above $\alpha$ does bus bandwidth say something about a link.
 #
 # ## A table in the usual layout
 #
@@ -426,7 +442,7 @@ if check(time_collective) and check(bus_bandwidth):
 #
 # Its ranks are plain processes on gloo and are not recorded, so they are faster than those of `run`.
 # For each size it makes 5 calls to warm up and discards them, and then times 20, as the second line
-# says.
+# says. (nccl-tests prints time, algbw and busbw twice: *out of place*, and *in place*, as here.)
 
 # %% tags=["nbval-ignore-output"]
 def bench(*words):
@@ -453,15 +469,14 @@ print(bench("all_reduce", "--ranks", "2", "--max-bytes", "4M"), end="")
 # ### Reading the table
 #
 # Read the column of times first. In the rows at the top the size hardly matters: you are looking at
-# $\alpha$, and at luck. Each row is the mean of 20 calls, so a single call during which the computer
-# did something else can make a small message look slower than one four times its size. Before you
-# explain such a row, run the table again. Towards the bottom the time grows with the size, and the bus
-# bandwidth approaches what the links can carry, until something else gets in the way; here the ranks
-# share a memory and a few cores. The average in the last line mixes both ends, and says little about
-# either.
+# $\alpha$, and at luck. Each row is the mean of 20 calls, so a single disturbed call can make a small
+# message look slower than a larger one. Before you explain such a row, run the table again. Towards the
+# bottom the time grows with the size, and the bus bandwidth approaches what the links can carry, until
+# something else gets in the way; here the ranks share memory and a few cores. The average in the last
+# line mixes both ends, and says little about either.
 #
-# If a time is $t = \alpha + \beta S$, two numbers say it all: the **latency** $\alpha$, and the
-# bandwidth $1/\beta$ that large messages approach. Chapter [13](13_cost_models.ipynb) found both with
+# If a time is $t = \alpha + \beta S$, two numbers describe the whole column: the **latency** $\alpha$, and
+# the bandwidth $1/\beta$ that large messages approach. Chapter [13](13_cost_models.ipynb) found both with
 # the straight line that is nearest to the measured times *in seconds*. There the large messages decide.
 # Here the sizes differ by a factor of 4096 and the small ones should count as much, so we take the line
 # with the smallest errors *in proportion* to the times.
@@ -477,10 +492,14 @@ columns = torch.stack([torch.ones_like(sizes), sizes], 1) / times[:, None]
 alpha, beta = torch.linalg.lstsq(columns, torch.ones(len(rows), 1, dtype=torch.float64)).solution[:, 0]
 print(f"alpha: {alpha * 1e6:.0f} µs   1/beta: {1 / beta / 1e9:.2f} GB/s")
 print(f"half of the time is latency at {alpha / beta / 1e3:.0f} kB")
+misfit = (columns @ torch.stack([alpha, beta]) - 1).abs().max()
+print(f"the line misses the worst row by {misfit:.0%}")
 
 # %% [markdown]
-# Below the size $\alpha/\beta$ you pay mainly for *messages*, above it for *bytes*, as in chapter 13.
-# This is why gradients are packed into buckets before they are reduced.
+# Below the size $\alpha/\beta$ you pay mainly for *messages*, above it for *bytes*, as in chapter 13; that
+# is why gradients are packed into buckets before they are reduced. But look at the last line before you
+# quote the two numbers. If it says more than some tens of per cent, the computer was busy or the model does
+# not hold, and neither number is worth much. Run it again.
 #
 # ## Summary
 #
@@ -497,8 +516,9 @@ print(f"half of the time is latency at {alpha / beta / 1e3:.0f} kB")
 # - Count in bytes, not bits or elements, and in $10^9$, not $2^{30}$.
 # - Warm up, line up, time many calls, take the slowest rank, check the data, sweep the size.
 #
-# **Where this is used:** in accepting a new cluster, where busbw is compared with the data sheet of its
-# links; in finding the one cable that is broken; in deciding how large a bucket of gradients should be.
+# **Where this is used:** in acceptance tests of new clusters, where busbw is compared with the data sheet
+# of the links; in finding the one cable that is broken; in deciding how large a bucket of gradients should
+# be.
 #
 # ### Check yourself
 #

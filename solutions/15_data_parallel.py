@@ -90,16 +90,22 @@ print("the mean is right:         ", torch.allclose(sum(uneven) / 2, whole))
 print("the weighted mean is right:", torch.allclose(weighted, whole))
 
 # %% [markdown]
-# So all ranks get parts of the same size. Torch's
+# So give all ranks parts of the same size. Torch's
 # [`DistributedSampler`](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler)
 # repeats or drops a few samples to make that possible.
+#
+# For a language model that is not enough. Its loss is a mean over *tokens*, and padding does not count, so
+# ranks with equally many samples may have 5 and 3 tokens that do. Then each rank has to divide the *sum* of
+# its losses by the tokens of **all** ranks, and multiply by $n$, because the mean over ranks divides again.
+# In 2024 a widely used library was found to do so neither over ranks nor over accumulated batches
+# ([its issue](https://github.com/huggingface/transformers/issues/34242)).
 #
 # ## Through one rank: the parameter server
 #
 # The simplest way makes one rank the server. The others send it their gradients; it takes the mean
 # and sends it back. (In the full design of
 # [Li et al. 2014](https://www.usenix.org/conference/osdi14/technical-program/presentation/li_mu) there
-# are several servers, and each keeps a part of the weights, too.)
+# are several servers, and each also keeps a part of the weights.)
 #
 # ## Exercise: parameter_server_step
 #
@@ -272,7 +278,7 @@ plt.show()
 # %% [markdown]
 # One process sees all 256 points in every step. Four ranks see 64 each and average their gradients.
 #
-# **Predict:** how well will the two loss curves agree?
+# **Predict:** how closely will the two loss curves agree?
 #
 # <details><summary>Roughly: they see different samples</summary>
 #
@@ -330,7 +336,8 @@ if averaging_works:
 # %% [markdown]
 # On paper the two curves are one. (Small differences of rounding can grow as training goes on.) It is the
 # same algorithm: **$n$ ranks with $B/n$ samples each train like one with $B$**, as long as no layer mixes
-# the samples of a batch, as batch normalisation does.
+# the samples of a batch, as batch normalisation does, and nothing is drawn at random, as dropout's masks
+# are: $n$ ranks draw other numbers than one.
 #
 # Two things have to hold for that, and both are easy to lose:
 #
@@ -349,7 +356,7 @@ if averaging_works:
 #
 # <details><summary>An error: the gradients do not match</summary>
 #
-# No: they have the same shapes, and that is all an all-reduce asks for.
+# No: they have the same shapes, and that is all that an all-reduce needs.
 # </details>
 #
 # <details><summary>The weights stay apart, without any error</summary>
@@ -385,8 +392,8 @@ for same_seed in (True, False):
 # ## When: not after backward, but during it
 #
 # So far we have computed first and communicated afterwards. But backward finishes the gradients of the
-# *last* layer first, and they do not change any more. They could already be on their way while it goes
-# on.
+# *last* layer first, and they do not change any more. They could already be on their way while backward
+# continues.
 #
 # ![Two time lines of one step. Above, all-reduces of four buckets begin when backward has ended. Below,
 # each begins as soon as its layer's backward is done, so that only the last one is still to be waited
@@ -425,7 +432,7 @@ plain = run(plain_step, 2)
 timeline(plain, since="backward", until="done")
 
 # %% [markdown]
-# First comes backward, and then the ranks wait in 14 all-reduces, one after the other.
+# Backward runs first, and then the ranks wait in 14 all-reduces, one after the other.
 #
 # Before we overlap the two, there are two questions.
 #
@@ -445,7 +452,7 @@ timeline(plain, since="backward", until="done")
 # No: the latencies fall to a 200th, but the bytes remain, and take most of the time that is left.
 # </details>
 #
-# <details><summary>About 35 times: the latencies go</summary>
+# <details><summary>Some 34 times: the latencies go</summary>
 #
 # Yes: 199 times 14 latencies are saved, 56 of 57 ms.
 # </details>
@@ -524,12 +531,12 @@ buckets_work
 #
 # <details><summary>Once: after the last layer's hook</summary>
 #
-# Yes: when both uses have been added up, and the earlier use comes last in backward.
+# Yes: when both uses have been added up, and backward reaches the earlier use last.
 # </details>
 #
 # <details><summary>Once: before the last layer's hook</summary>
 #
-# No: backward comes to the later use first, but the gradient is not complete then.
+# No: backward reaches the later use first, but the gradient is not complete then.
 # </details>
 
 # %%
@@ -551,10 +558,12 @@ small[0](small(torch.ones(1, 2))).sum().backward()
 # not called**.
 #
 # That last case is where home-made versions hang: a bucket that waits for *all* of its hooks never
-# starts, unless the end of the step starts it. And if ranks use *different* parameters, as in a mixture
-# of experts, their buckets fill up in different orders, while collectives have to be called in the same
-# order on all ranks. One rule solves both: **bucket $k$ starts only after bucket $k-1$**, and at the
-# end those that are left are started, in order.
+# starts, unless the end of the step starts it. (Torch's DDP stops with an error in the next step, unless
+# you pass `find_unused_parameters=True`: then it searches the graph after each forward pass for parameters
+# that will get no gradient.) And if ranks use *different* parameters, as in a mixture of experts, their
+# buckets fill up in different orders, while collectives have to be called in the same order on all ranks.
+# One rule solves both: **bucket $k$ starts only after bucket $k-1$**, and at the end those that are left
+# are started, in order.
 #
 # ## Exercise: BucketedDDP (3 points)
 #
@@ -652,7 +661,7 @@ ddp_works
 # %% [markdown]
 # ## Your overlap
 #
-# The same step as above, with your buckets. The thin bars below a lane are collectives in flight.
+# Here is the same step as above, with your buckets. The thin bars below a lane are collectives in flight.
 #
 # **Predict:** six layers have 590 kB of gradients each, and the last layer 1.5 kB. With buckets of 1 MiB,
 # how many all-reduces does a step take instead of 14?
@@ -699,7 +708,7 @@ shown
 
 # %% [markdown]
 # A step takes 6 all-reduces now, one for each layer of 384 × 384. When backward is over, only the buckets
-# that are still in flight have to be waited for. The last bucket, which holds the *first* layers, becomes
+# that are still in flight have to be waited for. The last bucket, which holds the *first* layer, becomes
 # ready when backward ends, so nothing is left to hide it behind. (A rank that is ahead waits longer: for
 # the other rank's gradients, whatever the bucket.)
 #
@@ -843,15 +852,20 @@ for name, ran in (("each time", each), ("once", once)):
     print(f"{name:9}: {calls:2} all-reduces on each rank")
 
 # %% [markdown]
-# Reducing each time is right, too. It just takes four times the traffic.
+# Reducing each time is right as well. It just takes four times the traffic.
 #
 # ## Against torch's own
 #
 # `torch.nn.parallel.DistributedDataParallel` does what yours does, in C++: a broadcast at the start,
 # hooks, and buckets in reverse order, which it
-# [rebuilds after the first step](https://github.com/pytorch/pytorch/pull/35137) in the order in which the gradients
-# really came. It waits for its buckets at the end of `backward`, so it needs no
-# `finish_gradient_synchronization`.
+# [rebuilds after the first step](https://github.com/pytorch/pytorch/pull/35137) in the order in which the
+# gradients really came. It waits for its buckets at the end of `backward`, so it needs no
+# `finish_gradient_synchronization`. By default its first bucket holds only 1 MiB. And it has
+# [options](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+# that yours lacks: with `gradient_as_bucket_view=True` each `p.grad` lies in its bucket and need not be
+# copied; `static_graph=True` promises that every step uses the same parameters; and a
+# [communication hook](https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html) may, for example, send the
+# gradients in bfloat16.
 
 # %%
 class TorchDDP(nn.Module):
@@ -917,20 +931,19 @@ if ddp_works:
         print(f"{name:15} {1e3 * max(ran[0], ran[1]):6.1f} ms, {sums / 22:3.1f} all-reduces a step")
 
 # %% [markdown]
-# The times vary from run to run. With gloo the cores that compute also carry the bytes, so starting
-# early gains little here, and can even lose, when the threads that send take the processor from
-# backward. Torch makes fewer all-reduces: it closes a bucket when the cap *has been* passed, you close it
-# before. And the grader records each call, which costs a little. NCCL gives a small part of a GPU to
-# communication and lets the links move the bytes, so there the virtual table above is closer to what
-# you will see.
+# The times vary from run to run, and so may the order. With gloo the cores that compute also carry the
+# bytes: starting early may gain a little here, and may lose as much, when the threads that send take the
+# processor from backward. Torch makes fewer all-reduces: it closes a bucket once the cap *has been* passed;
+# you close it before that. NCCL gives a small part of a GPU to communication and lets the links move the
+# bytes, so there the virtual table above is closer to what you will see.
 #
 # ## Summary
 #
 # 64 GPUs finish the batch in about a second, and averaging their gradients adds whatever does not fit
 # behind backward: at best about one bucket.
 #
-# - Data parallelism: every rank has the whole model and a part of the batch. Gradients are **averaged**
-#   before the optimizer steps. Same weights at the start, same steps: one curve.
+# - Data parallelism: every rank has the whole model and an equal part of the batch. Gradients are
+#   **averaged** before the optimizer steps. Same weights at the start, same steps: one curve.
 # - Each way, a parameter server's link carries $(n-1)S$, and a ring's $2\frac{n-1}{n}S$, less than $2S$
 #   for any $n$.
 # - Buckets in reverse order, started from hooks, hide communication behind backward. If they are too

@@ -306,8 +306,8 @@ state_known = check(training_state_bytes)
 state_known
 
 # %% [markdown]
-# Here is one step of training a 4096 × 4096 matrix, and what it keeps; and then what your formula says of
-# the models above.
+# Here is what one step of training a 4096 × 4096 matrix keeps, and then what your formula says of the
+# models above.
 #
 # **Predict:** which of them could you train on a GPU of 80 GB, if nothing else took memory?
 #
@@ -350,11 +350,10 @@ if state_known:
         print(f"{name:12} {gigabytes:8,.1f} GB, {'fits' if gigabytes <= 80 else 'does not fit'}")
 
 # %% [markdown]
-# > **Tempting, and wrong.** "Adam's state of an $h \times h$ matrix is $6h^2$." The last three lines of
-# > the first list say $3h^2$ *numbers*, or $12h^2$ *bytes*. Where does 6 come from? A float32 is as
-# > long as two bfloat16, so in units of two bytes it is 6. A sum like $h^2 + h^2 + 6h^2$ is right in
-# > those units, and wrong by a factor of 2 as bytes and of $\frac{8}{5}$ as numbers. Always say the
-# > unit.
+# > **Say the unit.** Adam's state of an $h \times h$ matrix is $3h^2$ *numbers*, or $12h^2$ *bytes*, as the
+# > first list says. You may also read $6h^2$: a float32 is as long as two bfloat16, so in units of two bytes
+# > it is 6. A sum like $h^2 + h^2 + 6h^2$ is right in those units, and wrong by a factor of 2 as bytes and
+# > of $\frac{8}{5}$ as numbers.
 #
 # Data parallelism does not help here, because each replica keeps everything. **ZeRO** does: the replicas
 # *split* among them what stays. Each keeps $1/DP$ of it, and fetches the rest when it needs it. Stage 1
@@ -378,10 +377,10 @@ if state_known:
 #
 # <details><summary>7: the inputs of the four matrices</summary>
 #
-# No: these are 1 + 1 + 1 + 4, but the norms, the attention and the GELU need their inputs, too.
+# No: these are 1 + 1 + 1 + 4, but the norms, the attention and the GELU need their inputs as well.
 # </details>
 #
-# <details><summary>16: the inputs of all that is not linear, too</summary>
+# <details><summary>16: also the inputs of all that is not linear</summary>
 #
 # Yes: 7 for the matrices, 2 for the norms, 3 for the attention and 4 for the GELU.
 # </details>
@@ -419,7 +418,7 @@ for name, times in (("everything kept", 16), ("inputs only", 1)):
 
 # %% [markdown]
 # A gate keeps 8 more: the first matrix's output is twice as wide (4 more), and the product of the two
-# halves needs both of its factors, the activated gate too (4 more).
+# halves needs both of its factors, so the activated gate as well (4 more).
 #
 # In bfloat16 that is 32 bytes for each of the $sbh$ numbers, and 48 with a gate. (The authors of
 # Megatron-LM, NVIDIA's library for training transformers, count 34: their block has two dropouts, whose
@@ -539,8 +538,10 @@ if flops_known:
     print(f"in 21 days it ran at {days / 21:.0%} of the peak")
 
 # %% [markdown]
-# No program reaches the peak. What you get is a lower bound, from two numbers. The fraction of the peak
-# that a run did reach tells you what to expect of the next one.
+# No program reaches the peak, so this is a lower bound on the days. The fraction of the peak that a run
+# did reach tells you what to expect of the next one. It is called **MFU**, *model FLOPs utilization*
+# ([Chowdhery and others 2022](https://arxiv.org/abs/2204.02311)). It counts only the operations that the
+# model needs; if you count those of recomputation as well, it is the *hardware* FLOPs utilization, HFU.
 #
 # ## What can be hidden?
 #
@@ -559,7 +560,8 @@ if flops_known:
 #
 # (The links are those of the [simulated DGX H100](../docs/simulation.md), where their sources are. $F$
 # is in [NVIDIA's data sheet](https://www.nvidia.com/en-us/data-center/h100/), doubled there for sparse
-# matrices.)
+# matrices. With 8-bit floats it is twice as large, and so is each ratio below, unless what is sent shrinks
+# to 8 bits as well.)
 
 # %%
 PEAK, INSIDE, OUTSIDE = 989e12, 450e9, 50e9
@@ -579,8 +581,8 @@ print(f"operations in the time of one byte: inside {PEAK / INSIDE:,.0f}, outside
 #
 # ## Exercise: dp_overlap_ratio
 #
-# All gradients, beside the whole backward pass. The model's size is not among the arguments. Invent
-# one, write down both times, and see what becomes of it.
+# Compare the all-reduce of all gradients with the whole backward pass. The model's size is not among the
+# arguments. Invent one, write down both times, and see what becomes of it.
 
 
 # %%
@@ -620,19 +622,16 @@ if dp_known:
         )
     for name, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
         enough = dp_overlap_ratio(1, 8, PEAK, bandwidth, 2)  # the ratio of a single token
-        print(f"{name:8} hidden from {enough:,.0f} tokens on")
+        print(f"{name:8} hidden with {enough:,.0f} tokens or more")
 
 # %% [markdown]
-# The number of parameters stands above and below, and cancels:
+# The number of parameters appears in numerator and denominator, and cancels:
 #
 # $$\frac{e \cdot P \cdot 2\frac{DP-1}{DP} \,/\, B}{4 \cdot \text{tokens} \cdot P \,/\, F}
 #   = \frac{e}{2 \cdot \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}.$$
 #
-# > **Tempting, and wrong.** "The ratio of data parallelism is
-# > $\frac{P}{2 \cdot \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}$, since more gradients are
-# > more to send." Then a model of 10¹¹ parameters would be a thousand times as hard to hide as one of
-# > 10⁸, and the list above says that they are equal. Divide one time by the other, and the $P$
-# > cancels.
+# With $P$ in place of $e$, as you may also read, a model of 10¹¹ parameters would be a thousand times as
+# hard to hide as one of 10⁸. The list above says that they are equal.
 #
 # ![Overlap ratio of data parallelism and of ZeRO-3 against the tokens of a replica, both axes logarithmic: two falling lines, one for a link of 450 GB/s inside the machine and one for 50 GB/s outside. A line at 1 separates what can be hidden, below, from what is too long, above. The line inside crosses it near 1,900 tokens, the one outside near 17,300](../imgs/overlap_tokens.png)
 #
@@ -641,8 +640,7 @@ if dp_known:
 #
 # With recomputation the backward pass takes longer, 2 + 4 operations instead of 4, and the ratio falls
 # to two thirds. The calculator below takes that into account: with 4096 tokens on each of 8 replicas,
-# outside, 4.225 becomes 2.817. This is no bargain. The same transfer is hidden behind work that you
-# have added.
+# outside, 4.225 becomes 2.817. This is no bargain: you have added the work behind which the transfer hides.
 #
 # ## ZeRO, stage 3
 #
@@ -652,8 +650,8 @@ if dp_known:
 #
 # ## Exercise: zero3_overlap_ratio
 #
-# The *forward* pass: the all-gather of one block, beside the computation of one of the same size. Its
-# tokens are those of a micro-batch, `seq · micro_batch`.
+# Take the *forward* pass, and compare the all-gather of one block with the computation of a block of the
+# same size. Its tokens are those of a micro-batch, `seq · micro_batch`.
 
 
 # %%
@@ -679,7 +677,7 @@ zero3_known
 # %% [markdown]
 # **Predict:** how much does a rank send in a whole step, compared with plain data parallelism?
 #
-# <details><summary>As much: an all-reduce is two halves, too</summary>
+# <details><summary>As much: an all-reduce also has two halves</summary>
 #
 # No: backward has to fetch the weights once more, so there are three.
 # </details>
@@ -735,12 +733,13 @@ if zero3_known and dp_known:
 # sends half as much again, three times $\frac{DP-1}{DP}P$ elements and not twice; but it has the
 # forward pass to hide behind as well.
 #
-# > **Tempting, and wrong.** "An all-reduce of $P$ gradients moves $2\frac{n-1}{n}P$ bytes." The record
-# > says that this counts *elements*. Bytes are $e$ times as many. The bandwidth is in bytes, so a
-# > missing $e$ makes a ratio 2 or 4 times too good.
+# > **Say the unit, once more.** The $2\frac{n-1}{n}P$ of an all-reduce are *elements*, as the record says.
+# > Bytes are $e$ times as many. The bandwidth is in bytes, so a missing $e$ makes a ratio 2 or 4 times too
+# > good.
 #
 # One difference remains. When a replica adds up the gradients of several micro-batches before it steps,
-# data parallelism sends once, at the end. ZeRO-3 fetches the weights again for each micro-batch.
+# data parallelism sends once, at the end. ZeRO-3 fetches the weights again for each micro-batch, and
+# reduce-scatters its gradients, unless each replica has room to keep all of them until the end.
 
 # %% [markdown]
 # ## Tensor parallelism
@@ -751,8 +750,8 @@ if zero3_known and dp_known:
 #
 # ## Exercise: tp_overlap_ratio
 #
-# One all-gather or reduce-scatter of the activations, over one $h \times h$ matrix of which this device
-# has its part. The number of tokens is not among the arguments.
+# Compare one all-gather or reduce-scatter of the activations with the product with one $h \times h$ matrix,
+# of which this device has its part. The number of tokens is not among the arguments.
 
 
 # %%
@@ -803,9 +802,11 @@ if tp_known:
 
 # %% [markdown]
 # Tokens cancel, so neither longer sequences nor larger batches help. Only a wider model does, or fewer
-# devices, or a faster link. This is why tensor parallelism stays *inside* the machine. A whole block
-# does three times better than its smallest matrix, since the wide matrices of the MLP compute four
-# times as long for the same activations.
+# devices, or a faster link. This is why tensor parallelism stays *inside* the machine: 8 GPUs here, and 72
+# in racks such as the [GB200 NVL72](https://www.nvidia.com/en-us/data-center/gb200-nvl72/), where NVLink
+# joins them all. A whole block does three times better than its smallest matrix: one gather serves queries,
+# keys and values, and the two wide matrices of the MLP compute four times as long for the same activations.
+# That makes $(3 + 1 + 4 + 4)/4 = 3$.
 #
 # ### Beside what?
 #
@@ -838,7 +839,7 @@ if tp_known:
 #
 # <details><summary>1.00, and 1.61</summary>
 #
-# No for 1.61: the last piece comes when the link is done, and still has to be multiplied.
+# No for 1.61: the last piece arrives when the link is done, and still has to be multiplied.
 # </details>
 
 # %%
@@ -883,8 +884,8 @@ for h in (12288, 4096):
 #
 # ## Exercise: pp_overlap_ratio
 #
-# The activations of a micro-batch, beside the *forward* pass of the next stage. Its blocks have a gated
-# MLP of width $4h$.
+# Compare sending the activations of a micro-batch with the *forward* pass of the next stage. Its blocks
+# have a gated MLP of width $4h$.
 
 
 # %%
@@ -927,7 +928,7 @@ if pp_known:
 #
 # <details><summary>18 ms</summary>
 #
-# No: that is the work of a stage. Each of them also stands still for some time.
+# No: that is the work of a stage. Each of them is also idle for some time.
 # </details>
 #
 # <details><summary>27 ms</summary>
@@ -940,7 +941,7 @@ if pp_known:
 # No: that is the work of all four stages one after the other. Mostly they work at the same time.
 # </details>
 #
-# Look also at when each stage stands still, and at how many micro-batches it keeps.
+# Look also at when each stage is idle, and at how many micro-batches it keeps.
 
 # %%
 def pipeline_step(micro_batches, activations):
@@ -974,8 +975,8 @@ print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2
 timeline(done)
 
 # %% [markdown]
-# A stage works for $m$ turns of a forward and a backward pass, and stands
-# still for $PP - 1$: the last stage at both ends of the step, the first one in the middle. So the bubble is
+# A stage works for $m$ turns of a forward and a backward pass, and is idle
+# for $PP - 1$: the last stage at both ends of the step, the first one in the middle. So the bubble is
 # $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work* it is $\frac{PP - 1}{m}$, which is how
 # [Narayanan and others 2021](https://arxiv.org/abs/2104.04473) give it.)
 
@@ -986,12 +987,12 @@ for stages, m in ((4, 6), (4, 24), (8, 24)):
     print(f"{stages} stages, {m:2} micro-batches: idle for {idle:.3f} of the step, formula {formula:.3f}")
 
 # %% [markdown]
-# More micro-batches make the bubble smaller, but each stage keeps the activations of all $m$. A second order
-# mends that: in **1F1B** (one forward, one backward) a stage turns to backward as early as it can, and then
-# alternates. The bubble is the same, and the first stage keeps $PP$ micro-batches and the later ones fewer,
-# however large $m$ is (section 2.2 of the [paper](https://arxiv.org/abs/2104.04473)). So you can raise $m$,
-# and *that* makes the bubble smaller. In chapter [25](25_pipeline.ipynb) you will write both orders and
-# measure what they keep.
+# More micro-batches make the bubble smaller, but each stage keeps the activations of all $m$. A second
+# order avoids that: in **1F1B** (one forward, one backward) a stage turns to backward as early as it can,
+# and then alternates. The bubble is the same, and the first stage keeps $PP$ micro-batches and the later
+# ones fewer, however large $m$ is (section 2.2 of the [paper](https://arxiv.org/abs/2104.04473)). So you
+# can raise $m$, and *that* makes the bubble smaller. In chapter [25](25_pipeline.ipynb) you will write both
+# orders and measure what they keep.
 #
 # ## What the ratios do not know
 #
@@ -1002,13 +1003,13 @@ for stages, m in ((4, 6), (4, 24), (8, 24)):
 # - **Nothing else uses the link.** Where data, tensor and pipeline parallelism run at the same time, they share it.
 # - **Side by side costs nothing.** On a GPU, a collective takes some of the processors that compute.
 # - **There is always something to compute meanwhile.** The *last* gradients, those of the first layer,
-#   have no backward pass left to hide behind, and the first all-gather of ZeRO-3 comes before there is
-#   anything to compute.
+#   have no backward pass left to hide behind, and when ZeRO-3 makes its first all-gather there is nothing
+#   to compute yet.
 # - **A message has no latency.** Chapter 13 knows better: a plain ring over 1024 ranks pays 2046
 #   latencies for each bucket, which is why libraries use trees or hierarchies there.
 #
-# At the peak of both, a ratio above 1 means that the communication *cannot* be hidden. One below 1 is a
-# hope.
+# At the peak of both, a ratio above 1 means that the communication *cannot* be hidden. One below 1 does not
+# promise that it is.
 #
 # ## All together
 #
@@ -1024,10 +1025,11 @@ for stages, m in ((4, 6), (4, 24), (8, 24)):
 calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 
 # %% [markdown]
-# It counts what this chapter counts, for a device of the *first* stage. Its pipelines run 1F1B, so that
-# stage keeps the most micro-batches, as many as there are stages. Tensor parallelism splits the
-# activations too. The calculator leaves out the scores of the head (a long row for each token),
-# buffers, and gaps in memory.
+# It counts what this chapter counts, for one device of the *first* stage: the operations of a step, and
+# their seconds, are that device's share for all its micro-batches, 8 unless you say otherwise. Its
+# pipelines run 1F1B, so that stage keeps the most micro-batches, as many as there are stages. Tensor
+# parallelism splits the activations too. The calculator leaves out the scores of the head (a long row for
+# each token), buffers, and gaps in memory.
 #
 # ### The 65 billion on 64 GPUs
 #
@@ -1047,7 +1049,7 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 # No: averaging is cheaper between two. Its ratio is 0.4.
 # </details>
 #
-# <details><summary>The stages stand still half of the time</summary>
+# <details><summary>The stages are idle half of the time</summary>
 #
 # Yes: of 63 turns, each stage has nothing to do in 31.
 # </details>
@@ -1076,7 +1078,7 @@ if flops_known and state_known:
     print(f"at the peak {days:.0f} days; with recomputation {longer:.0f}; at half the peak {2 * longer:.0f}")
 
 # %% [markdown]
-# So there are the three answers. It fits, with ZeRO-3 and recomputation. It takes the better part of a
+# Those are the three answers. It fits, with ZeRO-3 and recomputation. It takes the better part of a
 # year if the GPUs reach half of their peak. And the all-gathers can just about be hidden, with 20,480
 # tokens in a micro-batch. Nothing has run yet, but you know which experiment to try first.
 #
@@ -1087,15 +1089,15 @@ if flops_known and state_known:
 # - Mixed precision with Adam keeps 16 bytes for each parameter. ZeRO splits 12, 14 or all 16 of them
 #   among the replicas.
 # - For backward a block keeps 16 times $sbh$ elements, 24 times with a gate, and once if it recomputes.
-# - A step takes 6 operations for each token and parameter: 2 forward, 4 backward. Attention comes on
-#   top; say whether you count the masked half.
+# - A step takes 6 operations for each token and parameter: 2 forward, 4 backward. Attention adds to
+#   that; say whether you count the masked half.
 # - What can be hidden? Communication over computation, up to 1:
 #
 # | | ratio | what helps |
 # |---|---|---|
 # | DP | $\frac{e}{2 \cdot \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}$ | more tokens on a replica |
 # | ZeRO-3 | $\frac{e}{2 \cdot \text{seq} \cdot \text{mbs}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}$ | more tokens in a micro-batch |
-# | TP | $\frac{e \cdot (TP-1)}{2h} \cdot \frac{F}{B}$ | a wider model, fewer devices; and a product in pieces |
+# | TP | $\frac{e \cdot (TP-1)}{2h} \cdot \frac{F}{B}$ | a wider model, fewer devices; cutting the product into pieces |
 # | PP | $\frac{e}{32 \cdot h \cdot \text{layers}} \cdot \frac{F}{B}$ | a wider model, more layers in a stage |
 #
 # - A pipeline has a bubble of $\frac{PP-1}{m+PP-1}$ of a step, in either order. With 1F1B the first

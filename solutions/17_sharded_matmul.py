@@ -7,7 +7,7 @@
 # between? Each choice needs a different collective. Choose well, and two layers in a row need only one.
 #
 # **You will learn** to share a matrix product among ranks: three ways to cut it, the collective that
-# each of them needs in forward and in backward, and what a rank then keeps and sends. You will write
+# each of them needs in forward and in backward, and what each rank keeps and sends. You will write
 # the four functions that tensor-parallel training is made of, with gradients equal to those of one
 # rank.
 #
@@ -65,7 +65,7 @@ print("side by side:     ", torch.equal(torch.cat(along_n, 1), Y))
 print("added up:         ", torch.equal(sum(along_k), Y))
 
 # %% [markdown]
-# (The numbers are small integers, so nothing is rounded, and we can ask for equality.)
+# (The numbers are small integers, so nothing is rounded, and the parts must be equal to the last bit.)
 #
 # - **Along $m$:** each rank has some rows of $X$ and of $Y$, and all of $W$. Nothing is sent. If the
 #   rows are samples, this is data parallelism; if they are positions of a sequence, context
@@ -176,7 +176,7 @@ print("unsharded:", (x_all @ weight).tolist())
 
 # %% [markdown]
 # The value is right, but `requires_grad` is `False`. A collective fills buffers, and autograd does not
-# know where their numbers came from. This way no weight would ever learn.
+# know where their numbers came from. No weight would ever learn this way.
 #
 # A small trick helps: the rank's *own* columns do have a history, so put them back in their place.
 #
@@ -232,7 +232,7 @@ print("both ranks' gradients of x, added up:", sum(torch.tensor(of_x) for _, of_
 #
 # ## A function with a backward of its own
 #
-# `torch.autograd.Function` lets you say what forward and backward do. Here is one that does nothing in
+# With `torch.autograd.Function` you define forward and backward yourself. Here is one that does nothing in
 # either:
 
 # %%
@@ -357,8 +357,10 @@ for ranks in (1, 2, 3):
 print("n = 3, a loss on rank 0 alone:", run(with_the_library, 3, 1)[0][1])
 
 # %% [markdown]
-# The value is right; the gradient is **$n$ times too large**. With Adam you would hardly notice, since
-# it divides by the size of the gradients. With SGD, your learning rate is $n$ times what you think.
+# The value is right; the gradient is **$n$ times too large**. With SGD, your learning rate is $n$ times what
+# you think. With Adam you would hardly notice, since it divides by the size of the gradients, unless you
+# clip them by their global norm, as nearly all training of language models does: then the large ones make
+# all the others smaller.
 #
 # Is the library wrong? No, it answers a different question. It takes the losses of the ranks to be
 # *different* ones, and gives the gradient of their **sum**. Here they are one loss, written down $n$
@@ -415,8 +417,8 @@ print("a product:", *run(lazy, 3)[0])
 print("a ReLU, gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should be [0.0, 0.0]")
 
 # %% [markdown]
-# The first is right by luck: the backward of a product does not look at its result. That of a ReLU
-# does, and the gradient comes out wrong without an error. All you get is PyTorch's warning in backward:
+# The first is right only because the backward of a product does not look at its result. That of a ReLU
+# does, and the gradient is wrong without an error. All you get is PyTorch's warning in backward:
 # no kernel is registered that could differentiate `allreduce_`, this "may lead to silently incorrect
 # behavior", and it will be removed. A function with a backward of its own says what it means. In the
 # exercise below, `check` lets the lazy way pass, since its gradients are right there, but points it
@@ -451,8 +453,8 @@ class Sum(torch.autograd.Function):
 check(row_parallel)
 
 # %% [markdown]
-# So backward sends **nothing**, as the third row of the table has it: $G$ is the gradient of every
-# term, and every rank has it already.
+# So backward sends **nothing**, as the third row of the table says: $G$ is the gradient of every term, and
+# every rank has it already.
 #
 # ## Two layers, one all-reduce
 #
@@ -598,13 +600,12 @@ print("relu of the sum:  ", torch.relu(one + other).tolist())
 print("sum of the relus: ", (torch.relu(one) + torch.relu(other)).tolist())
 
 # %% [markdown]
-# No. What stands between the products works on each *number* alone, but not on each *term of a sum*.
-# With rows first, an all-reduce has to come before the ReLU, and the columns that follow need an
-# all-gather.
+# No. A ReLU works on each *number* alone, but not on each *term of a sum*. With rows first, an all-reduce
+# has to come before the ReLU, and the columns that follow need an all-gather.
 #
 # ## Cut the positions, too
 #
-# Between two such pairs of products stand layer norms, dropouts and additions. In the scheme above
+# Between two such pairs of products there are layer norms, dropouts and additions. In the scheme above
 # every rank computes all of them, on the same numbers, and keeps all of their inputs for backward. But
 # they work on each *position* of the sequence alone, so they can be cut along $m$: each rank takes some
 # positions.
@@ -975,15 +976,15 @@ for n in (2, 4, 8):
 # $h \times h$ product, $\frac{e(n-1)}{2h} \cdot \frac{F}{B}$: the number of tokens cancels, so only a
 # wider layer, fewer ranks or a faster link help. It also showed that in forward nothing runs beside the
 # transfer unless the product is cut into pieces, since the product needs what is being gathered. That
-# is why tensor parallelism stays inside one machine, where links are fast, while data parallelism
-# crosses machines ([Narayanan and others 2021](https://arxiv.org/abs/2104.04473)).
+# is why tensor parallelism stays where links are fast, inside one machine or one NVLink domain, while data
+# parallelism crosses machines ([Narayanan and others 2021](https://arxiv.org/abs/2104.04473)).
 #
 # ## Summary
 #
 # - A product is a cube. Cut along $m$: nothing in forward, an all-reduce for the gradient of $W$. Cut
 #   along $n$: an all-gather of $Y$, an all-reduce for the gradient of $X$. Cut along $k$: an all-reduce
 #   of $Y$, and nothing in backward.
-# - A collective fills buffers that autograd knows nothing about. Say yourself what backward does.
+# - A collective fills buffers that autograd knows nothing about. Define its backward yourself.
 # - **Where every rank has the same loss**, the gradient of a sum is passed on as it is, and that of a
 #   gathered tensor is cut. Adding it up makes it $n$ times too large.
 # - Columns, then rows: one all-reduce in forward and one in backward for two layers.
@@ -1013,8 +1014,8 @@ for n in (2, 4, 8):
 # <details><summary>An MLP on 4 ranks, 1000 tokens, hidden 2048, bfloat16. How many bytes does a rank send in forward with a ring, with all-reduces and with sequence parallelism?</summary>
 #
 # S = 1000 · 2048 · 2 bytes = 4.096 MB. An all-reduce sends 2 · 3/4 · S = 6.144 MB. An all-gather and a
-# reduce-scatter send 3/4 · S each: 6.144 MB, too.
+# reduce-scatter send 3/4 · S each: also 6.144 MB.
 # </details>
 #
-# **Next:** [18 · Profiling](18_profiling.ipynb): how long a single operation takes, and how to find out
-# which one it is.
+# **Next:** [18 · Profiling](18_profiling.ipynb): how long an operation takes, and how to find the one that
+# takes too long.

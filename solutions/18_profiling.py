@@ -6,7 +6,7 @@
 # Python, into waiting for another rank? Or is the stopwatch wrong? You can guess, change something and
 # measure again, for days. A profiler shows you.
 #
-# **You will learn** to time work that is done elsewhere, to read the table and the trace of
+# **You will learn** to time work that runs asynchronously, to read the table and the trace of
 # `torch.profiler`, to find a slow rank in the traces of a distributed step, and to compile a function
 # of your own in C++.
 #
@@ -99,9 +99,14 @@ def kernel():
 
 started = time.perf_counter()
 kernel()
-print(f"after the call:        {1e3 * (time.perf_counter() - started):7.3f} ms")
+launched = 1e3 * (time.perf_counter() - started)
 device.synchronize()
-print(f"after synchronizing:   {1e3 * (time.perf_counter() - started):7.3f} ms")
+finished = 1e3 * (time.perf_counter() - started)
+print(f"after the call:        {launched:7.3f} ms")
+print(f"after synchronizing:   {finished:7.3f} ms")
+
+# %% tags=["claim"]
+assert launched < 10 and 50 <= finished < 100, "almost nothing, then some 50 ms"
 
 # %% [markdown]
 # A clock on the host, read around an asynchronous call, measures the **launch**. Here is how to tell:
@@ -111,8 +116,7 @@ print(f"after synchronizing:   {1e3 * (time.perf_counter() - started):7.3f} ms")
 # better to let the device note the time itself, in its own queue, before the kernel and after it. Such
 # a note is called an **event**.
 #
-# Three kernels are launched in a row, each between two events. When does the host get to know the
-# times?
+# Three kernels are launched in a row, each between two events. When does the host learn the times?
 
 # %% tags=["nbval-ignore-output"]
 class Event:
@@ -141,8 +145,9 @@ device.synchronize()
 print("milliseconds:", [round(begin.elapsed_time(end), 1) for begin, end in pairs])
 
 # %% [markdown]
-# On a GPU the class is `torch.cuda.Event(enable_timing=True)`, the wait is `torch.cuda.synchronize()`,
-# and the code looks the same. Here it is in full, on the layer norm that we will take apart below:
+# Only when the device has reached the last event, so the host has to synchronize before it asks. On a GPU
+# the class is `torch.cuda.Event(enable_timing=True)`, the wait is `torch.cuda.synchronize()`, and the code
+# looks the same. Here it is in full, on the layer norm that we will take apart below:
 
 # %% tags=["nbval-ignore-output"]
 if on_gpu:
@@ -192,8 +197,8 @@ print("missing:", missing)
 # ## Warm up, and take the median
 #
 # Here too the first calls are special: memory is allocated, libraries are loaded, and on a GPU kernels
-# are compiled or chosen. Leave them out. Now and then the machine also has something else to do. That
-# can make a call slower but never faster, so the times do not scatter evenly around the true one.
+# are compiled or chosen. Leave them out. Now and then the machine also has something else to do, which
+# makes a call slower. So the times do not scatter evenly around the usual one.
 #
 # Suppose one call of nine is disturbed and takes ten times as long. What happens to the mean, and what
 # to the median?
@@ -204,7 +209,9 @@ print("mean:  ", statistics.mean(milliseconds))
 print("median:", statistics.median(milliseconds))
 
 # %% [markdown]
-# The disturbed call doubles the mean. The median does not notice it.
+# The disturbed call doubles the mean. The median does not notice it. (Chapter [14](14_bandwidth.ipynb) took
+# the *minimum*, which says what an undisturbed call takes. The median says what a call usually takes, and
+# neither a slow call deceives it nor a fast one, as when a GPU has raised its clock for a moment.)
 #
 # ## Exercise: time_kernel
 #
@@ -217,7 +224,9 @@ print("median:", statistics.median(milliseconds))
 # stand-in like the one above: it takes the place of `torch.cuda.Event`, `torch.cuda.synchronize` and
 # their kin, and keeps the rules of CUDA. A call returns before the work is done, and you cannot ask an
 # event for its time before the device has reached it. So the GPU half of your answer is judged on every
-# machine.
+# machine. (In your own work, the `Timer` of
+# [`torch.utils.benchmark`](https://docs.pytorch.org/docs/stable/benchmark_utils.html) warms up,
+# synchronizes and reports the median for you.)
 
 # %%
 def time_kernel(fn, *args, warmup: int, iterations: int) -> float:
@@ -359,8 +368,8 @@ print(" → ".join(name for name in callers(inner) if name.startswith("aten")))
 # ## Exercise: hottest_ops
 #
 # From a finished profile, return the names of the `k` operators with the most **self** time on the CPU,
-# hottest first; all of them if there are fewer than `k`. Operators that take equally long may stand in
-# any order.
+# hottest first; all of them if there are fewer than `k`. Operators that take equally long may be in any
+# order.
 
 # %%
 def hottest_ops(profile, k: int) -> list[str]:
@@ -413,6 +422,9 @@ with profile(activities=[ProfilerActivity.CPU]) as training:
 
 if check(hottest_ops):
     print(hottest_ops(training, 3))
+
+# %% tags=["claim"]
+assert set(hottest_ops(training, 2)) == {"aten::mm", "aten::addmm"}, "the products are hottest"
 
 # %% [markdown]
 # ## The trace
@@ -481,8 +493,13 @@ axes.set_xlabel("microseconds")
 axes.set_title("one forward and one backward pass")
 plt.show()
 
+# %% tags=["claim"]
+assert whole > 2 * (min(span["ts"] for span in spans if "Backward0" in span["name"]) - first["ts"]), (
+    "the backward pass is longer than the forward pass"
+)
+
 # %% [markdown]
-# The bars whose names end in `Backward0` belong to the backward pass, which is the longer one. For a
+# The bars whose names end in `Backward0` belong to the backward pass, and it is the longer one. For a
 # linear layer the forward pass computes one matrix product. The backward pass computes two, one for the
 # gradient of the weights and one for that of the input. (Here the first layer needs only one, since the
 # batch needs no gradient.)
@@ -492,7 +509,7 @@ plt.show()
 # In data-parallel training the ranks wait for each other, and then the trace of a single rank can
 # mislead you. So record them all. Here is a small data-parallel step, as a program for `torchrun`.
 # Three ranks take three steps; the first two warm up, and the third is recorded. In that step rank 1
-# has bad luck: its batch comes 100 ms late, as if from a slow disk. With `record_function` the program
+# has bad luck: its batch is 100 ms late, as if from a slow disk. With `record_function` the program
 # gives names to its own parts.
 
 # %%
@@ -544,12 +561,12 @@ dist.destroy_process_group()
 # No: it ends for all at about the same time, but they do not begin at the same time.
 # </details>
 #
-# <details><summary>On rank 1, which comes late</summary>
+# <details><summary>On rank 1, which is late</summary>
 #
-# Yes: when it comes, the others are there already. It waits for nobody.
+# Yes: when it arrives, the others are already there. It does not have to wait.
 # </details>
 #
-# <details><summary>On ranks 0 and 2, which come in time</summary>
+# <details><summary>On ranks 0 and 2, which are in time</summary>
 #
 # No: they begin early and cannot finish without rank 1. Their waiting counts as all-reduce.
 # </details>
@@ -569,10 +586,21 @@ print("milliseconds    " + "".join(f"{name:>18}" for name in NAMES))
 for r, step in enumerate(steps):
     print(f"rank {r}          " + "".join(f"{step[name]['dur'] / 1e3:18.1f}" for name in NAMES))
 
+# %% tags=["claim"]
+assert 2 * steps[1]["gloo:all_reduce"]["dur"] < min(steps[r]["gloo:all_reduce"]["dur"] for r in (0, 2)), (
+    "the rank that is late has the shortest all-reduce"
+)
+assert steps[0]["gloo:all_reduce"]["dur"] > sum(steps[0][name]["dur"] for name in NAMES[:4]), (
+    "most of rank 0's step goes into gloo:all_reduce"
+)
+assert 2 * steps[0]["c10d::allreduce_"]["dur"] < steps[0]["gloo:all_reduce"]["dur"], (
+    "the call returns early"
+)
+
 # %% [markdown]
 # The rank that is late has the *shortest* all-reduce. The profiler counts the waiting of the others as
 # communication. The trace of rank 0 alone would have told you that most of the step goes into
-# `gloo:all_reduce`, and you might have asked for a faster network.
+# `gloo:all_reduce`, and you might have bought a faster network.
 #
 # The collective appears twice. `c10d::allreduce_` is the call, on the thread that made it, and it
 # returns early: a launch, as at the start of this chapter. `gloo:all_reduce` is the work, on a thread
@@ -582,7 +610,7 @@ for r, step in enumerate(steps):
 #
 # Every element of the result contains a number of every rank. So **no rank can finish before the last
 # rank has begun**. Until that moment, the others wait. (They may already pass some pieces among
-# themselves, but they cannot finish.) What comes after it is transfer.
+# themselves, but they cannot finish.) The rest is transfer.
 #
 # Write this down as a function. It is not graded, but the next cells use it.
 
@@ -638,19 +666,19 @@ axes.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.3), fontsize=8,
 plt.show()
 
 # %% [markdown]
-# Now the picture says what to mend: the disk of rank 1. A network twice as fast would save half of the
+# Now the picture says what to fix: the disk of rank 1. A network twice as fast would save half of the
 # transfer at best, and nothing of the waiting. (The gaps before the all-reduce are work that has no name
 # in the program, such as copying the gradients into one tensor.)
 #
 # The three ranks share a machine, and so a clock. The clocks of different machines disagree. Then
 # compare durations instead. All ranks finish at about the same time, so the shortest all-reduce belongs
-# to the rank that came last, and each of the others waited for about the difference.
+# to the rank that arrived last, and each of the others waited for about the difference.
 #
-# On GPUs you look for NCCL's kernels, on the line of their stream. Their time too is part transfer and
-# part waiting for other ranks, and PyTorch's plugin for TensorBoard [splits it as you
-# did](https://github.com/pytorch/kineto/blob/main/tb_plugin/README.md#quick-usage-instructions). For
-# jobs of many ranks, [Holistic Trace Analysis](https://hta.readthedocs.io/en/latest/) compares the
-# traces for you.
+# On GPUs you look for NCCL's kernels, whose names begin with `ncclDevKernel`, on the line of their stream.
+# Their time too is part transfer and part waiting for other ranks. For jobs of many ranks, [Holistic Trace
+# Analysis](https://hta.readthedocs.io/en/latest/) compares the traces for you. And
+# [Nsight Systems](https://docs.nvidia.com/nsight-systems/UserGuide/index.html) (`nsys profile`) draws the
+# same time line for a whole machine, with the calls to CUDA and the network, and without `torch.profiler`.
 #
 # ## Memory
 #
@@ -669,9 +697,12 @@ print("the result has                   ", y.nbytes, "bytes")
 # The other 8,000 bytes are the mean and the reciprocal standard deviation of each of the 1000 rows, 4
 # bytes each. The backward pass will need them.
 #
+# On a GPU, where memory runs out sooner, PyTorch can [record every allocation with its Python
+# stack](https://docs.pytorch.org/docs/stable/torch_cuda_memory.html), and draws them over time in a browser.
+#
 # ## Inside a kernel
 #
-# To `torch.profiler` a kernel is one bar. Why is it slow: does it wait for memory, has it too few
+# To `torch.profiler` a kernel is one bar. Why is it slow: does it wait for memory, does it have too few
 # threads, do its accesses to shared memory collide? That is a question for [Nsight
 # Compute](https://docs.nvidia.com/nsight-compute/NsightComputeCli), in a terminal, on a machine with an
 # NVIDIA GPU:
@@ -684,10 +715,10 @@ print("the result has                   ", y.nbytes, "bytes")
 # `--set full` collects everything that there is to collect. For that `ncu` runs **each kernel many
 # times**, with other counters each time. A program of one second may take minutes, so profile a short
 # one, and never take times from it. `--kernel-name` and `--launch-count` choose which kernels to look
-# at. We show no output, because the machine on which this chapter was built has no GPU.
+# at.
 #
-# `python -m benchmarks.kernels` records, on a machine that has one, how long the layer norm of 10000 ×
-# 10000 numbers takes and which kernels it runs. If there is such a record, it is shown here.
+# The machine on which this chapter was built has no GPU. On one that has, `python -m benchmarks.kernels`
+# has recorded how long the layer norm of 10000 × 10000 numbers takes, and which kernels it runs:
 
 # %% tags=["nbval-ignore-output"]
 recorded = Path("../docs/recorded/kernels.json")
@@ -698,9 +729,16 @@ if recorded.is_file():
     print("on the host:  ", " → ".join(record["operators"]))
     print("on the device:", ", ".join(record["kernels"]))
 else:
-    print("nothing has been recorded on a GPU yet")
+    print("the record is in docs/recorded/kernels.json of the repository")
+
+# %% tags=["claim"]
+assert 5 * record["host_ms"] < record["events_ms"], "a clock on the host sees only the launch"
+assert len(record["kernels"]) == 1, "one kernel runs"
 
 # %% [markdown]
+# All of it is there: the chain of calls that ends with a launch, the one kernel, and a clock on the host
+# that sees only the launch.
+#
 # ## Code of your own
 #
 # When an operator that you need is missing, or too slow, you can write it. A C++ function on tensors
@@ -791,8 +829,7 @@ if can_build:
 # A pointer does not know where a tensor **ends** either. If a loop over two tensors follows the longer
 # one, it reads beyond the memory of the shorter one. You get no exception but wrong numbers, a crash,
 # or the data of some other tensor. So C++ that is called from Python has to check its arguments itself:
-# `TORCH_CHECK(condition, "what is wrong")` raises if the condition does not hold, and Python sees a
-# `RuntimeError`.
+# `TORCH_CHECK(condition, "what is wrong")` raises a `RuntimeError` in Python if the condition does not hold.
 #
 # ## Exercise: VECTOR_ADD_CPP
 #
@@ -893,7 +930,7 @@ else:
 # - **A kernel?** Sort the table by *self* time; `ncu` looks inside the kernel.
 # - **Python?** Look for gaps between the bars of the trace. A trace is JSON: name, begin, duration,
 #   thread.
-# - **Another rank?** Record every rank. The rank with the shortest collective came last; whatever
+# - **Another rank?** Record every rank. The rank with the shortest collective arrived last; whatever
 #   the others took beyond that was waiting.
 #
 # Only then do you optimise. If that means C++ of your own, it must check shapes, dtypes and strides
@@ -913,13 +950,13 @@ else:
 #
 # <details><summary>With wait=1, warmup=3, active=2, repeat=1 your loop makes five steps. What is in the profile?</summary>
 #
-# One step is left alone, three are thrown away, one is recorded. The second active step never came, so
+# One step is left alone, three are thrown away, one is recorded. There was no second active step, so
 # the cycle was not completed.
 # </details>
 #
 # <details><summary>In the traces of four ranks the same all-reduce takes 30, 31, 5 and 30 ms. Which rank is slow, and what does a faster network save?</summary>
 #
-# Rank 2, whose all-reduce is shortest: it came last, about 25 ms after the others. The transfer took
+# Rank 2, whose all-reduce is shortest: it arrived last, about 25 ms after the others. The transfer took
 # about 5 ms, and a faster network can save only part of that.
 # </details>
 #

@@ -6,13 +6,13 @@
 # messages grow. The calls are the same everywhere. What carries them out is not.
 #
 # **You will learn** what is below `torch.distributed`: gloo, MPI and NCCL, what each is for, who starts
-# its ranks, and how each can trip you up. You will run one program on several of them. At the end comes
+# its ranks, and how each can trip you up. You will run one program on several of them. At the end there is
 # a **project**: you train a model whose gradients are averaged by nothing but your own code.
 #
 # **You need** chapters [11](11_ring_all_reduce.ipynb) and [15](15_data_parallel.ipynb), with your
 # answers in them, and [18](18_profiling.ipynb) for the word *stream*. For MPI you need two more
 # packages, `mpi4py` and `mpich`; for NCCL an NVIDIA GPU. `python -m grader doctor` says what you have.
-# Cells that lack something say so and go on.
+# Cells that lack something say so, and the rest still works.
 #
 # **Time:** 2 hours, and 2 exercises; the last 50 minutes are for the project.
 
@@ -67,7 +67,7 @@ for name, why_not in backends().items():
 # %% [markdown]
 # ### The MPI that is not there
 #
-# `torch.distributed` knows the name `"mpi"`. What happens if you ask for it, as rank 5 of 9?
+# `torch.distributed` knows the name `"mpi"`. What happens if you request it, as rank 5 of 9?
 
 # %%
 print("gloo in this torch:", dist.is_gloo_available())
@@ -85,7 +85,7 @@ for warning in warned:
 # PyTorch's own MPI backend [has to be built from
 # source](https://docs.pytorch.org/docs/stable/distributed.html#backends-that-come-with-pytorch), on a
 # machine with an MPI. What you install with `pip` does not have it, as you see. The warning adds that
-# rank and world size would come from MPI, and not from your call.
+# MPI would set rank and world size, and not your call.
 #
 # So the MPI worlds of this course do *not* use that backend. They use a process group of our own, which
 # hands each message to MPI through [mpi4py](https://mpi4py.readthedocs.io). Your program sees no
@@ -214,6 +214,10 @@ def pick_backend(device_type: str) -> str:
 check(pick_backend)
 
 # %% [markdown]
+# PyTorch has this function too: `dist.get_default_backend_for_device`, which also knows `xccl`, for Intel's
+# GPUs. `init_process_group()` without a backend [uses
+# it](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group).
+#
 # The device takes a little more thought. Two machines with four GPUs each make eight ranks:
 #
 # | machine | A | A | A | A | B | B | B | B |
@@ -221,7 +225,7 @@ check(pick_backend)
 # | rank | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
 # | local rank | 0 | 1 | 2 | 3 | 0 | 1 | 2 | 3 |
 #
-# What does rank 5 get if it asks for `torch.device("cuda", rank)`? A device that does not exist: each
+# What does rank 5 get from `torch.device("cuda", rank)`? A device that does not exist: each
 # machine counts its GPUs from 0. The **local rank** counts the ranks of one machine in the same way.
 #
 # ## Exercise: device_for
@@ -425,9 +429,17 @@ def table(backend, device="cpu"):
     for what, said in known.items():
         if said != "✓":
             print(f"  {what}: {said}")
+    return known
 
 
-table("gloo")
+on_gloo = table("gloo")
+
+# %% tags=["claim"]
+assert on_gloo["all_reduce_avg int64"] not in ("✓", "wrong result"), "the average of integers is refused"
+assert on_gloo["all_reduce_sum bool"] == "✓", "gloo takes the sum of bool"
+assert on_gloo["gather complex64"] != "✓" == on_gloo["all_gather complex64"], (
+    "gather does not take complex numbers, all_gather does"
+)
 
 # %% [markdown]
 # The sum of two `bool` is *or*, and averages of integers are refused. And `gather` does not take
@@ -439,9 +451,15 @@ table("gloo")
 
 # %% tags=["nbval-ignore-output"]
 if can_mpi:
-    table("mpi")
+    on_mpi = table("mpi")
 else:
     print(backends()["mpi"])
+
+# %% tags=["claim"]
+assert not can_mpi or on_mpi["all_reduce_avg float32"] != "✓", "MPI has no average"
+assert not can_mpi or on_mpi["all_reduce_sum bool"] != "✓", "MPI refuses the sum of bool"
+assert not can_mpi or on_mpi["gather complex64"] == "✓", "complex numbers are no problem"
+assert not can_mpi or on_mpi["reduce_scatter float32"] == "✓", "ours does not lack reduce_scatter"
 
 # %% [markdown]
 # Its gaps are elsewhere. **MPI has no average**: its [list of
@@ -514,7 +532,8 @@ else:
 # ```
 #
 # That is what an interface is worth. It does *not* promise that every program which works on one
-# backend works on the next. The rest of this part is about the exceptions.
+# backend works on the next. The next two sections are about the exceptions. (For your ring on NCCL, it is
+# number 5 of its traps.)
 #
 # You know those of gloo. A `send` waits for its receive, at every size (chapter
 # [01](01_point_to_point.ipynb)), which is a gift while you learn: a program that could hang does hang.
@@ -561,8 +580,9 @@ else:
     print(backends()["mpi"])
 
 # %% [markdown]
-# Somewhere between these sizes the behaviour changes. Where depends on the implementation, its settings
-# and the network. So a program that is wrong can pass all of its tests and hang on another cluster.
+# The longest plain send waits, and the shortest does not. Where the behaviour changes depends on the
+# implementation, its settings and the network. So a program that is wrong can pass all of its tests and hang
+# on another cluster.
 #
 # `Issend` is the **synchronous** send: it is done only when the receive has begun, at every size. (MPI
 # libraries call this exchange the *rendezvous protocol*. It has nothing to do with the rendezvous at
@@ -644,7 +664,8 @@ if devices_known:
 # %% [markdown]
 # **3. Only GPU tensors.** On a group that has only NCCL, a CPU tensor gives [`No backend type
 # associated with device type cpu`](https://github.com/mistralai/mistral-inference/issues/252). An easy
-# way to get there: turn a list of numbers into a tensor and forget the `device`.
+# way to get there: turn a list of numbers into a tensor and forget the `device`. If you do need both, ask
+# for both: with `init_process_group("cpu:gloo,cuda:nccl")` each tensor goes to the backend of its device.
 #
 # **4. `wait()` does not wait for the result.** A stream is a queue of work that the GPU does in order;
 # different streams run side by side. NCCL's calls [return as soon as the work is
@@ -665,20 +686,30 @@ if devices_known:
 #
 # **5. `isend` and `irecv` in a batch.** An NCCL send is work in a stream, and it [blocks the
 # GPU](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/p2p.html) until the other side
-# receives. If your own receive is queued behind it, and your neighbour has done the same, both wait
-# forever. With small messages [it often works](https://github.com/pytorch/pytorch/issues/138074), since
-# there are buffers: MPI's trap again. The cure is to give NCCL both as one group, in which [calls never
-# block each other](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html).
+# receives. If your own receive is queued behind it, and every rank has done the same, all wait forever. In
+# a group with a `device_id` it *is* queued behind it: there PyTorch [serializes](https://github.com/pytorch/pytorch/blob/main/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp)
+# single sends and receives with all other calls on the group, and warns you. With small messages [it often
+# works](https://github.com/pytorch/pytorch/issues/138074), since there are buffers: MPI's trap again. The
+# cure is to give NCCL both as one group, in which [calls never block each
+# other](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html).
 # [`dist.batch_isend_irecv([...])`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv)
 # makes such a group, and works on every backend.
 #
-# Outside of a batch there is an earlier trap. In a group that was made without a `device_id`, PyTorch
-# makes a [communicator for each pair of
-# ranks](https://github.com/pytorch/pytorch/blob/main/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp)
-# at the first message between them, and there the CPU waits for the other rank. On an H200 we saw what
-# comes of it: three ranks of a ring that all began with `isend` stood still in that call, with two
-# numbers to send, and two ranks that began by sending to each other got an *internal error* of NCCL's
-# ([what was run](../docs/nccl.md)). *Does your ring send and receive in one batch?*
+# In a group *without* a `device_id`, PyTorch makes a communicator for each pair of ranks (in the same
+# file), each with a stream of its own, so only two ranks that send to each other block each other. But there is an
+# earlier trap: the communicator is made at the first message of the pair, and there the CPU waits for the
+# other rank. On an H200, three ranks of a ring that all began with `isend` stood still in that call, with
+# two numbers to send, and two ranks that began by sending to each other got an *internal error* of NCCL's
+# ([what was run](../docs/nccl.md)).
+#
+# Does your ring send and receive in one batch? The course's does not: it calls `isend`, `recv` and `wait`.
+# These lines take their place in each step:
+#
+# ```python
+# both = [dist.P2POp(dist.isend, chunks[out], right), dist.P2POp(dist.irecv, came, left)]
+# for request in dist.batch_isend_irecv(both):
+#     request.wait()
+# ```
 #
 # **6. Errors come late.** When a collective fails or a rank is missing, a watchdog notices, by default
 # [after ten
@@ -690,9 +721,9 @@ if devices_known:
 # > **Impossible, though it looks right:** the output of an all-gather on two GPUs, where **rank 1**
 # > prints `[tensor([1], device='cuda:0'), tensor([2], device='cuda:0')]`.
 #
-# It cannot be, because an all-gather makes no tensors. It fills those that you give it, and a rank of
-# NCCL gives it tensors on its own GPU. You can see that on gloo: is the memory of the list the same
-# before and after?
+# It cannot be, because an all-gather makes no tensors. It fills those that you give it, and a rank on NCCL
+# gives it tensors on its own GPU. You can see that on gloo: is the memory of the list the same before and
+# after?
 
 # %%
 def gathered():
@@ -707,8 +738,8 @@ values, in_place = run(gathered, 2)[1]
 print("rank 1 has", values, "in the same places, on the same device:", in_place)
 
 # %% [markdown]
-# So rank 1 prints `cuda:1`, or there was no second GPU. (The line *can* come about with
-# `all_gather_object`, which sends pickles: a tensor in a pickle [comes out on the sender's
+# So rank 1 prints `cuda:1`, or there was no second GPU. (The line *is* possible with
+# `all_gather_object`, which sends pickles: a tensor in a pickle [is restored on the sender's
 # device](https://docs.pytorch.org/docs/stable/distributed.html#object-collectives).) If you have two
 # GPUs, ask them, and ask also where trap 2 puts its tensor:
 
@@ -767,7 +798,7 @@ print("your ring:", ring_works, "  your BucketedDDP:", ddp_works)
 # `RingThread(ring)` has a method `all_reduce` with the arguments of `dist.all_reduce`. It lets a thread
 # of its own run `ring(tensor, op)`. With `async_op=True` it returns at once, and what it returns has a
 # method `wait()` that blocks until the ring is done. Without, it returns only when the ring is done.
-# You can ignore `group`.
+# You may ignore `group`.
 #
 # Python has the thread ready: a
 # [`ThreadPoolExecutor`](https://docs.python.org/3/library/concurrent.futures.html#threadpoolexecutor)
@@ -795,8 +826,8 @@ class RingThread:
 
 
 # %% [markdown]
-# This cell tests it on three ranks. Rank 1 comes a second late. Do the others get their calls back
-# before it comes, and are all sums right in the end?
+# This cell tests it on three ranks. Rank 1 is a second late. Do the calls of the others return before it
+# arrives, and are all sums right in the end?
 
 # %%
 def three_sums(ring_thread, ring):
@@ -989,11 +1020,14 @@ else:
     shown = "first write RingThread"
 shown
 
+# %% tags=["claim"]
+assert during > 0, "the first ring begins while backward runs"
+
 # %% [markdown]
-# The ring of the last bucket cannot begin while backward runs, as in chapter 15, because that bucket is
-# full only when backward is over. Others may come late as well: the thread and backward share one
-# Python interpreter and a few cores. (A lane shows what a rank waits for. Here a rank is two threads,
-# and while one waits for a message, the other can go on.)
+# Rank 0 has sent while backward ran. The ring of the last bucket cannot begin so early, as in chapter 15,
+# because that bucket is full only when backward is over. Others may start late as well: the thread and
+# backward share one Python interpreter and a few cores. (A lane shows what a rank waits for. Here a rank is
+# two threads, and while one waits for a message, the other can go on.)
 #
 # ### Against torch's own
 #
@@ -1048,8 +1082,11 @@ if trained:
     for name, seconds in slowest.items():
         print(f"{name:32} {1e3 * seconds:7.1f} ms, {seconds / torchs:.2f} times torch's")
 
+# %% tags=["claim"]
+assert slowest["your buckets, your ring"] > torchs, "your ring is slower than torch's own"
+
 # %% [markdown]
-# Expect torch's to win. What does it have that yours lacks?
+# Your ring is slower than torch's all-reduce. What does torch have that yours lacks?
 #
 # - **C++.** Its hooks and its gloo run outside Python. On four ranks your ring takes 6 steps for each
 #   bucket, with several Python calls in each, and Python runs one thread at a time: while your ring has
@@ -1057,7 +1094,7 @@ if trained:
 # - **Memory.** It makes its buckets once and uses them in every step. A `torch.cat` makes new ones each
 #   time.
 # - **A single entry in the record.** In `run` every message of yours is **recorded**, 6 sends and 6
-#   receives for each bucket; torch's all-reduce is one entry. That costs your ring, and not gloo's.
+#   receives for each bucket; torch's all-reduce is one entry.
 #
 # And all three lack processors: four ranks with two busy threads each would like eight cores. What is
 # hidden behind backward still needs a core to run on.
@@ -1077,12 +1114,11 @@ if trained:
 #   choices.
 # - Make your table of what works by running it, dtype by dtype.
 # - An NCCL result is ready for the stream that waits for it, and not yet for your clock.
-# - Your ring runs unchanged on other transports, and trains a model.
+# - Your ring runs unchanged on MPI, and trains a model. On NCCL, send and receive in one batch.
 #
 # And the two programs of the beginning? The eight processes crowd onto one GPU because none of them sets
 # its device: the **local rank** chooses it, before anything else. The MPI program hangs because its
-# messages have grown too long to be sent eagerly: test with **synchronous** sends, and on NCCL batch what
-# belongs together.
+# messages have grown too long to be sent eagerly: test with **synchronous** sends.
 #
 # ### Check yourself
 #
