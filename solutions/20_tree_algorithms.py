@@ -167,7 +167,7 @@ print("in another order:  ", [part.item() for part in parts])
 #
 # ## Exercise: recursive doubling
 #
-# In place, for any number of ranks, all five operations (AVG comes with floating-point numbers only), and any
+# Work in place, for any number of ranks, all five operations (AVG comes with floating-point numbers only), and any
 # length. Where $n$ is a power of two it must take exactly $\log_2 n$ rounds; elsewhere at most
 # $\lfloor\log_2 n\rfloor + 2$. So six ranks and seven may take four rounds, one more than eight. Which ranks
 # stand aside is up to you. Remember that nothing may be written to a tensor while `isend` is sending it.
@@ -253,8 +253,7 @@ if doubling_works:
 #
 # $$t \;=\; \log_2 n \,(\alpha + S\beta)$$
 #
-# From which size on would the ring be faster again? It depends on how many whole tensors a rank sends in each of
-# them.
+# Above which size would the ring be faster again? That depends on how many whole tensors a rank sends in either.
 
 # %%
 levels, n = 9, 512
@@ -299,7 +298,7 @@ for step in (1, 2):
 #
 # ## Exercise: halving and doubling
 #
-# In place, any number of ranks, any length. For powers of two: $2\log_2 n$ rounds, and no rank sends more
+# Work in place, for any number of ranks and any length. For powers of two: $2\log_2 n$ rounds, and no rank sends more
 # than $2(n-1)\lceil \mathrm{len}/n\rceil$ elements. Elsewhere fold, as before: at most
 # $2\lfloor\log_2 n\rfloor + 2$ rounds, and with $p$ for the largest power of two up to $n$, at most
 # $(3p-2)\lceil\mathrm{len}/p\rceil$ elements. That is halving and doubling among $p$ ranks, and one whole tensor
@@ -359,7 +358,7 @@ shown
 #
 # ## The race of the all-reduces
 #
-# Four algorithms, on 64 simulated ranks. The tree is that of chapter 11, up to rank 0 and down again.
+# Four algorithms compete on 64 simulated ranks. The tree is that of chapter 11, up to rank 0 and down again.
 #
 # Simulated ranks really hold their tensors, and 64 of them with 64 MiB each would fill 4 GiB. But the
 # model knows only the product $S\beta$: with 1024 times fewer bytes, each costing 1024 times as much, every
@@ -693,7 +692,7 @@ if pieces_work:
 #
 # ## Exercise: broadcast by scatter and all-gather
 #
-# In place, any length, any source. No rank may send more than $2(n-1)\lceil\mathrm{len}/n\rceil$ elements, and
+# Work in place, for any length and any source. No rank may send more than $2(n-1)\lceil\mathrm{len}/n\rceil$ elements, and
 # no message may hold more than $\lceil n/2\rceil$ shares of $\lceil\mathrm{len}/n\rceil$. How you scatter and how
 # you gather is up to you. It helps to count ranks from the source: the rank at place $v$ is
 # $(v + \mathrm{src}) \bmod n$.
@@ -873,7 +872,7 @@ def broadcast_on_trees(x, program, trees, pieces):
 # %% [markdown]
 # ## The race of the broadcasts
 #
-# Five of them, on 64 ranks: the binomial tree of chapter 02, the chain with the best number of pieces,
+# Five of them compete on 64 ranks: the binomial tree of chapter 02, the chain with the best number of pieces,
 # scatter and all-gather, *one* binary tree with pieces, and two trees.
 #
 # **Predict:** who wins at 16 KiB, at 1 MiB and at 64 MiB?

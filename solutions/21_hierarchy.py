@@ -257,7 +257,7 @@ groups_work = check(node_groups)
 groups_work
 
 # %% [markdown]
-# Two groups for each rank, as in a table: one for its row, one for its column. In PyTorch this is called a
+# Each rank has two groups, as in a table: one for its row, one for its column. In PyTorch this is called a
 # [`DeviceMesh`](https://docs.pytorch.org/tutorials/recipes/distributed_device_mesh.html): you give the shape
 # of the table, and it makes the groups.
 

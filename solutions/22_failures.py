@@ -437,7 +437,8 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # `torchrun --max-restarts=1` watches the ranks. When one fails, it
 # [restarts all of them](https://docs.pytorch.org/docs/stable/elastic/run.html), at most once. It has to be all of them,
-# because those that live are stuck in a broken group. They run the script again from its first line, so the script has
+# because those that live are stuck in a broken group. (Large jobs keep spare nodes, to start again without the broken
+# one.) They run the script again from its first line, so the script has
 # to look for a checkpoint.
 #
 # Two ranks train for six steps, 0 to 5, and write a checkpoint after every second one: after steps 1, 3 and 5. In the
@@ -651,7 +652,7 @@ reads = bool(checked := check(first_divergence))
 checked
 
 # %% [markdown]
-# And on the real records:
+# Now try it on the real records.
 
 # %%
 if reads:

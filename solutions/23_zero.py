@@ -537,7 +537,7 @@ if zero_works:
 # and the broadcasts come on top. (A broadcast counts here as one copy at its root; the ranks that pass it on
 # are not counted.)
 #
-# And the time of a step, on four ranks of this computer?
+# How long does a step take on four ranks of this computer?
 
 # %% tags=["nbval-ignore-output"]
 def seconds_of_a_step(make, data=None, steps=30):

@@ -138,7 +138,7 @@ for stage, formula in formulas.items():
 #
 # ## Freed, and still there
 #
-# One layer, in one process. `HeldStorages` adds up the memory that operations inside its `with` have used
+# We look at one layer, in one process. `HeldStorages` adds up the memory that operations inside its `with` have used
 # and that is still alive. We make a matrix, multiply, and drop it, as after a gather.
 #
 # **Predict:** a matrix of 512 × 512 in float32 takes 1 MiB. How much is held after `del whole`?
@@ -511,7 +511,7 @@ fsdp_works
 # %% [markdown]
 # ## One process, four ranks
 #
-# The task of chapter 15, two spirals, with a deeper network. Four ranks train it with your class, each on a
+# The task is that of chapter 15, two spirals, and the network is deeper. Four ranks train it with your class, each on a
 # quarter of the points, and for comparison one process does, with all points and whole weights. Then the four
 # train once more, in bfloat16.
 #
@@ -593,7 +593,7 @@ if fsdp_works:
 #
 # ## What is there, and when
 #
-# Now the memory. `Curve` notes how much is held after each operation of one step. The network has 6 layers
+# Now for the memory. `Curve` notes how much is held after each operation of one step. The network has 6 layers
 # of 256 × 256 and a batch of 4, so nearly all of the memory is for weights and gradients. For comparison,
 # `Replicated` has whole weights on all ranks, and all-reduces their gradients.
 #
@@ -855,7 +855,7 @@ if fsdp_works:
 # ([tutorial](https://docs.pytorch.org/tutorials/intermediate/FSDP_tutorial.html)), for example from the parts of
 # a checkpoint (chapter [22](22_failures.ipynb)).
 #
-# And the time of the three steps, on four ranks of this computer?
+# How long do the three steps take on four ranks of this computer?
 
 # %% tags=["nbval-ignore-output"]
 def seconds_of_a_step(wrap, data=None, steps=12):
@@ -900,7 +900,6 @@ if fsdp_works:
 # %%
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import mark
 from grader.course import sizes  # with the functions of chapter 16
 
 TOKENS, PEAK, OUTSIDE = 64, 989e12, 50e9  # operations and bytes a second, as in chapter 16

@@ -377,7 +377,7 @@ if gpipe_known and alternate_known:
 #
 # ## Exercise: run_pipeline
 #
-# Now with tensors. Rank $r$ has stage $r$ of a model; there are as many stages as ranks. Run `stage`, an
+# Now work with tensors. Rank $r$ has stage $r$ of a model; there are as many stages as ranks. Run `stage`, an
 # `nn.Module`, in the given order.
 #
 # - `inputs` is the list of micro-batches on the first stage, and `targets` the list of their targets on the
@@ -447,7 +447,7 @@ pipeline_works
 # %% [markdown]
 # ## Compared with one process
 #
-# A network of eight layers, on four ranks with two layers each, and the same network in one process.
+# We train a network of eight layers on four ranks, two layers each, and the same network in one process.
 #
 # Are the losses equal to the last bit? And the gradients? Think of how the two programs add up.
 
@@ -606,7 +606,7 @@ if gpipe_known and alternate_known and pipeline_works:
         print(f"{schedule:13} loss equal to 1e-6: {same}, gradients to 1e-6: {gap < 1e-6}")
 
 # %% [markdown]
-# To six decimals: both cut the batch into the same micro-batches.
+# They agree to six decimals, since both cut the batch into the same micro-batches.
 #
 # ## Messages take time
 #
@@ -837,7 +837,8 @@ if alternate_known and pipeline_works:
 # **Where this is used:** between machines, around tensor parallelism inside them, in
 # [Megatron-LM](https://arxiv.org/abs/2104.04473) and for
 # [Llama 3](https://arxiv.org/abs/2407.21783), whose interleaved 1F1B does not need the number of micro-batches to be a
-# multiple of the number of stages. The
+# multiple of the number of stages. (With FSDP inside a stage, each micro-batch gathers the weights again, unless they
+# stay whole for the step.) The
 # [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) compares these schedules at
 # length.
 #
