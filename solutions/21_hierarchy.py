@@ -89,9 +89,8 @@ for elements in (1, 16 * 10**6):
 #   picture: three lead down from a leaf and two lead up. It is **oversubscribed** 3 to 2: if all of its ranks
 #   send through the spine at once, each gets two thirds of the speed of its link.
 #
-# What stays on its rail does not meet the spine at all. Keep that in mind when you choose which ranks talk
-# to each other. (The simulator has nodes and links, and a network between them that is never full. It does
-# not know leaves and spines.)
+# What stays on its rail does not meet the spine at all. (The simulator has nodes and links, and a network
+# between them that is never full. It does not know leaves and spines.)
 #
 # ## What crosses
 #

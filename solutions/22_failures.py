@@ -344,9 +344,11 @@ if survives:
 # whole *replica groups* may leave and join between two steps, and one that joins copies the weights of another. (With
 # NCCL, survivors can make a group of their own by
 # [`ncclCommShrink`](https://developer.nvidia.com/blog/enabling-fast-inference-and-resilient-training-with-nccl-2-27),
-# in torch `dist.shrink_group`.) Where each rank holds a part of the model that no other has,
-# as in chapters [16](16_scale_math.ipynb) and [17](17_sharded_matmul.ipynb), the survivors do not have a whole model.
-# Then there is only one way: back to what was saved.
+# in torch `dist.shrink_group`.)
+#
+# Where each rank holds a part of the model that no other has, as in chapters [16](16_scale_math.ipynb) and
+# [17](17_sharded_matmul.ipynb), the survivors do not have a whole model. Then there is only one way: back to what was
+# saved.
 #
 # ## Checkpoints
 #
@@ -437,9 +439,8 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # `torchrun --max-restarts=1` watches the ranks. When one fails, it
 # [restarts all of them](https://docs.pytorch.org/docs/stable/elastic/run.html), at most once. It has to be all of them,
-# because those that live are stuck in a broken group. (Large jobs keep spare nodes, to start again without the broken
-# one.) They run the script again from its first line, so the script has
-# to look for a checkpoint.
+# because those that live are stuck in a broken group. They run the script again from its first line, so the script has
+# to look for a checkpoint. (Large jobs keep spare nodes, one of which takes the place of a broken node.)
 #
 # Two ranks train for six steps, 0 to 5, and write a checkpoint after every second one: after steps 1, 3 and 5. In the
 # first attempt, rank 1 kills itself in step 4.
@@ -787,8 +788,8 @@ for letter, fault in zip("ABCDEF", FAULTS):
 # - In **A**, **B**, **D** and **E** one rank differs first. That is the rank to look at: its memory, its seed, its
 #   buffers.
 # - In **C** and **F** all four differ at once. As you will see below, they differ *alike*: the ranks agree with each
-#   other. No comparison of ranks finds that. Only a run that is known to be right does, or a test as in chapter [15](15_data_parallel.ipynb): the
-#   average of four ranks has to be the gradient of the whole batch.
+#   other. No comparison of ranks finds that. Only a run that is known to be right does, or a test as in chapter
+#   [15](15_data_parallel.ipynb): the average of four ranks has to be the gradient of the whole batch.
 # - **E** is what a failing chip may look like. The flipped bit shows in the *averages* of one rank, which should be equal
 #   everywhere. Two small all-reduces find it at once: the MIN and the MAX of the checksums have to be the same.
 #

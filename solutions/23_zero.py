@@ -321,9 +321,10 @@ for length in (13, 5):
 #   the best point-to-point algorithm would send.
 # - A weight that is **tied** may be in `params` twice and counts once. A **frozen** one, with
 #   `requires_grad` False, is left alone. All others have the same dtype; their shapes are arbitrary.
-# - A gradient that is `None` on some ranks, such as that of an expert without tokens, counts as zero there. If it is `None` on **all** ranks, the
-#   parameter is skipped, as in torch: its weights and its state stay as they are, and its bias correction
-#   does not count this step. No rank can tell which of the two it is from its own gradients alone.
+# - A gradient that is `None` on some ranks, such as that of an expert without tokens, counts as zero there. If
+#   it is `None` on **all** ranks, the parameter is skipped, as in torch: its weights and its state stay as they
+#   are, and its bias correction does not count this step. No rank can tell which of the two it is from its own
+#   gradients alone.
 #
 # You may use `adamw_update`, or let `torch.optim.AdamW` train your shard. (A copy of the shard's weights that you
 # keep between calls counts as well.) Begin with one parameter, whose length is divisible by $n$.

@@ -294,8 +294,8 @@ print("gradient of x:", x.grad[0, :3].tolist())
 # ## Narrow copies
 #
 # The weights travel twice in each step, so it pays to send 2 bytes instead of 4. In **mixed precision** a
-# rank casts its shard to bfloat16, and gathers that. The layer then multiplies in bfloat16, where GPUs are
-# far faster: an H100 does 989 · 10¹² operations a second in it, and 67 · 10¹² in plain float32
+# rank casts its shard to bfloat16, and gathers that. The layer then multiplies in bfloat16, in which an H100
+# does 989 · 10¹² operations a second, against 67 · 10¹² in float32 outside its tensor cores
 # ([data sheet](https://www.nvidia.com/en-us/data-center/h100/), which doubles the first for sparse
 # matrices). The shard itself stays in float32.
 #
@@ -331,8 +331,8 @@ for dtype in (torch.float32, torch.bfloat16):
 # Just above 1, the numbers of bfloat16 are 2⁻⁷ ≈ 0.008 apart, so each step is rounded away. The gradient of
 # one step is a noisy estimate anyway, but the *sum* of many steps must not lose the small ones. So shards
 # (the "fp32 master weights" of chapter 16), the means of the gradients, and the optimizer's state stay in
-# the parameters' own dtype. (For the means, torch's FSDP does so if you pass `reduce_dtype=torch.float32` in its
-# `MixedPrecisionPolicy`. By default it reduces gradients in the dtype of the computing.)
+# the parameters' own dtype. (In torch's FSDP, `MixedPrecisionPolicy(param_dtype=torch.bfloat16)` alone also reduces
+# gradients in bfloat16. Add `reduce_dtype=torch.float32`.)
 #
 # ## Exercise: FullySharded (3 points)
 #
@@ -848,12 +848,12 @@ if fsdp_works:
 # [the documentation](https://docs.pytorch.org/docs/2.7/distributed.fsdp.fully_shard.html) says why torch went
 # from flat cuts to rows. And torch gathers weight and bias of a layer in one call.
 #
-# Two of its options are worth knowing. With `reshard_after_forward=False` a layer stays whole from forward to
-# backward, which saves a gather and costs memory; a number in its place keeps shards among that many ranks, such
-# as those of a node. And ours starts from a whole model on every rank, which no model too large for a GPU can do.
-# Torch builds it on the `meta` device, which has no memory, cuts it, and then fills the shards
-# ([tutorial](https://docs.pytorch.org/tutorials/intermediate/FSDP_tutorial.html)), for example from the parts of
-# a checkpoint (chapter [22](22_failures.ipynb)).
+# Two more things are worth knowing. With `reshard_after_forward=False` a layer stays whole from forward to
+# backward, which saves a gather and costs memory. With a number in its place it is cut again, but only among that
+# many ranks, such as those of a node. And `fully_shard` does not need a whole model, as ours does on every rank:
+# the model can be built on the `meta` device, which has no memory, and be cut there; then
+# [the shards are filled](https://docs.pytorch.org/tutorials/intermediate/FSDP_tutorial.html), for example from a
+# checkpoint (chapter [22](22_failures.ipynb)).
 #
 # How long do the three steps take on four ranks of this computer?
 

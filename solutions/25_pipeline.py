@@ -742,8 +742,8 @@ if alternate_known:
 # no stage makes another wait for a weight pass. The paper gives the bubble as $(p-1)(T_F + T_B - T_W)$, against
 # $(p-1)(T_F + T_B + T_W)$ for 1F1B, with the same memory at the worst stage.
 #
-# No order makes a single step shorter than these 27 ms: the last stage can begin after 3, and then has 24 to work.
-# But stage 0 could be done after 24, and begin the next step. The second schedule, ZB-H2, lets it: it runs more
+# No order makes a single step shorter than these 27 ms: the last stage can begin after 3 ms, and then has 24 ms of
+# work. But stage 0 could be done after 24, and begin the next step. The second schedule, ZB-H2, lets it: it runs more
 # forward passes at the beginning, for nearly twice the memory, and the stages no longer wait for each other at the
 # optimizer's step. Then nothing is idle between steps, if all three kinds of pass take equally long.
 #
@@ -837,7 +837,7 @@ if alternate_known and pipeline_works:
 # **Where this is used:** between machines, around tensor parallelism inside them, in
 # [Megatron-LM](https://arxiv.org/abs/2104.04473) and for
 # [Llama 3](https://arxiv.org/abs/2407.21783), whose interleaved 1F1B does not need the number of micro-batches to be a
-# multiple of the number of stages. (With FSDP inside a stage, each micro-batch gathers the weights again, unless they
+# multiple of the number of stages. (If FSDP cuts the weights of a stage, each micro-batch gathers them again, or they
 # stay whole for the step.) The
 # [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) compares these schedules at
 # length.
