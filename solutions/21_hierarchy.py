@@ -476,7 +476,8 @@ for size, elements, factor in SIZES:
     formula = flat_ring_seconds(512, 4 * elements * factor)
     print(f"512 ranks, {size}, flat ring by the formula: {1e3 * formula:.3f} ms")
 for n in (128, 512):
-    print(f"{n} ranks, 1 GiB, eight rings by the formula: {1e3 * flat_ring_seconds(n, 2**30 / 8):.3f} ms")
+    formula = flat_ring_seconds(n, 2**30 / 8)
+    print(f"{n} ranks, 1 GiB, eight rings by the formula: {1e3 * formula:.3f} ms")
 
 if hierarchy_works:
     race(512, RACERS[1:])
