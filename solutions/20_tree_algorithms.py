@@ -133,7 +133,7 @@ for step in (1, 2):
 print("in another order:  ", [part.item() for part in parts])
 
 # %% [markdown]
-# The result depends on which ranks form pairs, as a floating-point sum always depends on its order: the second
+# The result depends on which ranks form pairs, because a floating-point sum may depend on its order: the second
 # order gives 0. But all ranks agree, since addition is *commutative*, though not associative.
 #
 # ### When n is not a power of two
@@ -167,7 +167,7 @@ print("in another order:  ", [part.item() for part in parts])
 #
 # ## Exercise: recursive doubling
 #
-# In place, for any number of ranks, all five operations (AVG comes with floating-point numbers only), and any
+# Work in place, for any number of ranks, all five operations (AVG comes with floating-point numbers only), and any
 # length. Where $n$ is a power of two it must take exactly $\log_2 n$ rounds; elsewhere at most
 # $\lfloor\log_2 n\rfloor + 2$. So six ranks and seven may take four rounds, one more than eight. Which ranks
 # stand aside is up to you. Remember that nothing may be written to a tensor while `isend` is sending it.
@@ -253,8 +253,7 @@ if doubling_works:
 #
 # $$t \;=\; \log_2 n \,(\alpha + S\beta)$$
 #
-# From which size on would the ring be faster again? It depends on how many whole tensors a rank sends in each of
-# them.
+# Above which size would the ring be faster again? That depends on how many whole tensors a rank sends in either.
 
 # %%
 levels, n = 9, 512
@@ -292,14 +291,14 @@ for step in (1, 2):
 #
 # ![Four ranks, four elements, five rows. Step 1: partners at distance one exchange halves and add. Step 2: partners at distance two exchange quarters, and each rank has one whole sum. Step 3: the same partners exchange quarters, which replace what is there. Step 4: partners at distance one exchange halves, and all are complete](../imgs/halving_doubling.png)
 #
-# The algorithm is [Rabenseifner's](https://doi.org/10.1177/1094342005051521).
+# The algorithm is [Rabenseifner's](https://doi.org/10.1007/978-3-540-24685-5_1).
 #
 # Before you write it, work out its cost: on 8 ranks, how many rounds does it take, and what fraction of the
 # tensor does a rank send in all?
 #
 # ## Exercise: halving and doubling
 #
-# In place, any number of ranks, any length. For powers of two: $2\log_2 n$ rounds, and no rank sends more
+# Work in place, for any number of ranks and any length. For powers of two: $2\log_2 n$ rounds, and no rank sends more
 # than $2(n-1)\lceil \mathrm{len}/n\rceil$ elements. Elsewhere fold, as before: at most
 # $2\lfloor\log_2 n\rfloor + 2$ rounds, and with $p$ for the largest power of two up to $n$, at most
 # $(3p-2)\lceil\mathrm{len}/p\rceil$ elements. That is halving and doubling among $p$ ranks, and one whole tensor
@@ -359,7 +358,7 @@ shown
 #
 # ## The race of the all-reduces
 #
-# Four algorithms, on 64 simulated ranks. The tree is that of chapter 11, up to rank 0 and down again.
+# Four algorithms compete on 64 simulated ranks. The tree is that of chapter 11, up to rank 0 and down again.
 #
 # Simulated ranks really hold their tensors, and 64 of them with 64 MiB each would fill 4 GiB. But the
 # model knows only the product $S\beta$: with 1024 times fewer bytes, each costing 1024 times as much, every
@@ -452,9 +451,9 @@ if doubling_works and halving_works:
 #
 # ![Seconds over the size of the tensor, both logarithmic, for 512 ranks. Recursive doubling is lowest up to about 300 kilobytes, halving and doubling from there on. The ring begins a hundred times higher and meets halving and doubling beyond a gigabyte. The tree stays above recursive doubling everywhere](../imgs/all_reduce_curves.png)
 #
-# So why do libraries still have rings? Because two things were too kind here.
+# So why do libraries still have rings? Because our race was too kind in two ways.
 #
-# **1. The number of ranks was a power of two.** On 96 ranks, 32 have to be folded.
+# **1. The number of ranks was a power of two.** On 96 ranks, our fold makes 32 stand aside.
 #
 # **Predict:** who wins at 64 MiB?
 #
@@ -466,7 +465,7 @@ if doubling_works and halving_works:
 #
 # <details><summary>Neither: both send the same number of bytes</summary>
 #
-# No: that was so for a power of two. A rank that takes in another one has two whole tensors more to
+# No: that was so for a power of two. A rank that stands in for another has two whole tensors more to
 # carry.
 # </details>
 #
@@ -480,8 +479,9 @@ if doubling_works and halving_works:
     all_reduce_race(96, ring=plain_ring, halving=halving_doubling_all_reduce)
 
 # %% [markdown]
-# A rank that takes in another one first receives a whole tensor, and at the end sends a whole result: $2S\beta$
-# more. At 64 MiB the ring takes a third less time; the larger the tensor, the closer it comes to half.
+# A rank that stands in for another first receives a whole tensor, and at the end sends a whole result: $2S\beta$
+# more. At 64 MiB the ring takes a third less time; the larger the tensor, the closer it gets to half. (That is
+# the price of this simple fold. Rabenseifner's paper describes cheaper ones.)
 #
 # **2. All connections were equal.** Real ranks share nodes. Here is a cluster of nodes with eight ranks
 # and one network card each: inside a node a message is ten times as fast as between nodes, and the eight
@@ -602,7 +602,9 @@ shown
 #
 # $$t(k) \;=\; (n - 2 + k)\left(\alpha + \frac{S\beta}{k}\right).$$
 #
-# One piece is bad: $n-1$ whole messages in sequence. A million pieces are bad, too: a million latencies.
+# One piece is bad: $n-1$ whole messages in sequence. A million pieces are worse: a million latencies. (In this
+# model a link carries one message at a time, latency included. On real links the latencies of consecutive pieces
+# overlap, and what each piece costs is the overhead of sending it. More pieces are then best.)
 #
 # Take 64 MiB on 64 ranks. Which of these numbers of pieces is best?
 
@@ -671,6 +673,8 @@ if pieces_work:
         )
 
 # %% [markdown]
+# The checkpoint of 14 GB reaches all 512 ranks in 0.67 s. The tree takes nine times 0.56 s, which is 5 s.
+#
 # ## Scatter, then all-gather
 #
 # A pipeline has a number to tune: for 64 MiB, 129 pieces are best on 64 ranks and 370 on 512. There is another
@@ -688,7 +692,7 @@ if pieces_work:
 #
 # ## Exercise: broadcast by scatter and all-gather
 #
-# In place, any length, any source. No rank may send more than $2(n-1)\lceil\mathrm{len}/n\rceil$ elements, and
+# Work in place, for any length and any source. No rank may send more than $2(n-1)\lceil\mathrm{len}/n\rceil$ elements, and
 # no message may hold more than $\lceil n/2\rceil$ shares of $\lceil\mathrm{len}/n\rceil$. How you scatter and how
 # you gather is up to you. It helps to count ranks from the source: the rank at place $v$ is
 # $(v + \mathrm{src}) \bmod n$.
@@ -762,8 +766,7 @@ shown
 #
 # Return two lists of parents: entry $r$ of a list is the parent of rank $r$ in that tree, and `None` for its
 # root. In each tree a rank has at most two children, and no path from a rank to the root is longer than
-# $\lceil\log_2 n\rceil + 1$ edges. **No rank has children in both.** $n$ is any number from 1 on. Nothing is
-# sent.
+# $\lceil\log_2 n\rceil + 1$ edges. **No rank has children in both.** $n$ is at least 1. Nothing is sent.
 #
 # What is the smallest number of ranks with children in a binary tree? Are there enough for two trees?
 
@@ -869,7 +872,7 @@ def broadcast_on_trees(x, program, trees, pieces):
 # %% [markdown]
 # ## The race of the broadcasts
 #
-# Five of them, on 64 ranks: the binomial tree of chapter 02, the chain with the best number of pieces,
+# Five of them compete on 64 ranks: the binomial tree of chapter 02, the chain with the best number of pieces,
 # scatter and all-gather, *one* binary tree with pieces, and two trees.
 #
 # **Predict:** who wins at 16 KiB, at 1 MiB and at 64 MiB?
@@ -944,7 +947,7 @@ if pipeline_works and pieces_work and scatter_works and trees_work:
 
 # %% [markdown]
 # At 64 MiB the two trees need little more than half the time of one tree, and 1.4 times the 2684 µs that it
-# takes a rank to receive 64 MiB at all. The chain gets close to that limit, too, but only with tensors so large
+# takes a rank to receive 64 MiB at all. The chain also gets close to that limit, but only with tensors so large
 # that 62 latencies no longer count.
 #
 # A reduction runs the same schedule backwards, from the leaves to the roots, and an all-reduce is a reduction and
@@ -955,9 +958,16 @@ if pipeline_works and pieces_work and scatter_works and trees_work:
 # NCCL has rings and trees. Its **rings** run through all GPUs, several of them at the same time so that every
 # network card is used. Its **trees** are two binary trees between the nodes, with chains inside the nodes. They
 # were added [for jobs of many nodes](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/),
-# since the latency of a ring grows with the number of GPUs. What speaks for two trees and against halving and
-# doubling? A rank on two trees has at most four partners, always the same ones, which can be laid out along the
-# network once; pieces flow in a steady stream; and any number of ranks will do.
+# since the latency of a ring grows with the number of GPUs. Why two trees rather than halving and doubling?
+# A rank on two trees has at most four partners, always the same ones, which can be laid out along the network
+# once; pieces flow in a steady stream; and any number of ranks will do.
+#
+# Inside a node, GPUs can read each other's memory, and small tensors need neither rings nor trees. In a *one-shot*
+# all-reduce every GPU reads the tensors of all others and adds them up. In a *two-shot* one it does so for its
+# $n$-th part, and then reads the other parts from the GPUs that have summed them. Inference on several GPUs uses
+# them: it waits for small sums all the time. See
+# [NCCL 2.27](https://developer.nvidia.com/blog/enabling-fast-inference-and-resilient-training-with-nccl-2-27) and
+# torch's [symmetric memory](https://docs.pytorch.org/docs/stable/symmetric_memory.html).
 #
 # Two environment variables, described in
 # [NCCL's documentation](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html), say what NCCL may
@@ -972,11 +982,11 @@ if pipeline_works and pieces_work and scatter_works and trees_work:
 # nodes and of GPUs in them, and the bandwidths: as a message grows, NCCL
 # [may go](https://github.com/NVIDIA/nccl/issues/754) from Tree with LL to Ring with LL, to Tree with LL128, …,
 # to Ring with Simple. The idea is that of this chapter: [estimate the time](https://github.com/NVIDIA/nccl/issues/457)
-# of each pair of algorithm and protocol, and take the shortest. Set the variables to compare, but do not leave
-# them set: the documentation discourages setting `NCCL_PROTO`, since enabling `LL128` can corrupt data on
-# platforms that do not support it.
+# of each pair of algorithm and protocol, and take the shortest. Set the variables for an experiment, then unset
+# them: the documentation discourages setting `NCCL_PROTO`, since enabling `LL128` can corrupt data on platforms that
+# do not support it.
 #
-# MPICH chooses by size, too: recursive doubling for short all-reduces, Rabenseifner's algorithm for long ones,
+# MPICH also chooses by size: recursive doubling for short all-reduces, Rabenseifner's algorithm for long ones,
 # a binomial tree for short broadcasts, scatter and all-gather for long ones
 # ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521)).
 #
@@ -1046,9 +1056,9 @@ if doubling_works and halving_works:
 # Be careful with what you read from this. On one machine a "message" is a copy by the processor, and where the
 # processes share a few cores, its latency is mostly the time until the operating system wakes the other process.
 # From one run to the next the small sizes can differ several times over: 1 KiB may even take longer than 1 MiB.
-# What you may expect: with 1 KiB, recursive doubling has 2 rounds where the ring has 6, and tends to win; with
-# 16 MiB, sending whole tensors slows it down, and the ring and halving, which send the same number of bytes, are
-# close. Run the cell twice, and compare before you believe in a difference.
+# For 1 KiB count rounds: recursive doubling has 2, halving 4 and the ring 6. For 16 MiB count bytes: recursive
+# doubling sends the tensor twice, and the other two send it one and a half times. With four ranks that is all the
+# difference there is. Run the cell twice, and compare before you believe in a difference.
 #
 # ## Summary
 #
@@ -1089,7 +1099,7 @@ if doubling_works and halving_works:
 #
 # <details><summary>A job of 96 ranks sums a gigabyte by halving and doubling. Which ranks are slow, and why?</summary>
 #
-# 64 is the largest power of two up to 96, so 32 ranks stand aside. The 32 that take them in receive a whole
+# 64 is the largest power of two up to 96, so 32 ranks stand aside. The 32 that stand in for them receive a whole
 # gigabyte before the exchanges and send one after them; the others wait for them.
 # </details>
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21 · Hierarchy
 #
-# Your model has outgrown one machine. It now trains on 128 GPUs: 16 nodes with 8 GPUs each. Inside a node
+# Your training has outgrown one machine. It now runs on 128 GPUs: 16 nodes with 8 GPUs each. Inside a node
 # a GPU sends 450 GB/s, to another node 50 GB/s. The ring of chapter [11](11_ring_all_reduce.ipynb) does
 # not know that. In every step, 14 GB of gradients go round it, and since a ring moves at the pace of its
 # slowest link, that takes more than half a second, while 112 of the 128 links could carry nine times as
@@ -28,9 +28,10 @@ from grader.simulation.clusters import PRESETS
 # %% [markdown]
 # ## Two kinds of links
 #
-# The course's simulator knows clusters of two levels. One of them is built of DGX H100 nodes: 8 GPUs that
+# The course's simulator knows clusters of two levels. One of them is made up of DGX H100 nodes: 8 GPUs that
 # reach each other over NVLink, and 8 network cards, one for each GPU. The sources of the numbers are listed
-# in [docs/simulation.md](../docs/simulation.md).
+# in [docs/simulation.md](../docs/simulation.md). (A node need not have 8 GPUs: in a
+# [GB200 NVL72](https://www.nvidia.com/en-us/data-center/gb200-nvl72/) NVLink connects 72, a whole rack.)
 
 # %%
 H100 = PRESETS["dgx-h100"].cluster
@@ -64,8 +65,9 @@ for elements in (1, 16 * 10**6):
 
 # %% [markdown]
 # Four times as long for a few bytes, nine times for many. (These are the constants of a model: published
-# peak bandwidths, and the latencies with which NCCL estimates its own algorithms.) So it is worth asking of
-# every message: does it cross?
+# peak bandwidths, and the latencies with which NCCL estimates its own algorithms at full bandwidth. For small
+# tensors it has a protocol with about a fifth of both latencies.) So it is worth asking of every message: does
+# it cross?
 #
 # ### How nodes are wired
 #
@@ -78,7 +80,8 @@ for elements in (1, 16 * 10**6):
 #   *leaf*. They form a **rail**, and such a cluster is
 #   [rail-optimized](https://docs.nvidia.com/networking/display/ibclusterbringupprocedure/setting+the+infiniband+cluster+topology).
 #   Ranks 1, 5 and 9 are one switch apart. Rank 1 reaches rank 6 over the switches at the top, the *spine*;
-#   or its data first go over the fast links to rank 2, which is on the right rail.
+#   or its data first go over the fast links to rank 2, which is on the right rail. NCCL calls that
+#   [PXN](https://developer.nvidia.com/blog/doubling-all2all-performance-with-nvidia-collective-communication-library-2-12/).
 # - Leaves and spine make a **fat tree** ([Leiserson 1985](https://doi.org/10.1109/TC.1985.6312192)). If as
 #   much bandwidth leads up from each leaf as down, then, with good routes, any half of the ranks can send to
 #   the other half at full speed: the network has full *bisection bandwidth*.
@@ -86,9 +89,8 @@ for elements in (1, 16 * 10**6):
 #   picture: three lead down from a leaf and two lead up. It is **oversubscribed** 3 to 2: if all of its ranks
 #   send through the spine at once, each gets two thirds of the speed of its link.
 #
-# What stays on its rail does not meet the spine at all. Keep that in mind when you choose which ranks talk
-# to each other. (The simulator has nodes and links, and a network between them that is never full. It does
-# not know leaves and spines.)
+# What stays on its rail does not meet the spine at all. (The simulator has nodes and links, and a network
+# between them that is never full. It does not know leaves and spines.)
 #
 # ## What crosses
 #
@@ -158,7 +160,7 @@ for name, algorithm in (
 # other node. Each of the four ranks sends 420 numbers across, and later 420 more. Recursive doubling sends
 # its 840 in one exchange. The tree sends 840 as one message through one card, while the other ranks wait.
 #
-# How little could cross? Think of each node as a single large rank. In an all-reduce of $k$ ranks the busiest
+# How little has to cross? Think of each node as a single large rank. In an all-reduce of $k$ ranks the busiest
 # one sends at least $2(k-1)/k \cdot S$, as long as messages go from rank to rank and no switch adds anything up
 # ([Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)). With two nodes, that is $S = 840$.
 # So what we want is 840 numbers, and all four cards to carry them.
@@ -254,7 +256,7 @@ groups_work = check(node_groups)
 groups_work
 
 # %% [markdown]
-# Two groups for each rank, as in a table: one for its row, one for its column. In PyTorch this is called a
+# Each rank has two groups, as in a table: one for its row, one for its column. In PyTorch this is called a
 # [`DeviceMesh`](https://docs.pytorch.org/tutorials/recipes/distributed_device_mesh.html): you give the shape
 # of the table, and it makes the groups.
 
@@ -298,7 +300,8 @@ if groups_work:
 #
 # - `op` is SUM, AVG, MIN, MAX or PRODUCT; AVG comes with floating-point numbers only.
 # - `x` may have any shape and any length, and $g$ need not divide the length.
-# - gloo's `reduce_scatter_tensor` and `all_gather_into_tensor` want flat tensors, cut into equal parts.
+# - gloo's `reduce_scatter_tensor` and `all_gather_into_tensor` want flat tensors, cut into equal parts. (In new
+#   versions of torch they are called `reduce_scatter_single` and `all_gather_single`. Both names work here.)
 
 # %%
 def hierarchical_all_reduce(x: torch.Tensor, op: dist.ReduceOp, ranks_per_node: int) -> None:
@@ -326,22 +329,23 @@ hierarchy_works
 # %% [markdown]
 # ### What crosses now
 #
-# **Predict:** the eight ranks on two nodes again, with 840 numbers. How many leave node 0?
+# The eight ranks on two nodes again, and then the same ranks on *four* nodes of two, with 840 numbers each time.
 #
-# <details><summary>840, through one rank</summary>
+# **Predict:** how many numbers leave node 0 when there are four nodes?
 #
-# No: each rank has a share of its own to take across, so none of them carries everything.
+# <details><summary>840, half of them through each rank</summary>
+#
+# No: that was so with two nodes. Four nodes send more: a share goes round four ranks, not two.
 # </details>
 #
-# <details><summary>840, a quarter of them through each rank</summary>
+# <details><summary>1260, half of them through each rank</summary>
 #
-# Yes: a rank takes its share of 210 numbers across, and gets by with that.
+# Yes: each rank all-reduces its share of 420 with three others, and sends $2 \cdot 3/4 \cdot 420 = 630$.
 # </details>
 #
-# <details><summary>1680, a quarter of them through each rank</summary>
+# <details><summary>1680, half of them through each rank</summary>
 #
-# No: the first and the last step stay inside the node. Between two nodes each share crosses once each
-# way.
+# No: a ring on $k$ ranks sends less than twice its tensor, and the other two steps stay inside the node.
 # </details>
 
 # %%
@@ -350,10 +354,11 @@ def two_levels(elements, ranks_per_node):
 
 
 if hierarchy_works:
-    show_crossing("two levels", simulate(two_levels, 8, 840, 4).trace)
+    for each in (4, 2):
+        show_crossing(f"nodes of {each}", simulate(two_levels, 8, 840, each).trace, each)
 
 # %% [markdown]
-# These are the fewest possible from rank to rank on two nodes, shared out among all cards.
+# In both cases these are the fewest possible from rank to rank, $2(k-1)/k \cdot S$, shared out among all cards.
 #
 # On simulated ranks, collectives run message by message, so you can step through your own run. Here it is
 # on two nodes of two ranks: which rounds stay inside the nodes?
@@ -372,7 +377,7 @@ timeline(run(two_levels, 4, 2**20, 2)) if hierarchy_works else None
 # ## The race
 #
 # Now the cluster from the beginning: 16 nodes of 8 GPUs, and then 64 nodes. We race the flat algorithms
-# against yours. Across the nodes yours calls `all_reduce`, which needs an algorithm, too: we run it once with
+# against yours. Across the nodes yours calls `all_reduce`, which itself needs an algorithm: we run it once with
 # a ring, and once with halving and doubling.
 #
 # A gigabyte on each of 512 ranks would hardly fit into your memory. But a message takes
@@ -392,7 +397,7 @@ timeline(run(two_levels, 4, 2**20, 2)) if hierarchy_works else None
 #
 # <details><summary>Almost five times</summary>
 #
-# Yes: each card carries an eighth, and the steps inside the node take time, too.
+# Yes: each card carries an eighth, and the steps inside the node also take time.
 # </details>
 #
 # <details><summary>Eight times, since eight cards work instead of one</summary>
@@ -452,10 +457,11 @@ if hierarchy_works:
 #
 # **1 GiB is a matter of bandwidth.** The flat ring sends almost 2 GiB through one card of each node. The
 # tree sends the whole tensor 14 times, one after the other. With two levels, every card carries an eighth of
-# what the ring's one card does. (It is not eight times as fast, because the steps inside the node take time, too.)
+# what the ring's one card does. (It is not eight times as fast, because the steps inside the node also take time.)
 #
 # Now 512 ranks. There a flat ring sends $2 \cdot 512 \cdot 511$ messages, which takes the simulator a while.
-# But we have a formula for it. Let us check that it agrees on 128 ranks, and use it for 512.
+# But we have a formula for it. Let us check that it agrees on 128 ranks, and use it for 512, and for eight flat
+# rings side by side, each with a card of its own and an eighth of the tensor.
 
 # %%
 def flat_ring_seconds(n, nbytes, cluster=H100):
@@ -469,24 +475,29 @@ print(f"128 ranks, 1 GiB: {1e3 * simulated:.3f} ms, by the formula {1e3 * formul
 for size, elements, factor in SIZES:
     formula = flat_ring_seconds(512, 4 * elements * factor)
     print(f"512 ranks, {size}, flat ring by the formula: {1e3 * formula:.3f} ms")
+for n in (128, 512):
+    formula = flat_ring_seconds(n, 2**30 / 8)
+    print(f"{n} ranks, 1 GiB, eight rings by the formula: {1e3 * formula:.3f} ms")
 
 if hierarchy_works:
     race(512, RACERS[1:])
 
 # %% [markdown]
-# The larger the cluster, the more two levels gain on the flat ring. For 64 KiB it takes 14 ms on 512 ranks: the
-# latency between nodes, $2 \cdot 511$ times.
+# With 1 GiB, two levels gain more on the flat ring in the larger cluster. But they do not always win. With
+# 64 KiB and a ring across they take almost nine times as long as the flat tree: on 64 nodes that ring still has
+# $2 \cdot 63$ slow steps. And *eight* flat rings use all cards as well. On 128 ranks they are as fast; on 512
+# they take about twice as long, and most of that is latency, $2 \cdot 511$ times 14 µs.
 #
 # ### The same algorithm on other ranks
 #
 # With 1 GiB, flat halving and doubling lost because its largest messages go farthest: to the rank at distance
 # $n/2$. What if the ranks were dealt to the nodes in turns, so that *these* ranks share a node?
 #
-# **Predict:** does it then lose to two levels, does it win, or do they draw?
+# **Predict:** does it now lose to two levels with halving across, win, or tie?
 #
 # <details><summary>It loses: a flat algorithm knows nothing of nodes</summary>
 #
-# No: it need not know them. Its long messages stay inside a node now, whoever has arranged that.
+# No: it need not know them. Its long messages now stay inside a node.
 # </details>
 #
 # <details><summary>It wins: it has no groups, and fewer phases</summary>
@@ -494,7 +505,7 @@ if hierarchy_works:
 # No: it has the same exchanges in the same order, so there is nothing to win.
 # </details>
 #
-# <details><summary>They draw: both send the same messages</summary>
+# <details><summary>They tie: both send the same messages</summary>
 #
 # Yes: its first three exchanges stay in the node, the next four cross, and so on the way back.
 # </details>
@@ -581,7 +592,7 @@ for n in (2, 8, 512):
     print(f"{n:3} ranks: {ring:.3f} S on a ring, S with a switch that adds; {ring:.3f} times as fast")
 
 # %% [markdown]
-# Never quite twice as fast, and no faster at all for two ranks. Latency gains more: one trip to the switch and
+# Never quite twice as fast, and no faster at all for two ranks. Latency improves more: one trip to the switch and
 # back, or up and down a tree of switches, in place of $2(n-1)$ steps from rank to rank.
 #
 # - With **SHARP**, the switches of an InfiniBand network do the sums. In 2016, that cut an all-reduce of 8 bytes
@@ -600,12 +611,11 @@ for n in (2, 8, 512):
 # ## In libraries
 #
 # - NCCL makes [several rings that leave a node through different cards](https://github.com/NVIDIA/nccl/issues/412), and
-#   [splits the data among them](https://github.com/NVIDIA/nccl/issues/601): eight rings with $S/8$ each use
-#   all eight cards, as two levels do, but with the latency of a ring. Its trees are
-#   [between nodes only](https://github.com/NVIDIA/nccl/issues/545), and the ranks inside a node form a chain.
+#   [splits the data among them](https://github.com/NVIDIA/nccl/issues/601): the eight rings of our race.
+#   Its trees are [between nodes only](https://github.com/NVIDIA/nccl/issues/545), and the ranks inside a node form a chain.
 # - Horovod's hierarchical all-reduce is
 #   [yours](https://github.com/horovod/horovod/blob/76d382d78fc4f35d52b0872175ae3fc2bdb5eca2/horovod/common/ops/nccl_operations.cc):
-#   a reduce-scatter by NCCL, an all-reduce by MPI, an all-gather by NCCL.
+#   a reduce-scatter by NCCL, an all-reduce by MPI, an all-gather by NCCL. (Racks can be a third level.)
 # - FSDP can shard a model inside each node and replicate it across nodes (hybrid sharding, HSDP). For gradients
 #   it calls [a reduce-scatter inside and an all-reduce across](https://github.com/pytorch/pytorch/pull/121569):
 #   your first two steps. The third is the all-gather of the parameters before they are next used.
@@ -619,8 +629,8 @@ for n in (2, 8, 512):
 # - `new_group` is a collective of the whole world, unless you pass `use_local_synchronization=True`.
 # - **Reduce-scatter in the node, all-reduce across, all-gather in the node**: on $k$ nodes of 8, each rank
 #   sends $2(k-1)/k \cdot S/8$ to other nodes.
-# - Without sums in the network, no all-reduce gets by with less out of the busiest node. Here it is shared out
-#   among all cards, and takes few slow steps. With one card for each node, only the steps are left to gain.
+# - Without sums in the network, no all-reduce can send less out of the busiest node. Here the traffic is shared
+#   out among all cards, and takes few slow steps. With one card for each node, only the steps are left to gain.
 # - If the network adds, $S$ each way is enough instead of $2(n-1)/n \cdot S$.
 #
 # Back to the 14 GB of gradients on 16 nodes:

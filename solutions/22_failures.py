@@ -75,9 +75,10 @@ def start_ranks(script, ranks=4):
             )
             for rank in range(ranks)
         ]
-        for rank, process in enumerate(processes):
-            said = process.communicate()[0].strip()
-            print(f"rank {rank}: {said or f'exit status {process.returncode}'}")
+        said = [process.communicate()[0].strip() for process in processes]
+    for rank, process in enumerate(processes):
+        print(f"rank {rank}: {said[rank] or f'exit status {process.returncode}'}")
+    return said
 
 
 ONE_IS_KILLED = """
@@ -106,14 +107,18 @@ time.sleep(max(0, 4 - (time.monotonic() - began)))  # nobody leaves before all h
 os._exit(0)
 """
 
-start_ranks(ONE_IS_KILLED)
+said = start_ranks(ONE_IS_KILLED)
+
+# %% tags=["claim"]
+assert max(float(said[r].split()[0]) for r in (1, 3)) < 1.5, "its neighbours notice at once"
+assert 2.5 < float(said[0].split()[0]), "only its time limit ends the wait of rank 0"
 
 # %% [markdown]
 # ![A ring of four ranks. Rank 2 is killed. Ranks 1 and 3, its neighbours, get an exception at once, because their connection to it breaks. Rank 0 exchanges no messages with rank 2; it waits until its time limit.](../imgs/who_notices.png)
 #
 # The operating system closes the connections of a dead process, so its neighbours notice at once. Rank 0 waits for a
-# neighbour that is alive but will never send, and only its **time limit** ends that. Had a switch failed instead of a
-# process, nobody would have closed a connection, and all three would have waited.
+# neighbour that is alive but will never send, and only its **time limit** ends that. If a switch fails instead of a
+# process, nobody closes a connection, and all three wait.
 #
 # So a wait without a limit may never end, however well the others behave. You can set a limit in three places:
 #
@@ -134,7 +139,7 @@ start_ranks(ONE_IS_KILLED)
 #   [`TORCH_NCCL_ASYNC_ERROR_HANDLING`](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html)
 #   chooses what it does. By default the whole process goes down, and a launcher can start it again.
 # - **MPI** ends the whole job: its error handler
-#   [aborts by default](https://manpages.ubuntu.com/manpages/xenial/man3/MPIX_Comm_shrink.3.html). An extension,
+#   [aborts by default](https://docs.open-mpi.org/en/v5.0.1/man-openmpi/man3/MPI_Comm_call_errhandler.3.html). An extension,
 #   [ULFM](https://docs.open-mpi.org/en/v5.0.6/features/ulfm.html), turns a death into an error on the ranks that
 #   need the dead one. `MPIX_Comm_shrink` then makes a communicator of the survivors.
 #
@@ -291,7 +296,7 @@ print("all agree:", len(set(votes)) == 1)
 #   then leave it out, but all ranks have to agree on that, the late one included. Survivors that return different
 #   lists, or sums that differ in a single bit, earn at most half the points.
 # - Every survivor returns within five times `seconds`, counted from when the last rank enters; an answer that takes
-#   longer earns at most half the points, too.
+#   longer also earns at most half the points.
 # - A rank that died after its `x` was known may count as a survivor, if all agree on that and list it.
 # - `dist.all_reduce`, `dist.new_group` and the default store are allowed. The store alone is enough.
 # - Any rank may be the one that dies, even rank 0.
@@ -335,10 +340,15 @@ if survives:
 # that is the wait for rank 0, and afterwards everything else is there.
 #
 # What is the list good for? In data-parallel training the survivors divide the sum by the length of the list and go
-# on: one batch is a little smaller, and that is all. [torchft](https://github.com/pytorch/torchft) trains that way:
-# whole *replica groups* may come and go between two steps. Where each rank holds a part of the model that no other has,
-# as in chapters [16](16_scale_math.ipynb) and [17](17_sharded_matmul.ipynb), the survivors do not have a whole model.
-# Then there is only one way: back to what was saved.
+# on: one batch is a little smaller, and that is all. [torchft](https://github.com/meta-pytorch/torchft) trains that way:
+# whole *replica groups* may leave and join between two steps, and one that joins copies the weights of another. (With
+# NCCL, survivors can make a group of their own by
+# [`ncclCommShrink`](https://developer.nvidia.com/blog/enabling-fast-inference-and-resilient-training-with-nccl-2-27),
+# in torch `dist.shrink_group`.)
+#
+# Where each rank holds a part of the model that no other has, as in chapters [16](16_scale_math.ipynb) and
+# [17](17_sharded_matmul.ipynb), the survivors do not have a whole model. Then there is only one way: back to what was
+# saved.
 #
 # ## Checkpoints
 #
@@ -430,7 +440,7 @@ with tempfile.TemporaryDirectory() as folder:
 # `torchrun --max-restarts=1` watches the ranks. When one fails, it
 # [restarts all of them](https://docs.pytorch.org/docs/stable/elastic/run.html), at most once. It has to be all of them,
 # because those that live are stuck in a broken group. They run the script again from its first line, so the script has
-# to look for a checkpoint.
+# to look for a checkpoint. (Large jobs keep spare nodes, one of which takes the place of a broken node.)
 #
 # Two ranks train for six steps, 0 to 5, and write a checkpoint after every second one: after steps 1, 3 and 5. In the
 # first attempt, rank 1 kills itself in step 4.
@@ -444,7 +454,7 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # <details><summary>Steps 0 to 3, then steps 4 and 5</summary>
 #
-# Yes: step 4 was begun and lost, and the checkpoint of step 3 is complete.
+# Yes: step 4 was never finished, and the checkpoint of step 3 is complete.
 # </details>
 #
 # <details><summary>Steps 0 to 3, then steps 0 to 5</summary>
@@ -482,7 +492,7 @@ for step in range(first, 6):
     torch.manual_seed(10 * step + rank)  # the data of this step, the same in each attempt
     optimizer.zero_grad()
     model(torch.randn(4, 2)).square().mean().backward()
-    if (attempt, rank, step) == (0, 1, 4):
+    if (attempt, rank, str(step)) == (0, 1, os.environ["DIES_IN"]):
         os.kill(os.getpid(), signal.SIGKILL)
     for parameter in model.parameters():
         dist.all_reduce(parameter.grad)
@@ -498,13 +508,21 @@ if rank == 0:
 dist.destroy_process_group()
 """
 
+own_store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 with tempfile.TemporaryDirectory() as folder:
-    launch(RESTARTED, 2, folder, "--max-restarts=1", TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1")
+    launch(RESTARTED, 2, folder, "--max-restarts=1", DIES_IN="4", **own_store)
+with tempfile.TemporaryDirectory() as folder:
+    print("and for comparison, without a death:")
+    launch(RESTARTED, 2, folder, DIES_IN="never")
 
 # %% [markdown]
-# ![Attempt 0 does steps 0 to 3 and writes a checkpoint after steps 1 and 3. In step 4 a rank dies, and the begun step is lost. Attempt 1 loads the checkpoint of step 3, does steps 4 and 5, and writes a checkpoint after step 5.](../imgs/lost_work.png)
+# ![Attempt 0 does steps 0 to 3 and writes a checkpoint after steps 1 and 3. In step 4 a rank dies, and the unfinished step is lost. Attempt 1 loads the checkpoint of step 3, does steps 4 and 5, and writes a checkpoint after step 5.](../imgs/lost_work.png)
 #
-# Had the death come in step 3, before that checkpoint, the second attempt would have begun with step 2 and done it again.
+# The weights at the end are the same as without a death. Had rank 1 died in step 3, before that checkpoint, the second
+# attempt would have begun with step 2 and done it again.
+#
+# Weights and the number of the step are all that plain SGD needs here, where the data depend on that number alone. Other
+# programs also save the state of the optimizer, of its schedule, of random generators and of the data loader.
 #
 # And why the variable `TORCH_DISABLE_SHARE_RDZV_TCP_STORE`? A store that outlives the ranks keeps their old addresses,
 # too. Without the variable, a restarted rank sometimes
@@ -516,7 +534,10 @@ with tempfile.TemporaryDirectory() as folder:
 # average, with $C$ much smaller than $M$. With $T$ seconds between checkpoints, a share $C/T$ of the time goes into
 # writing, and a failure throws away $T/2$ on average, a share $T/(2M)$. (The restart itself takes time as well, whatever
 # $T$ is.) The sum is least at $T = \sqrt{2CM}$
-# ([Young](https://cacm.acm.org/research/a-first-order-approximation-to-the-optimum-checkpoint-interval), 1974).
+# ([Young](https://cacm.acm.org/research/a-first-order-approximation-to-the-optimum-checkpoint-interval), 1974). What
+# counts is the time for which training stops:
+# [`async_save`](https://docs.pytorch.org/tutorials/recipes/distributed_async_checkpoint_recipe.html) copies the state to
+# the host's memory and writes it while training goes on.
 #
 # What is $T$ for a failure every three hours and a checkpoint that takes 30 seconds, and what share of the time is lost?
 
@@ -531,12 +552,13 @@ for period in (60, 300, best, 3600):
 #
 # A rank that crashes leaves an error. A rank that takes a wrong branch leaves a job that hangs or, worse, one that goes
 # on with calls that do not belong together. Every rank has made thousands of calls, and you want the **first** that
-# differs. PyTorch can keep the last calls of each rank in its *flight recorder*; with NCCL each rank
-# [writes them to a file](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) when a collective
+# differs. PyTorch can keep the last calls of each rank in its *flight recorder* (`TORCH_FR_BUFFER_SIZE` says how many);
+# with NCCL and `TORCH_NCCL_DUMP_ON_TIMEOUT=1` each rank
+# [writes them to a file](https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html) when a collective
 # takes too long. Gloo's calls are recorded as well, so here it is with four real ranks, one of which skips a call. The
 # script knows which. Find it in the records instead, as you would have to in a real job.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 ONE_SKIPS_A_CALL = """
 import json
 import os
@@ -585,7 +607,12 @@ def recorded(script, ranks):
 
 records = recorded(ONE_SKIPS_A_CALL, 4)
 for r, calls in enumerate(records):
-    print(f"rank {r}:", *(f"{name} {elements}" for name, elements in calls[:5]), sep="  ")
+    print(f"rank {r}:", *(f"{name} {elements}" for name, elements in calls), sep="  ")
+
+# %% tags=["claim"]
+assert [r for r, calls in enumerate(records) if calls[-1][0] == "broadcast"] == [0], (
+    "go by the last calls alone, and you suspect rank 0, the only one that is still in a broadcast"
+)
 
 # %% [markdown]
 # Read it column by column before you write anything: at which position do the records differ first, and which rank is to
@@ -596,7 +623,7 @@ for r, calls in enumerate(records):
 # Go by the last calls alone, and you suspect rank 0, the only one that is still in a broadcast. It is innocent: it waits
 # there for rank 2, which has gone on without it. Entries have more fields: `state`, times, the stack, and
 # `collective_seq_id`, the position among the calls of a group. The
-# [tutorial](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) describes the format, and the
+# [tutorial](https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html) describes the format, and the
 # analyzer that does on thousands of dumps what you are going to write.
 #
 # ## Exercise: the first divergence
@@ -626,7 +653,7 @@ reads = bool(checked := check(first_divergence))
 checked
 
 # %% [markdown]
-# And on the real records:
+# Now try it on the real records.
 
 # %%
 if reads:
@@ -760,9 +787,9 @@ for letter, fault in zip("ABCDEF", FAULTS):
 # %% [markdown]
 # - In **A**, **B**, **D** and **E** one rank differs first. That is the rank to look at: its memory, its seed, its
 #   buffers.
-# - In **C** and **F** all four differ at once, and they differ *alike*: the ranks agree with each other. No comparison of
-#   ranks finds that. Only a run that is known to be right does, or a test as in chapter [15](15_data_parallel.ipynb): the
-#   average of four ranks has to be the gradient of the whole batch.
+# - In **C** and **F** all four differ at once. As you will see below, they differ *alike*: the ranks agree with each
+#   other. No comparison of ranks finds that. Only a run that is known to be right does, or a test as in chapter
+#   [15](15_data_parallel.ipynb): the average of four ranks has to be the gradient of the whole batch.
 # - **E** is what a failing chip may look like. The flipped bit shows in the *averages* of one rank, which should be equal
 #   everywhere. Two small all-reduces find it at once: the MIN and the MAX of the checksums have to be the same.
 #
@@ -799,13 +826,13 @@ for letter, fault in zip("ABCDEF", FAULTS):
 
 # %% [markdown]
 # A stale buffer and a wrong seed disappear in the average: one rank's gradient is wrong, and then all ranks have the same
-# wrong mean. A chip that fails *before* the average hides in the same way. That is the reason to keep checksums of what
-# goes **in** as well.
+# wrong mean. A chip that fails *before* the average hides in the same way, until a step is replayed on another chip. That
+# is the reason to keep checksums of what goes **in** as well.
 #
 # ## Summary
 #
-# - When a rank's process dies, its neighbours in the algorithm get an error, and the others wait. Every wait needs a
-#   time limit.
+# - When a process dies, its neighbours in gloo's algorithm get an error, and the others wait. With NCCL all may wait.
+#   Every wait needs a time limit.
 # - After that the group is broken. Survivors agree through something that outlives them: the store.
 # - To agree means that all adopt one proposal, whoever made it. `compare_set` does it in one step.
 # - A dead rank looks like a slow one; the limit decides which it counts as.

@@ -196,7 +196,7 @@ for r, (_, nbytes, momentum) in enumerate(replicated):
 #
 # - **ZeRO-1** cuts the optimizer's state. A rank updates the weights of its shard, for which it needs only
 #   the mean gradients of that shard. Then every rank needs the new weights of all the others.
-# - **ZeRO-2** cuts the gradients, too. As soon as backward has filled a bucket of gradients, the bucket is
+# - **ZeRO-2** also cuts the gradients. As soon as backward has filled a bucket of gradients, the bucket is
 #   reduced to the rank that keeps that shard, and the others free it.
 # - **ZeRO-3** cuts the weights as well. They are gathered layer by layer, just before they are needed,
 #   and freed again.
@@ -258,14 +258,16 @@ for step in (data_parallel, zero_1_or_2, zero_3):
 
 # %% [markdown]
 # These are the bytes of all messages that the busiest of the simulated ranks sent. Among ranks that send
-# point to point, the all-reduce that sends least *is* a reduce-scatter and an all-gather. So ZeRO-1 and
-# ZeRO-2 send exactly what data parallelism sends: they only make the update between the two halves, instead
-# of after both. ZeRO-3 gathers once more, which makes it one and a half times as much, as the paper says.
+# point to point, an all-reduce can do no better than a reduce-scatter and an all-gather. So ZeRO-1 and
+# ZeRO-2 send what data parallelism sends: they only make the update between the two halves, instead of after
+# both. ZeRO-3 gathers once more, which makes it one and a half times as much, as the paper says. (That is for
+# gradients and weights of one dtype. If gradients are reduced in float32 and weights gathered in bfloat16,
+# ZeRO-1 sends 6 bytes where the all-reduce sends 8.)
 #
 # Equal bytes need not take equal time. An all-reduce of gradients can hide behind backward (chapter 15),
 # while the all-gather of ZeRO-1 comes after the update. It can hide behind the next forward pass, if the
 # program is written that way; ours will not be. And if a step adds up the gradients of several
-# micro-batches, ZeRO-2 has to reduce those of each micro-batch, where data parallelism sends once.
+# micro-batches, ZeRO-2 has to reduce those of each micro-batch, where data parallelism and ZeRO-1 send once.
 #
 # ## Where the cuts fall
 #
@@ -315,16 +317,17 @@ for length in (13, 5):
 # - Between calls the optimizer holds at most $2 \lceil P/n \rceil$ elements on each rank, and on top of that
 #   64 for each parameter, for counters and padding. $P$ counts the elements of the parameters that are trained.
 # - In a step a rank sends at most $2(n-1) \lceil P/n \rceil$ elements, and 64 for each parameter on top.
-#   `dist.reduce_scatter*`, `dist.all_gather*` and `dist.broadcast` are allowed. Each counts as what the
-#   best point-to-point algorithm sends for it.
+#   `dist.reduce_scatter*`, `dist.all_gather*` and `dist.broadcast` are allowed. Each is charged what
+#   the best point-to-point algorithm would send.
 # - A weight that is **tied** may be in `params` twice and counts once. A **frozen** one, with
 #   `requires_grad` False, is left alone. All others have the same dtype; their shapes are arbitrary.
-# - A gradient that is `None` on some ranks counts as zero there. If it is `None` on **all** ranks, the
-#   parameter is skipped, as in torch: its weights and its state stay as they are, and its bias correction
-#   does not count this step. No rank can tell which of the two it is from its own gradients alone.
+# - A gradient that is `None` on some ranks, such as that of an expert without tokens, counts as zero there. If
+#   it is `None` on **all** ranks, the parameter is skipped, as in torch: its weights and its state stay as they
+#   are, and its bias correction does not count this step. No rank can tell which of the two it is from its own
+#   gradients alone.
 #
-# You may use `adamw_update`, or let `torch.optim.AdamW` train your shard. Begin with one parameter, whose length is
-# divisible by $n$.
+# You may use `adamw_update`, or let `torch.optim.AdamW` train your shard. (A copy of the shard's weights that you
+# keep between calls counts as well.) Begin with one parameter, whose length is divisible by $n$.
 
 # %%
 class ShardedAdamW:
@@ -445,7 +448,7 @@ if zero_works:
 
 # %% [markdown]
 # The two programs add up the gradients in different orders. (With our answer, the losses agree to about 10⁻⁷.)
-# Cutting the state has no part in the difference: each element is updated by the same operations as before.
+# Sharding the state has nothing to do with it: each element is updated by the same operations as before.
 #
 # ## What each rank holds now
 #
@@ -466,6 +469,11 @@ if zero_works:
         )
 
 # %% [markdown]
+# That is what an optimizer holds *between* steps. If yours is like ours, it makes two whole rows *in* a step, for
+# gradients and for weights: 8 bytes a parameter, as many as the whole state. So at that moment little is saved.
+# Megatron-LM does without the rows: its weights and gradients are views of flat buffers, which the collectives
+# read and fill in place.
+#
 # ## Compared with torch's own
 #
 # Torch has ZeRO-1 as
@@ -530,7 +538,7 @@ if zero_works:
 # and the broadcasts come on top. (A broadcast counts here as one copy at its root; the ranks that pass it on
 # are not counted.)
 #
-# And the time of a step, on four ranks of this computer?
+# How long does a step take on four ranks of this computer?
 
 # %% tags=["nbval-ignore-output"]
 def seconds_of_a_step(make, data=None, steps=30):
@@ -587,8 +595,8 @@ if zero_works:
 # %% [markdown]
 # If your step is like ours, you see a short all-gather of flags, then the reduce-scatter, then the update,
 # in which no rank communicates, and the all-gather of the new weights. The other grey stretches mostly
-# copy gradients and weights into the row and out of it. The update itself has $1/n$ of the work that it has
-# without shards, because a rank updates $1/n$ of the weights. That is a second, smaller gain.
+# copy gradients and weights into the row and out of it. Sharding also saves computing: a rank updates $1/n$ of
+# the weights.
 #
 # ## Summary
 #
@@ -598,8 +606,8 @@ if zero_works:
 # - An optimizer that works element by element can be cut anywhere: lay the parameters end to end, pad the
 #   row to $n \lceil P/n \rceil$ elements, and give each rank a shard.
 # - ZeRO-1: reduce-scatter the gradients, update your shard, all-gather the weights. Together the two
-#   collectives are an all-reduce, so the memory is saved without sending more. ZeRO-2 also frees gradients
-#   on the way; ZeRO-3 cuts the weights too and sends one and a half times as much.
+#   collectives are an all-reduce, so a rank keeps less between steps and sends no more. ZeRO-2 also frees
+#   gradients on the way; ZeRO-3 also cuts the weights, and sends one and a half times as much.
 # - Test an Adam with a large `eps`, or a wrong factor in the gradients stays hidden.
 # - Mind parameters that are skipped, tied or frozen. All ranks have to agree on whether one is skipped.
 #

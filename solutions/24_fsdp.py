@@ -4,7 +4,7 @@
 # ZeRO-1 (chapter [23](23_zero.ipynb)) cuts the state of the optimizer into shards. Weights and gradients
 # stay whole on every rank: 4 bytes for each parameter in mixed precision, however many ranks there are.
 # For a model of 70 billion parameters that is 280 GB, and no GPU of 80 GB can hold it. So the weights
-# have to be cut, too. But when a layer computes, it needs its whole matrix. What if it had the whole
+# also have to be cut. But when a layer computes, it needs its whole matrix. What if it had the whole
 # matrix only while it computes?
 #
 # **You will learn** how to train a model when each rank keeps only a shard of it, why weights stay in
@@ -40,7 +40,7 @@ from grader import check, hint, mark, run, simulate
 #
 # So between its two turns a layer keeps just this rank's shard. Shortly before its turn, an all-gather
 # brings the shards together, and after it the whole is freed. And when backward has the gradient of a
-# layer, a reduce-scatter leaves each rank with the mean for its shard; the whole gradient is freed, too.
+# layer, a reduce-scatter leaves each rank with the mean for its shard, and the whole gradient is freed.
 # (The last layer is the first one in backward, so in the picture it stays. In the exercise it is freed and
 # gathered again, like the others.)
 #
@@ -53,7 +53,7 @@ from grader import check, hint, mark, run, simulate
 #
 # <details><summary>Its shards: less than 2 %</summary>
 #
-# No: a layer computes with its whole matrix, and the next one is on its way, too.
+# No: a layer computes with its whole matrix, and the next one is already on its way.
 # </details>
 #
 # <details><summary>Its shards and two whole layers: about 4 %</summary>
@@ -76,7 +76,7 @@ print(f"shards: {1 / ranks:.1%} of the weights; two whole layers: {2 / layers:.1
 # ## What the stages keep and send
 #
 # Here is a step of Adam, reduced to what chapter 23 called the row: all $P$ parameters, end to end. `stage`
-# says what is cut: 0 nothing, 1 the optimizer's state, 2 the gradients as well, 3 the weights, too.
+# says what is cut: 0 nothing, 1 the optimizer's state, 2 the gradients as well, 3 also the weights.
 # Everything is in float32, so a parameter has 4 bytes of weight, 4 of gradient, and 8 of state. In stage 3
 # the row is a single layer, gathered twice.
 #
@@ -138,7 +138,7 @@ for stage, formula in formulas.items():
 #
 # ## Freed, and still there
 #
-# One layer, in one process. `HeldStorages` adds up the memory that operations inside its `with` have used
+# We look at one layer, in one process. `HeldStorages` adds up the memory that operations inside its `with` have used
 # and that is still alive. We make a matrix, multiply, and drop it, as after a gather.
 #
 # **Predict:** a matrix of 512 × 512 in float32 takes 1 MiB. How much is held after `del whole`?
@@ -294,12 +294,12 @@ print("gradient of x:", x.grad[0, :3].tolist())
 # ## Narrow copies
 #
 # The weights travel twice in each step, so it pays to send 2 bytes instead of 4. In **mixed precision** a
-# rank casts its shard to bfloat16, and gathers that. The layer then multiplies in bfloat16, which is what
-# GPUs are fastest at: an H100 makes 989 · 10¹² operations a second in it, and 67 · 10¹² in float32
+# rank casts its shard to bfloat16, and gathers that. The layer then multiplies in bfloat16, in which an H100
+# does 989 · 10¹² operations a second, against 67 · 10¹² in float32 outside its tensor cores
 # ([data sheet](https://www.nvidia.com/en-us/data-center/h100/), which doubles the first for sparse
 # matrices). The shard itself stays in float32.
 #
-# Why not keep the shards in bfloat16, too?
+# Why not also keep the shards in bfloat16?
 #
 # **Predict:** what becomes of a weight of 1 in bfloat16 that 1,000 steps change by 0.001 each?
 #
@@ -331,7 +331,8 @@ for dtype in (torch.float32, torch.bfloat16):
 # Just above 1, the numbers of bfloat16 are 2⁻⁷ ≈ 0.008 apart, so each step is rounded away. The gradient of
 # one step is a noisy estimate anyway, but the *sum* of many steps must not lose the small ones. So shards
 # (the "fp32 master weights" of chapter 16), the means of the gradients, and the optimizer's state stay in
-# the parameters' own dtype.
+# the parameters' own dtype. (In torch's FSDP, `MixedPrecisionPolicy(param_dtype=torch.bfloat16)` alone also reduces
+# gradients in bfloat16. Add `reduce_dtype=torch.float32`.)
 #
 # ## Exercise: FullySharded (3 points)
 #
@@ -357,15 +358,15 @@ for dtype in (torch.float32, torch.bfloat16):
 # - After `finish_gradient_synchronization()` the gradients are means over the ranks: reduce-scattered for shards,
 #   all-reduced for small parameters, both *in the parameters' own dtype*, since a sum in bfloat16 loses digits. One
 #   step of an optimizer that works element by element is then the same step as without shards.
-# - With a `compute_dtype`, weights are gathered in it, and a layer computes in it: its floating inputs are
-#   cast, too, and so are small parameters where they meet them.
+# - With a `compute_dtype`, weights are gathered in it, and a layer computes in it: it also casts its
+#   floating inputs, and small parameters where they meet them.
 # - `full_state_dict()` has the names of the module's own `state_dict()`, buffers included, and whole weights
 #   in their own dtype.
 #
 # Limits:
 #
 # - Between calls a rank holds at most $\lceil P/n \rceil$ elements, plus 128 for each parameter. Gradients and
-#   the optimizer's state are not counted. We look between forward and backward, too, with batches so small
+#   the optimizer's state are not counted. We also look between forward and backward, with batches so small
 #   that what autograd keeps of them fits in.
 # - Never more than two layers are gathered at once, and each at most twice in a step.
 # - `all_gather*`, `reduce_scatter*` and `broadcast` are allowed, and `all_reduce` for the replicated
@@ -510,7 +511,7 @@ fsdp_works
 # %% [markdown]
 # ## One process, four ranks
 #
-# The task of chapter 15, two spirals, with a deeper network. Four ranks train it with your class, each on a
+# The task is that of chapter 15, two spirals, and the network is deeper. Four ranks train it with your class, each on a
 # quarter of the points, and for comparison one process does, with all points and whole weights. Then the four
 # train once more, in bfloat16.
 #
@@ -592,7 +593,7 @@ if fsdp_works:
 #
 # ## What is there, and when
 #
-# Now the memory. `Curve` notes how much is held after each operation of one step. The network has 6 layers
+# Now for the memory. `Curve` notes how much is held after each operation of one step. The network has 6 layers
 # of 256 × 256 and a batch of 4, so nearly all of the memory is for weights and gradients. For comparison,
 # `Replicated` has whole weights on all ranks, and all-reduces their gradients.
 #
@@ -603,7 +604,7 @@ if fsdp_works:
 #
 # <details><summary>Flat, at a quarter of 4 bytes</summary>
 #
-# No: backward leaves gradients, too, and in between the layers are whole, one after the other.
+# No: backward also leaves gradients, and in between the layers are whole, one after the other.
 # </details>
 #
 # <details><summary>A comb, from a quarter of 4 bytes to a quarter of 8</summary>
@@ -662,6 +663,7 @@ def one_step(wrap):
 
 
 P = 6 * 256 * 256
+peaks = {}
 if fsdp_works:
     figure, axes = plt.subplots(figsize=(7, 3))
     for name, wrap in (("whole weights", Replicated), ("yours", FullySharded)):
@@ -671,17 +673,22 @@ if fsdp_works:
             f" {after_forward / P:.2f} after forward, {after / P:.2f} with the gradients"
         )
         axes.plot([i / len(points) for i in range(len(points))], [b / P for b in points], label=name)
+        peaks[name] = max(points) / P
     axes.set_xlabel("part of the step's operations")
     axes.set_ylabel("bytes held a parameter")
     axes.set_ylim(0)
     axes.legend()
     plt.show()
 
+# %% tags=["claim"]
+assert 0.35 < peaks["yours"] / peaks["whole weights"] < 0.65, "at its peak ours holds about half as much"
+
 # %% [markdown]
 # With whole weights the curve begins at 4 bytes a parameter and climbs through backward to 8, as one gradient
 # after the other is added. The teeth of your comb are higher in backward, because the whole gradient of that
-# layer is there, too. (Here a layer is a sixth of the network. With 80 layers the teeth would be small.) The
-# few hundredths on top are the layers' inputs, which backward needs.
+# layer is there as well. So at its peak our class holds about half as much as the other, and not a quarter. (Here
+# a layer is a sixth of the network. With 80 layers the teeth would be small.) The few hundredths on top are the
+# layers' inputs, which backward needs.
 #
 # ## The next layer, in the meantime
 #
@@ -755,7 +762,8 @@ for computing in (1e-3, 3.6e-3, 10e-3):
 # In backward, prefetching is harder: *which* layer comes next? Implementations take the order of forward,
 # reversed. And the host must not run too far ahead: if it issues the gathers of many layers before the GPU
 # has computed one, all of their memory is needed at once. The [FSDP paper](https://arxiv.org/abs/2304.11277)
-# (Zhao and others 2023) describes how torch limits that, to two gathers in flight.
+# (Zhao and others 2023) describes how the first version in torch limits that, to two gathers in flight. The
+# second version, which comes next, does not have to hold the host back.
 #
 # ## Compared with torch's own
 #
@@ -763,7 +771,7 @@ for computing in (1e-3, 3.6e-3, 10e-3):
 # version of FSDP in torch. Called on a layer, it makes that layer a unit of gathering; called on the whole
 # model at the end, it takes what is left. It "[chunks each parameter on
 # dim-0](https://docs.pytorch.org/docs/2.7/distributed.fsdp.fully_shard.html)", so a rank has some rows of each
-# matrix, small parameters included. It runs on gloo, too.
+# matrix, small parameters included. It also runs on gloo.
 #
 # Look for three things: are the losses the same to 1e-5, do torch's ranks send less than yours, more, or the
 # same, and where do its cuts fall? Think of a parameter of two rows on four ranks.
@@ -835,12 +843,19 @@ if fsdp_works:
 # little less: what backward does not ask for, such as a bias or the weight of the first layer, is not gathered
 # again. Every rank holds a quarter of the weights and gradients, $8/n = 2$ bytes a parameter, and a little
 # more. What differs is where the cuts fall. The last matrix has two rows, so two of torch's four ranks have one
-# each and the others none, while flat cuts divide everything evenly. In return a rank's part of a matrix is
+# each and the others only padding, while flat cuts divide everything evenly. In return a rank's part of a matrix is
 # itself a matrix, which makes other kinds of parallelism and state dicts simpler:
 # [the documentation](https://docs.pytorch.org/docs/2.7/distributed.fsdp.fully_shard.html) says why torch went
 # from flat cuts to rows. And torch gathers weight and bias of a layer in one call.
 #
-# And the time of the three steps, on four ranks of this computer?
+# Two more things are worth knowing. With `reshard_after_forward=False` a layer stays whole from forward to
+# backward, which saves a gather and costs memory. With a number in its place it is cut again, but only among that
+# many ranks, such as those of a node. And `fully_shard` does not need a whole model, as ours does on every rank:
+# the model can be built on the `meta` device, which has no memory, and be cut there; then
+# [the shards are filled](https://docs.pytorch.org/tutorials/intermediate/FSDP_tutorial.html), for example from a
+# checkpoint (chapter [22](22_failures.ipynb)).
+#
+# How long do the three steps take on four ranks of this computer?
 
 # %% tags=["nbval-ignore-output"]
 def seconds_of_a_step(wrap, data=None, steps=12):
@@ -866,8 +881,9 @@ if fsdp_works:
 
 # %% [markdown]
 # The ratios vary from run to run, and a computer whose ranks share its processors says little about a
-# cluster: nothing is prefetched here, and every call is recorded. Trust the number of calls and of bytes
-# above instead.
+# cluster: every call is recorded, and no gather hides behind computing. (In backward torch asks for the next
+# layer before it reduces this one's gradients, but on gloo it waits for each call.) Trust the number of calls
+# and of bytes above instead.
 
 # %% [markdown]
 # ## Chapter 16, counted
@@ -884,7 +900,6 @@ if fsdp_works:
 # %%
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import mark
 from grader.course import sizes  # with the functions of chapter 16
 
 TOKENS, PEAK, OUTSIDE = 64, 989e12, 50e9  # operations and bytes a second, as in chapter 16
@@ -952,8 +967,8 @@ if fsdp_works:
 #
 # - A layer is gathered before its forward and again before its backward, and freed after each; its gradient
 #   is reduce-scattered as soon as it is there. Gather and reduce-scatter are each other's backward.
-# - It is freed when *nothing* refers to its memory: autograd saves weights, often as views. Save something
-#   else, or empty the storage.
+# - The whole weight is freed only when *nothing* refers to its memory: autograd saves weights, often as views.
+#   Save something else, or empty the storage.
 # - Stage 3 sends $\frac{3(n-1)}{n}P$ elements in a step, half as much again as the other stages. Prefetching
 #   hides a gather behind computing that takes at least as long; a larger batch computes longer.
 # - Master weights, mean gradients and optimizer state stay in the parameters' own dtype, and what travels

@@ -83,12 +83,12 @@ timeline(one_by_one)
 #
 # ## Micro-batches
 #
-# So the batch is cut into $m$ **micro-batches** of the same size. When stage 0 has made the forward pass of
+# So the batch is cut into $m$ **micro-batches** of the same size. When stage 0 has run the forward pass of
 # the first one, it sends the output on and begins with the second. The result stays the same: the gradient
 # of the batch's mean loss is the mean over the micro-batches, and each call of `backward` adds to `p.grad`
 # what its micro-batch contributes.
 #
-# In which order? Each stage has $2m$ passes to make, and two rules to obey. A forward pass needs that of
+# In which order? Each stage has $2m$ passes to run, and two rules to obey. A forward pass needs that of
 # the stage before. A backward pass needs that of the stage after; on the last stage it needs only the
 # stage's own forward pass. The simplest order is that of [GPipe](https://arxiv.org/abs/1811.06965) (Huang
 # and others 2019): all forward passes, then all backward passes.
@@ -115,7 +115,7 @@ gpipe_known
 #
 # `passes` goes through an order on a rank: for each pass it receives, sleeps as long as the pass takes, and
 # sends. With four micro-batches a pass takes a quarter of what it took above: 1 ms forward and 2 ms backward.
-# `draw` shows when a stage makes which pass; the numbers are those of the micro-batches.
+# `draw` shows when a stage runs which pass; the numbers are those of the micro-batches.
 #
 # **Predict:** how long does the step take on 4 stages with 4 micro-batches?
 #
@@ -139,7 +139,7 @@ SECONDS = {"forward": 0.001, "backward": 0.002}
 
 
 def passes(order_of, micro_batches, send=None, seconds=SECONDS, note=mark):
-    """Make the passes of this rank's stage; nothing is computed."""
+    """Run the passes of this rank's stage; nothing is computed."""
     stage, stages = dist.get_rank(), dist.get_world_size()
     requests = []
     for what, i in order_of(stage, stages, micro_batches):
@@ -181,8 +181,8 @@ if gpipe_known:
     draw(gpipe, "GPipe, 4 micro-batches")
 
 # %% [markdown]
-# (Blue is forward, orange backward.) Each stage works 12 ms and is idle for 9: the last one at both ends of the
-# step, the first one in the middle. That idle time is called the **bubble**.
+# (Blue is forward, orange backward.) Each stage works 12 ms and is idle for 9. That is the **bubble** of chapter
+# [16](16_scale_math.ipynb).
 #
 # The same step on the course's timeline, where waiting has a colour and messages are arrows:
 
@@ -202,7 +202,8 @@ if gpipe_known:
 # pass). Messages take no time. The time is that of the whole step, from the start of the first forward pass
 # to the end of the last backward pass.
 #
-# Count in the picture: how many passes does a stage make, and for how many does it wait?
+# Chapter 16 gave the formula. See whether you can find it again: how many passes does a stage run in the picture,
+# and for how many does it wait?
 
 # %%
 def pipeline_bubble(stages: int, micro_batches: int) -> float:
@@ -215,8 +216,7 @@ bubble_known = check(pipeline_bubble)
 bubble_known
 
 # %% [markdown]
-# Papers often compare the bubble with the *work* instead. With $p$ stages, that is $(p-1)/m$: a larger
-# number, which can exceed 1.
+# Papers often compare the bubble with the *work* instead. With $p$ stages, that is $(p-1)/m$, which can exceed 1.
 #
 # How many micro-batches do 8 stages need so that they are idle for less than a tenth of the time?
 
@@ -238,7 +238,7 @@ if gpipe_known and bubble_known:
 # the layers need for their gradients. In GPipe's order all $m$ are in flight at once. So the bubble gets
 # smaller with $m$, and the memory grows with it.
 #
-# **Predict:** look at the picture of GPipe. Which stage could have made its first backward pass much sooner?
+# **Predict:** look at the picture of GPipe. Which stage could have run its first backward pass much sooner?
 #
 # <details><summary>The first one, which is idle in the middle</summary>
 #
@@ -258,13 +258,14 @@ if gpipe_known and bubble_known:
 # Once one stage turns round early, the stage before it can follow, because its gradient is there, and so on up the
 # pipeline. That is **1F1B**, one forward, one backward. It comes from [PipeDream](https://arxiv.org/abs/1806.03377)
 # (Harlap and others 2018), which lets micro-batches see different weights. The form here empties the pipeline at
-# the end of every step, a *flush*, so that all see the same ones. It is due to
+# the end of every step, a *flush*, so that all see the same ones. It was introduced in
+# [DAPPLE](https://arxiv.org/abs/2007.01045) (Fan and others 2021) and in
 # [PipeDream-2BW](https://arxiv.org/abs/2006.09503), and [Megatron-LM](https://arxiv.org/abs/2104.04473) uses it
 # (both Narayanan and others 2021).
 #
 # - First comes the **warm-up**: forward passes only, until the first gradient can arrive. That is none on the
 #   last stage, one on the stage before it, two on the one before that, and so on.
-# - Then it makes a forward pass and a backward pass in turn, as long as there are forward passes left.
+# - Then it runs a forward pass and a backward pass in turn, as long as there are forward passes left.
 # - At the end come the backward passes that are left.
 #
 # ## Exercise: one_f_one_b_order
@@ -288,22 +289,24 @@ alternate_known = check(one_f_one_b_order)
 alternate_known
 
 # %% [markdown]
-# **Predict:** with 4 stages and 8 micro-batches, which order is faster?
+# As chapter 16 said, both orders take equally long. With GPipe, stage 0 of 4 is idle once, for 9 ms.
 #
-# <details><summary>GPipe: it changes direction only once</summary>
+# **Predict:** when is it idle with 1F1B, if there are 8 micro-batches?
 #
-# No: in the simulation a change costs nothing, and every stage waits as long in either order.
+# <details><summary>Also once, for 9 ms</summary>
+#
+# No: its first gradient is back sooner than with GPipe, after 6 ms.
 # </details>
 #
-# <details><summary>1F1B: its backward passes begin sooner</summary>
+# <details><summary>A little after every pass</summary>
 #
-# No: they do, but the forward passes end later. Both fill and empty the same pipeline.
+# No: while forward passes are left, it has work until the next gradient is there.
 # </details>
 #
-# <details><summary>Neither</summary>
+# <details><summary>For 6 ms after its first passes, and for 1 ms three times near the end</summary>
 #
-# Yes: a stage waits for as many passes in either order. What differs is how many micro-batches it
-# holds.
+# Yes: it waits for its first gradient, and again when only backward passes are left: those come every 3 ms, and
+# each takes it 2.
 # </details>
 
 # %%
@@ -324,18 +327,17 @@ if gpipe_known and alternate_known:
     display(timeline(simulate(without_marks, 4, one_f_one_b_order, 8, alpha=0, beta=0)))
 
 # %% [markdown]
-# The bubble is the same, but 1F1B needs memory for $p$ micro-batches at most, instead of $m$. So $m$ can be made
-# large, and *that* makes the bubble small. (The timeline is that of 1F1B: stages wait where the chart above it is
-# white.)
+# The bubble is the same, but 1F1B never holds more than $p$ micro-batches, so $m$ can be large. (The timeline is that
+# of 1F1B: stages wait where the chart above it is white.)
 #
 # The first stage still needs $p$ times what the last one does. That is one reason to share out layers
-# unevenly: for [Llama 3](https://arxiv.org/abs/2407.21783), the first stage got one layer less, and so did
+# unevenly: for [Llama 3](https://arxiv.org/abs/2407.21783), the first stage got one layer fewer, and so did
 # the last, which also computes the logits and the loss.
 #
 # ## Sending both ways
 #
-# Look at two neighbours in the middle of 1F1B. One has made a forward pass and sends its output up. The
-# other has made a backward pass and sends a gradient down, at the same moment.
+# Look at two neighbours in the middle of 1F1B. One has run a forward pass and sends its output up. The
+# other has run a backward pass and sends a gradient down, at the same moment.
 #
 # **Predict:** `passes` sends with `isend`. What happens with `dist.send`? (On gloo, `send` returns only when the
 # receive has been posted.)
@@ -375,7 +377,7 @@ if gpipe_known and alternate_known:
 #
 # ## Exercise: run_pipeline
 #
-# Now with tensors. Rank $r$ has stage $r$ of a model; there are as many stages as ranks. Run `stage`, an
+# Now work with tensors. Rank $r$ has stage $r$ of a model; there are as many stages as ranks. Run `stage`, an
 # `nn.Module`, in the given order.
 #
 # - `inputs` is the list of micro-batches on the first stage, and `targets` the list of their targets on the
@@ -388,7 +390,7 @@ if gpipe_known and alternate_known:
 # - Afterwards each parameter's `grad` is the gradient of that loss, as if the whole model had been on one
 #   rank. Before the call it is `None`.
 # - `order` need not be one of the two above. Every stage gets an order that fits those of the others. The numbers
-#   matter, too: each backward pass has to be that of the micro-batch that the order names.
+#   also matter: each backward pass has to be that of the micro-batch that the order names.
 # - Only point-to-point calls are allowed.
 # - After a forward pass, a rank holds the activations of those micro-batches that its order has in flight:
 #   their inputs, their outputs, and what autograd keeps. At most six other tensors of `shape` may be on their
@@ -445,7 +447,7 @@ pipeline_works
 # %% [markdown]
 # ## Compared with one process
 #
-# A network of eight layers, on four ranks with two layers each, and the same network in one process.
+# We train a network of eight layers on four ranks, two layers each, and the same network in one process.
 #
 # Are the losses equal to the last bit? And the gradients? Think of how the two programs add up.
 
@@ -561,9 +563,9 @@ if gpipe_known and alternate_known and pipeline_works:
             print(f"{name:5} {m:2} micro-batches, held by stage:", *by_stage)
 
 # %% [markdown]
-# With GPipe every stage holds them all, and twice as many when $m$ doubles. With 1F1B stage 0 holds 4, stage 3
-# holds one, and $m$ does not matter. (They are not whole numbers, since a tensor or two are on their way and the
-# first stage's inputs do not count.)
+# With GPipe every stage holds them all, and twice as many when $m$ doubles. With 1F1B stage 0 holds 4, stage 1
+# holds 3, stage 3 holds one, and $m$ does not matter. (The numbers are not whole, since each tensor on its way adds a
+# sixth. And a micro-batch counts only 5/6 on stage 0, because its input is data: four of them are 3.3.)
 #
 # What if even that is too much? A stage can keep nothing but the input of a micro-batch, and repeat its forward
 # pass just before the backward pass: *activation recomputation*, which the GPipe paper uses as well. If a backward
@@ -604,7 +606,7 @@ if gpipe_known and alternate_known and pipeline_works:
         print(f"{schedule:13} loss equal to 1e-6: {same}, gradients to 1e-6: {gap < 1e-6}")
 
 # %% [markdown]
-# To six decimals: both cut the batch into the same micro-batches.
+# They agree to six decimals, since both cut the batch into the same micro-batches.
 #
 # ## Messages take time
 #
@@ -738,12 +740,20 @@ if alternate_known:
 # (Green is the gradient of the weights.) Of 9 ms of bubble, 3 are left, in which the pipeline fills. At the end,
 # stages now compute gradients of weights while they would wait. And gradients of inputs come back sooner, because
 # no stage makes another wait for a weight pass. The paper gives the bubble as $(p-1)(T_F + T_B - T_W)$, against
-# $(p-1)(T_F + T_B + T_W)$ for 1F1B, with the same memory at the worst stage. A second schedule, ZB-H2, fills the
-# beginning with more forward passes as well, for nearly twice the memory. Then nothing is idle until the
-# optimizer's step, if all three kinds take equally long.
+# $(p-1)(T_F + T_B + T_W)$ for 1F1B, with the same memory at the worst stage.
 #
-# How do you split `backward`? `torch.autograd.grad(y, x, gradient, retain_graph=True)` gives the gradient of the
-# input alone, and a second call with the weights gives theirs. Torch has this as `ScheduleInterleavedZeroBubble`.
+# No order makes a single step shorter than these 27 ms: the last stage can begin after 3 ms, and then has 24 ms of
+# work. But stage 0 could be done after 24, and begin the next step. The second schedule, ZB-H2, lets it: it runs more
+# forward passes at the beginning, for nearly twice the memory, and the stages no longer wait for each other at the
+# optimizer's step. Then nothing is idle between steps, if all three kinds of pass take equally long.
+#
+# How do you split `backward`? For a single layer, `torch.autograd.grad(y, x, gradient, retain_graph=True)` gives the
+# gradient of the input, and a second call with the weights gives theirs. For a stage of many layers, that second call
+# would repeat most of the first. So keep the gradient of each layer's output, and compute those of the weights from
+# them. Torch has this as `ScheduleInterleavedZeroBubble`. Later schedules combine both ideas of the last two sections: ZBV
+# gives each rank two stages, in the shape of a V, and DeepSeek-V3's
+# [DualPipe](https://github.com/deepseek-ai/DualPipe) sends micro-batches through from both ends, to compute one while
+# the messages of another travel (in torch, `ScheduleZBVZeroBubble` and `ScheduleDualPipeV`).
 
 # %% [markdown]
 # ## Chapter 16, counted
@@ -827,7 +837,8 @@ if alternate_known and pipeline_works:
 # **Where this is used:** between machines, around tensor parallelism inside them, in
 # [Megatron-LM](https://arxiv.org/abs/2104.04473) and for
 # [Llama 3](https://arxiv.org/abs/2407.21783), whose interleaved 1F1B does not need the number of micro-batches to be a
-# multiple of the number of stages. The
+# multiple of the number of stages. (If FSDP cuts the weights of a stage, each micro-batch gathers them again, or they
+# stay whole for the step.) The
 # [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) compares these schedules at
 # length.
 #
