@@ -1,11 +1,13 @@
 # %% [markdown]
 # # 30 · Capstone: a transformer on a mesh
 #
-# [Llama 3 405B](https://arxiv.org/abs/2407.21783) was trained on up to 16,384 GPUs. No single idea of this course
-# does that. No machine can hold its weights, so its layers are shared out among machines (chapter
-# [25](25_pipeline.ipynb)), and each layer among the GPUs inside one (chapter [26](26_tensor_parallel.ipynb)). Many
-# copies of all this, each with a part of the data, agree on a gradient in every step (chapter
-# [15](15_data_parallel.ipynb)). Every GPU takes part in all three at once, each time with different partners.
+# [Llama 3 405B](https://arxiv.org/abs/2407.21783) was trained on up to 16,384 GPUs. No single idea in this
+# course would be enough. While it trains, its parameters take 16 bytes each (chapter
+# [16](16_scale_math.ipynb)), 6.5 TB in all, where a machine of eight GPUs has 640 GB. So its layers are
+# shared out among machines (chapter [25](25_pipeline.ipynb)), and each layer among the GPUs inside one
+# (chapter [26](26_tensor_parallel.ipynb)). Many copies of all this, each with a part of the data, agree on
+# a gradient in every step (chapter [15](15_data_parallel.ipynb)). Every GPU takes part in all three at
+# once, each time with different partners.
 #
 # In this chapter you put your own pieces together. You train a small transformer on eight ranks, in three
 # dimensions, and its losses have to be those of one process.
@@ -133,10 +135,11 @@ if mesh_works:
 #
 # - `initial_weight(config, name)` makes a whole weight from a seed and its name. Every rank can make any weight and
 #   cut its part out of it, and nothing has to be sent at the beginning.
-# - `Block` gets its weights in a dictionary, with the names in `BLOCK`. They are either whole, or the part for some
-#   heads and columns; `heads` is the number of heads in that part. As in chapter 26, `enter` stands where shards
-#   begin, and `leave` where they end. Each takes one tensor and returns another; in one process both do nothing.
-#   `seconds` is for simulated ranks, where computing takes no time unless we say so.
+# - `Block` gets its weights in a dictionary, with the names in `BLOCK`. They are either whole, or the part
+#   for some heads and columns; `heads` is the number of heads in that part. As in chapter 26, `enter` is
+#   called where shards begin, and `leave` where they end. Each takes one tensor and returns another; in one
+#   process both do nothing. `seconds` is for simulated ranks, where computing takes no time unless we say
+#   so.
 # - Norms have no weights, and there are no biases and no embeddings of positions, so there are fewer parts to cut.
 #   (Order is not lost: the mask is causal, so the first token sees only itself, and the tenth sees ten.)
 
@@ -222,7 +225,7 @@ def loss_of(logits, targets):
 
 
 # %% [markdown]
-# And something to read. A token is a character, and the model learns to predict the next one.
+# It needs something to read. A token is a character, and the model learns to predict the next one.
 
 # %%
 TEXT = """
@@ -322,7 +325,8 @@ print(f"by how frequent each character is: {-(shares * shares.log()).sum():.2f}"
 print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}")
 
 # %% [markdown]
-# It begins a little above that of a guess. In the end the model knows more than how frequent each character is.
+# The first loss is a little above that of a guess. In the end the model knows more than how frequent each
+# character is.
 #
 # Why plain SGD, when almost everyone uses AdamW? Adam divides a gradient by its typical size, so one that is twice
 # as large makes nearly the same step. With SGD every wrong factor shows in the next loss.
@@ -627,8 +631,9 @@ if train_works:
     plt.show()
 
 # %% [markdown]
-# Three curves look like one. They are not equal to the last bit: sums are added up in another order, and each step
-# carries the difference on.
+# Three curves look like one. They are not equal to the last bit: sums are added up in another order, and
+# each step carries the difference on. (The jumps are not the mesh's fault, since one process makes the same
+# ones: every step has other text, and plain SGD with so large a learning rate sometimes goes too far.)
 #
 # ## One step on the timeline
 #
@@ -678,13 +683,13 @@ if train_works:
 #   arrive at the same time and wait for nothing but the messages.
 # - **5.6 to 10.6 ms.** The first stage has sent both micro-batches and waits for the first gradient. The second
 #   stage turns round at once: forward, backward, forward, backward. That is 1F1B.
-# - **From 18.3 ms on**, ranks 4 to 7 are done with their backward passes and average gradients along dp, 4 with 6
-#   and 5 with 7: the ranks that hold the same part of the same layers. The first stage is still computing, so this
-#   costs nothing. Then they wait for it, to add up the loss.
-# - **From 23.1 ms on**, the first stage averages its gradients as well, and now everyone waits for it. A rank of the
-#   first stage has 13 weights, the embedding and its part of six matrices in each of two blocks. Each is an
-#   all-reduce of its own, with its own latency. A bucket (chapter 15) would make one of them all, and with several
-#   buckets and hooks the first could start while backward is still running.
+# - **After 18.3 ms**, ranks 4 to 7 are done with their backward passes and average gradients along dp, 4
+#   with 6 and 5 with 7: the ranks that hold the same part of the same layers. The first stage is still
+#   computing, so this costs nothing. Then they wait for it, to add up the loss.
+# - **After 23.1 ms**, the first stage averages its gradients as well, and now everyone waits for it. A rank
+#   of the first stage has 13 weights, the embedding and its part of six matrices in each of two blocks.
+#   Each is an all-reduce of its own, with its own latency. A bucket (chapter 15) would make one of them
+#   all, and with several buckets and hooks the first could start while backward is still running.
 #
 # Of the 26 ms a rank computes 12. Without any message, the bubble alone would make it 18 (chapter 25:
 # $\frac{p-1}{m+p-1} = \frac{1}{3}$ of the time). The other 8 are messages that nothing hides.
@@ -758,9 +763,9 @@ if train_works:
             print(f"  along {name}: {nbytes[name]:7,} bytes in {calls[name]:2} calls; formula {expected[name]:9,.0f}")
 
 # %% [markdown]
-# Counted and computed agree, if your pieces send what chapters 15, 25 and 26 ask for. In 2 × 2 × 2 most bytes go
-# along tp, although it connects only two ranks. So it is with the calls: 16 along tp, four for each of two blocks and
-# two micro-batches; 13 along dp, one for each weight; 2 along pp.
+# Counted and computed agree, if your pieces send what chapters 15, 25 and 26 ask for. In 2 × 2 × 2, where
+# every dimension connects two ranks, most bytes go along tp. The same is true of the calls: 16 along tp,
+# four for each of two blocks and two micro-batches; 13 along dp, one for each weight; 2 along pp.
 #
 # The same formulas, for a model of the size of Llama 3 70B (80 layers, $h$ = 8192, bfloat16, without its grouped
 # queries) on 512 GPUs. A step takes 4 million tokens, and a micro-batch 8192, so the more replicas there are, the
@@ -909,8 +914,8 @@ if train_works:
 #   out of it, and gradients are averaged when both are done. So each piece could be written and tested alone.
 # - Every rank's losses are those of one process. If they are not, ask which layouts go wrong, and whether the
 #   *first* loss is right: it shows the forward pass, and the second one the gradients.
-# - Along tp go activations, often, and the layer waits for them: it gets the fastest links. Along dp go gradients,
-#   once a step. Along pp go activations, rarely, but the pipeline has to be filled.
+# - Activations go along tp, often, and the layer waits for them: it gets the fastest links. Gradients go
+#   along dp, once a step. Activations also go along pp, rarely, but the pipeline has to be filled.
 #
 # **Where this is used:** in most large training runs, with more or fewer dimensions.
 # [torchtitan](https://github.com/pytorch/torchtitan) composes the same dimensions from PyTorch's own parts, on a
