@@ -517,7 +517,7 @@ def of_own_tokens(x, w):
 # %% [markdown]
 # The block is the same as before; only its borders change. `HeldStorages`, which you know from chapter
 # [23](23_zero.ipynb), adds up the memory of all tensors that the block has made or used and that are still
-# alive after forward. The weights are left out, so what remains is what is kept for backward.
+# alive after forward. The weights are left out, so all the rest is kept for backward.
 #
 # With replicated norms, five tensors of the size of $x$ stay on every rank: $x$, the result of each norm, and
 # the sum after each half. All others are cut. Which of the five does sequence parallelism cut? What does it cost
@@ -741,7 +741,7 @@ if loss_works:
 #
 # <details><summary>They have to be added up: a rank knows a part</summary>
 #
-# No: a part is what comes back inside of a pair, and the backward of $f$ has added that up.
+# No: gradients are partial only inside of a pair, and the backward of $f$ has added those up.
 # </details>
 #
 # <details><summary>Nothing: they are the same everywhere</summary>
@@ -809,9 +809,10 @@ if pair_works and loss_works:
     plt.show()
 
 # %% [markdown]
-# Outside of the pairs every rank computes the same, so the gradient of the embedding is the same everywhere,
-# thanks to the all-reduce in the backward of $f$. With sequence parallelism that changes: a rank sees its own
-# tokens only, and gradients of weights outside of the pairs, such as those of a norm, have to be added up.
+# Outside of the pairs every rank computes the same, so the gradient of the embedding is the same
+# everywhere, thanks to the all-reduce in the backward of $f$. With sequence parallelism that changes: a
+# rank sees its own tokens only, so gradients of weights outside of the pairs, such as those of a norm, have
+# to be added up, and the loss has to gather its tokens before the product with the vocabulary.
 #
 # ## Compared with torch's own
 #

@@ -169,9 +169,9 @@ for larger in (0, 200, -200):
     print(f"B's scores larger by {larger:4}: {out:.4f}, and it should be {right:.4f}")
 
 # %% [markdown]
-# The results of the blocks are *averaged with weights*, and a block's weight is its share of the softmax. What comes out
-# if you take the plain mean of the two results instead? Below, B's values are A's plus 10, and its scores are larger by
-# 0, by 1, and by 200.
+# The results of the blocks are *averaged with weights*, and a block's weight is its share of the softmax.
+# What do you get if you take the plain mean of the two results instead? Below, B's values are A's plus 10,
+# and its scores are larger by 0, by 1, and by 200.
 
 # %%
 other_v = v + 10
@@ -631,7 +631,7 @@ zigzag_works
 #
 # <details><summary>Nearly twice as fast, and even in every step</summary>
 #
-# Yes: each rank sees half of every block that comes, where the last rank used to see all of it.
+# Yes: each rank sees half of every block that arrives, where the last rank used to see all of it.
 # </details>
 #
 # <details><summary>Eight times as fast, and even in every step</summary>

@@ -572,10 +572,10 @@ if experts_work:
     display(timeline(run(forward_and_backward, 4, 2000), since="forward", until="done"))
 
 # %% [markdown]
-# If your answer is like ours, you see five: the counts, the dispatch and the combine in forward, and two
-# in backward. The counts carry the least, yet their bar need not be the shortest: a rank that comes early waits in
-# it for all others. The exchange cannot be skipped, since no rank can make room for its rows before it knows how many
-# will come. Between two all-to-alls the experts work.
+# If your answer is like ours, you see five: the counts, the dispatch and the combine in forward, and two in
+# backward. The counts carry the least, yet their bar need not be the shortest: a rank that is early waits
+# in it for all others. The exchange cannot be skipped, since no rank can make room for its rows before it
+# knows how many will come. Between two all-to-alls the experts work.
 #
 # ## One process, four ranks
 #

@@ -77,14 +77,15 @@ from grader.simulation.clusters import Nodes
 # Rank 5 is $p = 1$, $d = 0$, $t = 1$: it shares its layers with rank 4 and averages gradients with rank 7, and rank 1
 # sends it activations.
 #
-# Why this order? Launchers such as `torchrun` give the ranks of one machine consecutive numbers. Tensor parallelism
-# sends most, and the layer waits for it (chapter 26), so it gets the fastest links. The end of the chapter measures
-# what another order costs.
+# Why this order? Launchers such as `torchrun` give the ranks of one machine consecutive numbers. In tensor
+# parallelism each layer waits for what is sent (chapter 26), so it gets the fastest links. The end of the
+# chapter measures what another order costs.
 #
 # ## Exercise: build_mesh
 #
-# Return a dictionary with your rank's three process groups, `"dp"`, `"tp"` and `"pp"`. There are `dp * tp * pp`
-# ranks. A group with one rank is a group, too. The only collective that you need is `dist.new_group`.
+# Return a dictionary with your rank's three process groups, `"dp"`, `"tp"` and `"pp"`. There are
+# `dp * tp * pp` ranks. A group may have a single rank. The only collective that you need is
+# `dist.new_group`.
 
 # %%
 def build_mesh(dp: int, tp: int, pp: int) -> dict[str, dist.ProcessGroup]:
@@ -339,8 +340,9 @@ print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}"
 #
 # - `dist.get_rank(group)` and `dist.get_world_size(group)` count in the group;
 # - all collectives take `group=group`;
-# - `dist.send(x, dst)` takes the rank in the *world*. The rank in the group goes by another name: `dist.send(x,
-#   group=group, group_dst=place)`. `isend` has `group_dst`, too; `recv` and `irecv` have `group_src`.
+# - `dist.send(x, dst)` takes the rank in the *world*. The rank in the group goes by another name:
+#   `dist.send(x, group=group, group_dst=place)`. `isend` also has `group_dst`; `recv` and `irecv` have
+#   `group_src`.
 #
 # `enter` and `leave` are $f$ and $g$ of chapter 26. `average_in_group` is `average_gradients` of chapter 15; here
 # every parameter has a gradient. `pipeline_in_group` and `one_f_one_b` are `run_pipeline` and `one_f_one_b_order` of
@@ -630,6 +632,9 @@ if train_works:
     axes.legend()
     plt.show()
 
+# %% tags=["claim"]
+assert max(b - a for a, b in zip(alone, alone[1:])) > 0.2, "one process makes the same jumps"
+
 # %% [markdown]
 # Three curves look like one. They are not equal to the last bit: sums are added up in another order, and
 # each step carries the difference on. (The jumps are not the mesh's fault, since one process makes the same
@@ -789,7 +794,7 @@ for layout in ((16, 8, 4), (64, 8, 1), (64, 2, 4)):
 # | dimension | what travels | how often | who waits | where it belongs |
 # |---|---|---|---|---|
 # | tp | activations of a micro-batch | 4 all-reduces for each block and micro-batch | the next product | inside a machine |
-# | dp | gradients of one's own weights | once a step | nobody until the optimizer, if it overlaps with backward | between machines |
+# | dp | gradients of a rank's own weights | once a step | nobody until the optimizer, if it overlaps with backward | between machines |
 # | pp | activations of a micro-batch | once for each micro-batch and direction | the next stage, if the pipeline is empty | between machines |
 #
 # ## Sixty-four ranks, and another layout
@@ -807,8 +812,8 @@ for layout in ((16, 8, 4), (64, 8, 1), (64, 2, 4)):
 #   ranks of one place $t$ are on the same;
 # - **C**: $8 \times 2 \times 4$, with each tp group on a node.
 #
-# **Predict:** which is fastest, and which is slowest? (And by what factor? If it is not A that is fastest, what still
-# speaks for it?)
+# **Predict:** which is fastest, and which is slowest? (And by what factor? If A is not the fastest, what is
+# still in its favour?)
 #
 # <details><summary>A is fastest, B is slowest</summary>
 #
@@ -880,13 +885,14 @@ if train_works:
 # for it. Of A's 13 ms, computing and tp take $(4.9 + 2.0) \cdot \frac{11}{8} = 9.5$, so there are only 3.5 to be
 # saved. First of all, $t$ belongs inside the node.
 #
-# C's ranks compute as much as A's, but send a seventh along tp: with two ranks an all-reduce sends $2 \cdot
-# \frac{1}{2}$ of the activations and not $2 \cdot \frac{7}{8}$, and with four times as many replicas each has a
-# quarter of the tokens. C pays with gradients, of four times as many weights on a rank. And that is what speaks for
-# A: a rank holds a quarter of the weights, of their gradients and of the optimizer's state. While the batch has rows
-# enough for more replicas, **use as little tensor parallelism as memory allows**, and ask first whether ZeRO or FSDP
-# (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) along dp would do.
-# [DeepSeek-V3](https://arxiv.org/abs/2412.19437) (section 3.2) was trained without tensor parallelism.
+# C's ranks compute as much as A's, but send a seventh along tp: with two ranks an all-reduce sends
+# $2 \cdot \frac{1}{2}$ of the activations and not $2 \cdot \frac{7}{8}$, and with four times as many
+# replicas each has a quarter of the tokens. C pays with gradients, of four times as many weights on a rank.
+# This is the case for A: a rank holds a quarter of the weights, of their gradients and of the optimizer's
+# state. While the batch has rows enough for more replicas, **use as little tensor parallelism as memory
+# allows**, and ask first whether ZeRO or FSDP (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) along
+# dp would do. [DeepSeek-V3](https://arxiv.org/abs/2412.19437) (section 3.2) was trained without tensor
+# parallelism.
 #
 # Your mesh is that of
 # [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/parallel_state.py), whose docstring
@@ -898,7 +904,8 @@ if train_works:
 #
 # `train` is yours, and `check(train)` says whether it is still right. Swap pieces:
 #
-# - ZeRO along dp: a reduce-scatter of all gradients, a step on one's own share, an all-gather of the weights.
+# - ZeRO along dp: a reduce-scatter of all gradients, a step on a rank's own share, an all-gather of the
+#   weights.
 # - Your `vocab_parallel_cross_entropy` with a head that is cut by columns.
 # - Sequence parallelism: `enter` gathers tokens and `leave` scatters sums, and $A / tp$ travels along pp.
 # - Buckets, and all-reduces from hooks that begin while the last micro-batch goes backward.
@@ -938,9 +945,9 @@ if train_works:
 #
 # <details><summary>The gradient norm is to be clipped at 1. Which collectives does that take?</summary>
 #
-# The norm of the whole model's gradient: the sum of squares over one's own shards, added up along tp and pp, and
-# not along dp, where gradients are equal after averaging. What all ranks of tp have a copy of, embedding and head,
-# must count only once.
+# The norm of the whole model's gradient: the sum of squares over a rank's own shards, added up along tp and
+# pp, and not along dp, where gradients are equal after averaging. What all ranks of tp have a copy of,
+# embedding and head, must count only once.
 # </details>
 #
 # <details><summary>You double the number of GPUs and keep the batch. Which dimension do you double?</summary>
