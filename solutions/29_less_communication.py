@@ -967,7 +967,7 @@ def timed_steps(all_reduce, H):
 
 if quantized_works and diloco_works:
     ring = {"all_reduce": "ring"}
-    print("between the buildings     400 Gbit/s    10 Gbit/s     1 Gbit/s")
+    print("between the buildings   400 Gbit/s    10 Gbit/s     1 Gbit/s")
     ways = {
         "float32, a ring": (dist.all_reduce, None),
         "float32, two levels": (two_levels, None),
