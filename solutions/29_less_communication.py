@@ -142,12 +142,11 @@ for n in (2, 8, 64, 512):
     print(f"{n:4} ranks {n * (n + 1) // 2:19} {seen[0]:8.0f} {2 * n - 1:18} {seen[1]:8.0f}")
 
 # %% [markdown]
-# Along a ring, a partial sum of $k$ ranks is quantized with an error of up to $kM/254$, for $k = 1, \dots, n$. Together that
-# is $\frac{n(n+1)}{2}$ units. Directly, each of $n - 1$ ranks makes one unit of error, and the sum $n$ more: $2n - 1$. (In
-# both, these are bounds up to what float32 itself rounds.) In random data of many ranks, many errors cancel and sums do not
-# reach $nM$, so both do much better than that, but the ring still falls behind more and more. That is why
-# [ZeRO++](https://arxiv.org/abs/2306.10209) replaces the ring's reduce-scatter by an all-to-all when it sends 4-bit
-# gradients.
+# So the bounds are $\frac{n(n+1)}{2}$ units along a ring, and $2n - 1$ directly (up to what float32 itself
+# rounds). In random data of many ranks, many errors cancel and sums do not reach $nM$, so both do much
+# better than that, but the ring still falls behind more and more. That is why
+# [ZeRO++](https://arxiv.org/abs/2306.10209) replaces the ring's reduce-scatter by an all-to-all when it
+# sends 4-bit gradients.
 #
 # Both ways send the same: from each rank, $2(n-1)$ messages of one chunk.
 #
@@ -581,8 +580,8 @@ for n in (2, 8, 32, 64, 100, 128, 512):
 # %% [markdown]
 # With 100 ranks or more, nothing is saved. That is one reason why papers go to 0.1 % and below: [Deep
 # Gradient Compression](https://arxiv.org/abs/1712.01887) (Lin and others 2017) sends 0.1 %, and needs
-# momentum correction, clipping and a warm-up for it. A second reason to be careful: finding the $k$ largest
-# of a billion numbers takes time as well, and on a fast network that may be more than it saves.
+# momentum correction, clipping and a warm-up for it. (Finding the $k$ largest of a billion numbers takes
+# time as well.)
 #
 # ## Low rank: compression that can be added up
 #
