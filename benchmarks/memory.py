@@ -9,7 +9,7 @@ again.  Looking takes time as well: what lives for a few milliseconds may be
 missed.  Linux only.
 
 Run with ``make bench``, or alone with ``python -m benchmarks.memory``;
-``python -m benchmarks.memory 0 1`` measures every chapter.
+``python -m benchmarks.memory 0 1 2 3`` measures every chapter.
 """
 
 from __future__ import annotations

@@ -1,24 +1,28 @@
 # %% [markdown]
 # # 26 · Tensor parallelism
 #
-# ZeRO and FSDP cut what a rank *keeps*, and a pipeline deals out whole layers. But to compute a layer, a rank
-# still needs that whole layer, and does all of its work alone. What if one layer is too large, or too slow?
+# ZeRO and FSDP cut what a rank *keeps*, and a pipeline deals out whole layers. But to compute a layer, a
+# rank still gathers that whole layer, does all of its work alone, and keeps all of its activations. What if
+# that is too much, or too slow?
 
 # %%
-hidden = 20480  # of MT-NLG, a model of 530 billion parameters and 105 such blocks
+hidden, blocks, sequence = 20480, 105, 2048  # of MT-NLG, a model of 530 billion parameters
 block_params = 12 * hidden**2  # chapter 16
 print(f"one block: {block_params / 1e9:.2f} billion parameters")
-print(f"16 bytes for each while it trains: {16 * block_params / 1e9:.1f} GB")
+print(f"its weights and gradients in bfloat16: {2 * 2 * block_params / 1e9:.1f} GB")
+print(f"kept for backward, of one sequence: {34 * sequence * hidden * blocks / 1e9:.0f} GB in all blocks")
 
 # %% [markdown]
-# (The numbers of MT-NLG are in [Smith and others 2022](https://arxiv.org/abs/2201.11990).) A single block, of
-# 105, takes more memory than a GPU of 80 GB has. **Tensor parallelism** shares out the *work* of each layer:
-# every rank multiplies with its own part of each matrix, and no rank ever has a whole one. The price is that
-# activations travel in every layer.
+# (The numbers of MT-NLG are in [Smith and others 2022](https://arxiv.org/abs/2201.11990); the 34 bytes come
+# up again below.) With FSDP, a rank still fills 20 GB for each block that it computes. And what is kept for
+# backward, 150 GB for a single sequence, FSDP does not divide at all; without computing much of it again,
+# no GPU of 80 GB can hold it. Nor can data parallelism use more ranks than a batch has sequences. **Tensor
+# parallelism** shares out the *work* of each layer: every rank multiplies with its own part of each matrix,
+# and no rank ever has a whole one. The price is that activations travel in every layer.
 #
 # Chapter [17](17_sharded_matmul.ipynb) cut single products, and put two of them together: columns first,
 # then rows, with one collective at each end. This chapter builds a transformer from that, as Megatron-LM
-# does. Then it turns to what is left: the loss, whose logits are the largest tensor of all, and the time
+# does. Then it turns to what remains: the loss, whose logits are the largest tensor of all, and the time
 # that those collectives take.
 #
 # **You will learn** where a transformer block communicates, and how often; how to cut attention, and a
@@ -143,8 +147,8 @@ pair_works = tried.failure is None and all(found == (5.0, 5.0) for found in trie
 print("y and the gradient of x are 5 on both ranks:", pair_works)
 
 # %% [markdown]
-# On one process, both numbers are 5 as well. With a second all-reduce in the backward of $g$, the gradient would
-# be 10, as chapter 17 shows for the library's differentiable all-reduce.
+# In one process, both numbers are 5 as well. With a second all-reduce in the backward of $g$, the gradient
+# would be 10, as chapter 17 shows for the library's differentiable all-reduce.
 #
 # ## Exercise: parallel_mlp
 #
@@ -226,8 +230,8 @@ if mlp_works:
 #
 # Multi-head attention is made for this cut. Each head has its own columns of the query, key and value
 # weights. It computes $\mathrm{softmax}(q k^\top / \sqrt d)\,v$ without looking at any other head, and its
-# result is multiplied by its own *rows* of the output weight. Columns, something that each head does alone,
-# rows: the same shape as the MLP.
+# result is multiplied by its own *rows* of the output weight. Columns, then work that each head does on its
+# own, then rows: the same shape as the MLP.
 #
 # 8 heads of 8 numbers each, on 4 ranks: which shapes do `w_qkv` and `w_out` have on each rank? And how many
 # all-reduces are there, forward and backward?
@@ -283,15 +287,15 @@ if pair_works:
     print(f"forward {forward}, backward {backward}")
 
 # %% [markdown]
-# Two heads on each rank, so 3 · 16 columns and 16 rows; and again one all-reduce each way. Mind the columns
-# of `w_qkv`: they are cut *within* the queries, the keys and the values. A plain `tensor_split` of all 192
-# columns would give the first ranks only queries, and the last ones only values.
+# Two heads on each rank, so 3 · 16 columns and 16 rows; and again one all-reduce each way. Note that the
+# columns of `w_qkv` are cut *within* the queries, the keys and the values. A plain `tensor_split` of all
+# 192 columns would give the first ranks only queries, and the last ones only values.
 #
 # ## A whole block
 #
-# Now both halves, with layer norms and additions between them. What happens at the borders is given to `block`
-# as two arguments: `enter` takes an activation into the shards and multiplies it with the rank's columns, and
-# `leave` makes the parts of all ranks whole again.
+# Now put both halves together, with layer norms and additions between them. What happens at the borders is
+# given to `block` as two arguments: `enter` takes an activation into the shards and multiplies it with the
+# rank's columns, and `leave` makes the parts of all ranks whole again.
 
 
 # %%
@@ -318,7 +322,7 @@ def my_shards(w_qkv, w_out, w_up, w_down):
 
 
 def plain(x, w):
-    """Columns on one process."""
+    """Columns in one process."""
     return x @ w
 
 
@@ -357,9 +361,7 @@ if pair_works:
 #
 # Chapter 16 counts what one rank sends for one token in the forward pass of a block of width $h$, with $e$
 # bytes for each element: four all-gathers or reduce-scatters of $\frac{n-1}{n} e h$ bytes, which is two
-# all-reduces. It compares that with the $2 \cdot 12 h^2 / n$ operations of the rank's products. For the whole
-# block, communication and computation take times in the ratio $\frac{e (n-1)}{6h} \cdot \frac{F}{B}$, with $F$
-# operations and $B$ bytes a second.
+# all-reduces. It compares that with the $2 \cdot 12 h^2 / n$ operations of the rank's products.
 #
 # **Predict:** does it help to have more tokens in the batch?
 #
@@ -378,8 +380,10 @@ if pair_works:
 # No: each token goes through the rank's products as well, so the work grows alike.
 # </details>
 #
-# Take $h = 8192$ and 8 GPUs, first inside one machine (450 GB/s), then in different machines (50 GB/s). Is the
-# ratio above or below 1?
+# For the whole block, communication and computation take times in the ratio
+# $\frac{e (n-1)}{6h} \cdot \frac{F}{B}$, with $F$ operations and $B$ bytes a second. Take $h = 8192$ and 8
+# GPUs, first inside one machine (450 GB/s), then in different machines (50 GB/s). Is the ratio above or
+# below 1?
 
 # %%
 PEAK, INSIDE, OUTSIDE = 989e12, 450e9, 50e9  # chapter 16
@@ -451,10 +455,11 @@ if pair_works:
 # ## Sequence parallelism: the same bytes, less memory
 #
 # Outside of the pairs, every rank computes the same norms and additions and keeps the same inputs for
-# backward. Chapter 17 had the remedy: **an all-reduce is a reduce-scatter and an all-gather**. So stop after
-# the first half, let each rank work on its own tokens, and do the second half where the next shards begin.
-# ([Korthikanti and others 2022](https://arxiv.org/abs/2205.05198) call the new pair $g$ and $\bar g$.) Here
-# are the two, as in chapter 17, and a third function that does not keep what it has gathered.
+# backward. Chapter 17 had the remedy: **an all-reduce is a reduce-scatter and an all-gather**. So stop
+# after the first half, let each rank work on its own tokens, and do the second half where the next shards
+# begin. ([Korthikanti and others 2022](https://arxiv.org/abs/2205.05198) call the new pair $g$ and
+# $\bar g$, so their $g$ is not the one above.) Here are the two, as in chapter 17, and a third function
+# that does not keep what it has gathered.
 
 
 # %%
@@ -512,7 +517,7 @@ def of_own_tokens(x, w):
 # %% [markdown]
 # The block is the same as before; only its borders change. `HeldStorages`, which you know from chapter
 # [23](23_zero.ipynb), adds up the memory of all tensors that the block has made or used and that are still
-# alive after forward. The weights are left out, so what remains is what is kept for backward.
+# alive after forward. The weights are left out, so all the rest is kept for backward.
 #
 # With replicated norms, five tensors of the size of $x$ stay on every rank: $x$, the result of each norm, and
 # the sum after each half. All others are cut. Which of the five does sequence parallelism cut? What does it cost
@@ -567,10 +572,11 @@ if pair_works:
 # they grow with the square of the sequence length. Together that is $5 + \frac{16}{n}$, and a little for the
 # norms.
 #
-# With own tokens, a rank keeps only its part of $x$ and of the two sums. But the products need the results of
-# the norms *gathered*, and those two tensors stay whole, whatever $n$ is. That is $2 + \frac{19}{n}$. If
+# With own tokens, a rank keeps only its part of $x$ and of the two sums. But the products need the results
+# of the norms *gathered*, and those two tensors stay whole, whatever $n$ is. That is $2 + \frac{19}{n}$. If
 # backward gathers a second time, their parts are kept instead, and everything shrinks with $n$:
-# $\frac{21}{n}$. That is what the paper does.
+# $\frac{21}{n}$. That is what the paper does. It overlaps the second gathering with another product of
+# backward, so that a quarter more bytes need not cost more time.
 #
 # (It counts 34 bytes for each element of $x$ in such a block, in 16 bits and with dropout, besides the
 # attention weights. Of these, 10 are outside of the pairs.)
@@ -593,7 +599,7 @@ print(f"activations between its blocks, in bf16: {2 * length * 4096 / 1e6:.0f} M
 #
 # $$-\log \mathrm{softmax}(l)_t = \log \sum_j e^{l_j} - l_t.$$
 #
-# **Predict:** how many numbers does a rank have to know of the other ranks' logits, for each row?
+# **Predict:** how many numbers does a rank need from the other ranks, for each row of logits?
 #
 # <details><summary>All of them: a softmax needs the whole row</summary>
 #
@@ -624,8 +630,9 @@ for top in (10.0, 100.0, 1000.0, -1000.0):
 # %% [markdown]
 # $e^{100}$ is beyond float32, and for very negative logits all exponentials are rounded to zero. Libraries
 # therefore subtract the row's largest logit $m$ first, and add it again after the logarithm:
-# $\log \sum_j e^{l_j} = m + \log \sum_j e^{l_j - m}$. That makes three numbers a row, and an order: no
-# rank can begin with the sum before $m$ is known.
+# $\log \sum_j e^{l_j} = m + \log \sum_j e^{l_j - m}$. That makes three numbers a row. With one call for
+# each there is also an order: partial sums can be added up only if all ranks have subtracted the same $m$,
+# so the maximum comes first.
 #
 # ![Two ranks, each with a row of logits. Rank 0 has 2, 7, 1 and rank 1 has 4, 5; the target is the 5. First
 # the largest, by MAX: 7 and 5 become 7. Then the sum of exp(l − 7), by SUM: each adds its own. Then the
@@ -734,7 +741,7 @@ if loss_works:
 #
 # <details><summary>They have to be added up: a rank knows a part</summary>
 #
-# No: a part is what comes back inside of a pair, and the backward of $f$ has added that up.
+# No: gradients are partial only inside of a pair, and the backward of $f$ has added those up.
 # </details>
 #
 # <details><summary>Nothing: they are the same everywhere</summary>
@@ -802,9 +809,10 @@ if pair_works and loss_works:
     plt.show()
 
 # %% [markdown]
-# Outside of the pairs every rank computes the same, so the gradient of the embedding is the same everywhere,
-# thanks to the all-reduce in the backward of $f$. With sequence parallelism that changes: a rank sees its own
-# tokens only, and gradients of weights outside of the pairs, such as those of a norm, have to be added up.
+# Outside of the pairs every rank computes the same, so the gradient of the embedding is the same
+# everywhere, thanks to the all-reduce in the backward of $f$. With sequence parallelism that changes: a
+# rank sees its own tokens only, so gradients of weights outside of the pairs, such as those of a norm, have
+# to be added up, and the loss has to gather its tokens before the product with the vocabulary.
 #
 # ## Compared with torch's own
 #
@@ -880,8 +888,8 @@ if mlp_works:
     print("torch's:", calls_of_step(torchs.trace))
 
 # %% [markdown]
-# The same two calls, with as many elements. A plan is shorter than code, and there is a `SequenceParallel` for
-# it, too. What does it cost on this computer?
+# Torch makes the same two calls, with the same numbers of elements. A plan is shorter than code, and for
+# sequence parallelism there is a `SequenceParallel`. What does it cost on this computer?
 
 # %% tags=["nbval-ignore-output"]
 if mlp_works:
@@ -892,9 +900,12 @@ if mlp_works:
     for name, taken in seconds.items():
         print(f"{name:8} {taken / seconds['yours']:.2f} of the time of your fastest step")
 
+# %% tags=["claim"]
+assert seconds["torch's"] > seconds["yours"], "in so small a layer, the look-ups of distributed tensors show"
+
 # %% [markdown]
-# For every operation, distributed tensors look up how its result is cut, and a layer as small as this one has
-# little else to do. The larger the matrices are, the less of that shows.
+# For every operation, distributed tensors look up how its result is cut. In a layer as small as this one
+# that shows; the larger the matrices are, the less it does.
 #
 # ## Multiply while it travels
 #
@@ -944,7 +955,7 @@ timeline(in_turn)
 #
 # <details><summary>16 µs, for the four products alone</summary>
 #
-# No: a piece takes longer to come than the one before takes to multiply, so the products wait.
+# No: a piece takes longer to arrive than the one before takes to multiply, so the products wait.
 # </details>
 #
 # <details><summary>19 µs</summary>
@@ -1016,18 +1027,18 @@ if overlaps:
 #
 # ### What spoils it
 #
-# **Predict:** which of these makes the pieces slower than one all-gather and one product: a latency of 20 µs, a
-# start of 5 µs that each product needs before it runs at full speed, a rank that begins 20 µs late?
+# **Predict:** which of these makes the pieces slower than one all-gather and one product: a latency of 20
+# µs, a start-up cost of 5 µs for every product, a rank that begins 20 µs late?
 #
 # <details><summary>Only the latency</summary>
 #
-# No: the start is paid once by one product, and once for each of eight pieces.
+# No: one product pays the start-up cost once, and eight pieces pay it eight times.
 # </details>
 #
-# <details><summary>The latency and the start</summary>
+# <details><summary>The latency and the start-up cost</summary>
 #
-# Yes: the ring pays a latency in each step, and the pieces a start for each product. A late rank holds
-# up both ways alike.
+# Yes: the ring pays a latency in each step, and a start-up cost for each piece. A late rank holds up both
+# ways alike.
 # </details>
 #
 # <details><summary>The latency and the late rank</summary>
@@ -1082,22 +1093,25 @@ if overlaps:
 #
 # ## Summary
 #
-# A block that fits on no GPU becomes $n$ parts that do:
+# Tensor parallelism cuts the weights of each layer, its work and most of its activations into $n$ parts:
 #
-# - Columns, then something that works on each column or head alone, then rows. Between $f$ and $g$ nothing is
-#   sent. For each block, they cost two all-reduces in forward and two in backward, of the size of the
+# - First columns, then work on each column or head alone, then rows. Between $f$ and $g$ nothing is sent.
+#   For each block, they cost two all-reduces in forward and two in backward, of the size of the
 #   activations.
 # - Communication takes $\frac{e(n-1)}{6h} \cdot \frac{F}{B}$ of the computation's time, whatever the batch.
-#   So $n$ is rarely more than the number of GPUs in a machine.
+#   So $n$ is rarely more than the number of GPUs that NVLink connects: often 8, in a
+#   [rack](https://www.nvidia.com/en-us/data-center/gb200-nvl72/) up to 72.
 # - Sequence parallelism sends the same bytes and cuts what is kept outside of the pairs.
-# - A loss over a vocabulary that is cut needs three numbers a row: the largest logit, the sum, the target's logit.
+# - If the vocabulary is cut, the loss needs three numbers a row: the largest logit, the sum, the target's
+#   logit.
 # - Multiply one piece while the next one travels, and the longer of the two hides the shorter.
 #
 # **Where this is used:** in [Megatron-LM](https://github.com/NVIDIA/Megatron-LM), and in [torchtitan's
-# Llama](https://github.com/pytorch/torchtitan) by torch's own plan. To read on: the chapters on sharded
-# products in [How to Scale Your Model](https://jax-ml.github.io/scaling-book/sharded/), which speaks of TPUs,
-# and on tensor parallelism in the [Ultra-Scale
-# Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook).
+# Llama](https://github.com/pytorch/torchtitan) by torch's own plan. Servers such as
+# [vLLM](https://docs.vllm.ai/en/v0.8.3/serving/distributed_serving.html) cut models in the same way, for
+# memory and for the time that a single answer takes. To read on: the chapters on sharded products in [How
+# to Scale Your Model](https://jax-ml.github.io/scaling-book/sharded/), which speaks of TPUs, and on tensor
+# parallelism in the [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook).
 #
 # ### Check yourself
 #
@@ -1113,7 +1127,7 @@ if overlaps:
 # After g. Added before the all-reduce, it would be in the sum n times.
 # </details>
 #
-# <details><summary>Dropout stands after g, and another one inside the attention, on each rank's own heads. Which of the two needs the same random numbers on all ranks?</summary>
+# <details><summary>One dropout comes after g, and another inside the attention, on each rank's own heads. Which of the two needs the same random numbers on all ranks?</summary>
 #
 # The one after g, where all ranks must go on with the same x. Inside, each rank has other heads, and should
 # draw other numbers. That is why Megatron-LM keeps two states of its random generator.

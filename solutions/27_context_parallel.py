@@ -1,11 +1,11 @@
 # %% [markdown]
 # # 27 · Context parallelism
 #
-# Llama 3 reads up to 131,072 tokens at once. In its largest version each token is a row of 16,384
-# numbers, so in bfloat16 a single activation of a single sequence takes 4.3 GB, and each of its 126 layers
-# has several. Data parallelism gives every rank sequences of its own, but it cannot divide *one*. So the
-# sequence itself is cut among 16 ranks ([table 4](https://arxiv.org/abs/2407.21783)): each has 8,192 tokens, and
-# none ever holds all of them. But a token on one rank has to attend to those on the others.
+# Llama 3 reads up to 131,072 tokens at once. In its largest version each token is a row of 16,384 numbers,
+# so in bfloat16 a single activation of a single sequence takes 4.3 GB, and each of its 126 layers has
+# several. Data parallelism gives every rank sequences of its own, but it cannot divide *one*. So the
+# sequence itself is cut among 16 ranks ([table 4](https://arxiv.org/abs/2407.21783)): each works on 8,192
+# tokens. But a token on one rank has to attend to those on the others.
 #
 # **You will learn** why the cut matters only to attention, how a softmax is put together from pieces, and two
 # ways to bring queries and keys together: around a ring, and with all-to-alls. You will count what each
@@ -106,7 +106,7 @@ with torch.no_grad():
 #
 # <details><summary>The result gets less exact, as A's weights vanish</summary>
 #
-# No: beside weights that are $e^{80}$ times as large they count for nothing in the exact result, too.
+# No: beside weights that are $e^{80}$ times as large they count for nothing in the exact result as well.
 # </details>
 #
 # <details><summary>The sums overflow, once the scores are near 89</summary>
@@ -169,9 +169,9 @@ for larger in (0, 200, -200):
     print(f"B's scores larger by {larger:4}: {out:.4f}, and it should be {right:.4f}")
 
 # %% [markdown]
-# The results of the blocks are *averaged with weights*, and a block's weight is its share of the softmax. What comes out
-# if you take the plain mean of the two results instead? Below, B's values are A's plus 10, and its scores are larger by
-# 0, by 1, and by 200.
+# The results of the blocks are *averaged with weights*, and a block's weight is its share of the softmax.
+# What do you get if you take the plain mean of the two results instead? Below, B's values are A's plus 10,
+# and its scores are larger by 0, by 1, and by 200.
 
 # %%
 other_v = v + 10
@@ -186,11 +186,11 @@ for larger in (0, 1, 200):
 #
 # ## Around the ring
 #
-# Now give each rank a block of tokens, with their $q$, $k$ and $v$. The queries stay where they are. The blocks of
-# keys and values go round the ring, as the pieces do in `ring_all_gather`, with one difference: a rank adds a block
-# to its sums when it comes, passes it on, and lets it go. This is **ring attention** ([Liu, Zaharia and Abbeel
-# 2023](https://arxiv.org/abs/2310.01889)), which builds on attention that is computed [block by
-# block](https://arxiv.org/abs/2305.19370) on one device.
+# Now give each rank a block of tokens, with their $q$, $k$ and $v$. The queries stay where they are. The
+# blocks of keys and values go round the ring, as the pieces do in `ring_all_gather`, with one difference: a
+# rank adds a block to its sums when it arrives, passes it on, and lets it go. This is **ring attention**
+# ([Liu, Zaharia and Abbeel 2023](https://arxiv.org/abs/2310.01889)), which builds on attention that is
+# computed [block by block](https://arxiv.org/abs/2305.19370) on one device.
 #
 # ![Four ranks in four rows, in four steps. In step 0 each rank holds its own block of keys and values. In each
 # further step it holds the block that its left neighbour held before: rank 0 works on blocks 0, 3, 2, 1, rank 1 on 1,
@@ -203,13 +203,13 @@ for larger in (0, 1, 200):
 # <details><summary>It sends <i>n</i> and holds one</summary>
 #
 # No: after $n - 1$ steps each block has been everywhere. And while it works on one block, the next one
-# needs a place, too.
+# needs a place as well.
 # </details>
 #
 # <details><summary>It sends <i>n</i> − 1 and holds two</summary>
 #
-# Yes: its own and all that come except the last. It holds the one that it works on and the one that is
-# coming.
+# Yes: its own and all that arrive except the last. It holds the one that it works on and the one that is on
+# its way.
 # </details>
 #
 # <details><summary>It sends <i>n</i> − 1 and holds <i>n</i> − 1</summary>
@@ -230,8 +230,9 @@ for larger in (0, 1, 200):
 # maximum is subtracted. There is no backward pass.
 #
 # - Send to neighbours only, and exactly $n - 1$ blocks, each the size of a `k` and a `v`.
-# - Never hold more than **two** blocks of other ranks. A block counts from the moment its receive is posted until
-#   no variable refers to it any more, and a copy of it counts, too. The grader looks whenever a rank begins to wait.
+# - Never hold more than **two** blocks of other ranks. A block counts from the moment its receive is posted
+#   until no variable refers to it any more, and so does a copy of it. The grader looks whenever a rank
+#   begins to wait.
 
 
 # %%
@@ -275,7 +276,7 @@ ring_works
 # Here is your function on 2, 4 and 8 ranks, compared with torch's own attention in one process that has the whole
 # sequence.
 #
-# To how many digits do they agree? And to the last bit?
+# Do they agree to five digits? To the last bit?
 
 # %%
 torch.manual_seed(0)
@@ -299,8 +300,8 @@ if ring_works:
             )
 
 # %% [markdown]
-# Every block adds a few roundings, and they come in another order on every rank. Otherwise ring attention
-# is exact: nothing is approximated.
+# Every block adds a few roundings, and their order differs from rank to rank. Otherwise ring attention is
+# exact: nothing is approximated.
 #
 # Follow your blocks on a simulated network, where computing takes no time. Each row is a rank, and each arrow a
 # message.
@@ -312,9 +313,10 @@ if ring_works:
 # %% [markdown]
 # ## What a rank holds
 #
-# Suppose a rank gathered all keys and values first, and then computed attention in one go. That needs $n - 1$ blocks of
-# other ranks, and $n$ times as many scores. Here are both ways on more and more ranks, with as many tokens *on each rank*
-# as before. `PeakStorages` notes the most bytes that were alive at any time, $q$, $k$ and $v$ aside.
+# Suppose a rank gathered all keys and values first, and then computed attention in one go. That needs
+# $n - 1$ blocks of other ranks, and $n$ times as many scores. Here are both ways on 2, 4 and 8 ranks, with
+# the same number of tokens *on each rank*. `PeakStorages` notes the most bytes that were alive at any time,
+# $q$, $k$ and $v$ aside.
 #
 # How do the two grow from 2 to 8 ranks?
 
@@ -350,10 +352,11 @@ if ring_works:
         print(f"n = {n}: gathered {gathered:4.1f} blocks, ring {ring:3.1f}")
 
 # %% [markdown]
-# A block here is the bytes of one rank's `k` and `v`. What is gathered, its copy in one piece and the scores
-# all grow with $n$. On the ring there is one block of another rank if $n = 2$, and from then on there are two.
-# The rest are sums, the scores of one block, and a buffer in which the grader receives for you. (The scores,
-# heads × tokens × tokens, are not needed all at once either: FlashAttention goes through a block in tiles.)
+# A block here is the bytes of one rank's `k` and `v`. The gathered blocks, the copy that joins them and the
+# scores all grow with $n$. The ring holds one block of another rank if $n = 2$, and two if there are more
+# ranks. The rest are sums, the scores of one block, and a buffer in which the grader receives for you. (The
+# scores, heads × tokens × tokens, are not needed all at once either: FlashAttention goes through a block in
+# tiles.)
 #
 # ## All tokens of some heads
 #
@@ -369,17 +372,17 @@ if ring_works:
 # rank 0 has something for every rank, and so has every other rank. You know that collective. This is **Ulysses**
 # ([Jacobs and others 2023](https://arxiv.org/abs/2309.14509)).
 #
-# **Predict:** how many such exchanges does one attention need?
+# **Predict:** how many tensors does one attention exchange in this way?
 #
-# <details><summary>One: there and back is a single exchange</summary>
+# <details><summary>One, which goes there and comes back</summary>
 #
 # No: between the two attention computes, and its result does not exist before.
 # </details>
 #
 # <details><summary>Two: one there, and one back</summary>
 #
-# No: what goes there are three tensors, the queries, the keys and the values. (They may be packed into
-# one call, but the bytes are those of three.)
+# No: three go there, the queries, the keys and the values. (They may be packed into one call, but the bytes
+# are those of three.)
 # </details>
 #
 # <details><summary>Four: three there, and one back</summary>
@@ -391,7 +394,7 @@ if ring_works:
 # In each exchange a rank keeps one $n$-th and sends the rest.
 #
 # The messages are easy; the order of dimensions is not. Take 4 heads of 3 tokens on 2 ranks, and let each
-# element say where it is from:
+# element say where it comes from:
 
 
 # %%
@@ -407,8 +410,9 @@ for r, came in enumerate(run(who_gets_what, 2)):
     print(f"rank {r}: {came.tolist()}")
 
 # %% [markdown]
-# The hundreds are heads, and the rest is the place in the sequence. `all_to_all_single` cuts the first dimension
-# into $n$ equal parts, sends part $j$ to rank $j$, and puts what comes from rank $j$ into part $j$.
+# The hundreds are heads, and the rest is the place in the sequence. `all_to_all_single` cuts the first
+# dimension into $n$ equal parts, sends part $j$ to rank $j$, and puts what arrives from rank $j$ into part
+# $j$.
 #
 # Which shape does rank 0 want, and what has to be done to the four rows that it got?
 #
@@ -473,7 +477,8 @@ if ring_works and ulysses_works:
         )
 
 # %% [markdown]
-# On two ranks they are equal; on $n$ ranks Ulysses sends $n/2$ times less. Why would anyone use the ring?
+# On two ranks they are equal; on $n$ ranks Ulysses sends only $2/n$ of what the ring sends. Why would
+# anyone use the ring?
 #
 # **Its messages can hide.** While a block travels, a rank computes with the one before. In one step it multiplies
 # $q$ with $k$ and the weights with $v$, $4\,t^2\,hd$ operations for $t$ tokens with $h$ heads of $d$ elements, and sends
@@ -482,27 +487,28 @@ if ring_works and ulysses_works:
 # $$\frac{2\,t\,hd\,e}{B} \le \frac{4\,t^2\,hd}{F} \quad\Longleftrightarrow\quad t \ge \frac{e}{2}\cdot\frac{F}{B}$$
 #
 # The number of heads cancels, and so does the number of ranks: what counts is how many tokens **each** rank
-# has. Ulysses has nothing to compute until all of $q$, $k$ and $v$ are there.
+# has. As written here, Ulysses has nothing to compute until all of $q$, $k$ and $v$ are there. (Its heads
+# can also be exchanged in groups, so that one group travels while another is computed.)
 
 # %%
 FLOPS = 989e12  # of an H100 in bfloat16, dense
 for name, bandwidth in (("NVLink, 450 GB/s each way", 450e9), ("InfiniBand, 50 GB/s", 50e9)):
-    print(f"{name:26} hidden from {2 / 2 * FLOPS / bandwidth:7,.0f} tokens a rank on")
+    print(f"{name:26} hidden with {2 / 2 * FLOPS / bandwidth:7,.0f} or more tokens on each rank")
 
 # %% [markdown]
 # (The [data sheet](https://www.nvidia.com/en-us/data-center/h100/) has the numbers: 900 GB/s of NVLink in both
 # directions together, and twice the operations, with sparsity. No program reaches the full $F$; with less,
 # fewer tokens are enough. Causal attention has half the work, and needs twice as many.)
 #
-# **It does not run out of heads.** Ulysses cannot use more ranks than there are heads. And most large models have few
-# heads of keys and values: in [grouped-query attention](https://arxiv.org/abs/2305.13245) several heads of queries
-# share one of keys and values. Llama 3 405B has 128 heads of queries and 8 of keys and values
-# ([table 3](https://arxiv.org/abs/2407.21783)), so a ring sends 16 times less, and hides it behind 16 times fewer
-# tokens.
+# **It does not run out of heads.** Ulysses cannot use more ranks than there are heads. And most large
+# models have few heads of keys and values: in [grouped-query attention](https://arxiv.org/abs/2305.13245)
+# several heads of queries share one of keys and values. Llama 3 405B has 128 heads of queries and 8 of keys
+# and values ([table 3](https://arxiv.org/abs/2407.21783)), so the ring sends a sixteenth of the bytes, and
+# needs a sixteenth of the tokens to hide them.
 #
 # **Predict:** with that, which of the two sends less?
 #
-# <details><summary>Ulysses from 3 ranks on, as before</summary>
+# <details><summary>Ulysses on 3 or more ranks, as before</summary>
 #
 # No: only keys and values have become fewer, and these are all that the ring sends. Ulysses sends
 # queries and results as well.
@@ -510,35 +516,36 @@ for name, bandwidth in (("NVLink, 450 GB/s each way", 450e9), ("InfiniBand, 50 G
 #
 # <details><summary>The ring, up to some 16 ranks</summary>
 #
-# Yes: its blocks are 16 times smaller. But it sends one more for each further rank, and at some point
-# they are more.
+# Yes: its blocks are a sixteenth of the size. But it sends one more for each further rank, and at some
+# point they add up to more.
 # </details>
 #
 # <details><summary>The ring, on any number of ranks</summary>
 #
-# No: what it sends grows with $n$, and what Ulysses sends does not get beyond a little more than
-# $2\,Q$.
+# No: what it sends grows with each rank by an eighth of $Q$, and what Ulysses sends by much less.
 # </details>
 
 # %%
 share = 8 / 128  # heads of keys and values for each head of queries
 for n in (2, 4, 8, 16, 32, 64):
-    ring, ulysses = 2 * share * (n - 1), (2 + 2 * share) * (n - 1) / n
+    copies = max(1, n / 8)  # ranks that attend with the same head of keys and values
+    ring, ulysses = 2 * share * (n - 1), (2 + 2 * share * copies) * (n - 1) / n
     print(f"n = {n:2}: ring {ring:5.2f} Q, Ulysses {ulysses:.2f} Q")
 
 # %% [markdown]
-# Up to 16 ranks the ring sends less, and on 17 they would be equal. (On more than 8 ranks there is no longer a head of
-# keys and values for each, so Ulysses has to send copies.) Llama 3 itself was trained in a third way: it gathers keys
-# and values before attention, since with so few heads they are small, and other masks are then easier (section 3.3.2 of
-# the [paper](https://arxiv.org/abs/2407.21783)). And the two can be combined: Ulysses inside a node, a ring across nodes
-# ([Fang and Zhao 2024](https://arxiv.org/abs/2405.07719)).
+# Up to 16 ranks the ring sends less, and on 32 or more Ulysses does. (On more than 8 ranks there is no
+# longer a head of keys and values for each, so Ulysses sends copies, which are counted here.) Llama 3
+# itself was trained in a third way: it gathers keys and values before attention, since with so few heads
+# they are small, and other masks are then easier, such as one that keeps the documents in a packed sequence
+# apart (section 3.3.2 of the [paper](https://arxiv.org/abs/2407.21783)). And the two can be combined:
+# Ulysses inside a node, a ring across nodes ([Fang and Zhao 2024](https://arxiv.org/abs/2405.07719)).
 #
 # ## Half the work, and no time saved
 #
 # With a causal mask, about half of all pairs of query and key drop out, as chapter
 # [16](16_scale_math.ipynb) says. Does that make ring attention twice as fast?
 #
-# **Predict:** 8 ranks with 1000 tokens each. How many times as many pairs has rank 7 as rank 0?
+# **Predict:** 8 ranks with 1000 tokens each. About how many times as many pairs does rank 7 have as rank 0?
 #
 # <details><summary>As many: all have 1000 tokens</summary>
 #
@@ -624,7 +631,7 @@ zigzag_works
 #
 # <details><summary>Nearly twice as fast, and even in every step</summary>
 #
-# Yes: each rank sees half of every block that comes, where the last rank used to see all of it.
+# Yes: each rank sees half of every block that arrives, where the last rank used to see all of it.
 # </details>
 #
 # <details><summary>Eight times as fast, and even in every step</summary>
@@ -678,26 +685,33 @@ if zigzag_works:
     print(f"an n-th of all pairs takes {1e-6 * sum(pairs(splits['zigzag'])) / n:.3f} ms")
 
 # %% [markdown]
-# With contiguous tokens, in the steps after the first, some rank has a block of an earlier rank to take whole, while
-# others have nothing to do at all. The zigzag is even in *every* step: of another rank's block, each rank sees exactly
-# half. The stripes are nearly as good; what they lack matters less, the longer the sequence is.
+# With contiguous tokens, in every step after the first some rank works on a whole block of an earlier rank,
+# while others have nothing to do at all. The zigzag is even in *every* step: of another rank's block, each
+# rank sees exactly half. The stripes are nearly as good; what they lack matters less, the longer the
+# sequence is.
 #
-# A rank then no longer has consecutive tokens, so the mask has to follow from the tokens' places and not from the
-# rank alone, and so do the embeddings of positions. Nothing else in the block cares about the order of its tokens.
-# Llama 3 cuts its sequences in this way (section 3.3.2), and so does
+# A rank then no longer has consecutive tokens, so the mask has to follow from the tokens' places and not
+# from the rank alone, and so do the embeddings of positions. Nothing else in the block cares about the
+# order of its tokens. Llama 3 cuts its sequences in this way (section 3.3.2), and so does
 # [Megatron-LM](https://docs.nvidia.com/megatron-core/developer-guide/latest/apidocs/core/core.ssm.mamba_context_parallel.html),
-# whose six chunks on three ranks come in the order 16 25 34.
+# whose six chunks on three ranks are in the order 16 25 34.
+#
+# Two more things are easy to forget in training. All ranks have the same weights, and each sees other
+# tokens, so gradients are added up over the ranks of context parallelism as over those of data parallelism,
+# and a mean loss has to count the tokens of both. And targets are shifted by one *before* the sequence is
+# cut: the target of a chunk's last token is the first token of the next chunk, which may be on another
+# rank.
 #
 # ## What torch has
 #
 # `torch.distributed.tensor.experimental` has a context
 # [`context_parallel`](https://docs.pytorch.org/docs/stable/distributed.tensor.html), in which
-# `scaled_dot_product_attention` becomes a ring attention; sequences are cut in zigzag unless you ask for another cut.
-# Its documentation calls it a prototype. It replaces three kernels, those of FlashAttention, of the memory-efficient
-# attention and of cuDNN
+# `scaled_dot_product_attention` becomes a ring attention; sequences are cut in zigzag unless you choose
+# another cut. Its documentation calls it a prototype. It replaces three kernels, those of FlashAttention,
+# of the memory-efficient attention and of cuDNN
 # ([source](https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/tensor/experimental/_context_parallel/_attention.py)).
-# All three are for GPUs. On a CPU, with gloo, causal attention in it raises an error, because the CPU's kernel is not
-# among them; so it cannot be compared with your causal attention here.
+# All three are for GPUs. On a CPU, with gloo, causal attention in it raises an error, because the CPU's
+# kernel is not among them; so it cannot be compared with your causal attention here.
 #
 # ## Summary
 #
@@ -717,8 +731,8 @@ if zigzag_works:
 #
 # <details><summary>A ring of 16 ranks with 1000 tokens each becomes one of 32 ranks with 1000 tokens each. What happens to the bytes that a rank sends, to those that it holds, and to its work, without a mask?</summary>
 #
-# It sends 31 blocks instead of 15, about twice as many bytes. It holds as much as before. Its 1000 queries see 32,000 keys
-# instead of 16,000, so its work doubles, and each step is as well hidden as before.
+# It sends 31 blocks instead of 15, about twice as many bytes. It holds the same as before. Its 1000 queries
+# see 32,000 keys instead of 16,000, so its work doubles, and each step is as well hidden as before.
 # </details>
 #
 # <details><summary>A row has seen only blocks in which it sees nothing. What are its maximum, its sum of weights, and its result? What will merging it with a finished block do?</summary>
@@ -727,7 +741,7 @@ if zigzag_works:
 # the first block is the rank's own, every row has seen at least its own key, and the case never comes up.
 # </details>
 #
-# <details><summary>Sequence parallelism of chapter 17 cuts along the sequence, too. What is the difference?</summary>
+# <details><summary>Sequence parallelism of chapter 17 also cuts along the sequence. What is the difference?</summary>
 #
 # There the cut is undone before every product of a tensor-parallel layer, attention included: all tokens are gathered,
 # and the *heads* and columns are cut. In context parallelism the tokens stay cut from the embedding to the loss.

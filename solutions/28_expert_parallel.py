@@ -265,8 +265,8 @@ print(f"{int((busy < 64).sum())} of 8 experts have less than half of theirs")
 # times a small factor, for $N$ experts. $f_i$ is the share of the tokens whose first choice is expert
 # $i$, and $P_i$ the probability that the router gives to expert $i$, averaged over the tokens.
 #
-# What is it when all is even? And when all tokens go to one expert, with probability 1? Through which of its
-# two factors can a gradient flow?
+# What is its value if the loads are even? And if all tokens go to one expert, with probability 1? Through
+# which of its two factors can a gradient flow?
 
 # %%
 def auxiliary_loss(logits):
@@ -281,12 +281,14 @@ print(f"even: {auxiliary_loss(even):.2f}, all to one expert: {auxiliary_loss(sin
 print("the counts have a gradient:", loads(router(tokens)).requires_grad)
 
 # %% [markdown]
-# It is 1 when all is even, and $N$ when one expert gets everything. A count does not change when a logit
+# It is 1 if the loads are even, and $N$ if one expert gets everything. A count does not change when a logit
 # changes a little, so $f$ has no gradient. $P$ has one, and $f$ says how strongly each probability is
-# pushed down: the busier the expert, the more.
+# pushed down: the busier the expert, the more. (Where each rank has only a few sequences, an all-reduce of
+# the counts lets $f$ speak for all ranks; [Qiu and others 2025](https://arxiv.org/abs/2501.11873) find that
+# experts then specialize more and models get better.)
 #
-# We train the router on this term alone for 200 steps. How many times its share does the busiest expert get
-# then?
+# We train the router on this term alone for 200 steps. Does the busiest expert then have less than 1.5
+# times its share?
 
 # %%
 optimizer = torch.optim.SGD(router.parameters(), lr=0.02)
@@ -300,10 +302,10 @@ print("the auxiliary loss has fallen:            ", auxiliary_loss(router(tokens
 print("busiest expert, below 1.5 times its share:", bool(busy.max() < 1.5 * 128))
 
 # %% [markdown]
-# In training the term must not win over the loss that matters, hence the small factor: Switch
-# Transformers uses 0.01. There are other ways to even out the loads.
-# [DeepSeek-V3](https://arxiv.org/abs/2412.19437) adds a bias to each expert's score when it chooses (not to the
-# weights), and moves it up or down after each step, depending on the load. With [expert
+# In training the term must not win over the loss that matters, hence the small factor: Switch Transformers
+# uses 0.01. There are other ways to even out the loads. [DeepSeek-V3](https://arxiv.org/abs/2412.19437),
+# whose scores are sigmoids and not a softmax, adds a bias to each expert's score when it chooses (not to
+# the weights), and moves it up or down after each step, depending on the load. With [expert
 # choice](https://arxiv.org/abs/2202.09368) the *experts* choose: each takes the tokens that score highest
 # for it, up to its capacity. Then all experts are equally busy, but some tokens may get no expert.
 #
@@ -313,8 +315,8 @@ print("busiest expert, below 1.5 times its share:", bool(busy.max() < 1.5 * 128)
 #
 # $$\text{capacity} = \left\lceil \text{factor} \cdot \frac{\text{tokens} \cdot k}{\text{experts}} \right\rceil$$
 #
-# With factor 1 and even loads nothing is dropped. With loads that are not even, is there a factor with which
-# nothing is dropped and no room is empty?
+# With factor 1 and even loads nothing is dropped. If loads are uneven, is there a factor with which nothing
+# is dropped and no room is empty?
 
 # %%
 torch.manual_seed(4)
@@ -346,8 +348,8 @@ if route_works:
 # comes from: rank 1 has B and D from rank 0, for experts 2 and 3, and then R and P of its own, for
 # experts 2 and 3. It regroups them by expert, B with R and D with P](../imgs/expert_dispatch.png)
 #
-# First, each rank has to know what will arrive, and for which of its experts. `counts` has a number for each
-# expert of all ranks. An all-to-all that hands each rank its `len(experts)` of them tells everybody.
+# First, each rank has to know what will arrive, and for which of its experts. `counts` has a number for
+# each expert of all ranks. An all-to-all hands each rank its `len(experts)` of them.
 #
 # What does each rank get in the picture?
 
@@ -384,14 +386,14 @@ def lists_of_different_sizes():
 run(lists_of_different_sizes, 2, may_fail=True)
 
 # %% [markdown]
-# It does not. `all_to_all_single(output, input, output_split_sizes, input_split_sizes)` sends pieces of
+# It does not. But `all_to_all_single(output, input, output_split_sizes, input_split_sizes)` sends pieces of
 # different sizes on gloo as well as on NCCL, as you saw in chapter 08.
 #
 # ## Gradients through a message
 #
-# The layer is to be trained, so gradients have to travel, too: from the result back to the expert, on another
-# rank, and from the expert back to the token. `x` requires a gradient and goes through an all-to-all. Does what
-# arrives require one?
+# The layer is to be trained, so gradients have to travel as well: from the result back to the expert, on
+# another rank, and from the expert back to the token. `x` requires a gradient and goes through an
+# all-to-all. Does the tensor that arrives require one?
 
 
 # %%
@@ -434,12 +436,12 @@ class ToTheRight(torch.autograd.Function):
 #
 # <details><summary>1, 10, 100 and 1000</summary>
 #
-# No: a rank's loss is about the number that came to it, and that is its left neighbour's.
+# No: a rank's loss is about the number that it received, and that is its left neighbour's.
 # </details>
 #
 # <details><summary>10, 100, 1000 and 1</summary>
 #
-# Yes: my number counts at my right neighbour, and its factor is what comes back.
+# Yes: my number counts at my right neighbour, whose factor comes back to me.
 # </details>
 #
 # <details><summary>1000, 1, 10 and 100</summary>
@@ -466,8 +468,8 @@ run(weighed, 4)
 # Now think of an all-to-all with counts. In forward, rank $i$ sends `counts[j]` rows to rank $j$. Which
 # rank has to send how many rows in backward?
 #
-# Mind one more thing. If backward communicates, it has to run on **all** ranks, in the same order. A rank
-# without any tokens must not skip its part, or the others wait for it.
+# And there is one more trap. If backward communicates, it has to run on **all** ranks, in the same order. A
+# rank without any tokens must not skip its part, or the others wait for it.
 #
 # ## Exercise: expert_parallel
 #
@@ -570,15 +572,15 @@ if experts_work:
     display(timeline(run(forward_and_backward, 4, 2000), since="forward", until="done"))
 
 # %% [markdown]
-# If your answer is like ours, you see five: the counts, the dispatch and the combine in forward, and two
-# in backward. The counts carry the least, yet their bar need not be the shortest: a rank that comes early waits in
-# it for all others. The exchange cannot be skipped, since no rank can make room for its rows before it knows how many
-# will come. Between two all-to-alls the experts work.
+# If your answer is like ours, you see five: the counts, the dispatch and the combine in forward, and two in
+# backward. The counts carry the least, yet their bar need not be the shortest: a rank that is early waits
+# in it for all others. The exchange cannot be skipped, since no rank can make room for its rows before it
+# knows how many will come. Between two all-to-alls the experts work.
 #
 # ## One process, four ranks
 #
-# Now a whole layer, with a router and $k = 2$. Each token has two rows; they come home in the order of
-# the tokens, so a weighted sum of neighbouring rows is all that is left to do. (Where they come in
+# Now build a whole layer, with a router and $k = 2$. Each token has two rows; they come home in the order
+# of the tokens, so a weighted sum of neighbouring rows is all that is left to do. (Where they come in
 # another order, it is chapter 10's `combine_experts`.)
 
 # %%
@@ -626,7 +628,7 @@ def problem(count=512, width=8):
 #
 # <details><summary>Both</summary>
 #
-# No: there is nothing to add up for an expert. It lives on one rank only, and all of its tokens came
+# No: there is nothing to add up for an expert. It lives on one rank only, and all of its tokens were sent
 # there.
 # </details>
 
@@ -693,7 +695,7 @@ if route_works and experts_work:
 # No: half of all tokens is not twice an expert's share. With 16 experts it is eight times.
 # </details>
 #
-# <details><summary>Some seven or eight times as long</summary>
+# <details><summary>Seven or eight times as long</summary>
 #
 # Yes: expert 0 has half of all tokens where its share is a sixteenth, and the others wait.
 # </details>
@@ -727,8 +729,11 @@ if experts_work:
 # than 8.5 times as long, because its messages take their time in either case.) Adding more ranks does not help:
 # the share of the hot expert stays what it is.
 #
-# A capacity limits the damage. Half of the tokens want expert 0, and the capacity factor goes from 1 to
-# 16. What happens to the time, and to the share of the tokens that are dropped?
+# A capacity limits the damage. Each rank routes its own tokens here, like a *group* of
+# [GShard](https://arxiv.org/abs/2006.16668), so a capacity is the number of tokens that an expert takes
+# *from one rank*; in all it takes up to 16 times as many. Half of the tokens want expert 0, and the
+# capacity factor goes from 1 to 16. What happens to the time, and to the share of the tokens that are
+# dropped?
 
 
 # %%
@@ -749,8 +754,8 @@ if route_works and experts_work:
         )
 
 # %% [markdown]
-# The time follows the capacity, and you pay for the time that you save with tokens that are dropped. Only a
-# router that has learnt to spread its tokens evenly gives you both.
+# The time follows the capacity: the time that you save is paid for in dropped tokens. Only a router that
+# has learnt to spread its tokens evenly saves both.
 #
 # ## Across nodes
 #
@@ -780,7 +785,14 @@ limited = scores.masked_fill(closed.repeat_interleave(32, dim=1), -1).topk(8).in
 print(f"chosen freely: {nodes_of(free):.1f} nodes; on at most 4: {nodes_of(limited):.1f}")
 
 # %% [markdown]
-# Without a limit, a token crosses the network for more than five nodes, one of which may be its own.
+# Without a limit, a token's experts are on more than five nodes. Each is the token's own node in one case
+# of eight, so its row crosses the network $5.3 \cdot \frac{7}{8} = 4.6$ times on average, and with the
+# limit 3.5 times.
+#
+# DeepSeek-V3 does more to make messages cheap. Rows are dispatched in FP8, which is half of bfloat16. The
+# exchange for one micro-batch runs while another computes. One *shared* expert works on every token, and
+# for it nothing has to be sent. For serving, the busiest experts are kept in several copies. Its
+# all-to-alls are a library of their own, [DeepEP](https://github.com/deepseek-ai/DeepEP).
 #
 # ## Summary
 #
@@ -791,18 +803,17 @@ print(f"chosen freely: {nodes_of(free):.1f} nodes; on at most 4: {nodes_of(limit
 #   experts, or the router gets no gradient.
 # - A capacity bounds memory and time. What does not fit is dropped, in the order of the tokens; room that
 #   is left is paid for if buffers have a fixed size.
-# - An auxiliary loss evens out the loads: it is 1 if all is even, and $N$ if one expert gets everything.
-# - Dispatch and combine are two all-to-alls of rows, after one of counts. The backward of an all-to-all
-#   is an all-to-all in the opposite direction. So a row that changes rank travels four times in a step.
+# - An auxiliary loss evens out the loads: it is 1 if they are even, and $N$ if one expert gets everything.
+# - Dispatch and combine are two all-to-alls of rows, after one of counts. The backward of an all-to-all is
+#   an all-to-all in the opposite direction. So a row that changes rank travels four times in a step.
 # - Gradients of experts are complete on their rank; those of the router have to be summed.
 # - The busiest expert sets the time of the layer.
 #
 # **Where this is used:** in [Megatron
 # Core](https://docs.nvidia.com/megatron-core/developer-guide/0.19.0/apidocs/core/core.transformer.moe.token_dispatcher.html),
 # and in [MegaBlocks](https://github.com/databricks/megablocks/blob/main/megablocks/layers/all_to_all.py),
-# whose all-to-all is an autograd function around `all_to_all_single`, like ours.
-# [GShard](https://arxiv.org/abs/2006.16668) trained a model of 600 billion parameters on 2048
-# accelerators in this way.
+# whose all-to-all is an autograd function around `all_to_all_single`, like ours. GShard trained a model of
+# 600 billion parameters on 2048 accelerators in this way.
 #
 # ### Check yourself
 #

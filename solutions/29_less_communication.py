@@ -1,17 +1,18 @@
 # %% [markdown]
 # # 29 · Less communication
 #
-# Data parallelism sends all gradients in every step. Inside a machine, or between machines of one cluster, that can hide
-# behind the computation. But your GPUs may stand in two buildings, with an ordinary cable in between. Then a step waits for
-# the cable, and all the collectives that you have written so far are of no help: the ring of chapter 11 already sends as few
-# bytes as an exact sum allows, with messages from rank to rank.
+# Data parallelism sends all gradients in every step. Inside a machine, or between machines of one cluster,
+# that can hide behind the computation. But your GPUs may be in two buildings, with an ordinary cable in
+# between. Then a step waits for the cable, and exact sums do not help much: the ring of chapter 11 already
+# sends as few bytes from each rank as an exact sum allows, and two levels as in chapter 21 save less than
+# half of what crosses the cable.
 #
-# So the exact sum in every step has to go. This chapter sends fewer bits for each number, then fewer numbers, and finally
-# nothing at all in most steps, and looks at what training makes of it.
+# So the exact sum in every step has to go. This chapter sends fewer bits for each number, then fewer
+# numbers, and finally nothing at all in most steps, and sees how training copes.
 #
-# **You will learn** to quantize a sum without ranks drifting apart, why error feedback lets a few thousandths of a gradient
-# do the work of all of it, what low rank has that the others lack, and how DiLoCo trains with one synchronisation in hundreds
-# of steps.
+# **You will learn** to quantize a sum without ranks drifting apart, why error feedback lets a network train
+# on a few thousandths of each gradient, what low rank can do that the others cannot, and how DiLoCo trains
+# with one synchronisation in hundreds of steps.
 #
 # **You need** chapters [11](11_ring_all_reduce.ipynb), [13](13_cost_models.ipynb),
 # [15](15_data_parallel.ipynb) and [16](16_scale_math.ipynb).
@@ -39,8 +40,8 @@ from grader.simulation.clusters import Nodes
 #
 # with $e$ bytes for a gradient, $F$ operations and $B$ bytes a second, and the tokens of *one* of the $n$ replicas in a step.
 #
-# On a link of 450 GB/s, 8 replicas hide their gradients from about 1,900 tokens on. From how many on do they hide them over an
-# ordinary cable of 1 Gbit/s? (A gigabit is an eighth of a gigabyte.)
+# On a link of 450 GB/s, 8 replicas hide their gradients if each has about 1,900 tokens in a step. How many
+# does each need over an ordinary cable of 1 Gbit/s? (A gigabit is an eighth of a gigabyte.)
 
 # %%
 PEAK = 989e12  # operations a second, an H100 in bfloat16
@@ -54,7 +55,7 @@ n, e = 8, 2  # replicas, and bytes of a bfloat16
 for name, bandwidth in LINKS.items():
     tokens = e / 2 * (n - 1) / n * PEAK / bandwidth
     seconds = 2 * (n - 1) / n * e * 7e9 / bandwidth  # the ring of chapter 13, without its latencies
-    print(f"{name:27} hidden from {tokens:9,.0f} tokens on; 7 billion gradients take {seconds:6.2f} s")
+    print(f"{name:27} hidden with {tokens:9,.0f} tokens or more; 7 billion gradients take {seconds:6.2f} s")
 
 # %% [markdown]
 # Seven million tokens *on each replica, in each step*: GPT-3 had [3.2 million](https://arxiv.org/abs/2005.14165) (table 2.1)
@@ -68,9 +69,9 @@ for name, bandwidth in LINKS.items():
 #
 # ## Fewer bits: quantization
 #
-# An int8 holds the whole numbers from −128 to 127 in one byte. To send floats in int8, divide them by a **scale** that makes
-# the largest of them 127, and round. The receiver multiplies by the same scale, so the scale has to travel, too: one float32
-# for a whole chunk.
+# An int8 holds the whole numbers from −128 to 127 in one byte. To send floats in int8, divide them by a
+# **scale** that makes the largest of them 127, and round. The receiver multiplies by the same scale, so the
+# scale has to travel as well: one float32 for a whole chunk.
 
 # %%
 def through_int8(t):
@@ -141,12 +142,11 @@ for n in (2, 8, 64, 512):
     print(f"{n:4} ranks {n * (n + 1) // 2:19} {seen[0]:8.0f} {2 * n - 1:18} {seen[1]:8.0f}")
 
 # %% [markdown]
-# Along a ring, a partial sum of $k$ ranks is quantized with an error of up to $kM/254$, for $k = 1, \dots, n$. Together that
-# is $\frac{n(n+1)}{2}$ units. Directly, each of $n - 1$ ranks makes one unit of error, and the sum $n$ more: $2n - 1$. (In
-# both, these are bounds up to what float32 itself rounds.) In random data of many ranks, many errors cancel and sums do not
-# reach $nM$, so both do much better than that, but the ring still falls behind more and more. That is why
-# [ZeRO++](https://arxiv.org/abs/2306.10209) replaces the ring's reduce-scatter by an all-to-all when it sends 4-bit
-# gradients.
+# So the bounds are $\frac{n(n+1)}{2}$ units along a ring, and $2n - 1$ directly (up to what float32 itself
+# rounds). In random data of many ranks, many errors cancel and sums do not reach $nM$, so both do much
+# better than that, but the ring still falls behind more and more. That is why
+# [ZeRO++](https://arxiv.org/abs/2306.10209) replaces the ring's reduce-scatter by an all-to-all when it
+# sends 4-bit gradients.
 #
 # Both ways send the same: from each rank, $2(n-1)$ messages of one chunk.
 #
@@ -155,9 +155,9 @@ for n in (2, 8, 64, 512):
 # `x` becomes the sum of all ranks' `x`, in place, with point-to-point messages only. `x` is float32, contiguous, and of any
 # shape and length.
 #
-# - A rank sends at most $2(n-1)\,(\lceil \text{len}/n \rceil + 8)$ bytes: int8 for each element, and up to 8 bytes for what
-#   else you want to put into a message. (`scale.view(torch.int8)` shows the four bytes of a float32, and
-#   `.view(torch.float32)` turns four bytes back into one; of a slice, `clone()` them first.)
+# - A rank sends at most $2(n-1)\,(\lceil \text{len}/n \rceil + 8)$ bytes: int8 for each element, and up to
+#   8 bytes for anything else you put into a message. (`scale.view(torch.int8)` shows the four bytes of a
+#   float32, and `.view(torch.float32)` turns four bytes back into one; of a slice, `clone()` them first.)
 # - An element may be off by at most $2n \cdot \max|x| / 127$, where the maximum goes over all ranks.
 # - All ranks end with **the same bits**, and with the same ones if the call is repeated. A model whose ranks disagree about
 #   a gradient is no longer one model. Which numbers does the rank that adds up a chunk have to keep, then?
@@ -207,10 +207,10 @@ quantized_works = check(quantized_all_reduce)
 quantized_works
 
 # %% [markdown]
-# What does that save? Here your sum is compared with the float32 ring that a library uses, on 8 ranks with a million numbers, over
-# links of 1 Gbit/s.
+# What does that save? Here your sum is compared with the float32 ring that a library uses, on 8 ranks with
+# a million numbers, with a link of 1 Gbit/s for each rank.
 #
-# How many times fewer bytes does it send, and how many times less time does it take?
+# What fraction of the bytes does it send, and what fraction of the time does it take?
 
 # %%
 def summed_up(all_reduce, length):
@@ -231,8 +231,10 @@ if quantized_works:
     print(f"largest error below 2 % of the largest sum: {bool(off < 0.02 * exact[0].abs().max())}")
 
 # %% [markdown]
-# A quarter of the bytes, and about a quarter of the time. If the gradients are bfloat16 to begin with, int8 saves only half.
-# To go on to 4 bits, or to a single one, the error has to be dealt with, and that is the next idea.
+# It sends a quarter of the bytes, and takes about a quarter of the time. (Here each rank has a link of its
+# own; at the end of the chapter, all share one cable.) If the gradients are bfloat16 to begin with, int8
+# saves only half. To go on to 4 bits, or to a single one, the error has to be dealt with, and that is the
+# next idea.
 #
 # ## Fewer numbers, and nothing lost
 #
@@ -264,7 +266,7 @@ if quantized_works:
 # of (6, −5, 4, 8) it is 8.
 # </details>
 #
-# Sooner or later each weight's turn comes, and it gets everything that has piled up.
+# Sooner or later it is each weight's turn, and it gets everything that has piled up.
 #
 # This is **error feedback**: what compression leaves out of a step is added to the next gradient. It was introduced with
 # [1-bit SGD](https://www.microsoft.com/en-us/research/publication/1-bit-stochastic-gradient-descent-and-application-to-data-parallel-distributed-training-of-speech-dnns/)
@@ -274,10 +276,11 @@ if quantized_works:
 #
 # ## Exercise: TopKFeedback
 #
-# `compress(grad)` adds what was left to `grad`, and returns two tensors: the indices, into the flattened gradient, of the $k$
-# elements of this sum that are largest in magnitude, and their values in the sum, with their signs. Their order does not
-# matter. What was sent so far and what is left always add up to all that came. `grad` has any shape, the same in each call,
-# and stays as it is. Nothing is sent here: this is one rank's part.
+# `compress(grad)` adds what was left to `grad`, and returns two tensors: the indices, into the flattened
+# gradient, of the $k$ elements of this sum that are largest in magnitude, and their values in the sum, with
+# their signs. Their order does not matter. What was sent so far and what is left always add up to all
+# gradients so far. `grad` has any shape, the same in each call, and stays as it is. Nothing is sent here:
+# this is one rank's part.
 
 # %%
 class TopKFeedback:
@@ -306,14 +309,15 @@ top_k_works
 # Watch a gradient of 100 elements that is the same in each step, plus noise, with $k = 5$. After $t$ steps, $t$ times the mean
 # gradient should have been sent.
 #
-# **Predict:** what has become of the part that is still to be sent, relative to all that came, from 200 steps to 2000?
+# **Predict:** how does the part that is still to be sent, relative to all that came, change from 200 steps
+# to 2000?
 #
 # <details><summary>It has grown: in each step 95 of 100 elements are left over</summary>
 #
 # No: an element that waits becomes larger, and its turn comes. What is left stays about the same.
 # </details>
 #
-# <details><summary>It is about the same, since as much is sent as comes</summary>
+# <details><summary>It is about the same, since as much is sent as arrives</summary>
 #
 # No: what is left stays about the same, and all that came is ten times as much.
 # </details>
@@ -493,11 +497,21 @@ axes[0].set_ylabel("loss")
 axes[1].legend(loc="upper right", fontsize="small")  # where no curve runs
 plt.show()
 
+# %% tags=["claim"]
+assert max((trained[name][0][0][-1], name) for name in CODECS)[1] == "1 bit", "without feedback, one bit is last"
+assert all(trained[name][1][0][-1] < 0.1 for name in ("1 bit", "the largest 45")), "with it, both end near float32"
+assert trained["the largest 9"][1][0][-1] > 1.5 * trained["float32"][0][0][-1], "9 numbers are well above float32"
+
 # %% [markdown]
-# int8 trains like float32, with or without feedback: the curves lie on top of one another. One bit for each number and the
-# largest 1 % crawl without feedback. With it, 1 bit, a thirty-second of the bytes, ends near float32, and so does the largest
-# 1 %, after a slow beginning: most elements have to pile up before they are sent. Even 9 numbers of 4482 get there, a little
-# later.
+# int8 trains like float32, with or without feedback: the curves lie on top of one another. Without feedback
+# the other three fall behind, and one bit for each number most of all. With it, 1 bit, a thirty-second of
+# the bytes, ends near float32, and so does the largest 1 %, after a slow beginning: most elements have to
+# pile up before they are sent. Even with 9 numbers of 4482 the network learns, but more slowly: after 150
+# steps its loss is still well above that of float32.
+#
+# (All of this is SGD. Adam is not linear in the gradient, so what is added late does not make up for what
+# was left out. [1-bit Adam](https://arxiv.org/abs/2102.02888) therefore freezes Adam's running mean of
+# squares after a warm-up.)
 #
 # Your `TopKFeedback` does what the codec with feedback does, so it should train alike:
 
@@ -531,15 +545,16 @@ if top_k_works:
 # the way, as an all-reduce does. They are **gathered**: every rank receives those of all the others, $(n - 1) \cdot 8k$ bytes
 # with 4-byte indices.
 #
-# **Predict:** $k$ is 1 % of $P$. From how many ranks on does this send more than the uncompressed ring all-reduce in float32?
+# **Predict:** $k$ is 1 % of $P$. With how many ranks does this begin to send more than the uncompressed
+# ring all-reduce in float32?
 #
-# <details><summary>From about 10 ranks on</summary>
+# <details><summary>With about 10 ranks</summary>
 #
 # No: each rank passes on $8k$ bytes for each of the others, which is 2 % of $4P$. Ten of those are far from
 # $8P$.
 # </details>
 #
-# <details><summary>From about 100 ranks on</summary>
+# <details><summary>With about 100 ranks</summary>
 #
 # Yes: with more ranks there is more to gather, and a ring never sends more than $8P$ bytes.
 # </details>
@@ -563,10 +578,10 @@ for n in (2, 8, 32, 64, 100, 128, 512):
     print(f"{n:4} ranks: ring {ring / 1e6:6.1f} MB, top 1 % gathered {gathered / 1e6:8.1f} MB")
 
 # %% [markdown]
-# From 100 ranks on nothing is saved. That is one reason why papers go to 0.1 % and below: [Deep Gradient
-# Compression](https://arxiv.org/abs/1712.01887) (Lin and others 2017) sends 0.1 %, and needs momentum correction, clipping
-# and a warm-up for it. A second reason to be careful: finding the $k$ largest of a billion numbers takes time as well, and on
-# a fast network that may be more than it saves.
+# With 100 ranks or more, nothing is saved. That is one reason why papers go to 0.1 % and below: [Deep
+# Gradient Compression](https://arxiv.org/abs/1712.01887) (Lin and others 2017) sends 0.1 %, and needs
+# momentum correction, clipping and a warm-up for it. (Finding the $k$ largest of a billion numbers takes
+# time as well.)
 #
 # ## Low rank: compression that can be added up
 #
@@ -583,8 +598,8 @@ for n in (2, 8, 32, 64, 100, 128, 512):
 # gradient: an ordinary all-reduce adds them up, and what is sent does not grow with $n$. Error feedback keeps
 # $G_i - P Q^\top$.
 #
-# A gradient of 64 × 64 does not change. After how many such steps are two columns nearly as good as the best two, which are
-# those of the singular value decomposition?
+# A gradient of 64 × 64 does not change. After how many such steps are two columns nearly as good as the
+# best two, those of the singular value decomposition?
 
 # %%
 torch.manual_seed(0)
@@ -604,9 +619,9 @@ for step in range(1, 6):
 # ### Compared with torch's own
 #
 # `DistributedDataParallel` lets you replace its all-reduce by a [communication
-# hook](https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html). Some come with torch: `fp16_compress_hook` casts each bucket
-# to float16 and back, and `powerSGD_hook` is what you have just read. They run on gloo, too; here on two ranks, with two layers
-# of 64 × 64.
+# hook](https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html). Some come with torch:
+# `fp16_compress_hook` casts each bucket to float16 and back, and `powerSGD_hook` is what you have just
+# read. They also run on gloo; here on two ranks, with two layers of 64 × 64.
 #
 # There are 8192 gradients. How many bytes are in the all-reduces of a step with no hook, with float16, and with PowerSGD of
 # rank 1?
@@ -640,23 +655,25 @@ for kind in ("no hook", "float16", "PowerSGD"):
     print(f"{kind:9} the last step: {[op.nbytes for op in last]} bytes; the same on both ranks: {alike}")
 
 # %% [markdown]
-# PowerSGD makes two all-reduces in each step, of the $P$s of both layers and then of their $Q$s: $2 \cdot 64$ numbers each,
-# where there were 8192. With its defaults, torch's hook averages the first 1000 steps in the usual way, since gradients
-# change fast at the beginning, and leaves alone what would not become at least half as small, such as biases.
+# PowerSGD makes two all-reduces in each step, of the $P$s of both layers and then of their $Q$s:
+# $2 \cdot 64$ numbers each, where there were 8192. With its defaults, torch's hook averages the first 1000
+# steps in the usual way, since gradients change fast at the beginning, and skips tensors that would not
+# shrink to half or less, such as biases.
 #
-# All ranks have the same gradients, here too. Why? Because each of them gets the *same* $P$ and $Q$ from an all-reduce.
+# All ranks have the same gradients again, because each of them gets the *same* $P$ and $Q$ from an
+# all-reduce.
 #
 # ## Less often: local steps
 #
-# All of this still waits for the network in each step. So let ranks walk alone for a while: each makes $H$ ordinary steps on
-# its own data with its own optimizer, and only then are their weights averaged. This is **local SGD**; [Stich
-# 2018](https://arxiv.org/abs/1805.09767) proves for convex losses that it can keep the rate of SGD, and communicate up to
-# $\sqrt{T}$ times less often in $T$ steps. Torch has it as
-# [`PostLocalSGDOptimizer`](https://docs.pytorch.org/docs/stable/distributed.optim.html) with a `PeriodicModelAverager` from
-# `torch.distributed.algorithms.model_averaging`.
+# All of this still waits for the network in each step. So let ranks walk alone for a while: each makes $H$
+# ordinary steps on its own data with its own optimizer, and only then are their weights averaged. This is
+# **local SGD**; [Stich 2018](https://arxiv.org/abs/1805.09767) proves for smooth, strongly convex losses
+# that it can keep the rate of SGD, and communicate up to $\sqrt{T}$ times less often in $T$ steps. Torch
+# has it as [`PostLocalSGDOptimizer`](https://docs.pytorch.org/docs/stable/distributed.optim.html) with a
+# `PeriodicModelAverager` from `torch.distributed.algorithms.model_averaging`.
 #
-# **DiLoCo** ([Douillard and others 2023](https://arxiv.org/abs/2311.08105)) takes one more step. See it from far away: the last
-# common weights are $\theta$, and after $H$ steps rank $r$ is at $\theta_r$. The mean change of all ranks,
+# **DiLoCo** ([Douillard and others 2023](https://arxiv.org/abs/2311.08105)) goes further. Step back: call
+# the last common weights $\theta$; after $H$ steps rank $r$ is at $\theta_r$. The mean change of all ranks,
 #
 # $$\Delta = \frac{1}{n} \sum_r (\theta - \theta_r),$$
 #
@@ -670,8 +687,8 @@ for kind in ("no hook", "float16", "PowerSGD"):
 # of these places is marked; the arrow from the common weights to it is minus Delta. The new common weights lie beyond the mean,
 # since the velocity of earlier outer steps is added, and all three ranks go on from there.](../imgs/outer_step.png)
 #
-# Why $\Delta + \mu v$, where plain momentum has $v$? Nesterov's idea is to take the gradient not where we stand, at $\varphi$, but
-# where momentum is about to carry us, at $\theta = \varphi - \eta \mu v$:
+# Why $\Delta + \mu v$, where plain momentum has $v$? Nesterov's idea is to take the gradient not where we
+# are, at $\varphi$, but where momentum is about to carry us, at $\theta = \varphi - \eta \mu v$:
 #
 # $$v' = \mu v + \Delta(\theta), \qquad \varphi' = \varphi - \eta v'$$
 #
@@ -688,7 +705,7 @@ for kind in ("no hook", "float16", "PowerSGD"):
 #
 # <details><summary>0.7 and 0.7 times Δ</summary>
 #
-# No: that is without momentum. Nesterov's step takes $\mu v$ on top of $\Delta$, from the first step on.
+# No: that is without momentum. Nesterov's step takes $\mu v$ on top of $\Delta$, already in the first step.
 # </details>
 #
 # <details><summary>0.7 and 7 times Δ</summary>
@@ -769,7 +786,7 @@ diloco_works
 # The same four ranks and spirals, now with AdamW inside. We compare 200 steps of data parallelism, which averages gradients
 # in every step, with two ways to communicate every 20 steps: averaging the weights, as in local SGD, and DiLoCo.
 #
-# How much worse are those two after 200 steps, on all of the data?
+# Are those two any worse after 200 steps, on all of the data?
 
 # %%
 def compare_ways(ways, data, steps=200, one_class_each=False):
@@ -815,11 +832,17 @@ if diloco_works:
     axes.legend()
     plt.show()
 
+# %% tags=["claim"]
+assert fair["DiLoCo"][4] < min(fair["data parallel"][4], fair["averages"][4]) / 2, "DiLoCo is faster than both"
+assert fair["averages"][-1] < 3 * fair["data parallel"][-1], "averages keep up with data parallelism"
+
 # %% [markdown]
-# Neither is worse, on this small task: averaging every 20 steps keeps up with data parallelism, and the outer momentum makes
-# DiLoCo faster than both. The authors of DiLoCo report that with 8 workers and $H = 500$ it performs as well as synchronous
-# training on a language model, while communicating 500 times less. (On a single worker the outer momentum helps as well, as
-# [later work](https://arxiv.org/abs/2510.15830) found.)
+# Neither is worse, on this small task: averaging every 20 steps keeps up with data parallelism, and at this
+# learning rate the outer momentum makes DiLoCo faster than both. (As computed above, its outer steps go up
+# to seven times as far as the ranks did. A larger learning rate would speed up data parallelism as well.)
+# The authors of DiLoCo report that with 8 workers and $H = 500$ it performs as well as synchronous training
+# on a language model, while communicating 500 times less. (On a single worker the outer momentum helps as
+# well, as [later work](https://arxiv.org/abs/2510.15830) found.)
 #
 # But there is a condition in the experiment that is easy to miss: each rank's data is a fair sample of all. Look at how the
 # points were shared out, `tensor.chunk(n)[rank]`. In `spirals()`, even points are on one spiral and odd ones on the other.
@@ -849,11 +872,10 @@ if diloco_works:
         print(f"{name:14} below 0.1 at the end: {losses[-1] < 0.1}")
 
 # %% [markdown]
-# Now each rank sees one spiral only. Data parallelism does not notice, since it averages gradients before any weight moves.
-# (All have as many points; chapter [15](15_data_parallel.ipynb) tested that.) But a rank that walks alone for 20 steps learns
-# to answer with its own spiral, whatever the point, and four such ranks have no common direction to average. The authors of
-# DiLoCo report great robustness to how data are distributed among workers. One class for each rank is the extreme case, and it
-# is an easy accident: stride and data had a common period.
+# A rank that walks alone for 20 steps learns to answer with its own spiral, whatever the point, and four
+# such ranks have no common direction to average. The authors of DiLoCo report great robustness to how data
+# are distributed among workers. One class for each rank is the extreme case, and it is an easy accident:
+# stride and data had a common period.
 #
 # ## Bytes for each token
 #
@@ -892,12 +914,13 @@ if diloco_works:
 #
 # ## Two buildings and a cable
 #
-# Finally, time. Eight ranks stand in two buildings, four in each, with 50 GB/s inside and one cable in between. A step computes
-# for one second, and there are a billion float32 parameters. The simulation takes a millionth of the bytes over links of a
-# millionth of the speed.
+# Finally, time. Eight ranks are in two buildings, four in each, with 50 GB/s inside and one cable in
+# between. A step computes for one second, and there are a billion float32 parameters. The simulation takes
+# a millionth of the bytes over links of a millionth of the speed.
 #
-# With 10 Gbit/s between the buildings, how long does a step of data parallelism take, if nothing overlaps? And a step of
-# DiLoCo with $H = 100$, on average?
+# With 10 Gbit/s between the buildings, how long does a step of data parallelism take with a ring, if
+# nothing overlaps? What do two levels gain, as in chapter [21](21_hierarchy.ipynb), and your int8? And how
+# long does a step of DiLoCo with $H = 100$ take, on average?
 
 # %%
 SHRINK = 10**6
@@ -914,7 +937,18 @@ def buildings(bits):
     )
 
 
-def timed_steps(H):
+def two_levels(x):
+    """An exact sum, of which each number crosses the cable once in each direction."""
+    rank = dist.get_rank()
+    inside = [dist.new_group([0, 1, 2, 3]), dist.new_group([4, 5, 6, 7])][rank // 4]
+    across = [dist.new_group([place, place + 4]) for place in range(4)][rank % 4]
+    part = x.new_empty(len(x) // 4)
+    dist.reduce_scatter_tensor(part, x, group=inside)
+    dist.all_reduce(part, group=across)
+    dist.all_gather_into_tensor(x, part, group=inside)
+
+
+def timed_steps(all_reduce, H):
     """Seconds that a step takes on average: one of computing, and the time for what is sent."""
     steps = H or 1
     module = nn.Linear(1000, 1, bias=False)
@@ -926,23 +960,33 @@ def timed_steps(H):
         if outer:
             outer.after_inner_step()
         else:
-            dist.all_reduce(torch.ones(1000))
+            all_reduce(torch.ones(1000))
     return (time.perf_counter() - started) / steps
 
 
-if diloco_works:
+if quantized_works and diloco_works:
     ring = {"all_reduce": "ring"}
-    print("between the buildings   data parallel     DiLoCo, H = 10    H = 100")
-    for name, bits in (("400 Gbit/s", 400e9), ("10 Gbit/s", 10e9), ("1 Gbit/s", 1e9)):
+    print("between the buildings   400 Gbit/s    10 Gbit/s     1 Gbit/s")
+    ways = {
+        "float32, a ring": (dist.all_reduce, None),
+        "float32, two levels": (two_levels, None),
+        "your int8": (quantized_all_reduce, None),
+        "DiLoCo, H = 10": (None, 10),
+        "DiLoCo, H = 100": (None, 100),
+    }
+    for name, way in ways.items():
         times = [
-            max(simulate(timed_steps, 8, H, cluster=buildings(bits), algorithms=ring, seed=0))
-            for H in (None, 10, 100)
+            max(simulate(timed_steps, 8, *way, cluster=buildings(bits), algorithms=ring, seed=0))
+            for bits in (400e9, 10e9, 1e9)
         ]
-        print(f"{name:21} {times[0]:12.2f} s {times[1]:17.2f} s {times[2]:10.2f} s")
+        print(f"{name:21}" + "".join(f"{seconds:11.2f} s" for seconds in times))
 
 # %% [markdown]
-# Over 1 Gbit/s, data parallelism computes for one second and then waits for about a minute. DiLoCo with $H = 100$ waits for about
-# half a second a step.
+# Over 1 Gbit/s, data parallelism computes for one second and then waits for about a minute, or for half a
+# minute with two levels. Your int8 is no faster than that: 32 chunks of an eighth cross the cable in each
+# direction, 16 terms and 16 sums, each at a quarter of its size, which is as many bytes as with two exact
+# levels. ZeRO++ therefore quantizes in two levels as well. DiLoCo with $H = 100$ waits for about half a
+# second a step, and could nearly halve that with two levels.
 #
 # All ranks still wait at the same moment, every $H$ steps, for everything at once. [Streaming
 # DiLoCo](https://arxiv.org/abs/2501.18512) (Douillard and others 2025) mends that: it synchronises a part of the layers at a time,
@@ -950,21 +994,23 @@ if diloco_works:
 #
 # ## Summary
 #
-# With messages from rank to rank, an exact sum of gradients cannot be had for fewer bytes than a ring sends. A slow link
-# calls for another kind of step.
+# With messages from rank to rank, an exact sum takes as many bytes from each rank as a ring sends, and over
+# a cable between two halves a whole gradient each way. A slow link calls for another kind of step.
 #
-# - **Fewer bits.** int8 with a scale for each chunk is a quarter of float32. Quantize once on each way; a ring quantizes again at
-#   every hop. All ranks keep what was sent, the owner of a chunk included, or they drift apart.
+# - **Fewer bits.** int8 with a scale for each chunk is a quarter of float32. Quantize once on each way; a
+#   ring quantizes again at every hop. But sending everything directly crosses a shared cable more often.
+#   All ranks keep what was sent, the owner of a chunk included, or they drift apart.
 # - **Fewer numbers.** The largest ones, with **error feedback**: what is not sent is added to the next gradient, so nothing is
 #   lost, only late. What is gathered grows with $n$; what is linear, such as PowerSGD's factors, can be all-reduced.
-# - **Less often.** Ranks make many inner steps alone; the mean change is a gradient for an outer optimizer. The bytes for each token
-#   fall by $H$. Each rank's data should be a fair sample.
-# - Compression is worth its error where the link is the bound. Where gradients hide behind the backward pass anyway, as they
-#   can inside a machine, it saves no time.
+# - **Less often.** Ranks make many inner steps alone; the mean change is a gradient for an outer optimizer.
+#   The bytes for each token fall by a factor of $H$. Each rank's data should be a fair sample.
+# - Compression is worth its error only where the link is the bound, and gradients cannot hide behind the
+#   backward pass.
 #
-# **Where this is used:** [ZeRO++](https://www.deepspeed.ai/tutorials/zeropp/) quantizes weights and gradients in DeepSpeed;
-# PowerSGD and float16 are hooks of `DistributedDataParallel`; DiLoCo has trained models over the Internet, such as
-# [INTELLECT-1](https://arxiv.org/abs/2412.01152).
+# **Where this is used:** [ZeRO++](https://www.deepspeed.ai/tutorials/zeropp/) quantizes weights and
+# gradients in DeepSpeed; PowerSGD and float16 are hooks of `DistributedDataParallel`; DiLoCo has trained
+# models over the Internet, such as [INTELLECT-1](https://arxiv.org/abs/2412.01152), which sends the changes
+# in int8.
 #
 # ### Check yourself
 #
@@ -976,8 +1022,9 @@ if diloco_works:
 #
 # <details><summary>Why does each rank have to keep what it left out? Could the rank that adds up not do that?</summary>
 #
-# Only the sender knows what it has left out. The receiver sees what came, and not what should have come. (For the second quantization, that
-# of the sum, it is the other way round: there the owner knows the error.)
+# Only the sender knows what it has left out. The receiver sees what arrived, and not what should have
+# arrived. (For the second quantization, that of the sum, it is the other way round: there the owner knows
+# the error.)
 # </details>
 #
 # <details><summary>After an outer step of DiLoCo, AdamW's momentum on each rank belongs to the weights from before. Does that do harm?</summary>
@@ -987,7 +1034,8 @@ if diloco_works:
 #
 # <details><summary>You have 64 GPUs in 8 machines, with 50 GB/s between them, and 32,768 tokens for each GPU in a step. Which of these methods do you need?</summary>
 #
-# None: the gradients hide behind the backward pass from about 19,000 tokens on. Measure first.
+# None: with about 19,500 tokens or more for each GPU, the gradients hide behind the backward pass. Measure
+# first.
 # </details>
 #
 # **To go on:** read [Streaming DiLoCo](https://arxiv.org/abs/2501.18512), and find in it each of the three ways to send less.

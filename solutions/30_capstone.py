@@ -1,11 +1,13 @@
 # %% [markdown]
 # # 30 · Capstone: a transformer on a mesh
 #
-# [Llama 3 405B](https://arxiv.org/abs/2407.21783) was trained on up to 16,384 GPUs. No single idea of this course
-# does that. No machine can hold its weights, so its layers are shared out among machines (chapter
-# [25](25_pipeline.ipynb)), and each layer among the GPUs inside one (chapter [26](26_tensor_parallel.ipynb)). Many
-# copies of all this, each with a part of the data, agree on a gradient in every step (chapter
-# [15](15_data_parallel.ipynb)). Every GPU takes part in all three at once, each time with different partners.
+# [Llama 3 405B](https://arxiv.org/abs/2407.21783) was trained on up to 16,384 GPUs. No single idea in this
+# course would be enough. While it trains, its parameters take 16 bytes each (chapter
+# [16](16_scale_math.ipynb)), 6.5 TB in all, where a machine of eight GPUs has 640 GB. So its layers are
+# shared out among machines (chapter [25](25_pipeline.ipynb)), and each layer among the GPUs inside one
+# (chapter [26](26_tensor_parallel.ipynb)). Many copies of all this, each with a part of the data, agree on
+# a gradient in every step (chapter [15](15_data_parallel.ipynb)). Every GPU takes part in all three at
+# once, each time with different partners.
 #
 # In this chapter you put your own pieces together. You train a small transformer on eight ranks, in three
 # dimensions, and its losses have to be those of one process.
@@ -75,14 +77,15 @@ from grader.simulation.clusters import Nodes
 # Rank 5 is $p = 1$, $d = 0$, $t = 1$: it shares its layers with rank 4 and averages gradients with rank 7, and rank 1
 # sends it activations.
 #
-# Why this order? Launchers such as `torchrun` give the ranks of one machine consecutive numbers. Tensor parallelism
-# sends most, and the layer waits for it (chapter 26), so it gets the fastest links. The end of the chapter measures
-# what another order costs.
+# Why this order? Launchers such as `torchrun` give the ranks of one machine consecutive numbers. In tensor
+# parallelism each layer waits for what is sent (chapter 26), so it gets the fastest links. The end of the
+# chapter measures what another order costs.
 #
 # ## Exercise: build_mesh
 #
-# Return a dictionary with your rank's three process groups, `"dp"`, `"tp"` and `"pp"`. There are `dp * tp * pp`
-# ranks. A group with one rank is a group, too. The only collective that you need is `dist.new_group`.
+# Return a dictionary with your rank's three process groups, `"dp"`, `"tp"` and `"pp"`. There are
+# `dp * tp * pp` ranks. A group may have a single rank. The only collective that you need is
+# `dist.new_group`.
 
 # %%
 def build_mesh(dp: int, tp: int, pp: int) -> dict[str, dist.ProcessGroup]:
@@ -133,10 +136,11 @@ if mesh_works:
 #
 # - `initial_weight(config, name)` makes a whole weight from a seed and its name. Every rank can make any weight and
 #   cut its part out of it, and nothing has to be sent at the beginning.
-# - `Block` gets its weights in a dictionary, with the names in `BLOCK`. They are either whole, or the part for some
-#   heads and columns; `heads` is the number of heads in that part. As in chapter 26, `enter` stands where shards
-#   begin, and `leave` where they end. Each takes one tensor and returns another; in one process both do nothing.
-#   `seconds` is for simulated ranks, where computing takes no time unless we say so.
+# - `Block` gets its weights in a dictionary, with the names in `BLOCK`. They are either whole, or the part
+#   for some heads and columns; `heads` is the number of heads in that part. As in chapter 26, `enter` is
+#   called where shards begin, and `leave` where they end. Each takes one tensor and returns another; in one
+#   process both do nothing. `seconds` is for simulated ranks, where computing takes no time unless we say
+#   so.
 # - Norms have no weights, and there are no biases and no embeddings of positions, so there are fewer parts to cut.
 #   (Order is not lost: the mask is causal, so the first token sees only itself, and the tenth sees ten.)
 
@@ -222,7 +226,7 @@ def loss_of(logits, targets):
 
 
 # %% [markdown]
-# And something to read. A token is a character, and the model learns to predict the next one.
+# It needs something to read. A token is a character, and the model learns to predict the next one.
 
 # %%
 TEXT = """
@@ -322,7 +326,8 @@ print(f"by how frequent each character is: {-(shares * shares.log()).sum():.2f}"
 print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}")
 
 # %% [markdown]
-# It begins a little above that of a guess. In the end the model knows more than how frequent each character is.
+# The first loss is a little above that of a guess. In the end the model knows more than how frequent each
+# character is.
 #
 # Why plain SGD, when almost everyone uses AdamW? Adam divides a gradient by its typical size, so one that is twice
 # as large makes nearly the same step. With SGD every wrong factor shows in the next loss.
@@ -335,8 +340,9 @@ print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}"
 #
 # - `dist.get_rank(group)` and `dist.get_world_size(group)` count in the group;
 # - all collectives take `group=group`;
-# - `dist.send(x, dst)` takes the rank in the *world*. The rank in the group goes by another name: `dist.send(x,
-#   group=group, group_dst=place)`. `isend` has `group_dst`, too; `recv` and `irecv` have `group_src`.
+# - `dist.send(x, dst)` takes the rank in the *world*. The rank in the group goes by another name:
+#   `dist.send(x, group=group, group_dst=place)`. `isend` also has `group_dst`; `recv` and `irecv` have
+#   `group_src`.
 #
 # `enter` and `leave` are $f$ and $g$ of chapter 26. `average_in_group` is `average_gradients` of chapter 15; here
 # every parameter has a gradient. `pipeline_in_group` and `one_f_one_b` are `run_pipeline` and `one_f_one_b_order` of
@@ -626,9 +632,13 @@ if train_works:
     axes.legend()
     plt.show()
 
+# %% tags=["claim"]
+assert max(b - a for a, b in zip(alone, alone[1:])) > 0.2, "one process makes the same jumps"
+
 # %% [markdown]
-# Three curves look like one. They are not equal to the last bit: sums are added up in another order, and each step
-# carries the difference on.
+# Three curves look like one. They are not equal to the last bit: sums are added up in another order, and
+# each step carries the difference on. (The jumps are not the mesh's fault, since one process makes the same
+# ones: every step has other text, and plain SGD with so large a learning rate sometimes goes too far.)
 #
 # ## One step on the timeline
 #
@@ -678,13 +688,13 @@ if train_works:
 #   arrive at the same time and wait for nothing but the messages.
 # - **5.6 to 10.6 ms.** The first stage has sent both micro-batches and waits for the first gradient. The second
 #   stage turns round at once: forward, backward, forward, backward. That is 1F1B.
-# - **From 18.3 ms on**, ranks 4 to 7 are done with their backward passes and average gradients along dp, 4 with 6
-#   and 5 with 7: the ranks that hold the same part of the same layers. The first stage is still computing, so this
-#   costs nothing. Then they wait for it, to add up the loss.
-# - **From 23.1 ms on**, the first stage averages its gradients as well, and now everyone waits for it. A rank of the
-#   first stage has 13 weights, the embedding and its part of six matrices in each of two blocks. Each is an
-#   all-reduce of its own, with its own latency. A bucket (chapter 15) would make one of them all, and with several
-#   buckets and hooks the first could start while backward is still running.
+# - **After 18.3 ms**, ranks 4 to 7 are done with their backward passes and average gradients along dp, 4
+#   with 6 and 5 with 7: the ranks that hold the same part of the same layers. The first stage is still
+#   computing, so this costs nothing. Then they wait for it, to add up the loss.
+# - **After 23.1 ms**, the first stage averages its gradients as well, and now everyone waits for it. A rank
+#   of the first stage has 13 weights, the embedding and its part of six matrices in each of two blocks.
+#   Each is an all-reduce of its own, with its own latency. A bucket (chapter 15) would make one of them
+#   all, and with several buckets and hooks the first could start while backward is still running.
 #
 # Of the 26 ms a rank computes 12. Without any message, the bubble alone would make it 18 (chapter 25:
 # $\frac{p-1}{m+p-1} = \frac{1}{3}$ of the time). The other 8 are messages that nothing hides.
@@ -758,9 +768,9 @@ if train_works:
             print(f"  along {name}: {nbytes[name]:7,} bytes in {calls[name]:2} calls; formula {expected[name]:9,.0f}")
 
 # %% [markdown]
-# Counted and computed agree, if your pieces send what chapters 15, 25 and 26 ask for. In 2 × 2 × 2 most bytes go
-# along tp, although it connects only two ranks. So it is with the calls: 16 along tp, four for each of two blocks and
-# two micro-batches; 13 along dp, one for each weight; 2 along pp.
+# Counted and computed agree, if your pieces send what chapters 15, 25 and 26 ask for. In 2 × 2 × 2, where
+# every dimension connects two ranks, most bytes go along tp. The same is true of the calls: 16 along tp,
+# four for each of two blocks and two micro-batches; 13 along dp, one for each weight; 2 along pp.
 #
 # The same formulas, for a model of the size of Llama 3 70B (80 layers, $h$ = 8192, bfloat16, without its grouped
 # queries) on 512 GPUs. A step takes 4 million tokens, and a micro-batch 8192, so the more replicas there are, the
@@ -784,7 +794,7 @@ for layout in ((16, 8, 4), (64, 8, 1), (64, 2, 4)):
 # | dimension | what travels | how often | who waits | where it belongs |
 # |---|---|---|---|---|
 # | tp | activations of a micro-batch | 4 all-reduces for each block and micro-batch | the next product | inside a machine |
-# | dp | gradients of one's own weights | once a step | nobody until the optimizer, if it overlaps with backward | between machines |
+# | dp | gradients of a rank's own weights | once a step | nobody until the optimizer, if it overlaps with backward | between machines |
 # | pp | activations of a micro-batch | once for each micro-batch and direction | the next stage, if the pipeline is empty | between machines |
 #
 # ## Sixty-four ranks, and another layout
@@ -802,8 +812,8 @@ for layout in ((16, 8, 4), (64, 8, 1), (64, 2, 4)):
 #   ranks of one place $t$ are on the same;
 # - **C**: $8 \times 2 \times 4$, with each tp group on a node.
 #
-# **Predict:** which is fastest, and which is slowest? (And by what factor? If it is not A that is fastest, what still
-# speaks for it?)
+# **Predict:** which is fastest, and which is slowest? (And by what factor? If A is not the fastest, what is
+# still in its favour?)
 #
 # <details><summary>A is fastest, B is slowest</summary>
 #
@@ -875,13 +885,14 @@ if train_works:
 # for it. Of A's 13 ms, computing and tp take $(4.9 + 2.0) \cdot \frac{11}{8} = 9.5$, so there are only 3.5 to be
 # saved. First of all, $t$ belongs inside the node.
 #
-# C's ranks compute as much as A's, but send a seventh along tp: with two ranks an all-reduce sends $2 \cdot
-# \frac{1}{2}$ of the activations and not $2 \cdot \frac{7}{8}$, and with four times as many replicas each has a
-# quarter of the tokens. C pays with gradients, of four times as many weights on a rank. And that is what speaks for
-# A: a rank holds a quarter of the weights, of their gradients and of the optimizer's state. While the batch has rows
-# enough for more replicas, **use as little tensor parallelism as memory allows**, and ask first whether ZeRO or FSDP
-# (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) along dp would do.
-# [DeepSeek-V3](https://arxiv.org/abs/2412.19437) (section 3.2) was trained without tensor parallelism.
+# C's ranks compute as much as A's, but send a seventh along tp: with two ranks an all-reduce sends
+# $2 \cdot \frac{1}{2}$ of the activations and not $2 \cdot \frac{7}{8}$, and with four times as many
+# replicas each has a quarter of the tokens. C pays with gradients, of four times as many weights on a rank.
+# This is the case for A: a rank holds a quarter of the weights, of their gradients and of the optimizer's
+# state. While the batch has rows enough for more replicas, **use as little tensor parallelism as memory
+# allows**, and ask first whether ZeRO or FSDP (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) along
+# dp would do. [DeepSeek-V3](https://arxiv.org/abs/2412.19437) (section 3.2) was trained without tensor
+# parallelism.
 #
 # Your mesh is that of
 # [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/parallel_state.py), whose docstring
@@ -893,7 +904,8 @@ if train_works:
 #
 # `train` is yours, and `check(train)` says whether it is still right. Swap pieces:
 #
-# - ZeRO along dp: a reduce-scatter of all gradients, a step on one's own share, an all-gather of the weights.
+# - ZeRO along dp: a reduce-scatter of all gradients, a step on a rank's own share, an all-gather of the
+#   weights.
 # - Your `vocab_parallel_cross_entropy` with a head that is cut by columns.
 # - Sequence parallelism: `enter` gathers tokens and `leave` scatters sums, and $A / tp$ travels along pp.
 # - Buckets, and all-reduces from hooks that begin while the last micro-batch goes backward.
@@ -909,8 +921,8 @@ if train_works:
 #   out of it, and gradients are averaged when both are done. So each piece could be written and tested alone.
 # - Every rank's losses are those of one process. If they are not, ask which layouts go wrong, and whether the
 #   *first* loss is right: it shows the forward pass, and the second one the gradients.
-# - Along tp go activations, often, and the layer waits for them: it gets the fastest links. Along dp go gradients,
-#   once a step. Along pp go activations, rarely, but the pipeline has to be filled.
+# - Activations go along tp, often, and the layer waits for them: it gets the fastest links. Gradients go
+#   along dp, once a step. Activations also go along pp, rarely, but the pipeline has to be filled.
 #
 # **Where this is used:** in most large training runs, with more or fewer dimensions.
 # [torchtitan](https://github.com/pytorch/torchtitan) composes the same dimensions from PyTorch's own parts, on a
@@ -933,9 +945,9 @@ if train_works:
 #
 # <details><summary>The gradient norm is to be clipped at 1. Which collectives does that take?</summary>
 #
-# The norm of the whole model's gradient: the sum of squares over one's own shards, added up along tp and pp, and
-# not along dp, where gradients are equal after averaging. What all ranks of tp have a copy of, embedding and head,
-# must count only once.
+# The norm of the whole model's gradient: the sum of squares over a rank's own shards, added up along tp and
+# pp, and not along dp, where gradients are equal after averaging. What all ranks of tp have a copy of,
+# embedding and head, must count only once.
 # </details>
 #
 # <details><summary>You double the number of GPUs and keep the batch. Which dimension do you double?</summary>
