@@ -40,7 +40,8 @@ def offline(page: Page) -> Page:
 
 
 def test_an_exported_chapter_still_steps(exported: Path, offline: Page) -> None:
-    offline.goto(exported.as_uri(), wait_until="domcontentloaded")
+    # until its pictures have come, or not, what is below them moves away from a click
+    offline.goto(exported.as_uri(), wait_until="load")
     Watched(offline, offline.locator(".gather-round-replay").first).is_stepped()
 
 
