@@ -84,8 +84,8 @@ def test_a_deadlock_is_reported_in_words_and_as_json(project):
     assert first.startswith("✗ deadlock after")
     assert max(map(len, [first, *lines])) <= 80
     text = " ".join(line.strip() for line in [first, *lines])
-    assert "rank 0 waits in all_reduce at train.py:5 for rank 1; but rank 1 will" in text
-    assert "the script has ended there" in text
+    assert "rank 0 waits in all_reduce at train.py:5 for rank 1; but rank 1 has already" in text
+    assert "ended and will never call it" in text
     assert "rank 0  train.py:5: dist.all_reduce(torch.ones(1))" in text
     assert "rank 0 is at its 3rd all_reduce at train.py:5, and rank 1 made 2 there" in text
     report = json.loads(done.stdout)

@@ -200,7 +200,7 @@ def _solutions_in_texts(course: Path, bundle: Path) -> Iterator[str]:
         path: _squeezed(_readable(path))
         for folder in ("notebooks", "docs")
         for path in sorted((bundle / folder).rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.suffix != ".png"  # a picture has no text to search
     }
     for path, text in texts.items():
         if _BEGIN in text or _END in text:
