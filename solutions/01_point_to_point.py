@@ -244,8 +244,8 @@ run(both_send_first, 2, may_fail=True)
 # %%
 def one_receives_first():
     other = 1 - dist.get_rank()
-    mine = torch.full((2,), float(dist.get_rank()))
-    yours = torch.empty(2)
+    mine = torch.full((2,), 10.0 + dist.get_rank())
+    yours = torch.zeros(2)
     if dist.get_rank() < other:
         dist.send(mine, other)
         dist.recv(yours, other)
