@@ -391,8 +391,10 @@ def test_a_right_answer_of_another_kind_ends_with_the_same_data():
     assert "solution" not in repr(replay(backwards, 4, beside=False))
 
 
-def test_the_first_difference_is_told_and_marked():
-    def broadcast(x, src):  # sends twice what it has
+def broadcast_that_doubles():
+    """A broadcast in which rank 2 doubles what it receives."""
+
+    def broadcast(x, src):
         if dist.get_rank() == src:
             for dst in range(dist.get_world_size()):
                 if dst != src:
@@ -402,6 +404,11 @@ def test_the_first_difference_is_told_and_marked():
             if dist.get_rank() == 2:
                 x += x
 
+    return broadcast
+
+
+def test_the_first_difference_is_told_and_marked():
+    broadcast = broadcast_that_doubles()
     shown = replay(broadcast, 4)
     assert repr(shown).splitlines()[-1] == (
         "The first difference is in round 2: afterwards rank 2's x[0] holds B0+B0, in the solution"
@@ -450,16 +457,7 @@ def _texts_of(image):
 
 
 def test_a_wrong_cell_stands_red_beside_the_right_value_with_the_message_that_brought_it():
-    def broadcast(x, src):  # rank 2 doubles what it receives
-        if dist.get_rank() == src:
-            for dst in range(dist.get_world_size()):
-                if dst != src:
-                    dist.send(x, dst)
-        else:
-            dist.recv(x, src)
-            if dist.get_rank() == 2:
-                x += x
-
+    broadcast = broadcast_that_doubles()
     shown = replay(broadcast, 4)
     picture = verdict_strip(shown.film, shown.reference)
     assert "The first difference is in round 2" in html.unescape(picture)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+
+import psutil
 import pytest
 
 from grader import torchrun
@@ -38,3 +44,29 @@ def test_what_is_no_script_is_told(capsys):
     with pytest.raises(RequestError, match="takes the text of a script, not a function"):
         torchrun(test_what_is_no_script_is_told, 2)
     assert capsys.readouterr().out == ""
+
+
+def test_an_interrupted_launch_leaves_no_process(tmp_path):
+    script = f"""
+import os, pathlib, signal
+pathlib.Path({str(tmp_path)!r}, os.environ["RANK"]).write_text(str(os.getpid()))
+signal.pause()
+"""
+    found = []
+
+    def interrupt():
+        until = time.monotonic() + 90
+        while time.monotonic() < until and len(found) < 2:
+            texts = [path.read_text() for path in tmp_path.iterdir()]
+            found[:] = [psutil.Process(int(text)) for text in texts if text]
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    watcher = threading.Thread(target=interrupt)
+    watcher.start()
+    with pytest.raises(KeyboardInterrupt):
+        torchrun(script, 2)
+    watcher.join()
+    assert len(found) == 2
+    _, alive = psutil.wait_procs(found, timeout=60)
+    assert not alive

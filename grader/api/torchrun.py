@@ -43,14 +43,29 @@ def torchrun(script: str, world_size: int) -> None:
         # a file for each rank, so that their lines do not mix
         kept = ["--redirects=3", f"--log-dir={logs}"]
         command = [sys.executable, "-m", "torch.distributed.run", *options, *kept, str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        status, said = _launched(command)
         written = _written(logs, size, "stdout.log")
-        if done.returncode:
+        if status:
             # a launcher that starts no rank says so itself
             errors = _written(logs, size, "stderr.log")
-            written += errors or done.stderr.splitlines()
+            written += errors or said.splitlines()
     for line in written:
         print(line)
+
+
+def _launched(command: list[str]) -> tuple[int, str]:
+    """Run a launcher to its end; return its status, and what it wrote as errors."""
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as launcher:
+        try:
+            _, said = launcher.communicate()
+        except BaseException:
+            # the ranks have sessions of their own: asked to end, the launcher ends them
+            launcher.terminate()
+            launcher.communicate()
+            raise
+    return launcher.returncode, said
 
 
 def _written(logs: Path, size: int, name: str) -> list[str]:
