@@ -18,11 +18,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.classroom.names import first_last, folded
 from grader.classroom.results import (
     ClassResults,
     GradingState,
@@ -267,8 +267,8 @@ class _Gradebook:
     def _by_name(self) -> Iterator[_Finder]:
         """Yield a way to find the student by name, which a submission can forge."""
         if self.head[0] == "Student":
-            named = [(_turned(line[0]), line) for line in self._students()]
-            yield lambda row: [line for name, line in named if name == _turned(row.student)]
+            named = [(first_last(line[0]), line) for line in self._students()]
+            yield lambda row: [line for name, line in named if name == first_last(row.student)]
 
 
 def _finder(
@@ -276,19 +276,8 @@ def _finder(
 ) -> _Finder:
     index: dict[str, list[list[str]]] = {}
     for line in lines:
-        index.setdefault(_folded(line[column]), []).append(line)
-    return lambda row: index.get(_folded(wanted(row) or ""), []) if wanted(row) else []
-
-
-def _folded(name: str) -> str:
-    """Return a text that is equal for spellings of a name that people take for the same."""
-    return " ".join(unicodedata.normalize("NFC", name).casefold().split())
-
-
-def _turned(name: str) -> str:
-    """Return ``Last, First`` as ``First Last``; other names keep their order."""
-    last, _, first = name.partition(",")
-    return _folded(f"{first} {last}")
+        index.setdefault(folded(line[column]), []).append(line)
+    return lambda row: index.get(folded(wanted(row) or ""), []) if wanted(row) else []
 
 
 def _number(cell: str) -> float | None:

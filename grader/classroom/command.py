@@ -9,7 +9,7 @@ import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from grader.classroom.arrivals import Arrivals, StudentSubmission, collect
+from grader.classroom.arrivals import Arrivals, ReadFiles, StudentSubmission, collect
 from grader.classroom.engines import Engine
 from grader.classroom.layouts import LAYOUTS
 from grader.classroom.messages import (
@@ -48,9 +48,8 @@ from grader.classroom.store import (
     StoreError,
     course_mark,
     fingerprint,
-    seed_for,
 )
-from grader.core.errors import RequestError, UnreadableFile
+from grader.core.errors import RequestError
 from grader.core.verdict import ExerciseVerdict, Status
 from grader.report.summary import visible
 
@@ -159,11 +158,12 @@ class _Session:
         self._catalogue = catalogue
         self._options = options
         self._observe = observe
-        self._secret = store.secret(options.seed)
+        self._source = str(source.resolve())
+        self._seed = store.seed() if options.seed is None else options.seed
         self._course = course_mark(catalogue)
         self._hidden = tuple(map(str, hidden_folders(source, store.path.parent)))
         self._submissions: dict[str, tuple[int, StudentSubmission]] = {}
-        self._digests: dict[str, str] = {}
+        self._read: dict[str, ReadFiles] = {}
         self._progress = GradingProgress()
 
     def run(self, arrivals: Arrivals, engine: Engine) -> GradingProgress:
@@ -198,8 +198,9 @@ class _Session:
         """Yield a request for each submission that has to be judged; note the others."""
         entries = {entry.key: entry for entry in self._store.entries()}
         for key, (_, submission) in self._submissions.items():
-            self._digests[key] = digest = submission.digest()
-            seed = seed_for(self._secret, key)
+            read = submission.read()
+            self._read[key] = replace(read, contents=())  # the contents of a class are too much
+            digest, seed = read.digest, self._seed
             if not submission.files:
                 self._note(key, (), (), {})
                 self._progress.empty += 1
@@ -214,22 +215,13 @@ class _Session:
                 continue
             yield GradingRequest(
                 key,
-                self._contents(submission),
+                read.contents,
                 digest,
                 seed,
                 self._options.limits,
                 known,
                 self._hidden,
             )
-
-    def _contents(self, submission: StudentSubmission) -> tuple[tuple[str, bytes], ...]:
-        """Return the files that can be read; the arrivals have a problem for each other one."""
-        contents = []
-        for file in submission.files:
-            # a file that has been deleted meanwhile is left out
-            with contextlib.suppress(UnreadableFile):
-                contents.append((file.label, file.read()))
-        return tuple(contents)
 
     def _is_done(
         self, entry: StoredSubmission, digest: str, seed: int, known: dict[str, str]
@@ -256,20 +248,25 @@ class _Session:
         fault: str = "",
     ) -> None:
         position, submission = self._submissions[key]
+        read = self._read.get(key)
         self._store.note(
             position,
             StoredSubmission(
                 key=key,
                 student=submission.student,
-                digest=self._digests.get(key, ""),
+                digest="" if read is None else read.digest,
                 exercises=list(exercises),
-                problems=list(submission.problems),
+                problems=[*submission.problems, *(() if read is None else read.problems)],
                 found=list(found),
                 email=submission.email,
                 number=submission.sid,
                 fault=fault,
                 prints=prints,
                 course=self._course,
+                source=self._source,
+                layout=self._options.layout,
+                files=[] if read is None else list(read.hashes),
+                limits=self._options.limits.key(),
             ),
         )
 
