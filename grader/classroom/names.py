@@ -33,6 +33,8 @@ from grader.core.errors import code_kind
 
 __all__ = [
     "age",
+    "first_last",
+    "folded",
     "is_key",
     "key",
     "lookalike",
@@ -133,6 +135,17 @@ def lookalike(name: str) -> str:
     seen = "".join(c for c in _folded(name) if not _is_unseen(c))
     text = " ".join(unicodedata.normalize("NFKD", seen).translate(_LATIN).split())
     return _COPY.sub("", text) or text or name
+
+
+def folded(name: str) -> str:
+    """Return a text that is equal for spellings of a name that people take for the same."""
+    return " ".join(unicodedata.normalize("NFC", name).casefold().split())
+
+
+def first_last(name: str) -> str:
+    """Return ``Last, First`` as ``first last``, folded; other names keep their order."""
+    last, _, first = name.partition(",")
+    return folded(f"{first} {last}")
 
 
 def oddities(name: str, others: Iterable[str]) -> tuple[str, ...]:
