@@ -184,6 +184,11 @@ class Assignment:
         """Return the time that the instructor has stated for a student's submission, if any."""
         return _entry(self.handed_in, identities)
 
+    @staticmethod
+    def names(who: str, *identities: str | None) -> bool:
+        """Return whether a name, number or address in the file is one of a student's."""
+        return bool({folded(who), first_last(who)} & _forms(identities))
+
     def aware(self, moment: datetime) -> datetime:
         """Return a time with a time zone: its own, or that of the assignment, or the machine's."""
         if moment.tzinfo is not None:
@@ -207,10 +212,14 @@ class Assignment:
 
 
 def _entry(entries: Mapping[str, datetime], identities: Iterable[str | None]) -> datetime | None:
-    wanted = {form(one) for one in identities if one for form in (folded, first_last)}
+    wanted = _forms(identities)
     return next(
         (at for who, at in entries.items() if wanted & {folded(who), first_last(who)}), None
     )
+
+
+def _forms(identities: Iterable[str | None]) -> set[str]:
+    return {form(one) for one in identities if one for form in (folded, first_last)}
 
 
 # Exercises by what an instructor writes: chapters, ranges of them, names. ---------
@@ -505,8 +514,8 @@ def _validation(path: Path, text: str, said: str) -> str:
         known = (table or AssignmentFile).__struct_fields__
         near = difflib.get_close_matches(unknown["name"], known, n=1)
         mend = f"did you mean {near[0]}?" if near else f"it may hold {', '.join(known)}"
-        where = _line(text, [unknown["name"]])
-        return f"{path}, line {where or 1}: {unknown['name']!r} is not known here; {mend}"
+        line = _line(text, [unknown["name"]]) or 1
+        return f"{path}, line {line}: {unknown['name']!r} is not known here; {mend}"
     if missing := _MISSING.fullmatch(what):
         return f"{path} has no {missing['name']}; it is {_KINDS[missing['name']]}"
     key = names[0] if names else ""

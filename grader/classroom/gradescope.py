@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -76,11 +78,12 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class Submitter:
-    """One submitter of a Gradescope submission."""
+    """One submitter of a Gradescope submission, and when it was handed in."""
 
     name: str | None = None
     sid: str | None = None
     email: str | None = None
+    handed_in: datetime | None = None
 
 
 def submitters(stream: BinaryIO) -> dict[str, tuple[Submitter, ...]]:
@@ -130,14 +133,18 @@ class _EventReader:
 
     def _submission(self) -> tuple[Submitter, ...]:
         people: list[Submitter] = []
+        at: datetime | None = None
         if not self._opens(yaml.MappingStartEvent):
             return ()
         for name in self._keys():
             if name == ":submitters":
                 people = self._people()
-            else:
-                self._skip(self._next())
-        return tuple(people)
+                continue
+            event = self._next()
+            if name == ":created_at":
+                at = _moment(self._text(event))
+            self._skip(event)
+        return tuple(replace(one, handed_in=at) for one in people)
 
     def _people(self) -> list[Submitter]:
         people: list[Submitter] = []
@@ -205,6 +212,21 @@ class _EventReader:
             self._texts[event.anchor] = text
         null = event.implicit[0] and text in ("", "~", "null")
         return None if null else text
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return a time as Ruby writes it, such as ``2024-05-01 12:00:00.000000000 Z``, or None."""
+    found = re.fullmatch(
+        r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d*)? ?(?:Z|UTC|([-+]\d\d):?(\d\d))",
+        text or "",
+    )
+    if found is None:
+        return None
+    zone = f"{found[3]}:{found[4]}" if found[3] else "+00:00"
+    try:
+        return datetime.fromisoformat(f"{found[1]}T{found[2]}{zone}")
+    except ValueError:
+        return None
 
 
 # ``results.json`` of one student. -------------------------------------------------
