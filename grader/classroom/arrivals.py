@@ -357,6 +357,7 @@ class StudentSubmission:
         handed_in: when it was handed in, where that is known; without a time zone if the platform
             writes none.
         identities: what else tells who the student is, from a roster.
+        only_in_roster: whether nothing has arrived, and only a roster says that there is a student.
     """
 
     key: str
@@ -369,6 +370,7 @@ class StudentSubmission:
     late: tuple[str, ...] = ()
     handed_in: datetime | None = None
     identities: tuple[str, ...] = ()
+    only_in_roster: bool = False
 
     @property
     def upload(self) -> int:

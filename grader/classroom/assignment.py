@@ -48,6 +48,7 @@ __all__ = [
     "Lateness",
     "LimitsTable",
     "RequestedExercise",
+    "RosterStudent",
     "StatedAssignment",
     "read_assignment",
     "requested",
@@ -56,7 +57,7 @@ __all__ = [
 #: What an assignment without a title is called on pages.
 UNTITLED = "Gather Round"
 
-#: What a student's page may show.
+#: What a student's page shows: points alone; also what is wrong; also hints.
 Shown = Literal["points", "verdicts", "hints"]
 
 #: Which of several attempts counts.
@@ -138,6 +139,29 @@ class Lateness:
 
 
 @dataclass(frozen=True)
+class RosterStudent:
+    """A student of the roster.
+
+    Attributes:
+        name: the name as the roster has it.
+        email: the address, if there is one.
+        numbers: numbers and logins, each with the platform that names its downloads by it, or an
+            empty string.
+        handed_in: when the roster says that the student has handed in.
+    """
+
+    name: str
+    email: str | None
+    numbers: tuple[tuple[str, str], ...]
+    handed_in: datetime | None = None
+
+    @property
+    def identities(self) -> tuple[str, ...]:
+        """Whatever tells who it is, besides the name and the address."""
+        return tuple(dict.fromkeys(number for number, _ in self.numbers))
+
+
+@dataclass(frozen=True)
 class Assignment:
     """What students were asked for.
 
@@ -153,6 +177,7 @@ class Assignment:
         attempts: which of several attempts counts: the newest that is in time, and the newest of
             all if none is; or the newest of all.
         shows: what a student's page shows.
+        roster: everybody who should have handed something in; empty if there is no roster.
     """
 
     title: str = ""
@@ -163,7 +188,8 @@ class Assignment:
     extensions: Mapping[str, datetime] = field(default_factory=dict)
     handed_in: Mapping[str, datetime] = field(default_factory=dict)
     attempts: Attempts = "newest in time"
-    shows: tuple[Shown, ...] = get_args(Shown)
+    shows: Shown = "hints"
+    roster: tuple[RosterStudent, ...] = ()
 
     @property
     def zone(self) -> tzinfo | None:
@@ -320,7 +346,7 @@ class AssignmentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_zone: str = ""
     roster: str = ""
     attempts: Attempts = "newest in time"
-    students_see: tuple[Shown, ...] = get_args(Shown)
+    students_see: Shown = "hints"
     seed: int | None = None
     weights: dict[str, float] = {}
     late: LateTable = LateTable()
@@ -402,7 +428,7 @@ def read_assignment(path: Path) -> StatedAssignment:
             {who: file.moment(who, at, zone) for who, at in said.extensions.items()},
             {who: file.moment(who, at, zone) for who, at in said.handed_in.items()},
             said.attempts,
-            tuple(dict.fromkeys(said.students_see)),
+            said.students_see,
         ),
         roster,
         said.seed,
@@ -494,7 +520,7 @@ _KINDS = {
     "time_zone": 'a text, such as "Europe/Berlin"',
     "roster": "the path of a CSV file, as a text",
     "attempts": " or ".join(f'"{word}"' for word in get_args(Attempts)),
-    "students_see": f"a list of {', '.join(get_args(Shown))}",
+    "students_see": " or ".join(f'"{word}"' for word in get_args(Shown)),
     "seed": "a whole number",
     "weights": "points by exercise or chapter, such as ring_all_reduce = 3",
     "late": "per_day = percent, cap = percent, grace = minutes",

@@ -47,7 +47,7 @@ from grader.classroom.messages import (
 from grader.classroom.names import first_last, folded
 from grader.classroom.pages import write
 from grader.classroom.results import alike, class_results, doubts
-from grader.classroom.roster import Roster, read_roster
+from grader.classroom.roster import complete, read_roster, widened
 from grader.classroom.store import (
     Store,
     StoredSubmission,
@@ -325,6 +325,7 @@ class _Session:
                 late=list(submission.late),
                 handed_in=submission.handed_in.isoformat() if submission.handed_in else "",
                 upload=submission.upload,
+                only_in_roster=submission.only_in_roster,
                 pending=pending,
             ),
         )
@@ -386,10 +387,9 @@ def grade(
         with _Signals() as signals, _workplace(signals) as place:
             _refuse_out_inside(source, out)
             assignment = options.assignment(out, _stored_assignment(out))
-            roster = None
             if options.stated is not None and options.stated.roster is not None:
-                roster = read_roster(options.stated.roster)
-                assignment = roster.widen(assignment)
+                assignment = replace(assignment, roster=read_roster(options.stated.roster))
+            assignment = widened(assignment)
             arrivals = place.enter_context(
                 collect(source, layout=options.layout, in_time=_in_time(assignment))
             )
@@ -405,7 +405,7 @@ def grade(
             exercises = catalogue()
             signals.let_go()
             with Store(out) as store:
-                rows, remarks = _rows(source, arrivals, roster, store, options)
+                rows, remarks = _rows(source, arrivals, assignment, store, options)
                 store.assignment = assignment
                 console.print(Text(_arrived(arrivals)))
                 for remark in (*arrivals.problems, *remarks, *_nobodys(assignment, store, rows)):
@@ -550,7 +550,7 @@ def _in_time(assignment: Assignment) -> InTime | None:
 
 
 def _rows(
-    source: Path, arrivals: Arrivals, roster: Roster | None, store: Store, options: Options
+    source: Path, arrivals: Arrivals, assignment: Assignment, store: Store, options: Options
 ) -> tuple[list[StudentSubmission], list[str]]:
     """Return the submissions to grade, and delete the rows that the instructor has named.
 
@@ -566,12 +566,13 @@ def _rows(
     stays = {key: entry for key, entry in entries.items() if key not in dropped}
     rows = list(arrivals.submissions)
     remarks: list[str] = []
-    if roster is not None:
-        known = {key: entry.identities for key, entry in stays.items()}
-        rows, remarks = roster.complete(rows, known)
+    if assignment.roster:
+        rows, remarks = complete(assignment.roster, rows, list(stays.values()))
     if options.only:
         rows = [_find(name, rows, str(source)) for name in options.only]
         remarks = []
+    # where a student's files are gone, the work that was graded would be lost with them
+    rows = [row for row in rows if row.files or not (row.key in stays and stays[row.key].exercises)]
     keys = {row.key for row in rows}
     lost = [entry.student for key, entry in stays.items() if key not in keys]
     if lost and not (options.add or options.only):

@@ -20,7 +20,8 @@ from typing import Any, BinaryIO
 import yaml
 
 import grader
-from grader.classroom.results import ClassResults, SubmissionRow
+from grader.classroom.assignment import UNTITLED, Assignment
+from grader.classroom.results import ClassResults, SubmissionRow, as_shown
 from grader.core import __version__
 from grader.core.errors import RequestError, UnreadableFile
 from grader.core.verdict import ExerciseVerdict, Status
@@ -268,7 +269,7 @@ def gradescope(
         if verdict is None:
             test |= _scored(0.0, asked.points, "failed") | {"output": "not handed in"}
         else:
-            test |= _judged(verdict)
+            test |= _judged(as_shown(verdict, results.assignment.shows))
         tests.append(test | {"output_format": "text", "visibility": visibility})
     return {
         "score": round(results.share(row) * results.points, 3),
@@ -356,8 +357,12 @@ _WHEN = (1980, 1, 1, 0, 0, 0)
 _SCRIPT, _FILE = 0o755, 0o644
 
 
-def autograder() -> bytes:
+def autograder(assignment: Assignment | None = None) -> bytes:
     """Return the zip, ready to upload under Configure Autograder.
+
+    Args:
+        assignment: what is due; without it, whatever is handed in is judged.  Lateness is
+            Gradescope's own matter.
 
     Raises:
         RequestError: the grader does not run from a clone of its repository, which
@@ -370,6 +375,8 @@ def autograder() -> bytes:
             # a shell does not take a carriage return for the end of a line
             script = resources.files(_HERE).joinpath("assets").joinpath(name).read_bytes()
             _add(archive, name, script.replace(b"\r\n", b"\n"), _SCRIPT)
+        if assignment is not None and assignment.exercises:
+            _add(archive, "assignment.toml", _as_toml(assignment).encode(), _FILE)
         for name in _NEEDED:
             if not (package.parent / name).is_file():
                 raise RequestError(
@@ -380,6 +387,21 @@ def autograder() -> bytes:
             name = path.relative_to(package.parent).as_posix()
             _add(archive, f"gather-round/{name}", path.read_bytes(), _FILE)
     return buffer.getvalue()
+
+
+def _as_toml(assignment: Assignment) -> str:
+    """Return an ``assignment.toml`` with what is due, its worth, and what students see."""
+    # a basic string of TOML has the escapes of one of JSON
+    names = ", ".join(json.dumps(asked.name) for asked in assignment.exercises)
+    title = json.dumps(visible(assignment.title) or UNTITLED, ensure_ascii=False)
+    lines = [
+        f"title = {title}",
+        f"exercises = [{names}]",
+        f"students_see = {json.dumps(assignment.shows)}",
+        "[weights]",
+        *(f"{asked.name} = {asked.points!r}" for asked in assignment.exercises),
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _sources(package: Path) -> Iterator[Path]:

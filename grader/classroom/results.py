@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from itertools import combinations
 
-from grader.classroom.assignment import UNTITLED, Assignment, Lateness, RequestedExercise
+from grader.classroom.assignment import UNTITLED, Assignment, Lateness, RequestedExercise, Shown
 from grader.classroom.store import Store, StoredSubmission
 from grader.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
 from grader.report.summary import visible
@@ -32,6 +32,7 @@ __all__ = [
     "SubmissionRow",
     "alike",
     "class_results",
+    "as_shown",
     "doubts",
     "gradebook",
     "nbgrader_gradebook",
@@ -203,6 +204,17 @@ class ClassResults:
         """
         most = self.points_of(row)
         return row.score / most if most else 0.0
+
+
+def as_shown(verdict: ExerciseVerdict, shows: Shown) -> ExerciseVerdict:
+    """Return a verdict with as much as students are to see."""
+    if shows == "hints":
+        return verdict
+    if shows == "verdicts":
+        return replace(verdict, hint="")
+    if verdict.status in (Status.ERROR, Status.SKIPPED):
+        return verdict  # why there are no points is no verdict
+    return replace(verdict, diagnosis=None, message="", hint="", cases=(), others=None)
 
 
 def _require_safe(key: str) -> None:

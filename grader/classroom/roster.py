@@ -2,7 +2,7 @@
 
 :func:`read_roster` reads a list of students as a CSV file: Canvas' exported gradebook, Moodle's
 grading worksheet or list of participants, or any table with a column for names.
-:meth:`Roster.complete` finds the roster's students among the submissions, and gives a row to
+:func:`complete` finds the roster's students among the submissions, and gives a row to
 those who handed in nothing.
 
 A student is found by number, then by address, then by name.  A number is compared with those of
@@ -17,17 +17,18 @@ import csv
 import io
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from grader.classroom.arrivals import StudentSubmission
-from grader.classroom.assignment import Assignment
+from grader.classroom.assignment import Assignment, RosterStudent
 from grader.classroom.names import first_last, folded, key, raw, shown
+from grader.classroom.store import StoredSubmission
 from grader.core.errors import RequestError
 
-__all__ = ["Roster", "RosterStudent", "read_roster"]
+__all__ = ["complete", "read_roster", "widened"]
 
 #: Columns, in lower case, that hold the whole name, and its two parts.
 _NAMES = ("student", "full name", "name", "student name")
@@ -60,37 +61,8 @@ _TIMES = ("%A, %d %B %Y, %I:%M %p", "%A, %B %d, %Y, %I:%M %p", "%A, %d %B %Y, %H
 _NO_STUDENT = re.compile(r"\s*points possible\s*|student, test", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class RosterStudent:
-    """A student of the roster.
-
-    Attributes:
-        name: the name as the roster has it.
-        email: the address, if there is one.
-        numbers: numbers and logins, each with the platform that names its downloads by it, or an
-            empty string.
-        handed_in: when Moodle says that the student has handed in.
-    """
-
-    name: str
-    email: str | None
-    numbers: tuple[tuple[str, str], ...]
-    handed_in: datetime | None = None
-
-    @property
-    def identities(self) -> tuple[str, ...]:
-        """Whatever tells who it is, besides the name and the address."""
-        return tuple(dict.fromkeys(number for number, _ in self.numbers))
-
-    @property
-    def key(self) -> str:
-        """The key of the row if nothing was handed in."""
-        mark = self.numbers[0][0] if self.numbers else self.email or self.name
-        return key(b"roster\0" + raw(mark), self.name)
-
-
-def read_roster(path: Path) -> Roster:
-    """Read a roster.
+def read_roster(path: Path) -> tuple[RosterStudent, ...]:
+    """Return the students of a roster.
 
     Raises:
         RequestError: it cannot be read, or has no column of names.
@@ -111,7 +83,7 @@ def read_roster(path: Path) -> Roster:
             " worksheet), or name, besides email and id"
         )
     students = [_student(dict(zip(head, line, strict=False))) for line in lines[1:]]
-    return Roster(path, tuple(one for one in students if one is not None))
+    return tuple(one for one in students if one is not None)
 
 
 def _name_of(cells: Mapping[str, str]) -> str | None:
@@ -162,96 +134,85 @@ _Forms = tuple[
 ]
 
 
-@dataclass(frozen=True)
-class Roster:
-    """The students of a class.
+def complete(
+    roster: Sequence[RosterStudent],
+    submissions: Sequence[StudentSubmission],
+    stored: Sequence[StoredSubmission],
+) -> tuple[list[StudentSubmission], list[str]]:
+    """Return the submissions with what the roster knows, and a row for everybody else in it.
 
-    Attributes:
-        path: the file.
-        students: everybody in it, in its order.
+    Args:
+        roster: the students of the class.
+        submissions: what has arrived.
+        stored: the rows that stay; a student whose work is among them needs no other.
+
+    Returns:
+        All rows, and sentences on students who were not found.
+    """
+    found = _match(roster, submissions)
+    keys = {entry.key for entry in stored}
+    rows: list[StudentSubmission] = []
+    for one in submissions:
+        student = found.get(one.key)
+        if student is None:
+            rows.append(replace(one, problems=(*one.problems, "not in the roster")))
+        else:
+            rows.append(_known(one, student, keys))
+    here = {id(student) for student in found.values()}
+    handed_in = [{entry.key, *entry.identities} for entry in stored if not entry.only_in_roster]
+    for student in roster:
+        own = {_key(student), *student.identities}
+        if id(student) not in here and not any(own & names for names in handed_in):
+            rows.append(_absent(student))
+    strangers = [one.student for one in submissions if one.key not in found]
+    return rows, [f"not in the roster: {', '.join(strangers)}"] if strangers else []
+
+
+def widened(assignment: Assignment) -> Assignment:
+    """Return an assignment whose times of single students name them in every way.
+
+    A download may know a student by a login alone, where the instructor has written an address.
     """
 
-    path: Path
-    students: tuple[RosterStudent, ...]
-
-    def complete(
-        self,
-        submissions: Sequence[StudentSubmission],
-        stored: Mapping[str, Sequence[str]],
-    ) -> tuple[list[StudentSubmission], list[str]]:
-        """Return the submissions with what the roster knows, and a row for everybody else in it.
-
-        Args:
-            submissions: what has arrived.
-            stored: the keys of rows that stay, with the roster's identities of each.
-
-        Returns:
-            All rows, and sentences on students who were not found.
-        """
-        found = self._match(submissions)
-        rows: list[StudentSubmission] = []
-        for one in submissions:
-            student = found.get(one.key)
-            if student is None:
-                note = f"not in the roster {self.path.name}"
-                rows.append(replace(one, problems=(*one.problems, note)))
-            else:
-                rows.append(_known(one, student, stored))
-        here = {id(student) for student in found.values()}
-        kept = [set(identities) for identities in stored.values()]
-        for student in self.students:
-            has_row = any(identities & set(student.identities) for identities in kept)
-            if id(student) not in here and not (has_row and student.key not in stored):
-                rows.append(_absent(student))
-        strangers = [one.student for one in submissions if one.key not in found]
-        remarks = []
-        if strangers:
-            remarks.append(f"not in the roster {self.path.name}: {', '.join(strangers)}")
-        return rows, remarks
-
-    def widen(self, assignment: Assignment) -> Assignment:
-        """Return an assignment whose times of single students name them in every way.
-
-        A download may know a student by a login alone, where the instructor has written an
-        address.
-        """
-
-        def widened(times: Mapping[str, datetime]) -> dict[str, datetime]:
-            found = dict(times)
-            for who, at in times.items():
-                for student in self.students:
-                    every = (student.name, student.email, *student.identities)
-                    if assignment.names(who, *every):
-                        found |= {name: at for name in every if name and name not in found}
-            return found
-
-        return replace(
-            assignment,
-            extensions=widened(assignment.extensions),
-            handed_in=widened(assignment.handed_in),
-        )
-
-    def _match(self, submissions: Sequence[StudentSubmission]) -> dict[str, RosterStudent]:
-        """Return the student of each submission that is one student's alone, by its key."""
-        found: dict[str, RosterStudent] = {}
-        for of_submission, of_student in _ways():
-            index: dict[str, list[RosterStudent]] = defaultdict(list)
-            for student in self.students:
-                for form in set(of_student(student)):
-                    index[form].append(student)
-            taken = {id(student) for student in found.values()}
-            claims: dict[int, list[tuple[str, RosterStudent]]] = defaultdict(list)
-            for one in submissions:
-                if one.key in found:
-                    continue
-                fitting = {id(s): s for form in of_submission(one) for s in index.get(form, ())}
-                free = [student for mark, student in fitting.items() if mark not in taken]
-                if len(fitting) == 1 and free:
-                    claims[id(free[0])].append((one.key, free[0]))
-            for claim in claims.values():
-                if len(claim) == 1:
-                    found.update(claim)
+    def all_names(times: Mapping[str, datetime]) -> dict[str, datetime]:
+        found = dict(times)
+        for who, at in times.items():
+            for student in assignment.roster:
+                every = (student.name, student.email, *student.identities)
+                if assignment.names(who, *every):
+                    found |= {name: at for name in every if name and name not in found}
         return found
+
+    return replace(
+        assignment,
+        extensions=all_names(assignment.extensions),
+        handed_in=all_names(assignment.handed_in),
+    )
+
+
+def _match(
+    roster: Sequence[RosterStudent], submissions: Sequence[StudentSubmission]
+) -> dict[str, RosterStudent]:
+    """Return the student of each submission that is one student's alone, by its key."""
+    found: dict[str, RosterStudent] = {}
+    for of_submission, of_student in _ways():
+        index: dict[str, list[RosterStudent]] = defaultdict(list)
+        for student in roster:
+            for form in set(of_student(student)):
+                index[form].append(student)
+        taken = {id(student) for student in found.values()}
+        claims: dict[int, list[tuple[str, RosterStudent]]] = defaultdict(list)
+        for one in submissions:
+            if one.key in found:
+                continue
+            fitting = {id(s): s for form in of_submission(one) for s in index.get(form, ())}
+            if len(fitting) == 1 and not taken & fitting.keys():
+                ((mark, student),) = fitting.items()
+                claims[mark].append((one.key, student))
+        for claim in claims.values():
+            if len(claim) == 1:
+                found.update(claim)
+    return found
 
 
 def _ways() -> Iterator[_Forms]:
@@ -280,6 +241,12 @@ def _ways() -> Iterator[_Forms]:
     )
 
 
+def _key(student: RosterStudent) -> str:
+    """Return the key of the row if nothing was handed in."""
+    mark = student.numbers[0][0] if student.numbers else student.email or student.name
+    return key(b"roster\0" + raw(mark), student.name)
+
+
 def _kind(platform: str) -> str:
     return platform if platform in _NUMBERS.values() else ""
 
@@ -289,13 +256,13 @@ def _letters(name: str) -> str:
 
 
 def _known(
-    one: StudentSubmission, student: RosterStudent, stored: Mapping[str, Sequence[str]]
+    one: StudentSubmission, student: RosterStudent, keys: Collection[str]
 ) -> StudentSubmission:
     """Return a submission with what the roster knows of its student."""
     return replace(
         one,
         # a row that the student had before handing anything in stays the same row
-        key=student.key if student.key in stored else one.key,
+        key=_key(student) if _key(student) in keys else one.key,
         student=student.name,
         email=one.email or student.email,
         identities=student.identities,
@@ -307,12 +274,13 @@ def _absent(student: RosterStudent) -> StudentSubmission:
     """Return the row of a student who handed in nothing."""
     number, platform = next(iter(student.numbers), (None, ""))
     return StudentSubmission(
-        student.key,
+        _key(student),
         student.name,
         student.email,
         number,
         (),
-        ("in the roster; handed in nothing",),
+        ("in the roster, and handed in nothing",),
         platform,
         identities=student.identities,
+        only_in_roster=True,
     )

@@ -221,6 +221,7 @@ class StoredSubmission(msgspec.Struct, frozen=True):
         late: names of the files or folders that the platform has marked as late.
         handed_in: when it was handed in, as ISO 8601 text, or an empty string.
         upload: the platform's number of the newest upload, or 0.
+        only_in_roster: whether nothing has arrived, and only a roster says that there is a student.
         pending: whether it still has to be judged, perhaps again, since it has changed.
     """
 
@@ -240,6 +241,7 @@ class StoredSubmission(msgspec.Struct, frozen=True):
     late: list[str] = []
     handed_in: str = ""
     upload: int = 0
+    only_in_roster: bool = False
     pending: bool = False
 
 

@@ -236,6 +236,14 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument(
         "--gradebook", metavar="FILE", help=f"of {' or '.join(books)}, to be filled in"
     )
+    export.add_argument(
+        "--title", default="", help="of the assignment there, if the results have another or none"
+    )
+    export.add_argument(
+        "--force",
+        action="store_true",
+        help="replace grades under a title that is not that of the results",
+    )
 
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.set_defaults(serve=_release)
@@ -762,7 +770,8 @@ def _grade(request: argparse.Namespace) -> int:
 
 def _export(request: argparse.Namespace) -> int:
     book = None if request.gradebook is None else Path(request.gradebook)
-    for line in export(Path(request.results), request.format, Path(request.to), book):
+    results, to = Path(request.results), Path(request.to)
+    for line in export(results, request.format, to, book, request.title.strip(), request.force):
         print(line, file=sys.stderr)
     return 0
 
