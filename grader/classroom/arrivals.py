@@ -13,8 +13,9 @@ import hashlib
 import itertools
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
@@ -51,7 +52,9 @@ from grader.core.errors import LARGEST_FILE, RequestError, UnreadableFile
 
 __all__ = [
     "Arrivals",
+    "CollectedFiles",
     "GradableFile",
+    "InTime",
     "ReadFiles",
     "StudentSubmission",
     "SubmittedFile",
@@ -84,43 +87,81 @@ class GradableFile:
     upload: int
 
 
+@dataclass(frozen=True)
+class CollectedFiles:
+    """The work of one student.
+
+    Attributes:
+        files: the files that can be graded, oldest first.
+        problems: sentences that say what is wrong with the submission.
+        handed_in: when the newest of what is graded was handed in, where that is known.
+    """
+
+    files: tuple[GradableFile, ...]
+    problems: tuple[str, ...]
+    handed_in: datetime | None = None
+
+
+#: A function that tells whether a student's work of a time is in time; all of it is, without one.
+InTime = Callable[[StudentFiles, datetime], bool]
+
+
 def collect_files(
-    student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds = STUDENT
-) -> tuple[tuple[GradableFile, ...], tuple[str, ...]]:
-    """Return a student's gradable files, oldest first, and the submission's problems."""
+    student: StudentFiles,
+    extraction_dir: ExtractionDir,
+    bounds: Bounds = STUDENT,
+    in_time: InTime | None = None,
+) -> CollectedFiles:
+    """Return a student's gradable files.
+
+    Of several attempts the newest counts that is in time, and the newest of all if none is.
+    """
     walk = _Walk(extraction_dir, bounds, student.is_guess)
     attempts: list[str] = []
     by_assignment: dict[bytes, dict[tuple[int, ...], list[SubmittedNode]]] = defaultdict(dict)
     for source in student.sources:
         by_assignment[source.assignment].setdefault(source.attempt, []).append(source)
-    files = [
-        found
-        for sources in sorted(by_assignment.values(), key=max)
-        for found in _newest(sources, walk, student.adds_up, attempts)
-    ]
+    late = {
+        source.attempt
+        for source in student.sources
+        if in_time is not None
+        and source.handed_in is not None
+        and not in_time(student, source.handed_in)
+    }
+    files: list[GradableFile] = []
+    counted: list[SubmittedNode] = []
+    for sources in sorted(by_assignment.values(), key=max):
+        found, of = _newest(sources, walk, student.adds_up, late, attempts)
+        files += found
+        counted += of
     problems = [*student.problems, *attempts, *walk.problems]
     kept = list(_within(files, bounds, problems))
     if not kept:
         problems.append(_why_no_file(walk, bool(student.sources)))
-    return tuple(reversed(kept)), tuple(dict.fromkeys(problems))
+    times = [source.handed_in for source in counted if source.handed_in is not None]
+    return CollectedFiles(
+        tuple(reversed(kept)), tuple(dict.fromkeys(problems)), max(times, default=None)
+    )
 
 
 def _newest(
     attempts: dict[tuple[int, ...], list[SubmittedNode]],
     walk: _Walk,
     adds_up: bool,
+    late: set[tuple[int, ...]],
     notes: list[str],
-) -> list[GradableFile]:
+) -> tuple[list[GradableFile], list[SubmittedNode]]:
     """Return the files of the attempts at one assignment that count, oldest first, and note it.
 
-    That is the newest attempt that has any; and where attempts add up, those files of older
-    ones of which none by the same name came later.
+    That is the newest attempt that has any and is not late, or the newest late one if there is no
+    other; and where attempts add up, those files of older ones of which none by the same name
+    came later.  The nodes that count come with them.
     """
     kept: list[GradableFile] = []
     later: set[str] = set()
     counted: list[tuple[int, ...]] = []
-    for attempt in sorted(attempts, reverse=True):
-        if kept and not adds_up:
+    for attempt in sorted(attempts, key=lambda at: (at not in late, at), reverse=True):
+        if kept and (not adds_up or attempt in late):
             break
         start = len(walk.found)
         for source in attempts[attempt]:
@@ -132,12 +173,15 @@ def _newest(
         if new:
             counted.append(attempt)
     if len(attempts) > 1:
-        notes.append(_which_counts(sorted(attempts, reverse=True), counted, adds_up))
-    return kept
+        notes.append(_which_counts(sorted(attempts, reverse=True), counted, adds_up, late))
+    return kept, [source for attempt in counted for source in attempts[attempt]]
 
 
 def _which_counts(
-    attempts: list[tuple[int, ...]], counted: list[tuple[int, ...]], adds_up: bool
+    attempts: list[tuple[int, ...]],
+    counted: list[tuple[int, ...]],
+    adds_up: bool,
+    late: set[tuple[int, ...]],
 ) -> str:
     """Return the note that says which of several attempts are graded."""
     passed_over = [_moment(attempt) for attempt in attempts if attempt not in counted]
@@ -149,6 +193,8 @@ def _which_counts(
         text += ", and of equal names the newest"
     elif counted[0] == attempts[0]:
         text += f": the newest, of {_moment(counted[0])}, is graded"
+    elif set(attempts[: attempts.index(counted[0])]) <= late:
+        text += f": the newest in time, of {_moment(counted[0])}, is graded"
     else:
         text += f": the newest with a file to grade, of {_moment(counted[0])}, is graded"
     return f"{text}; not graded: {', '.join(passed_over)}" if passed_over else text
@@ -337,6 +383,12 @@ class StudentSubmission:
         sid: the student's number or login on the learning platform, where it is known.
         files: the files that can be graded, oldest first.
         problems: sentences that say what is wrong with the submission.
+        platform: name of the platform's layout that ``sid`` comes from, or an empty string.
+        late: names of the files and folders that the platform marks as late.
+        handed_in: when it was handed in, where that is known; without a time zone if the platform
+            writes none.
+        identities: what else tells who the student is, from a roster.
+        only_in_roster: whether nothing has arrived, and only a roster says that there is a student.
     """
 
     key: str
@@ -345,6 +397,16 @@ class StudentSubmission:
     sid: str | None
     files: tuple[SubmittedFile, ...]
     problems: tuple[str, ...]
+    platform: str = ""
+    late: tuple[str, ...] = ()
+    handed_in: datetime | None = None
+    identities: tuple[str, ...] = ()
+    only_in_roster: bool = False
+
+    @property
+    def upload(self) -> int:
+        """The platform's number of the newest upload, or 0."""
+        return max((file.upload for file in self.files), default=0)
 
     def read(self) -> ReadFiles:
         """Read its files, each once, the newest first until they are too much to grade."""
@@ -415,7 +477,11 @@ class Arrivals:
 
 
 def collect(
-    source: Path, whole: Bounds = CLASS, each: Bounds = STUDENT, layout: str | None = None
+    source: Path,
+    whole: Bounds = CLASS,
+    each: Bounds = STUDENT,
+    layout: str | None = None,
+    in_time: InTime | None = None,
 ) -> Arrivals:
     """Find all submissions in a folder, a file or an archive.
 
@@ -424,6 +490,7 @@ def collect(
         whole: bounds on an archive of the whole class.
         each: bounds on a student's own archives together.
         layout: the name of the layout, if the instructor has said it.
+        in_time: tells whether an attempt is in time; the newest that is counts, if any is.
 
     Raises:
         RequestError: the path does not exist, or holds no submission.
@@ -446,7 +513,7 @@ def collect(
                 f"{source} holds no submissions{why}; expected a folder or a file for each"
                 f" student, or {_downloads()}"
             )
-        submissions = [_submission(one, extraction_dir, each) for one in found.students]
+        submissions = [_submission(one, extraction_dir, each, in_time) for one in found.students]
         submissions = _distinct(submissions)
     except BaseException:
         resources.close()
@@ -490,16 +557,19 @@ def _root(
 
 
 def _submission(
-    student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds
+    student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds, in_time: InTime | None
 ) -> StudentSubmission:
-    files, problems = collect_files(student, extraction_dir, bounds)
+    found = collect_files(student, extraction_dir, bounds, in_time)
     return StudentSubmission(
         key(student.identity, student.student),
         student.student,
         student.email,
         student.sid,
-        tuple(SubmittedFile(found.label, found.upload, found.file) for found in files),
-        problems,
+        tuple(SubmittedFile(one.label, one.upload, one.file) for one in found.files),
+        found.problems,
+        student.platform,
+        tuple(dict.fromkeys(student.late)),
+        found.handed_in,
     )
 
 

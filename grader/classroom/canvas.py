@@ -15,14 +15,21 @@ does this module; but where two students would fit, neither gets a grade.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
-from grader.classroom.names import first_last, folded
+from grader.classroom.gradebooks import (
+    FilledGradebook,
+    Finder,
+    GradebookFile,
+    LeftOut,
+    as_number,
+    finder,
+    match,
+)
+from grader.classroom.names import first_last
 from grader.classroom.results import (
     ClassResults,
     GradingState,
@@ -33,7 +40,7 @@ from grader.classroom.results import (
 )
 from grader.core.errors import RequestError
 
-__all__ = ["Canvas", "LeftOut", "canvas"]
+__all__ = ["canvas"]
 
 COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
@@ -48,38 +55,13 @@ _NAMED = re.compile(r"^(?P<title>.*?)(?: \(\d+\))?$", re.DOTALL)
 #: Cells that hold no grade and are kept: excused, not assigned.
 _KEPT = frozenset({"ex", "n/a"})
 
-#: A function from a submission to the lines of a gradebook that may be its student's.
-_Finder = Callable[[SubmissionRow], list[list[str]]]
+#: Platforms whose numbers of students mean nothing elsewhere: Canvas' users, Moodle's participants.
+_OWN_NUMBERS = frozenset({"canvas", "moodle"})
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """A submission that got no grade in the file, with the reason."""
-
-    row: SubmissionRow
-    reason: str
-
-
-@dataclass(frozen=True)
-class Canvas:
-    """The file, and what an instructor should know about it.
-
-    Attributes:
-        data: contents of the file.
-        left_out: submissions without a grade in it.
-        by_name: submissions whose student was found by the name alone, which the
-            submission itself may have chosen; worth a look.
-        scaled: the full score in Canvas, if it differs from that of the results;
-            scores are in proportion.
-    """
-
-    data: bytes
-    left_out: tuple[LeftOut, ...] = ()
-    by_name: tuple[SubmissionRow, ...] = ()
-    scaled: float | None = None
-
-
-def canvas(results: ClassResults, gradebook: Path | None = None) -> Canvas:
+def canvas(
+    results: ClassResults, gradebook: Path | None = None, column: str = "", force: bool = False
+) -> FilledGradebook:
     """Return the grades of a class as a file for Canvas.
 
     Args:
@@ -87,19 +69,22 @@ def canvas(results: ClassResults, gradebook: Path | None = None) -> Canvas:
         gradebook: a file that Canvas has exported.  Its rows, columns and
             other grades are kept, and the assignment's column is filled in, or
             added if there is none.  Without it, a new file is made.
+        column: the title of the column, if it is not that of the assignment.
+        force: whether such a column may be overwritten where it holds grades.
 
     Raises:
-        RequestError: the file is no gradebook of Canvas', or the title is that
-            of one of Canvas' own columns.
+        RequestError: the file is no gradebook of Canvas', the title is that of one of Canvas'
+            own columns, or a column of another title holds grades.
     """
-    if _RESERVED.search(results.title):
+    title = column or results.title
+    if _RESERVED.search(title):
         raise RequestError(
-            f"Canvas takes a column named {results.title!r} for one of its totals; "
+            f"Canvas takes a column named {title!r} for one of its totals; "
             "give the assignment another title"
         )
     if gradebook is None:
-        return _fresh(results)
-    return _Gradebook(gradebook).fill(results)
+        return _fresh(results, title)
+    return _Gradebook(gradebook).fill(results, title, owned=force or not column)
 
 
 def _ungraded(results: ClassResults, row: SubmissionRow) -> str:
@@ -115,19 +100,21 @@ def _possible(results: ClassResults) -> float:
     return max(map(results.points_of, graded), default=results.points)
 
 
-def _fresh(results: ClassResults) -> Canvas:
+def _fresh(results: ClassResults, title: str) -> FilledGradebook:
     possible = _possible(results)
-    rows = [[*COLUMNS, text(results.title)]]
+    rows = [[*COLUMNS, text(title)]]
     rows.append(["    Points Possible", "", "", "", "", number(possible)])
     left_out = []
     for row in results.rows:
         reason = _ungraded(results, row)
         if reason:
             left_out.append(LeftOut(row, reason))
-        # not in the column ID: a number of another system could be another student's there
-        identity = [text(row.student), "", text(row.number), text(row.email), ""]
+        # each number in its own column alone: elsewhere it could be another student's
+        own = row.number if row.platform == "canvas" else None
+        sis = row.number if row.platform not in _OWN_NUMBERS else None
+        identity = [text(row.student), text(own), text(sis), text(row.email), ""]
         rows.append([*identity, "" if reason else _points(results.share(row) * possible)])
-    return Canvas(table(rows), tuple(left_out))
+    return FilledGradebook(table(rows), tuple(left_out))
 
 
 def _points(score: float) -> str:
@@ -139,20 +126,8 @@ class _Gradebook:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            raw = path.read_bytes()
-            decoded = raw.decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise RequestError(f"{path} cannot be read as a gradebook: {error}") from None
-        self._bom = raw.startswith(b"\xef\xbb\xbf")
-        self._newline = "\r\n" if "\r\n" in decoded else "\n"
-        header = decoded.partition("\n")[0]
-        self._delimiter = ";" if header.count(";") > header.count(",") else ","
-        stream = io.StringIO(decoded, newline="")
-        try:
-            self.rows = list(csv.reader(stream, delimiter=self._delimiter, strict=True))
-        except csv.Error as error:
-            raise RequestError(f"{path} is no CSV file: {error}") from None
+        self.file = GradebookFile(path)
+        self.rows = self.file.rows
         head = self.rows[0] if self.rows else []
         named = head[:1] == ["Student"] or head[:2] == ["LastName", "FirstName"]
         if not named or "ID" not in head or "Section" not in head:
@@ -162,14 +137,26 @@ class _Gradebook:
                 " Gradebook, Export, Export Entire Gradebook"
             )
         self.head = head
-        self._unsure: set[str] = set()
 
-    def fill(self, results: ClassResults) -> Canvas:
-        """Return the gradebook with the assignment's grades."""
-        column = self._column(results.title)
+    def fill(self, results: ClassResults, title: str, owned: bool) -> FilledGradebook:
+        """Return the gradebook with the assignment's grades.
+
+        Args:
+            results: the class.
+            title: the title of the column.
+            owned: whether grades that are in it may be replaced.
+        """
+        column = self._column(title)
+        filled = [line for line in self._students() if as_number(line[column]) is not None]
+        if filled and not owned:
+            raise RequestError(
+                f"{self.path} has {len(filled)} grades in {self.head[column]!r}, and the results"
+                f" are {_whose(results)}; --force --title {shlex.quote(title)} replaces them"
+            )
         full = _possible(results)
         possible = self._points_possible(column, full)
-        matched, left_out = self._match(results.rows)
+        matched, left_out, unsure = match(results.rows, self._by_identity(), self._by_name())
+        replaced: list[str] = []
         for line, row in matched:
             if reason := _ungraded(results, row):
                 left_out.append(LeftOut(row, reason))
@@ -177,13 +164,17 @@ class _Gradebook:
                 reason = f"the gradebook says {line[column].strip()} for this student"
                 left_out.append(LeftOut(row, reason))
             else:
-                line[column] = _points(results.share(row) * possible)
-        data = table(self.rows, delimiter=self._delimiter, newline=self._newline, bom=self._bom)
+                before, now = line[column].strip(), _points(results.share(row) * possible)
+                if before and as_number(before) != as_number(now):
+                    replaced.append(f"{line[0]} {before} → {now}")
+                line[column] = now
         order = {row.key: position for position, row in enumerate(results.rows)}
         left_out.sort(key=lambda item: order[item.row.key])
         scaled = None if possible == full else round(possible, 3)
-        by_name = tuple(row for _, row in matched if row.key in self._unsure)
-        return Canvas(data, tuple(left_out), by_name, scaled)
+        by_name = tuple(row for _, row in matched if row.key in unsure)
+        return FilledGradebook(
+            self.file.written(), tuple(left_out), by_name, scaled, tuple(replaced)
+        )
 
     def _column(self, title: str) -> int:
         """Return the index of the assignment's column, which is added if there is none."""
@@ -210,7 +201,7 @@ class _Gradebook:
         """Return the full score in this gradebook, and write ``full`` there if it has none."""
         for line in self.rows[1:]:
             if "Points Possible" in line[0]:
-                possible = _number(line[column])
+                possible = as_number(line[column])
                 if possible is None:
                     line[column] = number(full)
                 return possible or full
@@ -227,61 +218,33 @@ class _Gradebook:
     def _identity(self) -> list[str]:
         return [name for name in COLUMNS[1:4] if name in self.head]
 
-    def _match(
-        self, rows: Sequence[SubmissionRow]
-    ) -> tuple[list[tuple[list[str], SubmissionRow]], list[LeftOut]]:
-        """Return pairs of a line and its submission, and submissions without a certain line."""
-        sure, by_name = list(self._by_identity()), list(self._by_name())
-        claims: dict[int, tuple[list[str], list[SubmissionRow]]] = {}
-        left_out = []
-        for row in rows:
-            found = next(filter(None, (find(row) for find in sure)), [])
-            if not found:
-                found = next(filter(None, (find(row) for find in by_name)), [])
-                self._unsure.add(row.key)
-            if len(found) == 1:
-                claims.setdefault(id(found[0]), (found[0], []))[1].append(row)
-            elif found:
-                left_out.append(LeftOut(row, f"{len(found)} students of the gradebook fit"))
-            else:
-                left_out.append(LeftOut(row, "no student of the gradebook fits"))
-        matched = []
-        for line, claimants in claims.values():
-            if len(claimants) == 1:
-                matched.append((line, claimants[0]))
-            else:
-                reason = f"{len(claimants)} submissions fit one student of the gradebook"
-                left_out += [LeftOut(row, reason) for row in claimants]
-        return matched, left_out
-
-    def _by_identity(self) -> Iterator[_Finder]:
+    def _by_identity(self) -> Iterator[Finder]:
         """Yield ways to find a submission's student by identity, the surest first."""
         lines = list(self._students())
         for name in self._identity():
-            yield _finder(lines, self.head.index(name), lambda row: row.number)
+            column = self.head.index(name)
+            if name == "ID":
+                yield finder(lines, column, lambda row: _number_of(row, "canvas"))
+            else:
+                yield finder(lines, column, lambda row: _number_of(row, ""))
         if "SIS Login ID" in self.head:
             login = self.head.index("SIS Login ID")
-            yield _finder(lines, login, lambda row: row.email)
-            yield _finder(lines, login, lambda row: (row.email or "").partition("@")[0])
+            yield finder(lines, login, lambda row: row.email)
+            yield finder(lines, login, lambda row: (row.email or "").partition("@")[0])
 
-    def _by_name(self) -> Iterator[_Finder]:
+    def _by_name(self) -> Iterator[Finder]:
         """Yield a way to find the student by name, which a submission can forge."""
         if self.head[0] == "Student":
             named = [(first_last(line[0]), line) for line in self._students()]
             yield lambda row: [line for name, line in named if name == first_last(row.student)]
 
 
-def _finder(
-    lines: list[list[str]], column: int, wanted: Callable[[SubmissionRow], str | None]
-) -> _Finder:
-    index: dict[str, list[list[str]]] = {}
-    for line in lines:
-        index.setdefault(folded(line[column]), []).append(line)
-    return lambda row: index.get(folded(wanted(row) or ""), []) if wanted(row) else []
+def _whose(results: ClassResults) -> str:
+    title = results.assignment.title
+    return f"of {title!r}" if title else "of an assignment whose title nobody has said"
 
 
-def _number(cell: str) -> float | None:
-    try:
-        return float(cell.strip().replace(",", "."))
-    except ValueError:
-        return None
+def _number_of(row: SubmissionRow, platform: str) -> str | None:
+    """Return a submission's number if it is the platform's own; without one, if it is nobody's."""
+    own = row.platform if row.platform in _OWN_NUMBERS else ""
+    return row.number if own == platform else None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import os
 import signal
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import structs
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -28,9 +31,10 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from grader.classroom.arrivals import Arrivals, ReadFiles, StudentSubmission, collect
+from grader.classroom.arrivals import Arrivals, InTime, ReadFiles, StudentSubmission, collect
+from grader.classroom.assignment import Assignment, RequestedExercise, StatedAssignment
 from grader.classroom.engines import Engine
-from grader.classroom.layouts import LAYOUTS
+from grader.classroom.layouts import LAYOUTS, StudentFiles
 from grader.classroom.messages import (
     ExerciseJudged,
     GradingRequest,
@@ -40,8 +44,10 @@ from grader.classroom.messages import (
     SubmissionPlanned,
     Workers,
 )
+from grader.classroom.names import first_last, folded
 from grader.classroom.pages import write
-from grader.classroom.results import alike, class_results
+from grader.classroom.results import alike, class_results, doubts
+from grader.classroom.roster import complete, read_roster, widened
 from grader.classroom.store import (
     Store,
     StoredSubmission,
@@ -62,9 +68,6 @@ __all__ = ["GradingProgress", "Options", "grade", "grade_class"]
 
 # Grading a class: what arrived, judged by an engine, kept in a store. -------------
 
-#: The fault of a submission that has not been judged, in case the grading is stopped before.
-_WAITING = "not judged yet; grade again"
-
 
 @dataclass(frozen=True)
 class Options:
@@ -76,12 +79,44 @@ class Options:
             secret that the store keeps.
         force: whether to judge again what has not changed.
         layout: the name of the layout of the submissions, if the instructor has said it.
+        stated: what an assignment.toml says, if there is one.
+        title: the title of the assignment, if it is said apart.
+        exercises: what is due, if it is said apart.
+        add: whether rows of students who are not among the submissions stay.
+        only: the students to grade, by name, number, address or key; everybody, if empty.
+        drop: the students whose rows are to be deleted, named in the same way.
     """
 
     limits: Limits = field(default_factory=Limits)
     seed: int | None = None
     force: bool = False
     layout: str | None = None
+    stated: StatedAssignment | None = None
+    title: str = ""
+    exercises: tuple[RequestedExercise, ...] = ()
+    add: bool = False
+    only: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+    def assignment(self, out: Path, stored: Assignment) -> Assignment:
+        """Return what is due: what was stated before stays until something else is stated.
+
+        Args:
+            out: the folder of results, for the message.
+            stored: what was stated in the last grading into it.
+
+        Raises:
+            RequestError: the folder holds the results of another assignment.
+        """
+        now = stored if self.stated is None else self.stated.assignment
+        if self.title:
+            now = replace(now, title=self.title)
+        elif stored.title and now.title != stored.title:
+            raise RequestError(
+                f"{out} holds the results of {stored.title!r}, and this is {now.title!r}; name"
+                f" another folder, or, if it is the same assignment, add --title {now.title!r}"
+            )
+        return replace(now, exercises=self.exercises) if self.exercises else now
 
 
 @dataclass
@@ -114,7 +149,7 @@ class GradingProgress:
 
 def grade_class(
     source: Path,
-    arrivals: Arrivals,
+    submissions: Sequence[StudentSubmission],
     store: Store,
     engine: Engine,
     catalogue: Catalogue[Exercise],
@@ -125,8 +160,8 @@ def grade_class(
 
     Args:
         source: the path of the submissions.
-        arrivals: what it holds.
-        store: the store of the results.
+        submissions: those that are graded; the store may hold more rows, which stay.
+        store: the store of the results, which knows the assignment.
         engine: the engine that has submissions judged.
         catalogue: the exercises of the course.
         options: limits, seed, and whether to judge everything again.
@@ -135,7 +170,7 @@ def grade_class(
     Raises:
         StoreError: the results cannot be written.
     """
-    return _Session(source, store, catalogue, options, observe).run(arrivals, engine)
+    return _Session(source, store, catalogue, options, observe).run(submissions, engine)
 
 
 def hidden_folders(source: Path, out: Path) -> tuple[Path, Path]:
@@ -160,31 +195,41 @@ class _Session:
         self._observe = observe
         self._source = str(source.resolve())
         self._seed = store.seed() if options.seed is None else options.seed
-        self._course = course_mark(catalogue)
+        self._due = tuple(asked.name for asked in store.assignment.exercises)
+        self._course = course_mark(catalogue, self._due)
         self._hidden = tuple(map(str, hidden_folders(source, store.path.parent)))
-        self._submissions: dict[str, tuple[int, StudentSubmission]] = {}
+        self._submissions: dict[str, StudentSubmission] = {}
+        #: their files as they were read last, without the contents, which are too much to hold
         self._read: dict[str, ReadFiles] = {}
+        #: the submissions in the store, as they are now
+        self._entries: dict[str, StoredSubmission] = {}
+        #: what is known of each that has to be judged
+        self._known: dict[str, dict[str, str]] = {}
         self._progress = GradingProgress()
 
-    def run(self, arrivals: Arrivals, engine: Engine) -> GradingProgress:
+    def run(self, submissions: Sequence[StudentSubmission], engine: Engine) -> GradingProgress:
         """Judge all submissions, and write every event to the store as it comes."""
-        self._submissions = {one.key: (i, one) for i, one in enumerate(arrivals.submissions)}
+        self._submissions = {one.key: one for one in submissions}
         self._progress.submissions = len(self._submissions)
         self._store.course = tuple((e.name, e.chapter, e.points) for e in self._catalogue.values())
-        self._store.keep_only(set(self._submissions))
-        # every student has a row, even if the grading is stopped
-        for key in self._submissions.keys() - {entry.key for entry in self._store.entries()}:
-            self._note(key, (), (), {}, _WAITING)
+        self._entries = {entry.key: entry for entry in self._store.entries()}
+        self._look_through()
+        rows = sorted(
+            self._entries.values(), key=lambda e: (e.student.casefold(), e.student, e.key)
+        )
+        self._store.arrange(entry.key for entry in rows)
         self._observe(self._progress, None)
         for event in engine.run(self._requests()):
             verdict = None
             if isinstance(event, SubmissionPlanned):
-                self._note(event.key, event.exercises, event.notes, event.prints)
+                self._note(event.key, event.exercises, event.notes, event.prints, pending=True)
             elif isinstance(event, ExerciseJudged):
                 safe = self._options.limits.sandbox
                 self._store.save(event.key, event.fingerprint, event.verdict, safe)
                 self._progress.exercises += 1
                 verdict = event.verdict
+            elif isinstance(event, SubmissionJudged):
+                self._write(structs.replace(self._entries[event.key], pending=False))
             elif isinstance(event, SubmissionLost):
                 self._lose(event)
             elif isinstance(event, Workers):
@@ -194,50 +239,56 @@ class _Session:
             self._observe(self._progress, verdict)
         return self._progress
 
-    def _requests(self) -> Iterator[GradingRequest]:
-        """Yield a request for each submission that has to be judged; note the others."""
-        entries = {entry.key: entry for entry in self._store.entries()}
-        for key, (_, submission) in self._submissions.items():
-            read = submission.read()
-            self._read[key] = replace(read, contents=())  # the contents of a class are too much
-            digest, seed = read.digest, self._seed
+    def _look_through(self) -> None:
+        """Give every student a row, which says if it still has to be judged.
+
+        So a grading that is stopped leaves nobody out, and no verdict that looks like one on
+        files that came later.
+        """
+        for key, submission in self._submissions.items():
+            self._read[key] = replace(submission.read(), contents=())
+            entry = self._entries.get(key)
+            known = {} if self._options.force else self._store.known(key)
             if not submission.files:
                 self._note(key, (), (), {})
                 self._progress.empty += 1
-                self._skip()
-                continue
-            known = {} if self._options.force else self._store.known(key)
-            entry = entries.get(key)
-            if entry is not None and self._is_done(entry, digest, seed, known):
+                self._progress.done += 1
+            elif entry is not None and self._is_done(entry, self._read[key].digest, known):
                 self._note(key, tuple(entry.exercises), tuple(entry.found), entry.prints)
                 self._progress.kept += 1
-                self._skip()
-                continue
+                self._progress.done += 1
+            else:
+                self._known[key] = known
+                if entry is None:
+                    self._note(key, (), (), {}, pending=True)
+                else:
+                    self._write(structs.replace(entry, fault="", pending=True))
+
+    def _requests(self) -> Iterator[GradingRequest]:
+        """Yield a request for each submission that has to be judged."""
+        for key, known in self._known.items():
+            read = self._submissions[key].read()
+            self._read[key] = replace(read, contents=())
             yield GradingRequest(
                 key,
                 read.contents,
-                digest,
-                seed,
+                read.digest,
+                self._seed,
                 self._options.limits,
                 known,
                 self._hidden,
+                self._due,
             )
 
-    def _is_done(
-        self, entry: StoredSubmission, digest: str, seed: int, known: dict[str, str]
-    ) -> bool:
+    def _is_done(self, entry: StoredSubmission, digest: str, known: dict[str, str]) -> bool:
         """Return whether judging a submission again would come to the same verdicts."""
-        if entry.digest != digest or entry.fault or entry.course != self._course:
+        if entry.digest != digest or entry.fault or entry.course != self._course or entry.pending:
             return False
         limits = self._options.limits.key()
         return all(
-            known.get(name) == fingerprint(self._catalogue[name], digest, seed, limits)
+            known.get(name) == fingerprint(self._catalogue[name], digest, self._seed, limits)
             for name in entry.exercises
         )
-
-    def _skip(self) -> None:
-        self._progress.done += 1
-        self._observe(self._progress, None)
 
     def _note(
         self,
@@ -246,41 +297,54 @@ class _Session:
         found: tuple[str, ...],
         prints: dict[str, list[int]],
         fault: str = "",
+        pending: bool = False,
     ) -> None:
-        position, submission = self._submissions[key]
-        read = self._read.get(key)
-        self._store.note(
-            position,
+        submission, read = self._submissions[key], self._read[key]
+        self._write(
             StoredSubmission(
                 key=key,
                 student=submission.student,
-                digest="" if read is None else read.digest,
+                digest=read.digest,
                 exercises=list(exercises),
-                problems=[*submission.problems, *(() if read is None else read.problems)],
+                problems=[*submission.problems, *read.problems],
                 found=list(found),
                 email=submission.email,
                 number=submission.sid,
                 fault=fault,
                 prints=prints,
                 course=self._course,
+                platform=submission.platform,
+                identities=list(submission.identities),
+                late=list(submission.late),
+                handed_in=submission.handed_in.isoformat() if submission.handed_in else "",
+                upload=submission.upload,
+                only_in_roster=submission.only_in_roster,
+                pending=pending,
                 source=self._source,
                 layout=self._options.layout,
-                files=[] if read is None else list(read.hashes),
+                files=list(read.hashes),
                 limits=self._options.limits.key(),
             ),
         )
 
+    def _write(self, entry: StoredSubmission) -> None:
+        """Write a row; a new one goes to the end until the class is arranged."""
+        self._entries[entry.key] = entry
+        self._store.note(list(self._entries).index(entry.key), entry)
+
     def _lose(self, event: SubmissionLost) -> None:
         """Note that the grader failed at a submission, and keep what it had found."""
-        entry = next((one for one in self._store.entries() if one.key == event.key), None)
-        exercises = tuple(entry.exercises) if entry is not None else ()
-        found = tuple(entry.found) if entry is not None else ()
-        prints = entry.prints if entry is not None else {}
-        self._note(event.key, exercises, found, prints, event.reason)
+        entry = self._entries[event.key]
+        self._note(
+            event.key, tuple(entry.exercises), tuple(entry.found), entry.prints, event.reason
+        )
         self._progress.lost += 1
 
 
 # The command: signals, temporary files, and what the terminal shows. --------------
+
+#: Students that a message names.
+_NAMED = 5
 
 _UNSAFE = (
     "no sandbox: the submissions run as you, on this machine, and can read, change and send"
@@ -318,7 +382,14 @@ def grade(
     console = Console(stderr=True, highlight=False)
     try:
         with _Signals() as signals, _workplace(signals) as place:
-            arrivals = place.enter_context(collect(source, layout=options.layout))
+            _refuse_out_inside(source, out)
+            assignment = options.assignment(out, _stored_assignment(out))
+            if options.stated is not None and options.stated.roster is not None:
+                assignment = replace(assignment, roster=read_roster(options.stated.roster))
+            assignment = widened(assignment)
+            arrivals = place.enter_context(
+                collect(source, layout=options.layout, in_time=_in_time(assignment))
+            )
             if not arrivals.submissions:
                 raise RequestError(f"{source} holds no submissions: no .py file and no notebook")
             if options.limits.sandbox:
@@ -331,14 +402,16 @@ def grade(
             exercises = catalogue()
             signals.let_go()
             with Store(out) as store:
+                rows, remarks = _rows(source, arrivals, assignment, store, options)
+                store.assignment = assignment
                 console.print(Text(_arrived(arrivals)))
-                for problem in arrivals.problems:
-                    console.print(Text(f"note: {_plain(problem)}", style="yellow"))
+                for remark in (*arrivals.problems, *remarks, *_nobodys(assignment, store, rows)):
+                    console.print(Text(f"note: {_plain(remark)}", style="yellow"))
                 bar = _Bar(console)
                 try:
                     with bar:
                         step = grade_class(
-                            source, arrivals, store, engine, exercises, options, bar.observe
+                            source, rows, store, engine, exercises, options, bar.observe
                         )
                 finally:
                     # if the grading was stopped, of what has been found so far
@@ -443,6 +516,115 @@ def _temporary_folder() -> Iterator[None]:
                 os.environ["TMPDIR"] = variable
 
 
+def _refuse_out_inside(source: Path, out: Path) -> None:
+    """Refuse a folder of results that would be graded as a student's the next time."""
+    inside, around = out.resolve(), source.resolve()
+    if source.is_dir() and (inside == around or around in inside.parents):
+        raise RequestError(
+            f"{out} is in {source}, where the results would be taken for a student; name a folder"
+            " beside it"
+        )
+
+
+def _stored_assignment(out: Path) -> Assignment:
+    """Return what was stated in the last grading into a folder, if there was one."""
+    if not (out / "grades.sqlite").is_file():
+        return Assignment()
+    with Store(out, readonly=True) as store:
+        return store.assignment
+
+
+def _in_time(assignment: Assignment) -> InTime | None:
+    """Return the function that tells which attempts are in time, if that makes a difference."""
+    if assignment.due is None or assignment.attempts == "newest":
+        return None
+
+    def in_time(student: StudentFiles, at: datetime) -> bool:
+        due = assignment.due_for(student.student, student.sid, student.email)
+        return assignment.lateness(due, at, False) is None
+
+    return in_time
+
+
+def _rows(
+    source: Path, arrivals: Arrivals, assignment: Assignment, store: Store, options: Options
+) -> tuple[list[StudentSubmission], list[str]]:
+    """Return the submissions to grade, and delete the rows that the instructor has named.
+
+    Raises:
+        RequestError: a student who is named does not exist, or a row would be lost that nobody
+            has named.
+    """
+    entries = {entry.key: entry for entry in store.entries()}
+    dropped = {
+        _find(name, entries.values(), f"results of {store.path.parent}").key
+        for name in options.drop
+    }
+    stays = {key: entry for key, entry in entries.items() if key not in dropped}
+    rows = list(arrivals.submissions)
+    remarks: list[str] = []
+    if assignment.roster:
+        rows, remarks = complete(assignment.roster, rows, list(stays.values()))
+    if options.only:
+        rows = [_find(name, rows, str(source)) for name in options.only]
+        remarks = []
+    # where a student's files are gone, the work that was graded would be lost with them
+    rows = [row for row in rows if row.files or not (row.key in stays and stays[row.key].exercises)]
+    keys = {row.key for row in rows}
+    lost = [entry.student for key, entry in stays.items() if key not in keys]
+    if lost and not (options.add or options.only):
+        some = (
+            f"{', '.join(lost[:_NAMED])}{f' and {len(lost) - _NAMED} more' * (len(lost) > _NAMED)}"
+        )
+        raise RequestError(
+            f"{store.path.parent} has results of students of whom nothing is in {source}: {some}."
+            " To keep them and add what is there: --add. To delete the row of a student who has"
+            " left: --drop NAME, for each. For another assignment, name another folder"
+        )
+    store.keep_only(keys | stays.keys())
+    return rows, remarks
+
+
+_Named = TypeVar("_Named", StoredSubmission, StudentSubmission)
+
+
+def _find(name: str, among: Iterable[_Named], where: str) -> _Named:
+    """Return the one student of a name, number, address or key."""
+    wanted = {folded(name), first_last(name)}
+    found: dict[str, _Named] = {}
+    names: list[str] = []
+    for one in among:
+        number: str | None = one.number if isinstance(one, StoredSubmission) else one.sid
+        identities = (one.key, one.student, number, one.email, *one.identities)
+        names.append(one.student)
+        if wanted & {form(text) for text in identities if text for form in (folded, first_last)}:
+            found[one.key] = one
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        mend = f"{len(found)} students; say the key of one: {', '.join(found)}"
+        raise RequestError(f"{name!r} names {mend}")
+    near = difflib.get_close_matches(name, names, n=1)
+    mend = f"; did you mean {near[0]!r}?" if near else ""
+    raise RequestError(f"there is no student {name!r} in {where}{mend}")
+
+
+def _nobodys(assignment: Assignment, store: Store, rows: Sequence[StudentSubmission]) -> list[str]:
+    """Return a sentence for each time in the assignment that is of no student here."""
+    entries = store.entries()
+    people = [(row.student, row.sid, row.email, *row.identities) for row in rows]
+    people += [(one.student, one.number, one.email, *one.identities) for one in entries]
+    return [
+        f"[{table}] has a time for {who!r}, and there is no such student here"
+        for table, times in (
+            ("extensions", assignment.extensions),
+            ("handed_in", assignment.handed_in),
+        )
+        for who in times
+        if not any(assignment.names(who, *person) for person in people)
+    ]
+
+
 def _report(store: Store, out: Path) -> None:
     """Write every page and table."""
     entries = store.entries()
@@ -527,6 +709,10 @@ class _Summary:
         self.words: Counter[str] = Counter()
         self.errors: list[str] = []
         self.nothing: list[str] = []
+        results = class_results(store)
+        self.results = results
+        self.guesses = doubts(results)
+        self.late = {row.student: row.lateness.words for row in results.rows if row.lateness}
         for entry in store.entries():
             found = store.verdicts(entry.key)
             if entry.fault:
@@ -546,11 +732,28 @@ class _Summary:
             "judged": self.step.judged,
             "kept": self.step.kept,
             "verdicts": dict(self.words.most_common()),
+            "title": self.results.title,
+            "max_score": self.results.points,
+            "guessed_to_be_due": self.guesses,
+            "late": self.late,
             "nothing_handed_in": self.nothing,
             "errors": self.errors,
             "layouts": self.layouts,
             "notes": list(self.notes),
         }
+
+    def _about_assignment(self) -> str:
+        """Return the title, the number of exercises, their points, and the deadline."""
+        results = self.results
+        count = len(results.asked)
+        text = (
+            f"{results.title}: {count} exercise{'s' * (count != 1)},"
+            f" {results.points:g} point{'s' * (results.points != 1)}"
+        )
+        if results.assignment.due is not None:
+            zone = results.assignment.time_zone or f"{results.assignment.due:%Z}"
+            text += f", due {results.assignment.due:%Y-%m-%d %H:%M} {zone}"
+        return text
 
     def show(self, console: Console, out: Path) -> None:
         """Print it for people."""
@@ -563,6 +766,11 @@ class _Summary:
         for word, count in self.words.most_common():
             table.add_row(Text(str(count), justify="right"), Text(word))
         console.print(table)
+        console.print(Text(_plain(self._about_assignment())))
+        for guess in self.guesses:
+            console.print(Text(f"guessed to be due: {_plain(guess)}", style="yellow"))
+        for student, words in self.late.items():
+            console.print(Text(f"{_plain(student)}: {words}"))
         for student in self.nothing:
             console.print(Text(f"handed in no exercise: {_plain(student)}"))
         for error in self.errors:

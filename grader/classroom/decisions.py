@@ -200,16 +200,20 @@ class Student(Protocol):
     """A submission as far as it says whose it is."""
 
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        """Its key."""
 
     @property
-    def student(self) -> str: ...
+    def student(self) -> str:
+        """The student's name."""
 
     @property
-    def email(self) -> str | None: ...
+    def email(self) -> str | None:
+        """The student's address."""
 
     @property
-    def number(self) -> str | None: ...
+    def number(self) -> str | None:
+        """The student's number or login."""
 
 
 def find_student(reference: str, students: Sequence[Student]) -> Student | None:

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.core.errors import RequestError
 
 if TYPE_CHECKING:
+    from grader.classroom.gradebooks import FilledGradebook
     from grader.classroom.results import ClassResults
 
-__all__ = ["FORMATS", "ExportFormat", "ExportedFiles", "export"]
+__all__ = ["FORMATS", "ExportFormat", "ExportRequest", "ExportedFiles", "export"]
+
+#: Students that a remark names.
+_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,21 @@ class ExportedFiles:
 
 
 @dataclass(frozen=True)
+class ExportRequest:
+    """What is asked of an export.
+
+    Attributes:
+        book: an exported gradebook to fill in, where the form takes one.
+        column: the title of the assignment there, if the results have another one or none.
+        force: whether grades there may be replaced that may be another assignment's.
+    """
+
+    book: Path | None = None
+    column: str = ""
+    force: bool = False
+
+
+@dataclass(frozen=True)
 class ExportFormat:
     """A form in which other systems take grades.
 
@@ -46,7 +65,7 @@ class ExportFormat:
         system: the program that takes it, as people call it.
         target: an example for ``--to``; it ends in ``/`` if the target is a folder.
         content: a phrase that says what is written.
-        make: the files for a class, and for Canvas a gradebook to fill in.
+        make: the files for a class, as an :class:`ExportRequest` asks for them.
         fills_gradebook: whether it takes a gradebook.
     """
 
@@ -54,7 +73,7 @@ class ExportFormat:
     system: str
     target: str
     content: str
-    make: Callable[[ClassResults, Path | None], ExportedFiles]
+    make: Callable[[ClassResults, ExportRequest], ExportedFiles]
     fills_gradebook: bool = False
 
     @property
@@ -63,27 +82,47 @@ class ExportFormat:
         return self.target.endswith("/")
 
 
-def _csv(results: ClassResults, book: Path | None) -> ExportedFiles:
+def _csv(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.results import gradebook
 
     return ExportedFiles(gradebook(results), remarks=_without_grade(results))
 
 
-def _canvas(results: ClassResults, book: Path | None) -> ExportedFiles:
+def _canvas(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.canvas import canvas
 
-    made = canvas(results, book)
+    if request.book is not None and not (request.column or results.assignment.title):
+        raise RequestError(
+            "the results have no title, so their column in the gradebook is not known; say it:"
+            " --title 'Week 2'"
+        )
+    made = canvas(results, request.book, request.column, request.force)
+    return ExportedFiles(made.data, remarks=_about(made, "Canvas"))
+
+
+def _moodle(results: ClassResults, request: ExportRequest) -> ExportedFiles:
+    from grader.classroom.moodle import moodle
+
+    made = moodle(results, request.book, request.force)
+    return ExportedFiles(made.data, remarks=_about(made, "Moodle"))
+
+
+def _about(made: FilledGradebook, system: str) -> list[str]:
+    """Return what an instructor should know about a gradebook that was filled in."""
     remarks = [f"no grade for {one.row.student}: {one.reason}" for one in made.left_out]
     remarks += [f"found by the name alone: {row.student}" for row in made.by_name]
     if made.scaled is not None:
-        remarks.append(f"a full score is {made.scaled:g} in Canvas; scores are in proportion")
-    return ExportedFiles(made.data, remarks=remarks)
+        remarks.append(f"a full score is {made.scaled:g} in {system}; scores are in proportion")
+    if made.replaced:
+        more = f" and {len(made.replaced) - _NAMED} more" if len(made.replaced) > _NAMED else ""
+        remarks.append(f"replaced: {', '.join(made.replaced[:_NAMED])}{more}")
+    return remarks
 
 
-def _gradescope(results: ClassResults, book: Path | None) -> ExportedFiles:
+def _gradescope(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.gradescope import autograder, gradescope, to_json
 
-    files = {"autograder.zip": autograder()}
+    files = {"autograder.zip": autograder(results.assignment)}
     remarks = []
     for row in results.rows:
         if reason := results.ungraded(row):
@@ -94,10 +133,18 @@ def _gradescope(results: ClassResults, book: Path | None) -> ExportedFiles:
     return ExportedFiles(folder=files, remarks=remarks)
 
 
-def _nbgrader(results: ClassResults, book: Path | None) -> ExportedFiles:
+def _nbgrader(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.results import nbgrader_gradebook
 
     return ExportedFiles(nbgrader_gradebook(results), remarks=_without_grade(results))
+
+
+def _feedback(results: ClassResults, request: ExportRequest) -> ExportedFiles:
+    from grader.classroom.feedback import feedback_zip
+
+    left_out = [row for row in results.rows if results.ungraded(row)]
+    remarks = [f"no page for {row.student}: {results.ungraded(row)}" for row in left_out]
+    return ExportedFiles(feedback_zip(results), remarks=remarks)
 
 
 def _without_grade(results: ClassResults) -> list[str]:
@@ -119,6 +166,14 @@ FORMATS: dict[str, ExportFormat] = {
             fills_gradebook=True,
         ),
         ExportFormat(
+            "moodle",
+            "Moodle",
+            "moodle.csv",
+            "the grading worksheet of an assignment",
+            _moodle,
+            fills_gradebook=True,
+        ),
+        ExportFormat(
             "gradescope",
             "Gradescope",
             "gradescope/",
@@ -128,11 +183,25 @@ FORMATS: dict[str, ExportFormat] = {
         ExportFormat(
             "nbgrader", "nbgrader", "nbgrader.csv", "the columns of nbgrader export", _nbgrader
         ),
+        ExportFormat(
+            "feedback",
+            "students",
+            "feedback.zip",
+            "everybody's page, named as Canvas and Moodle take it back",
+            _feedback,
+        ),
     )
 }
 
 
-def export(folder: Path, name: str, to: Path, book: Path | None = None) -> list[str]:
+def export(
+    folder: Path,
+    name: str,
+    to: Path,
+    book: Path | None = None,
+    title: str = "",
+    force: bool = False,
+) -> list[str]:
     """Write results in a form, and return the remarks to print.
 
     Args:
@@ -140,12 +209,15 @@ def export(folder: Path, name: str, to: Path, book: Path | None = None) -> list[
         name: one of :data:`FORMATS`.
         to: the file or folder to write.
         book: an exported gradebook to fill in, where the form takes one.
+        title: the title of the assignment there, if it is not that of the results.
+        force: whether grades there may be replaced that may be another assignment's.
 
     Raises:
-        RequestError: there are no results, or the target cannot be written.
+        RequestError: there are no results, grades of another assignment would be replaced, or the
+            target cannot be written.
     """
     from grader.classroom.pages import replace_file
-    from grader.classroom.results import class_results
+    from grader.classroom.results import class_results, doubts
     from grader.classroom.store import Store, make_private_folder
     from grader.report.summary import visible
 
@@ -155,8 +227,11 @@ def export(folder: Path, name: str, to: Path, book: Path | None = None) -> list[
         raise RequestError(f"--gradebook is for --format {takers}")
     with Store(folder, readonly=True) as store:
         results = class_results(store)
+    column = title if title != results.assignment.title else ""
+    if title:
+        results = replace(results, title=title)
     try:
-        made = form.make(results, book)
+        made = form.make(results, ExportRequest(book, column, force))
         if form.is_folder:
             make_private_folder(to)
             for path, data in made.folder.items():
@@ -167,7 +242,9 @@ def export(folder: Path, name: str, to: Path, book: Path | None = None) -> list[
                 file.write(made.data)
     except OSError as error:
         raise RequestError(f"{error.filename or to}: {error.strerror}") from None
-    return [visible(line) for line in made.remarks + _unjudged(results)]
+    remarks = made.remarks + _unjudged(results)
+    remarks += [f"guessed to be due: {guess}" for guess in doubts(results)]
+    return [visible(line) for line in remarks]
 
 
 def _privately(path: str, flags: int) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,7 +20,8 @@ from typing import Any, BinaryIO
 import yaml
 
 import grader
-from grader.classroom.results import ClassResults, SubmissionRow
+from grader.classroom.assignment import UNTITLED, Assignment
+from grader.classroom.results import ClassResults, SubmissionRow, as_shown
 from grader.core import __version__
 from grader.core.errors import RequestError, UnreadableFile
 from grader.core.verdict import ExerciseVerdict, Status
@@ -76,11 +79,12 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class Submitter:
-    """One submitter of a Gradescope submission."""
+    """One submitter of a Gradescope submission, and when it was handed in."""
 
     name: str | None = None
     sid: str | None = None
     email: str | None = None
+    handed_in: datetime | None = None
 
 
 def submitters(stream: BinaryIO) -> dict[str, tuple[Submitter, ...]]:
@@ -130,14 +134,18 @@ class _EventReader:
 
     def _submission(self) -> tuple[Submitter, ...]:
         people: list[Submitter] = []
+        at: datetime | None = None
         if not self._opens(yaml.MappingStartEvent):
             return ()
         for name in self._keys():
             if name == ":submitters":
                 people = self._people()
-            else:
-                self._skip(self._next())
-        return tuple(people)
+                continue
+            event = self._next()
+            if name == ":created_at":
+                at = _moment(self._text(event))
+            self._skip(event)
+        return tuple(replace(one, handed_in=at) for one in people)
 
     def _people(self) -> list[Submitter]:
         people: list[Submitter] = []
@@ -207,6 +215,21 @@ class _EventReader:
         return None if null else text
 
 
+def _moment(text: str | None) -> datetime | None:
+    """Return a time as Ruby writes it, such as ``2024-05-01 12:00:00.000000000 Z``, or None."""
+    found = re.fullmatch(
+        r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d*)? ?(?:Z|UTC|([-+]\d\d):?(\d\d))",
+        text or "",
+    )
+    if found is None:
+        return None
+    zone = f"{found[3]}:{found[4]}" if found[3] else "+00:00"
+    try:
+        return datetime.fromisoformat(f"{found[1]}T{found[2]}{zone}")
+    except ValueError:
+        return None
+
+
 # ``results.json`` of one student. -------------------------------------------------
 #
 # Its ``output`` is shown to the student as plain text (``text``: no HTML, Markdown or ANSI
@@ -246,7 +269,7 @@ def gradescope(
         if verdict is None:
             test |= _scored(0.0, asked.points, "failed") | {"output": "not handed in"}
         else:
-            test |= _judged(verdict)
+            test |= _judged(as_shown(verdict, results.assignment.shows))
         tests.append(test | {"output_format": "text", "visibility": visibility})
     return {
         "score": round(results.share(row) * results.points, 3),
@@ -334,8 +357,12 @@ _WHEN = (1980, 1, 1, 0, 0, 0)
 _SCRIPT, _FILE = 0o755, 0o644
 
 
-def autograder() -> bytes:
+def autograder(assignment: Assignment | None = None) -> bytes:
     """Return the zip, ready to upload under Configure Autograder.
+
+    Args:
+        assignment: what is due; without it, whatever is handed in is judged.  Lateness is
+            Gradescope's own matter.
 
     Raises:
         RequestError: the grader does not run from a clone of its repository, which
@@ -348,6 +375,8 @@ def autograder() -> bytes:
             # a shell does not take a carriage return for the end of a line
             script = resources.files(_HERE).joinpath("assets").joinpath(name).read_bytes()
             _add(archive, name, script.replace(b"\r\n", b"\n"), _SCRIPT)
+        if assignment is not None and assignment.exercises:
+            _add(archive, "assignment.toml", _as_toml(assignment).encode(), _FILE)
         for name in _NEEDED:
             if not (package.parent / name).is_file():
                 raise RequestError(
@@ -358,6 +387,21 @@ def autograder() -> bytes:
             name = path.relative_to(package.parent).as_posix()
             _add(archive, f"gather-round/{name}", path.read_bytes(), _FILE)
     return buffer.getvalue()
+
+
+def _as_toml(assignment: Assignment) -> str:
+    """Return an ``assignment.toml`` with what is due, its worth, and what students see."""
+    # a basic string of TOML has the escapes of one of JSON
+    names = ", ".join(json.dumps(asked.name) for asked in assignment.exercises)
+    title = json.dumps(visible(assignment.title) or UNTITLED, ensure_ascii=False)
+    lines = [
+        f"title = {title}",
+        f"exercises = [{names}]",
+        f"students_see = {json.dumps(assignment.shows)}",
+        "[weights]",
+        *(f"{asked.name} = {asked.points!r}" for asked in assignment.exercises),
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _sources(package: Path) -> Iterator[Path]:

@@ -13,15 +13,18 @@ that are taken for people, look like any other class in a summary.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from grader.classroom.names import raw, shown, without_marks
 from grader.classroom.untrusted_files import (
@@ -63,6 +66,7 @@ class SubmittedNode:
         upload: the number that Canvas gave to its upload, or 0.
         assignment: what tells attempts at several assignments apart.
         attempt: the date and time of the attempt, or nothing where the layout knows no attempts.
+        at: when it was handed in, where the layout says that in another way.
     """
 
     node: Node
@@ -70,6 +74,20 @@ class SubmittedNode:
     upload: int = 0
     assignment: bytes = b""
     attempt: tuple[int, ...] = ()
+    at: datetime | None = None
+
+    @property
+    def handed_in(self) -> datetime | None:
+        """When it was handed in, without a time zone if the platform writes none.
+
+        It is None where that is not known.
+        """
+        if self.at is not None or len(self.attempt) < 3:
+            return self.at
+        year, month, day, hour, minute, second = (*self.attempt, 0, 0, 0)[:6]
+        with contextlib.suppress(ValueError):  # a name may hold a date that there is not
+            return datetime(year, month, day, hour, minute, second)
+        return None
 
 
 @dataclass
@@ -85,6 +103,8 @@ class StudentFiles:
         is_guess: whether no more than the entry's own name says that it is a student's.
         sources: the student's files and folders.
         problems: problems that the layout shows already.
+        platform: name of the platform's layout that has found the student, or an empty string.
+        late: names of the files and folders that the platform marks as late.
     """
 
     identity: bytes
@@ -95,6 +115,8 @@ class StudentFiles:
     is_guess: bool = False
     sources: list[SubmittedNode] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    platform: str = ""
+    late: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -517,7 +539,8 @@ def _gradescope(children: list[Node]) -> Reading:
                 None if text is None else shown(raw(text)) for text in (who.sid, who.email)
             )
             student = shown(raw(who.name or who.email or who.sid or "") or folder)
-            reading.members.append(Member(identity, student, source, sid, email, problem=problem))
+            work = None if source is None else replace(source, at=who.handed_in)
+            reading.members.append(Member(identity, student, work, sid, email, problem=problem))
 
     for child in children:
         if child.name == METADATA:
@@ -536,7 +559,29 @@ def _gradescope(children: list[Node]) -> Reading:
 
 def _nbgrader(children: list[Node]) -> Reading:
     submitted = [child for child in children if child.name == _SUBMITTED and _is_folder(child)]
-    return _folders(_listed(submitted[0]) if submitted else children)
+    reading = _folders(_listed(submitted[0]) if submitted else children)
+    for i, member in enumerate(reading.members):
+        if member.source is not None and (at := _timestamp(member.source.node)):
+            reading.members[i] = replace(member, source=replace(member.source, at=at))
+    return reading
+
+
+def _timestamp(student: Node) -> datetime | None:
+    """Return the newest time of a student's folder, from ``<assignment>/timestamp.txt``.
+
+    It reads ``2015-02-02 15:58:23.948203 America/Los_Angeles``, as nbgrader's ``parse_utc``
+    expects it; without a zone it is in UTC.
+    """
+    found = []
+    for folder in filter(_is_folder, _listed(student) if _is_folder(student) else []):
+        for node in _listed(folder):
+            if node.name == b"timestamp.txt":
+                words = _beginning(node, 100).decode("utf-8", "replace").split()
+                with contextlib.suppress(ValueError, IndexError, ZoneInfoNotFoundError):
+                    moment = datetime.fromisoformat(" ".join(words[:2]))
+                    zone = ZoneInfo(words[2]) if len(words) > 2 else timezone.utc
+                    found.append(moment if moment.tzinfo else moment.replace(tzinfo=zone))
+    return max(found, default=None)
 
 
 # Folders and files that people have named themselves. -----------------------------
@@ -780,7 +825,6 @@ def _read(
     """
     found = SortedClass()
     by_identity: dict[bytes, StudentFiles] = {}
-    late: dict[bytes, list[str]] = defaultdict(list)
     plain = left = children
     for layout in layouts:
         reading = layout.read(left)
@@ -795,6 +839,7 @@ def _read(
                     member.email,
                     member.sid,
                     layout.adds_up,
+                    platform=layout.name if layout.is_platform else "",
                 )
                 by_identity[identity] = files
             if member.source is not None:
@@ -802,7 +847,7 @@ def _read(
             if member.problem:
                 files.problems.append(member.problem)
             if member.late:
-                late[identity].append(member.late)
+                files.late.append(member.late)
         if len(by_identity) > before:
             found.layouts[layout.name] = len(by_identity) - before
         found.problems += reading.problems
@@ -823,9 +868,10 @@ def _read(
             f"{_some(unread)} {'is' if len(unread) == 1 else 'are'} not graded: not laid out as"
             f" {layouts[0].name} ({layouts[0].title})"
         )
-    for identity, names in late.items():
-        by_identity[identity].problems.append(f"marked late: {', '.join(dict.fromkeys(names))}")
     found.students = list(by_identity.values())
+    for student in found.students:
+        if student.late:
+            student.problems.append(f"marked late: {', '.join(dict.fromkeys(student.late))}")
     return found, plain
 
 

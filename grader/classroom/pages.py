@@ -36,6 +36,8 @@ from grader.classroom.results import (
     Pair,
     RequestedExercise,
     SubmissionRow,
+    as_shown,
+    doubts,
     gradebook,
 )
 from grader.classroom.store import make_private_folder
@@ -248,6 +250,8 @@ class ClassFigures:
         skipped: exercises that could not be judged here.
         unsafe: rows graded without a sandbox.
         nothing: rows without an exercise.
+        waiting: rows that a stopped grading has not finished.
+        late: rows that were handed in late.
         hung: exercises that ended in a deadlock or a timeout.
         slowest: the exercises that took longest to judge.
         longest: the submissions that took longest to judge.
@@ -264,6 +268,8 @@ class ClassFigures:
     skipped: tuple[ExerciseOutcome, ...]
     unsafe: tuple[SubmissionRow, ...]
     nothing: tuple[SubmissionRow, ...]
+    waiting: tuple[SubmissionRow, ...]
+    late: tuple[SubmissionRow, ...]
     hung: tuple[ExerciseOutcome, ...]
     slowest: tuple[ExerciseOutcome, ...]
     longest: tuple[SubmissionRow, ...]
@@ -288,6 +294,8 @@ def figures(results: ClassResults) -> ClassFigures:
         skipped=tuple(f for f in found if f.verdict.status is Status.SKIPPED),
         unsafe=tuple(row for row in rows if row.unsafe),
         nothing=tuple(row for row in rows if row.state == GradingState.NOTHING),
+        waiting=tuple(row for row in rows if row.state == GradingState.WAITING),
+        late=tuple(row for row in rows if row.lateness is not None),
         hung=tuple(f for f in found if hung(f.verdict)),
         slowest=tuple(sorted(answered, key=lambda f: -f.verdict.seconds)[:_SLOWEST]),
         longest=tuple(sorted((r for r in rows if r.seconds), key=lambda r: -r.seconds)[:_SLOWEST]),
@@ -360,7 +368,9 @@ WORDS = {look.value: look.word for look in Look}
 #: The filters of the table of students.
 _TAGS = {
     "error": "where the grader failed",
+    "waiting": "not judged yet",
     "unsafe": "graded without a sandbox",
+    "late": "handed in late",
     "hung": "who hung",
     "changed": "changed since the earlier grading",
     "full": "with all points",
@@ -401,7 +411,9 @@ def class_page(results: ClassResults, pairs: Sequence[Pair] = ()) -> str:
     noted = [row for row in results.rows if row.notes]
     lines = [_line(results, row) for row in results.rows]
     used = {tag for line in lines for tag in line.tags.split()}
-    attention = bool(seen.faults or seen.errors or seen.unsafe or seen.skipped or noted)
+    guesses = doubts(results)
+    serious = seen.faults or seen.errors or seen.unsafe or seen.waiting
+    attention = bool(serious or seen.skipped or guesses or seen.late or noted)
     return page(
         "class.html.j2",
         script="tables.js",
@@ -409,6 +421,7 @@ def class_page(results: ClassResults, pairs: Sequence[Pair] = ()) -> str:
         figures=seen,
         attention=attention,
         noted=noted,
+        guesses=guesses,
         skipped_by_reason=_by_reason(seen.skipped),
         pairs=len(_known(results, pairs)),
         highest=max((bin_.count for bin_ in seen.bins), default=0) or 1,
@@ -467,6 +480,8 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
     full = row.state == GradingState.GRADED and row.score >= results.points_of(row)
     present = {
         "error": row.state == GradingState.ERROR,
+        "waiting": row.state == GradingState.WAITING,
+        "late": row.lateness is not None,
         "unsafe": row.unsafe,
         "hung": waited > 0,
         "changed": bool(changed),
@@ -477,6 +492,8 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
     badges = []
     if row.unsafe:
         badges.append(("failed", "⚠ no sandbox"))
+    if row.lateness is not None:
+        badges.append(("skipped", f"late −{points(row.penalty)}" if row.penalty else "late"))
     if waited:
         badges.append(("hung", f"{MARKS['hung']} hung {waited} ×"))
     if changed:
@@ -486,12 +503,15 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
         " · ".join(filter(None, (row.number, row.email))),
         " ".join(tag for tag, holds in present.items() if holds),
         badges,
-        [_cell(asked.name, row.by_name.get(asked.name)) for asked in results.asked],
+        [_cell(row, asked.name) for asked in results.asked],
         -1.0 if unscored else row.score,
     )
 
 
-def _cell(exercise: str, verdict: ExerciseVerdict | None) -> _Cell:
+def _cell(row: SubmissionRow, exercise: str) -> _Cell:
+    verdict = row.by_name.get(exercise)
+    if exercise in row.waiting:
+        return _Cell(exercise, Look.SKIPPED.value, "…", GradingState.WAITING, -1.0)
     if verdict is None:
         return _Cell(exercise, "", "", "", -1.0)
     look = look_of(verdict)
@@ -530,7 +550,13 @@ def feedback(results: ClassResults, row: SubmissionRow) -> str:
     """Return one student's page, which needs no other file."""
     before = {change.now.name: change.before for change in changes(row)}
     counts = Counter(look_of(verdict).value for verdict in row.exercises)
-    missing = [asked for asked in results.asked if asked.name not in row.by_name]
+    shows = results.assignment.shows
+    shown = {name: as_shown(verdict, shows) for name, verdict in row.by_name.items()}
+    missing = [
+        asked
+        for asked in results.asked
+        if asked.name not in row.by_name and asked.name not in row.waiting
+    ]
     counts["empty"] += len(missing)
     # where the grader failed altogether, the page lists no exercises as missing
     asked_of = () if row.fault and not row.exercises else results.asked
@@ -542,7 +568,7 @@ def feedback(results: ClassResults, row: SubmissionRow) -> str:
         chapters=[
             (
                 chapter,
-                [(a, row.by_name.get(a.name), before.get(a.name)) for a in group],
+                [(a, shown.get(a.name), before.get(a.name)) for a in group],
             )
             for chapter, group in groupby(asked_of, key=lambda asked: asked.chapter)
         ],

@@ -12,11 +12,12 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from itertools import combinations
 
+from grader.classroom.assignment import UNTITLED, Assignment, Lateness, RequestedExercise, Shown
 from grader.classroom.store import Store, StoredSubmission
 from grader.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
 from grader.report.summary import visible
@@ -31,6 +32,8 @@ __all__ = [
     "SubmissionRow",
     "alike",
     "class_results",
+    "as_shown",
+    "doubts",
     "gradebook",
     "nbgrader_gradebook",
     "number",
@@ -50,15 +53,8 @@ class GradingState:
     #: The grader failed, on the whole or on an exercise; the score is not final.
     ERROR = "error"
     NOTHING = "nothing handed in"
-
-
-@dataclass(frozen=True)
-class RequestedExercise:
-    """An exercise that belongs to the assignment."""
-
-    name: str
-    chapter: str
-    points: float
+    #: The grading was stopped before all of it was judged.
+    WAITING = "not judged yet"
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,14 @@ class SubmissionRow:
         notes: remarks on its files.
         fault: the grader's own failure on the whole submission, or an empty string.
         unsafe: whether it was graded without a sandbox.
+        platform: name of the layout that ``number`` comes from; empty if it is not known.
+        upload: the platform's number of the newest upload, or 0.
+        handed_in: when it was handed in, where that is known.
+        due: the student's deadline, if there is one.
+        lateness: how late it is; None if it is in time.
+        penalty: points that are taken off for that.
+        waiting: the exercises that are due and still have to be judged.
+        pending: whether it still has to be judged, perhaps again, since it has changed.
     """
 
     key: str
@@ -85,6 +89,14 @@ class SubmissionRow:
     notes: tuple[str, ...] = ()
     fault: str = ""
     unsafe: bool = False
+    platform: str = ""
+    upload: int = 0
+    handed_in: datetime | None = None
+    due: datetime | None = None
+    lateness: Lateness | None = None
+    penalty: float = 0.0
+    waiting: tuple[str, ...] = ()
+    pending: bool = False
 
     @cached_property
     def by_name(self) -> dict[str, ExerciseVerdict]:
@@ -92,9 +104,14 @@ class SubmissionRow:
         return {verdict.name: verdict for verdict in self.exercises}
 
     @property
-    def score(self) -> float:
-        """Points earned, which are not final while :attr:`state` is ``error``."""
+    def earned(self) -> float:
+        """Points of all exercises, before anything is taken off for being late."""
         return total(verdict.score for verdict in self.exercises)
+
+    @property
+    def score(self) -> float:
+        """Points, which are not final while :attr:`state` is ``error`` or ``not judged yet``."""
+        return max(round(self.earned - self.penalty, 3), 0.0)
 
     @property
     def seconds(self) -> float:
@@ -106,6 +123,8 @@ class SubmissionRow:
         """A word of :class:`GradingState`."""
         if self.fault or any(v.status is Status.ERROR for v in self.exercises):
             return GradingState.ERROR
+        if self.pending or self.waiting:
+            return GradingState.WAITING
         return GradingState.GRADED if self.exercises else GradingState.NOTHING
 
     def verdict(self) -> SubmissionVerdict:
@@ -124,6 +143,7 @@ class ClassResults:
         rows: one row for each submission, in the order of the class.
         course: the exercises of the assignment, in the order of the course.  Exercises
             that were handed in belong to :attr:`asked` in any case.
+        assignment: what the instructor has stated of the assignment.
 
     Raises:
         ValueError: a key is no safe file name, or two rows share one.
@@ -133,6 +153,7 @@ class ClassResults:
     graded_at: str
     rows: tuple[SubmissionRow, ...]
     course: tuple[RequestedExercise, ...] = ()
+    assignment: Assignment = field(default_factory=Assignment)
 
     def __post_init__(self) -> None:
         seen: dict[str, str] = {}
@@ -169,6 +190,8 @@ class ClassResults:
         """Return why a submission has no final score to export, or an empty string."""
         if row.state == GradingState.ERROR:
             return "the grader failed on it; grade it again"
+        if row.state == GradingState.WAITING:
+            return "it is not judged yet; grade again"
         if row.exercises and not self.points_of(row):
             return "nothing of it could be judged here"
         return ""
@@ -181,6 +204,17 @@ class ClassResults:
         """
         most = self.points_of(row)
         return row.score / most if most else 0.0
+
+
+def as_shown(verdict: ExerciseVerdict, shows: Shown) -> ExerciseVerdict:
+    """Return a verdict with as much as students are to see."""
+    if shows == "hints":
+        return verdict
+    if shows == "verdicts":
+        return replace(verdict, hint="")
+    if verdict.status in (Status.ERROR, Status.SKIPPED):
+        return verdict  # why there are no points is no verdict
+    return replace(verdict, diagnosis=None, message="", hint="", cases=(), others=None)
 
 
 def _require_safe(key: str) -> None:
@@ -245,15 +279,19 @@ def table(
 # ``gradebook.csv``: one row per submission, and one column per exercise. ----------
 
 #: The columns before the exercises.
-COLUMNS = ("student", "key", "email", "number", "score", "max_score", "status", "notes")
+COLUMNS = (
+    *("student", "key", "email", "number", "score", "max_score", "status", "notes"),
+    *("handed_in", "taken_off_for_lateness"),
+)
 
 
 def gradebook(results: ClassResults) -> bytes:
     """Return ``gradebook.csv``.
 
     No row is ever left out.  An exercise that the grader failed at has the word
-    ``error`` instead of points, and one that could not be judged here ``skipped``,
-    which ``max_score`` does not count; a cell is empty where nothing was handed in.
+    ``error`` instead of points, one that a stopped grading has not reached ``not judged yet``,
+    and one that could not be judged here ``skipped``, which ``max_score`` does not count; a cell
+    is empty where nothing was handed in.
     A score that is not final is an empty cell.
 
     The file begins with a byte order mark: people open it in Excel, which
@@ -279,11 +317,15 @@ def _record(results: ClassResults, row: SubmissionRow) -> list[str]:
         number(results.points_of(row)),
         row.state,
         text("; ".join(notes)),
+        row.handed_in.isoformat(" ", "minutes") if row.handed_in else "",
+        number(row.penalty) if row.lateness else "",
         *(_cell(row, asked.name) for asked in results.asked),
     ]
 
 
 def _cell(row: SubmissionRow, name: str) -> str:
+    if name in row.waiting:
+        return GradingState.WAITING
     verdict = row.by_name.get(name)
     if verdict is None:
         return ""
@@ -329,18 +371,19 @@ def nbgrader_gradebook(results: ClassResults) -> bytes:
 def _nbgrader_record(results: ClassResults, row: SubmissionRow) -> list[str]:
     # only "Last, First" says which is which; names cannot be split by a program
     last, comma, first = row.student.partition(",")
-    score = "" if results.ungraded(row) else number(row.score)
+    final = not results.ungraded(row)
     return [
         text(results.title),
-        "",
-        "",
+        row.due.isoformat(" ", "seconds") if row.due else "",
+        row.handed_in.isoformat(" ", "seconds") if row.handed_in else "",
         text(row.number or row.email or row.key),
         text(last if comma else row.student),
         text(first.strip()),
         text(row.email),
-        score,
-        number(0.0),
-        score,
+        number(row.earned) if final else "",
+        # what was taken off, which is not more than there was
+        number(row.earned - row.score),
+        number(row.score) if final else "",
         number(results.points_of(row)),
     ]
 
@@ -351,46 +394,126 @@ def _nbgrader_record(results: ClassResults, row: SubmissionRow) -> list[str]:
 def class_results(store: Store) -> ClassResults:
     """Return the results of a class as far as it has been graded.
 
-    The assignment is taken to be the exercises that at least one student handed in, so
-    that the other exercises of the course cost no points.
+    What is due is what the assignment states.  If it states nothing, the exercises that at least
+    one student handed in are taken for due, so that the other exercises of the course cost no
+    points; :func:`doubts` says where that is a guess.
     """
     entries = store.entries()
-    wanted = {name for entry in entries for name in entry.exercises}
+    assignment = store.assignment
     course = {
         name: RequestedExercise(name, chapter, points) for name, chapter, points in store.course
     }
-    rows = tuple(_row(store, course, entry) for entry in entries)
-    asked = tuple(one for name, one in course.items() if name in wanted)
+    asked = assignment.exercises
+    if not asked:
+        wanted = {name for entry in entries for name in entry.exercises}
+        asked = tuple(one for name, one in course.items() if name in wanted)
+    # a stopped grading may leave verdicts on what is no longer a part of the assignment
+    course = {one.name: one for one in asked} if assignment.exercises else course
+    rows = tuple(_row(store, assignment, course, entry) for entry in entries)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return ClassResults(store.title, now, rows, asked)
+    results = ClassResults(assignment.title or UNTITLED, now, rows, asked, assignment)
+    return replace(results, rows=tuple(_with_lateness(results, row) for row in rows))
 
 
 def _row(
-    store: Store, course: dict[str, RequestedExercise], entry: StoredSubmission
+    store: Store,
+    assignment: Assignment,
+    course: dict[str, RequestedExercise],
+    entry: StoredSubmission,
 ) -> SubmissionRow:
     found = store.verdicts(entry.key)
+    listed = [name for name in entry.exercises if not assignment.exercises or name in course]
+    exercises, waiting = [], []
+    for name in listed:
+        if name in found:
+            exercises.append(_worth(found[name], course))
+        elif entry.fault:
+            exercises.append(_unjudged(course, name, entry.fault))
+        else:
+            waiting.append(name)
+    notes = [*entry.problems, *entry.found]
+    absent = [one.name for one in assignment.exercises if one.name not in entry.exercises]
+    if absent and entry.exercises:
+        notes.append(f"not handed in, 0 points: {', '.join(absent)}")
+    handed_in = datetime.fromisoformat(entry.handed_in) if entry.handed_in else None
+    who = (entry.student, entry.number, entry.email, *entry.identities)
+    handed_in = assignment.handed_in_by(*who) or handed_in
     return SubmissionRow(
         key=entry.key,
         student=entry.student,
         email=entry.email,
         number=entry.number,
-        exercises=tuple(
-            # not `found.get(name) or …`: a failed verdict is falsy
-            found[name] if name in found else _unjudged(course, name, entry.fault)
-            for name in entry.exercises
-        ),
-        earlier=store.earlier(entry.key),
-        notes=(*entry.problems, *entry.found),
+        exercises=tuple(exercises),
+        earlier={
+            name: _worth(verdict, course)
+            for name, verdict in store.earlier(entry.key).items()
+            if name in listed
+        },
+        notes=tuple(notes),
         fault=entry.fault,
         unsafe=store.is_unsafe(entry.key),
+        platform=entry.platform,
+        upload=entry.upload,
+        handed_in=None if handed_in is None else assignment.aware(handed_in),
+        due=assignment.due_for(*who),
+        lateness=Lateness() if entry.late else None,
+        waiting=tuple(waiting),
+        pending=entry.pending,
     )
+
+
+def _with_lateness(results: ClassResults, row: SubmissionRow) -> SubmissionRow:
+    """Return a row with what its lateness costs, and a note that says it."""
+    marked = row.lateness is not None
+    late = results.assignment.lateness(row.due, row.handed_in, marked) if row.exercises else None
+    if late is None:
+        return replace(row, lateness=None)
+    penalty = round(late.taken * results.points_of(row), 3)
+    return replace(row, lateness=late, penalty=penalty, notes=(*row.notes, late.words))
+
+
+def _worth(verdict: ExerciseVerdict, course: Mapping[str, RequestedExercise]) -> ExerciseVerdict:
+    """Return a verdict with the points that the exercise is worth in the assignment."""
+    asked = course.get(verdict.name)  # None for one that the course had earlier
+    if asked is None or not verdict.max_score or asked.points == verdict.max_score:
+        return verdict
+    score = round(verdict.score / verdict.max_score * asked.points, 6)
+    return replace(verdict, score=score, max_score=asked.points)
 
 
 def _unjudged(course: dict[str, RequestedExercise], name: str, fault: str) -> ExerciseVerdict:
     """Return an error for an exercise that is due and has no verdict; 0 points would hide it."""
     asked = course.get(name, RequestedExercise(name, "", 0.0))  # one that the course had earlier
-    message = f"not judged: {fault}" if fault else "not judged yet; grade again"
+    message = f"not judged: {fault}"
     return ExerciseVerdict(name, asked.chapter, Status.ERROR, 0.0, asked.points, message=message)
+
+
+def doubts(results: ClassResults) -> list[str]:
+    """Return sentences that say which exercises are only guessed to be due.
+
+    Without a stated assignment, one student's file makes an exercise due for all.  So those that
+    at most half of the class have handed in are named.
+    """
+    if results.assignment.exercises:
+        return []
+    answering = [row for row in results.rows if row.exercises or row.waiting]
+    by_count: dict[int, list[str]] = defaultdict(list)
+    for asked in results.asked:
+        by_count[sum(asked.name in {*row.by_name, *row.waiting} for row in answering)].append(
+            asked.name
+        )
+    students = f"{len(answering)} student{'s' * (len(answering) != 1)}"
+    found = [
+        f"{', '.join(names)}: handed in by {count} of {students}"
+        for count, names in sorted(by_count.items())
+        if 2 * count <= len(answering)
+    ]
+    if found:
+        found[-1] += (
+            "; what one student hands in counts for all. If that is not meant, say what is due:"
+            " --exercises 02-05,ring_all_reduce, or --assignment FILE"
+        )
+    return found
 
 
 # Pairs of submissions that are more alike than the exercises explain. -------------

@@ -19,7 +19,7 @@ import platform
 import secrets
 import sqlite3
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 import grader
+from grader.classroom.assignment import Assignment
 from grader.classroom.decisions import DecisionTable
 from grader.core.errors import GraderError, RequestError
 from grader.core.verdict import ExerciseVerdict, Status
@@ -74,14 +75,18 @@ def fingerprint(exercise: Exercise, digest: str, seed: int, limits: tuple[float,
     return _hash(sources.engine, sources.declaration(exercise), digest, seed, limits)
 
 
-def course_mark(exercises: Mapping[str, Exercise]) -> str:
+def course_mark(exercises: Mapping[str, Exercise], due: Iterable[str] = ()) -> str:
     """Return a text that is equal for courses on which a submission has the same exercises.
 
     Which exercises a submission is judged on follows from its files, the names and
-    chapters of the course, and the grader that reads the files.
+    chapters of the course, what is due, and the grader that reads the files.
+
+    Args:
+        exercises: the exercises of the course.
+        due: names of those that the assignment states; none if it states nothing.
     """
     names = [(name, exercise.chapter) for name, exercise in exercises.items()]
-    return _hash(_installed().engine, names)
+    return _hash(_installed().engine, names, *([sorted(due)] if due else []))
 
 
 class Sources:
@@ -199,6 +204,13 @@ class StoredSubmission(msgspec.Struct, frozen=True):
         prints: fingerprints of its answers, for similarity, by exercise.
         course: the :func:`course_mark` that ``exercises`` belong to; empty before they
             are known.
+        platform: name of the layout that ``number`` comes from.
+        identities: what else tells who the student is, from the roster.
+        late: names of the files or folders that the platform has marked as late.
+        handed_in: when it was handed in, as ISO 8601 text, or an empty string.
+        upload: the platform's number of the newest upload, or 0.
+        only_in_roster: whether nothing has arrived, and only a roster says that there is a student.
+        pending: whether it still has to be judged, perhaps again, since it has changed.
         source: the absolute path of the submissions that it came from.
         layout: the layout that the instructor said they have, if any.
         files: path within the submission and SHA-256 of each file, oldest first.
@@ -216,6 +228,13 @@ class StoredSubmission(msgspec.Struct, frozen=True):
     fault: str = ""
     prints: dict[str, list[int]] = {}
     course: str = ""
+    platform: str = ""
+    identities: list[str] = []
+    late: list[str] = []
+    handed_in: str = ""
+    upload: int = 0
+    only_in_roster: bool = False
+    pending: bool = False
     source: str = ""
     layout: str | None = None
     files: list[tuple[str, str]] = []
@@ -226,6 +245,7 @@ _encode = msgspec.msgpack.encode
 _entry = msgspec.msgpack.Decoder(StoredSubmission)
 _course = msgspec.msgpack.Decoder(tuple[tuple[str, str, float], ...])
 _verdict = msgspec.json.Decoder(ExerciseVerdict)
+_assignment = msgspec.json.Decoder(Assignment)
 
 
 class Store:
@@ -305,18 +325,21 @@ class Store:
             return int.from_bytes(row.fetchone()[0], "big")
 
     @property
-    def title(self) -> str:
-        """Title of the assignment, shown on the class page."""
+    def assignment(self) -> Assignment:
+        """What the instructor has stated of the assignment, in the last grading."""
         with self._problems():
             row = self._database.execute(
-                "SELECT value FROM settings WHERE name = 'title'"
+                "SELECT value FROM settings WHERE name = 'assignment'"
             ).fetchone()
-        return str(row[0]) if row else "Gather Round"
+        return _assignment.decode(row[0]) if row else Assignment()
 
-    @title.setter
-    def title(self, title: str) -> None:
+    @assignment.setter
+    def assignment(self, assignment: Assignment) -> None:
         with self._problems():
-            self._database.execute("INSERT OR REPLACE INTO settings VALUES ('title', ?)", (title,))
+            self._database.execute(
+                "INSERT OR REPLACE INTO settings VALUES ('assignment', ?)",
+                (msgspec.json.encode(assignment),),
+            )
 
     @property
     def course(self) -> tuple[tuple[str, str, float], ...]:
@@ -358,6 +381,14 @@ class Store:
                 if key not in keys:
                     self._database.execute("DELETE FROM submissions WHERE key = ?", (key,))
                     self._database.execute("DELETE FROM verdicts WHERE key = ?", (key,))
+
+    def arrange(self, keys: Iterable[str]) -> None:
+        """Put submissions into an order, which becomes that of the class."""
+        with self._problems(), self._transaction():
+            self._database.executemany(
+                "UPDATE submissions SET position = ? WHERE key = ?",
+                [(position, key) for position, key in enumerate(keys)],
+            )
 
     def entries(self) -> list[StoredSubmission]:
         """Return every submission, in the order of the class."""

@@ -159,6 +159,35 @@ def _parser() -> argparse.ArgumentParser:
     grade.set_defaults(serve=_grade)
     grade.add_argument("submissions", metavar="SUBMISSIONS", help="a folder or an archive")
     grade.add_argument("--out", metavar="RESULTS", required=True, help="folder of the results")
+    grade.add_argument(
+        "--assignment", metavar="FILE", help="an assignment.toml: what is due, and until when"
+    )
+    grade.add_argument(
+        "--exercises",
+        metavar="02-05,NAME,...",
+        help="what is due: chapters, ranges of chapters, exercises; without it, and without"
+        " --assignment, whatever at least one student hands in",
+    )
+    grade.add_argument("--title", help="of the assignment, as your gradebook names it")
+    grade.add_argument(
+        "--only",
+        metavar="STUDENT",
+        action="append",
+        default=[],
+        help="grade this student of SUBMISSIONS, and keep everybody's row; may be repeated",
+    )
+    grade.add_argument(
+        "--add",
+        action="store_true",
+        help="keep the rows of students of whom nothing is in SUBMISSIONS",
+    )
+    grade.add_argument(
+        "--drop",
+        metavar="STUDENT",
+        action="append",
+        default=[],
+        help="delete the row of a student who has left; may be repeated",
+    )
     grade.add_argument("--layout", choices=list(LAYOUTS), metavar="LAYOUT", help=_layout_help())
     grade.add_argument("--jobs", type=count, metavar="N", help="submissions at a time")
     grade.add_argument(
@@ -175,14 +204,12 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument(
         "--timeout",
         type=count,
-        default=int(DEFAULTS.submission),
         metavar="S",
         help=f"seconds of a submission in all, by the clock (default {DEFAULTS.submission:g})",
     )
     grade.add_argument(
         "--seconds",
         type=_seconds,
-        default=DEFAULTS.call,
         metavar="S",
         help="seconds that a rank may compute, or all may sleep, in one call of an answer"
         f" (default {DEFAULTS.call:g}); an exercise may take {DEFAULTS.exercise:g} s by the clock,"
@@ -191,9 +218,8 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument(
         "--memory",
         type=count,
-        default=DEFAULTS.submission_memory >> 20,
         metavar="MB",
-        help="of all ranks of a submission",
+        help=f"of all ranks of a submission (default {DEFAULTS.submission_memory >> 20})",
     )
     grade.add_argument("--force", action="store_true", help="judge again what has not changed")
     grade.add_argument("--json", action="store_true", help="print one JSON object")
@@ -209,6 +235,14 @@ def _parser() -> argparse.ArgumentParser:
     books = [form.system for form in FORMATS.values() if form.fills_gradebook]
     export.add_argument(
         "--gradebook", metavar="FILE", help=f"of {' or '.join(books)}, to be filled in"
+    )
+    export.add_argument(
+        "--title", default="", help="of the assignment there, if the results have another or none"
+    )
+    export.add_argument(
+        "--force",
+        action="store_true",
+        help="replace grades under a title that is not that of the results",
     )
 
     release = commands.add_parser("release", help="what students get: everything but solutions")
@@ -676,20 +710,44 @@ def _reset(request: argparse.Namespace) -> int:
 def _grade(request: argparse.Namespace) -> int:
     if not Path(request.submissions).exists():  # said before torch is imported
         raise RequestError(f"{request.submissions} does not exist")
+    from grader.classroom.assignment import LimitsTable, read_assignment, requested
     from grader.classroom.command import Options, grade, hidden_folders
     from grader.classroom.engines import Engine, LocalEngine, connect, cores, slurm, warning_of
     from grader.classroom.messages import Limits
     from grader.launch.launchers import use_one_thread
 
     use_one_thread()  # the local engine forks its workers
+    stated = None if request.assignment is None else read_assignment(Path(request.assignment))
+    if stated is not None and request.exercises:
+        raise RequestError(
+            f"--exercises, and {request.assignment}, both say what is due; say it in one place"
+        )
+    title = request.title.strip() if request.title is not None else ""
+    if request.title is not None and not title:
+        raise RequestError("--title is empty; name the assignment as your gradebook does")
+    exercises_due = requested(request.exercises.split(",")) if request.exercises else ()
+    written = LimitsTable() if stated is None else stated.limits
+    seconds = request.seconds or written.seconds
     limits = Limits(
-        call=request.seconds,
-        exercise=DEFAULTS.exercise * max(1.0, request.seconds / DEFAULTS.call),
-        submission=request.timeout,
-        memory=request.memory << 20,
+        call=seconds,
+        exercise=DEFAULTS.exercise * max(1.0, seconds / DEFAULTS.call),
+        submission=request.timeout or written.timeout,
+        memory=(request.memory or written.memory) << 20,
         sandbox=request.sandbox != "none",
     )
-    options = Options(limits, request.seed, request.force, request.layout)
+    seed = request.seed if stated is None or request.seed is not None else stated.seed
+    options = Options(
+        limits,
+        seed,
+        request.force,
+        request.layout,
+        stated,
+        title,
+        exercises_due,
+        request.add,
+        tuple(request.only),
+        tuple(request.drop),
+    )
     source, out = Path(request.submissions), Path(request.out)
 
     def make_engine(submissions: int) -> Engine:
@@ -712,7 +770,8 @@ def _grade(request: argparse.Namespace) -> int:
 
 def _export(request: argparse.Namespace) -> int:
     book = None if request.gradebook is None else Path(request.gradebook)
-    for line in export(Path(request.results), request.format, Path(request.to), book):
+    results, to = Path(request.results), Path(request.to)
+    for line in export(results, request.format, to, book, request.title.strip(), request.force):
         print(line, file=sys.stderr)
     return 0
 

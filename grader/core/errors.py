@@ -109,6 +109,7 @@ _EXTRAS = {
     "ipywidgets": "course",
     "jinja2": "class",
     "matplotlib": "course",
+    "tomli": "class",
     "yaml": "class",
 }
 

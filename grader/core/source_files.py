@@ -2,9 +2,9 @@
 
 Two things make files large or unreadable that say nothing about the answer.  A notebook holds the
 outputs of its cells: a plot in each of a hundred cells, or the print of a long loop, is many
-megabytes.  :class:`OutputFilter` leaves them out while the file streams by, and makes no object of
-them.  And some editors and shells, PowerShell's ``>`` among them, write UTF-16, which says so in its
-first two bytes.
+megabytes.  :class:`OutputFilter` leaves them out while the file streams by, and makes no object
+of them.  And some editors and shells, PowerShell's ``>`` among them, write UTF-16, which says so
+in its first two bytes.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ def read_source(
 class OutputFilter:
     """Copies a notebook's JSON piece by piece, with ``null`` for its outputs and metadata.
 
-    It knows as much of JSON as it takes to find where a value ends: strings, and brackets.  What is
-    no JSON stays as far as it can, so that a parser says what is wrong with it.  It keeps nothing of
-    what it leaves out, whatever the nesting.
+    It knows as much of JSON as it takes to find where a value ends: strings, and brackets.  What
+    is no JSON stays as far as it can, so that a parser says what is wrong with it.  It keeps
+    nothing of what it leaves out, whatever the nesting.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,549 @@
+"""An assignment: what is due, what it is worth, until when, and what lateness costs.
+
+An instructor writes it down in a file, ``assignment.toml``::
+
+    title = "Week 2"
+    exercises = ["02-05", "ring_all_reduce"]
+    due = 2026-11-20 23:59:00
+    time_zone = "Europe/Berlin"
+    roster = "canvas.csv"
+
+    [weights]
+    ring_all_reduce = 3
+
+    [late]
+    per_day = 10
+    cap = 50
+    grace = 15
+
+    [extensions]
+    "ada@example.edu" = 2026-11-22 23:59:00
+
+:func:`read_assignment` reads it, and every error names the line and the mend.  The store keeps
+the :class:`Assignment` itself, so that an export needs no file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Literal, get_args
+from zoneinfo import ZoneInfo, available_timezones
+
+import msgspec
+
+from grader.classroom.names import first_last, folded
+from grader.core.errors import MissingPackage, RequestError, UnknownExercise
+from grader.core.resource_limits import DEFAULTS
+
+__all__ = [
+    "UNTITLED",
+    "Assignment",
+    "LatePolicy",
+    "Lateness",
+    "LimitsTable",
+    "RequestedExercise",
+    "RosterStudent",
+    "StatedAssignment",
+    "read_assignment",
+    "requested",
+]
+
+#: What an assignment without a title is called on pages.
+UNTITLED = "Gather Round"
+
+#: What a student's page shows: points alone; also what is wrong; also hints.
+Shown = Literal["points", "verdicts", "hints"]
+
+#: Which of several attempts counts.
+Attempts = Literal["newest in time", "newest"]
+
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class RequestedExercise:
+    """An exercise that belongs to the assignment.
+
+    Attributes:
+        name: its name.
+        chapter: the name of its chapter.
+        points: the points that it is worth in the assignment.
+    """
+
+    name: str
+    chapter: str
+    points: float
+
+
+# Lateness. ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LatePolicy:
+    """What lateness costs.
+
+    Attributes:
+        per_day: percent of all points of the assignment, for each day that has begun.
+        cap: the most percent that are taken.
+        grace: minutes after the deadline in which nothing is late.
+    """
+
+    per_day: float = 0.0
+    cap: float = 100.0
+    grace: float = 0.0
+
+    def lateness(self, due: datetime, handed_in: datetime) -> Lateness | None:
+        """Return how late a submission is, or None if it is in time.
+
+        Days are counted from the deadline, not from the end of the grace period.
+        """
+        seconds = (handed_in - due).total_seconds()
+        if seconds <= 60 * self.grace or seconds <= 0:
+            return None
+        taken = min(self.per_day * math.ceil(seconds / _DAY), self.cap, 100.0)
+        return Lateness(seconds, taken / 100)
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """How late a submission is, and what that costs.
+
+    Attributes:
+        seconds: time since the deadline; None where a platform has marked the submission as late,
+            and nothing says by how much.
+        taken: the share of all points of the assignment that is taken off, 0 to 1.
+    """
+
+    seconds: float | None = None
+    taken: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """How late it is and what is taken off, such as ``1 day 3 h late: −20 % of all points``."""
+        if self.seconds is None:
+            return "marked late, nothing says by how much: no points are taken off"
+        minutes = math.ceil(self.seconds / 60)
+        days, hours = divmod(minutes // 60, 24)
+        parts = [f"{days} day{'s' * (days != 1)}"] * bool(days) + [f"{hours} h"] * bool(hours)
+        taken = f"−{self.taken:.0%} of all points" if self.taken else "no points are taken off"
+        return f"{' '.join(parts) or f'{minutes} min'} late: {taken}".replace("%", " %")
+
+
+# The assignment. ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RosterStudent:
+    """A student of the roster.
+
+    Attributes:
+        name: the name as the roster has it.
+        email: the address, if there is one.
+        numbers: numbers and logins, each with the platform that names its downloads by it, or an
+            empty string.
+        handed_in: when the roster says that the student has handed in.
+    """
+
+    name: str
+    email: str | None
+    numbers: tuple[tuple[str, str], ...]
+    handed_in: datetime | None = None
+
+    @property
+    def identities(self) -> tuple[str, ...]:
+        """Whatever tells who it is, besides the name and the address."""
+        return tuple(dict.fromkeys(number for number, _ in self.numbers))
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What students were asked for.
+
+    Attributes:
+        title: its title, which names a column in gradebooks; empty if nobody has stated one.
+        exercises: the exercises that are due, in the order of the course; empty if nobody has
+            stated them, and what at least one student handed in is taken for due.
+        due: the deadline, with its time zone.
+        time_zone: name of the zone of times that have none, such as those in file names.
+        late: what lateness costs.
+        extensions: deadlines of single students, by name, number or address.
+        handed_in: times of submissions that the platform's names do not tell, by student.
+        attempts: which of several attempts counts: the newest that is in time, and the newest of
+            all if none is; or the newest of all.
+        shows: what a student's page shows.
+        roster: everybody who should have handed something in; empty if there is no roster.
+    """
+
+    title: str = ""
+    exercises: tuple[RequestedExercise, ...] = ()
+    due: datetime | None = None
+    time_zone: str = ""
+    late: LatePolicy = LatePolicy()
+    extensions: Mapping[str, datetime] = field(default_factory=dict)
+    handed_in: Mapping[str, datetime] = field(default_factory=dict)
+    attempts: Attempts = "newest in time"
+    shows: Shown = "hints"
+    roster: tuple[RosterStudent, ...] = ()
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The time zone of times that have none; that of the deadline if none is named."""
+        if self.time_zone:
+            return ZoneInfo(self.time_zone)
+        return self.due.tzinfo if self.due is not None else None
+
+    def due_for(self, *identities: str | None) -> datetime | None:
+        """Return a student's deadline: an extension if there is one, else that of the class.
+
+        Args:
+            identities: the student's name, number, address, and whatever else tells who it is.
+        """
+        return _entry(self.extensions, identities) or self.due
+
+    def handed_in_by(self, *identities: str | None) -> datetime | None:
+        """Return the time that the instructor has stated for a student's submission, if any."""
+        return _entry(self.handed_in, identities)
+
+    @staticmethod
+    def names(who: str, *identities: str | None) -> bool:
+        """Return whether a name, number or address in the file is one of a student's."""
+        return bool({folded(who), first_last(who)} & _forms(identities))
+
+    def aware(self, moment: datetime) -> datetime:
+        """Return a time with a time zone: its own, or that of the assignment, or the machine's."""
+        if moment.tzinfo is not None:
+            return moment
+        zone = self.zone
+        return moment.astimezone() if zone is None else moment.replace(tzinfo=zone)
+
+    def lateness(
+        self, due: datetime | None, handed_in: datetime | None, marked: bool
+    ) -> Lateness | None:
+        """Return how late a submission is, or None if it is in time or nothing tells.
+
+        Args:
+            due: the student's deadline.
+            handed_in: the time of the submission, where it is known.
+            marked: whether a platform has marked it as late.
+        """
+        if due is not None and handed_in is not None:
+            return self.late.lateness(due, self.aware(handed_in))
+        return Lateness() if marked else None
+
+
+def _entry(entries: Mapping[str, datetime], identities: Iterable[str | None]) -> datetime | None:
+    wanted = _forms(identities)
+    return next(
+        (at for who, at in entries.items() if wanted & {folded(who), first_last(who)}), None
+    )
+
+
+def _forms(identities: Iterable[str | None]) -> set[str]:
+    return {form(one) for one in identities if one for form in (folded, first_last)}
+
+
+# Exercises by what an instructor writes: chapters, ranges of them, names. ---------
+
+
+def requested(
+    items: Sequence[str], weights: Mapping[str, float] | None = None
+) -> tuple[RequestedExercise, ...]:
+    """Return the exercises that an assignment asks for, in the order of the course.
+
+    Args:
+        items: chapters (``02``, ``02_broadcast``), ranges of chapters (``02-05``) and names of
+            exercises.
+        weights: points by name of an exercise, or by chapter for each of its exercises; others
+            are worth what the course says.
+
+    Raises:
+        RequestError: the course has no such exercise or chapter, or a weight is of an exercise
+            that is not asked for.
+    """
+    from grader.course.index import course_index
+
+    index = course_index()
+    wanted = {name for item in items for name in _names(item)}
+    points = {name: index[name].points for name in wanted}
+    # what an exercise is worth by its own name counts before what its chapter says
+    ordered = sorted((weights or {}).items(), key=lambda entry: entry[0] in index)
+    for item, weight in ordered:
+        names = wanted & set(_names(item))
+        if not names:
+            raise RequestError(
+                f"{item!r} has a weight and is not among the exercises of the assignment; add it"
+                " there, or leave its weight out"
+            )
+        if not 0 <= weight < math.inf:
+            raise RequestError(f"the weight of {item!r} is {weight:g}; it is a number from 0 up")
+        points |= dict.fromkeys(names, float(weight))
+    return tuple(
+        RequestedExercise(name, entry.chapter, points[name])
+        for name, entry in index.items()
+        if name in wanted
+    )
+
+
+_RANGE = re.compile(r"(\d{1,2})(?:\s*[-–]\s*(\d{1,2}))?")
+
+
+def _names(item: str) -> list[str]:
+    """Return the names of the exercises that one item asks for."""
+    from grader.course.index import course_index
+
+    index = course_index()
+    item = item.strip()
+    chapters = index.chapters()
+    if found := _RANGE.fullmatch(item):
+        first, last = int(found[1]), int(found[2] or found[1])
+        inside = [name for name in chapters if first <= int(name[:2]) <= last]
+        ends = {int(name[:2]) for name in inside}
+        if first > last or not {first, last} <= ends:
+            known = list(chapters)
+            raise RequestError(
+                f"{item!r}: chapters with exercises are {known[0][:2]} to {known[-1][:2]}, and"
+                " `python -m grader list` shows them"
+            )
+        return [one.name for name in inside for one in chapters[name]]
+    if item in chapters:
+        return [one.name for one in chapters[item]]
+    if item not in index:
+        raise UnknownExercise(item, [*index, *chapters])
+    return [item]
+
+
+# The file. ------------------------------------------------------------------------
+
+
+class LateTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table ``[late]`` of the file; see :class:`LatePolicy`."""
+
+    per_day: float = 0.0
+    cap: float = 100.0
+    grace: float = 0.0
+
+
+class LimitsTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table ``[limits]`` of the file: seconds of a submission, of a call, and megabytes."""
+
+    timeout: int = int(DEFAULTS.submission)
+    seconds: float = DEFAULTS.call
+    memory: int = DEFAULTS.submission_memory >> 20
+
+
+class AssignmentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The contents of ``assignment.toml``, as they are written."""
+
+    title: str
+    exercises: list[str]
+    due: datetime | None = None
+    time_zone: str = ""
+    roster: str = ""
+    attempts: Attempts = "newest in time"
+    students_see: Shown = "hints"
+    seed: int | None = None
+    weights: dict[str, float] = {}
+    late: LateTable = LateTable()
+    extensions: dict[str, datetime] = {}
+    handed_in: dict[str, datetime] = {}
+    limits: LimitsTable = LimitsTable()
+
+
+@dataclass(frozen=True)
+class StatedAssignment:
+    """What an ``assignment.toml`` says.
+
+    Attributes:
+        assignment: what the store keeps.
+        roster: the path of the list of students, if there is one.
+        seed: the seed of all inputs, if it says one.
+        limits: limits on a submission.
+    """
+
+    assignment: Assignment
+    roster: Path | None = None
+    seed: int | None = None
+    limits: LimitsTable = field(default_factory=LimitsTable)
+
+
+def read_assignment(path: Path) -> StatedAssignment:
+    """Read an ``assignment.toml``.
+
+    Args:
+        path: the file; the roster's path in it is relative to its folder.
+
+    Raises:
+        RequestError: it cannot be read, or says something that cannot be; the message names the
+            line and the mend.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
+    try:
+        said = msgspec.toml.decode(text, type=AssignmentFile)
+    except ImportError:
+        raise MissingPackage("an assignment.toml", "tomli") from None
+    except msgspec.ValidationError as error:
+        raise RequestError(_validation(path, text, str(error))) from None
+    except msgspec.DecodeError as error:
+        mend = "https://toml.io shows how it is written"
+        raise RequestError(f"{path} is no TOML: {error}; {mend}") from None
+    file = _File(path, text)
+    zone = file.zone(said.time_zone)
+    with file.at("title"):
+        if not said.title.strip():
+            raise RequestError("the title is empty; name the assignment as your gradebook does")
+    exercises = file.exercises(said.exercises, said.weights)
+    with file.at("late"):
+        percent = (said.late.per_day, said.late.cap)
+        if not (all(0 <= number <= 100 for number in percent) and 0 <= said.late.grace < math.inf):
+            raise RequestError(
+                "per_day and cap are percent, 0 to 100, and grace minutes, from 0 up"
+            )
+    with file.at("limits"):
+        if min(said.limits.timeout, said.limits.seconds, said.limits.memory) <= 0:
+            raise RequestError("timeout and seconds are seconds and memory megabytes, all above 0")
+    roster = path.parent / said.roster if said.roster else None
+    with file.at("roster"):
+        if roster is not None and not roster.is_file():
+            raise RequestError(f"there is no file {roster}; its path is relative to {path.name}")
+    due = None if said.due is None else file.moment("due", said.due, zone)
+    if due is None and (said.extensions or said.late != LateTable()):
+        with file.at("extensions" if said.extensions else "late"):
+            raise RequestError("there is no deadline; say it, such as due = 2026-11-20 23:59:00")
+    return StatedAssignment(
+        Assignment(
+            said.title.strip(),
+            exercises,
+            due,
+            said.time_zone,
+            LatePolicy(said.late.per_day, said.late.cap, said.late.grace),
+            {who: file.moment(who, at, zone) for who, at in said.extensions.items()},
+            {who: file.moment(who, at, zone) for who, at in said.handed_in.items()},
+            said.attempts,
+            said.students_see,
+        ),
+        roster,
+        said.seed,
+        said.limits,
+    )
+
+
+class _File:
+    """The text of the file, to say in which line something is wrong."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._text = text
+
+    def at(self, *names: str) -> _Place:
+        """Return a context in which a request that is wrong is said with the line of a name."""
+        return _Place(self._path, _line(self._text, names))
+
+    def zone(self, name: str) -> tzinfo | None:
+        """Return the time zone that the file names."""
+        with self.at("time_zone"):
+            if name and name not in available_timezones():
+                near = difflib.get_close_matches(name, available_timezones(), n=1, cutoff=0.5)
+                mend = f"did you mean {near[0]}?" if near else "such as Europe/Berlin or UTC"
+                raise RequestError(f"there is no time zone {name!r}; {mend}")
+        return ZoneInfo(name) if name else None
+
+    def moment(self, name: str, at: datetime, zone: tzinfo | None) -> datetime:
+        """Return a time with its time zone, which must not be left to guess."""
+        if at.tzinfo is not None:
+            return at
+        if zone is None:
+            with self.at(name):
+                raise RequestError(
+                    f'the time {at} has no time zone; add time_zone = "Europe/Berlin" (yours) at'
+                    f" the top, or write {at.isoformat()}+01:00"
+                )
+        return at.replace(tzinfo=zone)
+
+    def exercises(
+        self, items: Sequence[str], weights: Mapping[str, float]
+    ) -> tuple[RequestedExercise, ...]:
+        """Return the exercises that are due."""
+        if not items:
+            with self.at("exercises"):
+                raise RequestError('no exercise is due; say which, such as exercises = ["02-05"]')
+        for item in items:
+            with self.at(item, "exercises"):
+                requested([item])
+        for item in weights:
+            with self.at("weights", item):
+                requested(items, {item: weights[item]})
+        return requested(items, weights)
+
+
+class _Place:
+    """A context that puts the file and the line before a message."""
+
+    def __init__(self, path: Path, line: int | None) -> None:
+        self._where = f"{path}, line {line}" if line else str(path)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+        if isinstance(error, RequestError):
+            raise RequestError(f"{self._where}: {error}") from None
+
+
+def _line(text: str, names: Sequence[str]) -> int | None:
+    """Return the number of the line that holds the last of some names that the text holds."""
+    lines = text.splitlines()
+    for name in reversed(names):
+        for number, line in enumerate(lines, 1):
+            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line.partition("#")[0]):
+                return number
+    return None
+
+
+_PLACE = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>[^`]*)`")
+_MISSING = re.compile(r"Object missing required field `(?P<name>[^`]*)`")
+
+#: What each key holds, for the message that something else is there.
+_KINDS = {
+    "title": 'a text, such as "Week 2"',
+    "exercises": 'a list of texts, such as ["02-05", "ring_all_reduce"]',
+    "due": "a date and a time, such as 2026-11-20 23:59:00, without quotes",
+    "time_zone": 'a text, such as "Europe/Berlin"',
+    "roster": "the path of a CSV file, as a text",
+    "attempts": " or ".join(f'"{word}"' for word in get_args(Attempts)),
+    "students_see": " or ".join(f'"{word}"' for word in get_args(Shown)),
+    "seed": "a whole number",
+    "weights": "points by exercise or chapter, such as ring_all_reduce = 3",
+    "late": "per_day = percent, cap = percent, grace = minutes",
+    "extensions": 'a date and a time by student, such as "ada@example.edu" = 2026-11-22 23:59:00',
+    "handed_in": 'a date and a time by student, such as "Ada Lovelace" = 2026-11-21 08:30:00',
+    "limits": "timeout = seconds, seconds = seconds, memory = megabytes",
+}
+
+
+def _validation(path: Path, text: str, said: str) -> str:
+    """Return the message for a file of another form than :class:`AssignmentFile`."""
+    found = _PLACE.fullmatch(said)
+    what, place = (found["what"], found["path"] or "") if found else (said, "")
+    names = [name for name in re.split(r"[.\[\]]+", place) if name]
+    if unknown := _UNKNOWN.fullmatch(what):
+        table = {"late": LateTable, "limits": LimitsTable}.get(names[0] if names else "")
+        known = (table or AssignmentFile).__struct_fields__
+        near = difflib.get_close_matches(unknown["name"], known, n=1)
+        mend = f"did you mean {near[0]}?" if near else f"it may hold {', '.join(known)}"
+        line = _line(text, [unknown["name"]]) or 1
+        return f"{path}, line {line}: {unknown['name']!r} is not known here; {mend}"
+    if missing := _MISSING.fullmatch(what):
+        return f"{path} has no {missing['name']}; it is {_KINDS[missing['name']]}"
+    key = names[0] if names else ""
+    where = f"{path}, line {_line(text, names) or 1}"
+    return f"{where}: {what[:1].lower()}{what[1:].replace('`', '')}; {key} is {_KINDS.get(key, '')}"
