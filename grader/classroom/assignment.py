@@ -443,9 +443,9 @@ class _File:
         self._path = path
         self._text = text
 
-    def at(self, *names: str) -> _Place:
+    def at(self, *names: str) -> _FileLine:
         """Return a context in which a request that is wrong is said with the line of a name."""
-        return _Place(self._path, _line(self._text, names))
+        return _FileLine(self._path, _line(self._text, names))
 
     def zone(self, name: str) -> tzinfo | None:
         """Return the time zone that the file names."""
@@ -484,7 +484,7 @@ class _File:
         return requested(items, weights)
 
 
-class _Place:
+class _FileLine:
     """A context that puts the file and the line before a message."""
 
     def __init__(self, path: Path, line: int | None) -> None:
