@@ -108,7 +108,7 @@ def test_a_folder_and_its_archive_give_the_same_keys_and_digests(tmp_path):
     seen = set()
     for source in (folder, tmp_path / "class.zip", tmp_path / "class.tgz"):
         with collect(source) as arrivals:
-            seen.add(tuple((one.key, one.digest()) for one in arrivals.submissions))
+            seen.add(tuple((one.key, one.read().digest) for one in arrivals.submissions))
     assert len(seen) == 1
 
 
@@ -426,7 +426,7 @@ def test_a_file_that_grows_later_is_not_swallowed(tmp_path):
         os.truncate(tmp_path / "ann/a.py", 1 << 40)
         with pytest.raises(UnreadableFile, match="larger than 32 MB"):
             arrivals.submissions[0].files[0].read()
-        assert arrivals.submissions[0].digest()
+        assert arrivals.submissions[0].read().digest
 
 
 def test_of_too_many_files_the_newest_are_kept(tmp_path, monkeypatch):
@@ -552,7 +552,7 @@ def test_what_cannot_be_read_is_the_students_problem(tmp_path):
             rows = {one.student: one for one in arrivals.submissions}
             with pytest.raises(UnreadableFile, match=r"d\.py cannot be read: Permission denied"):
                 rows["cy"].files[0].read()
-            return {name: ([f.label for f in row.files], row.problems, row.digest())
+            return {name: ([f.label for f in row.files], row.problems, row.read().digest)
                     for name, row in rows.items()}  # fmt: skip
 
     try:
@@ -726,7 +726,7 @@ def test_names_in_archives_never_become_paths(tmp_path, names):
     with contextlib.suppress(RequestError), collect(tmp_path / "in/c.tar") as arrivals:
         assert all(SAFE_KEY.fullmatch(one.key) for one in arrivals.submissions)
         assert len({one.key for one in arrivals.submissions}) == len(arrivals.submissions)
-        assert all(one.digest() for one in arrivals.submissions)
+        assert all(one.read().digest for one in arrivals.submissions)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -793,7 +793,7 @@ def test_any_names_can_be_put_in_order(labels):
 def test_the_digest_is_of_labels_and_contents(tmp_path):
     def digest(name, files):
         with collect(fill(tmp_path / name, files)) as arrivals:
-            return arrivals.submissions[0].digest()
+            return arrivals.submissions[0].read().digest
 
     base = digest("1", {"ann/a.py": b"xy", "ann/b.py": b"z"})
     assert digest("2", {"ann/b.py": b"z", "ann/a.py": b"xy", "ann/n.txt": b"?"}) == base
@@ -808,7 +808,7 @@ def test_everything_is_the_same_every_time(tmp_path):
     seen = set()
     for number in range(3):
         with collect(tmp_path / str(number)) as arrivals:
-            seen.add(tuple((o.key, o.digest(), o.problems) for o in arrivals.submissions))
+            seen.add(tuple((o.key, o.read().digest, o.problems) for o in arrivals.submissions))
     assert len(seen) == 1
 
 
@@ -819,7 +819,7 @@ def test_five_hundred_students_are_not_held_in_memory(tmp_path):
         with collect(tmp_path) as arrivals:
             assert len(arrivals.submissions) == 500
             for one in arrivals.submissions:
-                one.digest()
+                assert one.read().digest
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
         tracemalloc.stop()

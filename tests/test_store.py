@@ -25,7 +25,6 @@ from grader.classroom.store import (
     StoreError,
     course_mark,
     fingerprint,
-    seed_for,
 )
 from grader.core.errors import RequestError
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
@@ -103,14 +102,15 @@ def test_faults_of_the_grader_are_not_known(store):
     assert store.verdicts("ada")["broadcast"].status is Status.ERROR
 
 
-def test_the_secret_is_drawn_once(tmp_path):
+def test_the_seed_of_a_class_is_drawn_once(tmp_path):
     with Store(tmp_path) as store:
-        secret = store.secret()
-        assert len(secret) == 16
-        assert store.secret() == secret
+        seed = store.seed()
+        assert seed.bit_length() > 100
+        assert store.seed() == seed
     with Store(tmp_path) as store:
-        assert store.secret() == secret
-        assert store.secret(7) == store.secret(7) != secret
+        assert store.seed() == seed
+    with Store(tmp_path / "other") as store:
+        assert store.seed() != seed
 
 
 def test_two_graders_do_not_share_a_folder(tmp_path):
@@ -142,7 +142,7 @@ def test_nobody_else_reads_verdicts_and_secret(tmp_path, umask_022, journal):
     """Nor what SQLite puts beside them, while something is being written."""
     with Store(tmp_path / "results") as store:
         store._database.execute(f"PRAGMA journal_mode = {journal}")
-        store.secret()
+        store.seed()
         with store._transaction():
             store._database.execute("DELETE FROM settings")
             during = modes(tmp_path / "results")
@@ -154,11 +154,11 @@ def test_nobody_else_reads_verdicts_and_secret(tmp_path, umask_022, journal):
 @pytest.mark.parametrize("readonly", [False, True])
 def test_a_store_that_everybody_could_read_is_mended(tmp_path, readonly):
     with Store(tmp_path) as store:
-        secret = store.secret()
+        seed = store.seed()
     store.path.chmod(0o644)
     with Store(tmp_path, readonly=readonly) as store:
         assert modes(tmp_path)[f"{tmp_path.name}/grades.sqlite"] == "600"
-        assert store.secret() == secret
+        assert store.seed() == seed
 
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap makes the disk")
@@ -244,7 +244,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
         """
         folder = Path("/small/results")
         with Store(folder) as store:
-            store.secret()
+            store.seed()
             ballast = Path("/small/ballast")
             ballast.write_bytes(bytes(120_000))
             saved = 0
@@ -357,9 +357,3 @@ def test_a_course_has_another_mark_when_it_grows_or_a_chapter_moves():
     moved = {**course, "broadcast": dataclasses.replace(course["broadcast"], chapter="99_new")}
     assert len({course_mark(one) for one in (course, smaller, moved)}) == 3
     assert course_mark(discover()) == course_mark(course)
-
-
-def test_seeds_are_of_128_bits_and_each_students_own():
-    seeds = {seed_for(secret, key) for secret in (b"a", b"b") for key in ("ada", "bob", "\udcff")}
-    assert len(seeds) == 6
-    assert max(seeds).bit_length() > 100

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tracemalloc
 import types
 
 import pytest
 
-from grader.core.errors import RequestError, UnreadableFile
+from grader.core.errors import LARGEST_FILE, RequestError, UnreadableFile
 from grader.core.program import load
+from grader.core.source_files import OutputFilter
 from grader.core.verdict import Site
 from grader.submission.submission import Submission, live_program
 
@@ -213,6 +215,63 @@ def test_a_live_function_that_cannot_travel():
 )
 def test_a_notebook_that_a_browser_has_saved_under_another_ending(name):
     assert value(read(notebook("def f(): return 1"), name)) == 1
+
+
+def _with_outputs():
+    """A notebook that holds whatever could be taken for the end of an output."""
+    noise = {"x": ["}", '"', "\\", '\\"outputs": ['], "y": [[{"}": "{"}], None, 1.5, True]}
+    cells = [
+        {"cell_type": "markdown", "metadata": noise, "source": ['# "outputs": {[\n'],
+         "attachments": {"a.png": noise}},
+        {"cell_type": "code", "id": "a", "outputs": [noise, noise], "metadata": {},
+         "source": ['def f(): return "outputs\\\\", {"outputs": []}\n']},
+        {"outputs": [], "cell_type": "code", "metadata": None, "source": "def g(): return 2"},
+    ]  # fmt: skip
+    return {"cells": cells, "metadata": {"widgets": noise}, "nbformat": 4, "nbformat_minor": 5}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_notebook_is_read_without_its_outputs_wherever_it_is_cut(indent):
+    notebook = _with_outputs()
+    data = json.dumps(notebook, indent=indent).encode()
+    notebook["metadata"] = None
+    for cell in notebook["cells"]:
+        cell |= dict.fromkeys({"outputs", "metadata", "attachments"} & set(cell))
+    for size in (*range(1, 40), len(data)):
+        outputs = OutputFilter()
+        pieces = [outputs.feed(data[i : i + size]) for i in range(0, len(data), size)]
+        assert json.loads(b"".join(pieces) + outputs.close()) == notebook, size
+
+
+@pytest.mark.parametrize("text", ["", "def f(): pass", '{"cells": [{', '"outputs": {', '["a\\'])
+def test_what_is_no_notebook_stays_as_it_is(text):
+    outputs = OutputFilter()
+    assert outputs.feed(text.encode()) + outputs.close() == text.encode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("name", ["a.py", "a.ipynb"])
+def test_a_file_that_says_how_it_is_encoded(tmp_path, name, encoding):
+    source = "def f(): return 'Łukasz 李'"
+    text = source
+    if name == "a.ipynb":
+        text = json.dumps(json.loads(notebook(source)), ensure_ascii=False)
+    (tmp_path / name).write_text(text, encoding=encoding)
+    assert value(Submission.from_file(tmp_path / name)) == "Łukasz 李"
+
+
+def test_the_outputs_of_a_notebook_take_no_memory(tmp_path):
+    plots = [{"data": {"image/png": "iVBORw0KGgo" * (4 << 20)}}]
+    cell = {"cell_type": "code", "source": "def f(): return 1", "metadata": {}, "outputs": plots}
+    (tmp_path / "a.ipynb").write_text(notebook(cell))
+    assert (tmp_path / "a.ipynb").stat().st_size > LARGEST_FILE
+    tracemalloc.start()
+    try:
+        read_there = Submission.from_file(tmp_path / "a.ipynb")
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+    assert value(read_there) == 1
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.txt", "a.ipynbx", "notes.md"])

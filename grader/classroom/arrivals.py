@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -47,13 +48,14 @@ from grader.classroom.untrusted_files import (
     read_whole,
     unpack,
 )
-from grader.core.errors import RequestError, UnreadableFile
+from grader.core.errors import LARGEST_FILE, RequestError, UnreadableFile
 
 __all__ = [
     "Arrivals",
     "CollectedFiles",
     "GradableFile",
     "InTime",
+    "ReadFiles",
     "StudentSubmission",
     "SubmittedFile",
     "collect",
@@ -71,6 +73,9 @@ MOST_FILES, MOST_ENTRIES = 500, 20_000
 _NAMED = 3
 
 _FOREIGN = (b".rar", b".7z")
+
+#: Bytes that a student's files may have together when they are judged.
+_SOURCES = 2 * LARGEST_FILE
 
 
 @dataclass(frozen=True)
@@ -332,12 +337,38 @@ class SubmittedFile:
     file: File
 
     def read(self) -> bytes:
-        """Return its contents, read anew every time.
+        """Return what it says, read anew every time; of a notebook all but its outputs.
 
         Raises:
             UnreadableFile: it cannot be read, or has grown too large.
         """
         return read_whole(self.file, self.label)
+
+
+@dataclass(frozen=True)
+class ReadFiles:
+    """The files of a submission as they were at one time.
+
+    Attributes:
+        contents: label and contents of each that can be graded, oldest first; see
+            :meth:`SubmittedFile.read`.
+        hashes: label and SHA-256 of each file as it is, oldest first; the reason instead of the
+            hash if it cannot be read.
+        problems: sentences on those that are left out.
+    """
+
+    contents: tuple[tuple[str, bytes], ...]
+    hashes: tuple[tuple[str, str], ...]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """A hash of labels and contents, which changes when a file does."""
+        total = hashlib.sha256()
+        for part in itertools.chain.from_iterable(self.hashes):
+            data = part.encode()
+            total.update(len(data).to_bytes(8, "big") + data)
+        return total.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -377,20 +408,30 @@ class StudentSubmission:
         """The platform's number of the newest upload, or 0."""
         return max((file.upload for file in self.files), default=0)
 
-    def digest(self) -> str:
-        """Return a hash of labels and contents, which changes when a file does.
-
-        A file that cannot be read counts with the reason.
-        """
-        total = hashlib.sha256()
-        for file in self.files:
+    def read(self) -> ReadFiles:
+        """Read its files, each once, the newest first until they are too much to grade."""
+        contents: list[tuple[str, bytes]] = []
+        hashes: list[tuple[str, str]] = []
+        problems: list[str] = []
+        left = _SOURCES
+        for file in reversed(self.files):
+            total = hashlib.sha256()
             try:
-                contents = b"=" + file.read()
+                data = read_whole(file.file, file.label, total.update)
             except UnreadableFile as error:
-                contents = b"!" + str(error).encode()
-            for part in (file.label.encode(), contents):
-                total.update(len(part).to_bytes(8, "big") + part)
-        return total.hexdigest()
+                problems.append(str(error))
+                hashes.append((file.label, str(error)))
+                continue
+            hashes.append((file.label, total.hexdigest()))
+            if len(data) <= left:
+                left -= len(data)
+                contents.append((file.label, data))
+            else:
+                problems.append(
+                    f"{file.label} is left out: the files of a student may have"
+                    f" {_SOURCES >> 20} MB in all, without the outputs of notebooks"
+                )
+        return ReadFiles(tuple(reversed(contents)), tuple(reversed(hashes)), tuple(problems))
 
 
 def newer(one: SubmittedFile, other: SubmittedFile) -> SubmittedFile:

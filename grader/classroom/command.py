@@ -31,7 +31,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from grader.classroom.arrivals import Arrivals, InTime, StudentSubmission, collect
+from grader.classroom.arrivals import Arrivals, InTime, ReadFiles, StudentSubmission, collect
 from grader.classroom.assignment import Assignment, RequestedExercise, StatedAssignment
 from grader.classroom.engines import Engine
 from grader.classroom.layouts import LAYOUTS, StudentFiles
@@ -54,9 +54,8 @@ from grader.classroom.store import (
     StoreError,
     course_mark,
     fingerprint,
-    seed_for,
 )
-from grader.core.errors import RequestError, UnreadableFile
+from grader.core.errors import RequestError
 from grader.core.verdict import ExerciseVerdict, Status
 from grader.report.summary import visible
 
@@ -194,12 +193,14 @@ class _Session:
         self._catalogue = catalogue
         self._options = options
         self._observe = observe
-        self._secret = store.secret(options.seed)
+        self._source = str(source.resolve())
+        self._seed = store.seed() if options.seed is None else options.seed
         self._due = tuple(asked.name for asked in store.assignment.exercises)
         self._course = course_mark(catalogue, self._due)
         self._hidden = tuple(map(str, hidden_folders(source, store.path.parent)))
         self._submissions: dict[str, StudentSubmission] = {}
-        self._digests: dict[str, str] = {}
+        #: their files as they were read last, without the contents, which are too much to hold
+        self._read: dict[str, ReadFiles] = {}
         #: the submissions in the store, as they are now
         self._entries: dict[str, StoredSubmission] = {}
         #: what is known of each that has to be judged
@@ -245,14 +246,14 @@ class _Session:
         files that came later.
         """
         for key, submission in self._submissions.items():
-            self._digests[key] = digest = submission.digest()
+            self._read[key] = replace(submission.read(), contents=())
             entry = self._entries.get(key)
             known = {} if self._options.force else self._store.known(key)
             if not submission.files:
                 self._note(key, (), (), {})
                 self._progress.empty += 1
                 self._progress.done += 1
-            elif entry is not None and self._is_done(entry, digest, known):
+            elif entry is not None and self._is_done(entry, self._read[key].digest, known):
                 self._note(key, tuple(entry.exercises), tuple(entry.found), entry.prints)
                 self._progress.kept += 1
                 self._progress.done += 1
@@ -266,34 +267,26 @@ class _Session:
     def _requests(self) -> Iterator[GradingRequest]:
         """Yield a request for each submission that has to be judged."""
         for key, known in self._known.items():
+            read = self._submissions[key].read()
+            self._read[key] = replace(read, contents=())
             yield GradingRequest(
                 key,
-                self._contents(self._submissions[key]),
-                self._digests[key],
-                seed_for(self._secret, key),
+                read.contents,
+                read.digest,
+                self._seed,
                 self._options.limits,
                 known,
                 self._hidden,
                 self._due,
             )
 
-    def _contents(self, submission: StudentSubmission) -> tuple[tuple[str, bytes], ...]:
-        """Return the files that can be read; the arrivals have a problem for each other one."""
-        contents = []
-        for file in submission.files:
-            # a file that has been deleted meanwhile is left out
-            with contextlib.suppress(UnreadableFile):
-                contents.append((file.label, file.read()))
-        return tuple(contents)
-
     def _is_done(self, entry: StoredSubmission, digest: str, known: dict[str, str]) -> bool:
         """Return whether judging a submission again would come to the same verdicts."""
         if entry.digest != digest or entry.fault or entry.course != self._course or entry.pending:
             return False
-        seed = seed_for(self._secret, entry.key)
         limits = self._options.limits.key()
         return all(
-            known.get(name) == fingerprint(self._catalogue[name], digest, seed, limits)
+            known.get(name) == fingerprint(self._catalogue[name], digest, self._seed, limits)
             for name in entry.exercises
         )
 
@@ -306,14 +299,14 @@ class _Session:
         fault: str = "",
         pending: bool = False,
     ) -> None:
-        submission = self._submissions[key]
+        submission, read = self._submissions[key], self._read[key]
         self._write(
             StoredSubmission(
                 key=key,
                 student=submission.student,
-                digest=self._digests[key],
+                digest=read.digest,
                 exercises=list(exercises),
-                problems=list(submission.problems),
+                problems=[*submission.problems, *read.problems],
                 found=list(found),
                 email=submission.email,
                 number=submission.sid,
@@ -327,6 +320,10 @@ class _Session:
                 upload=submission.upload,
                 only_in_roster=submission.only_in_roster,
                 pending=pending,
+                source=self._source,
+                layout=self._options.layout,
+                files=list(read.hashes),
+                limits=self._options.limits.key(),
             ),
         )
 

@@ -14,7 +14,6 @@ import contextlib
 import errno
 import fcntl
 import hashlib
-import hmac
 import os
 import platform
 import secrets
@@ -30,6 +29,7 @@ import msgspec
 
 import grader
 from grader.classroom.assignment import Assignment
+from grader.classroom.decisions import DecisionTable
 from grader.core.errors import GraderError, RequestError
 from grader.core.verdict import ExerciseVerdict, Status
 
@@ -44,7 +44,6 @@ __all__ = [
     "course_mark",
     "fingerprint",
     "make_private_folder",
-    "seed_for",
 ]
 
 
@@ -61,17 +60,6 @@ __all__ = [
 _SIZE = 16
 
 _EXERCISES = "grader.course.chapters"
-
-
-def seed_for(secret: bytes, key: str) -> int:
-    """Return the seed of a submission's inputs: 128 bits that depend on the secret.
-
-    Args:
-        secret: the secret of the class.
-        key: the submission's key, so that no two submissions get the same inputs.
-    """
-    digest = hmac.digest(secret, key.encode("utf-8", "surrogatepass"), "sha256")
-    return int.from_bytes(digest[:_SIZE], "big")
 
 
 def fingerprint(exercise: Exercise, digest: str, seed: int, limits: tuple[float, ...]) -> str:
@@ -223,6 +211,10 @@ class StoredSubmission(msgspec.Struct, frozen=True):
         upload: the platform's number of the newest upload, or 0.
         only_in_roster: whether nothing has arrived, and only a roster says that there is a student.
         pending: whether it still has to be judged, perhaps again, since it has changed.
+        source: the absolute path of the submissions that it came from.
+        layout: the layout that the instructor said they have, if any.
+        files: path within the submission and SHA-256 of each file, oldest first.
+        limits: the :meth:`grader.classroom.messages.Limits.key` that it was judged with.
     """
 
     key: str
@@ -243,6 +235,10 @@ class StoredSubmission(msgspec.Struct, frozen=True):
     upload: int = 0
     only_in_roster: bool = False
     pending: bool = False
+    source: str = ""
+    layout: str | None = None
+    files: list[tuple[str, str]] = []
+    limits: tuple[float, ...] = ()
 
 
 _encode = msgspec.msgpack.encode
@@ -314,19 +310,19 @@ class Store:
 
     # Settings. ---------------------------------------------------------------
 
-    def secret(self, seed: int | None = None) -> bytes:
-        """Return the secret that seeds of the class are made from.
+    def seed(self) -> int:
+        """Return the seed of the inputs of the class: 128 bits, drawn the first time.
 
-        It is made of ``seed`` if that is given, else read, or drawn the first time.
+        All students of an assignment get the same inputs, so equal answers earn equal points.
+        It stays secret until nobody can hand in any more: whoever knows it can have ``check``
+        show all inputs, and hand in a table of answers.
         """
-        if seed is not None:
-            return f"seed {seed}".encode()
         with self._problems():
             self._database.execute(
-                "INSERT OR IGNORE INTO settings VALUES ('secret', ?)", (secrets.token_bytes(16),)
+                "INSERT OR IGNORE INTO settings VALUES ('secret', ?)", (secrets.token_bytes(_SIZE),)
             )
             row = self._database.execute("SELECT value FROM settings WHERE name = 'secret'")
-            return bytes(row.fetchone()[0])
+            return int.from_bytes(row.fetchone()[0], "big")
 
     @property
     def assignment(self) -> Assignment:
@@ -458,6 +454,13 @@ class Store:
             ).fetchall()
         for exercise, packed in rows:
             yield exercise, _verdict.decode(packed)
+
+    # Decisions. --------------------------------------------------------------
+
+    @property
+    def decisions(self) -> DecisionTable:
+        """What a person has decided; no grading writes there."""
+        return DecisionTable(self._database, self._transaction, self._problems)
 
     # The file. ---------------------------------------------------------------
 

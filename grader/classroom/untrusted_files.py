@@ -41,7 +41,8 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from grader.classroom.names import raw, shown
-from grader.core.errors import LARGEST_FILE, UnreadableFile, code_kind
+from grader.core.errors import UnreadableFile, code_kind
+from grader.core.source_files import LARGEST_NOTEBOOK, read_source
 
 __all__ = [
     "ARCHIVES",
@@ -81,8 +82,6 @@ ARCHIVES = (
 
 #: Entries that a folder may have; a larger one is not listed.
 WIDEST = 20_000
-
-_READ = 1 << 20
 
 _JUNK = frozenset(
     {
@@ -232,24 +231,22 @@ def open_file(path: Path) -> BinaryIO:
     return _regular(os.fsencode(path), None)
 
 
-def read_whole(node: File, label: str) -> bytes:
-    """Return the contents of a file.
+def read_whole(node: File, label: str, observe: Callable[[bytes], object] | None = None) -> bytes:
+    """Return what a file says, see :func:`grader.core.source_files.read_source`.
+
+    Args:
+        node: the file.
+        label: its path, for people; its ending says whether it is a notebook.
+        observe: a function that is called with every piece of the file, as it is.
 
     Raises:
         UnreadableFile: it cannot be read, or has grown too large.
     """
-    pieces = []
-    size = 0
     try:
         with node.open() as stream:
-            while piece := stream.read(_READ):
-                pieces.append(piece)
-                size += len(piece)
-                if size > LARGEST_FILE:
-                    raise UnreadableFile(f"{label} is larger than {LARGEST_FILE >> 20} MB")
+            return read_source(stream, label, observe)
     except OSError as error:
         raise UnreadableFile(f"{label} cannot be read: {error.strerror}") from None
-    return b"".join(pieces)
 
 
 def is_junk(name: bytes) -> bool:
@@ -313,12 +310,12 @@ class Bounds:
     slack: int = 8 * _MB
 
 
-#: A student's own archive.  A solved notebook of the course has about 1 MB.
-STUDENT = Bounds(20_000, 512 * _MB, 2 * LARGEST_FILE, LARGEST_FILE, 8 * _MB)
+#: A student's own archive.  A solved notebook of the course has about 1 MB; outputs may have more.
+STUDENT = Bounds(20_000, 4 * LARGEST_NOTEBOOK, 2 * LARGEST_NOTEBOOK, LARGEST_NOTEBOOK, 8 * _MB)
 
 #: The download of a whole class; students' own archives are files in it.  Its
 #: ratio is generous: one student's zeros must not cost the others their grades.
-CLASS = Bounds(500_000, 32 << 30, 8 << 30, 4 * LARGEST_FILE, 128 * _MB, ratio=20_000)
+CLASS = Bounds(500_000, 32 << 30, 8 << 30, 2 * LARGEST_NOTEBOOK, 128 * _MB, ratio=20_000)
 
 
 class ArchiveUsage:

@@ -259,12 +259,19 @@ def code_kind(name: str) -> tuple[str, str]:
     return name[: found.start()] + (found["copy"] or ""), found["kind"].lower()
 
 
-def contents(path: Path, wanted: str = ".py or .ipynb") -> bytes:
+def contents(
+    path: Path,
+    wanted: str = ".py or .ipynb",
+    largest: int = LARGEST_FILE,
+    read: Callable[[Path], bytes] = Path.read_bytes,
+) -> bytes:
     """Return all bytes of a file that the user named.
 
     Args:
         path: the path as it was given.
         wanted: suffixes of such files, named in the message if the path is a folder's.
+        largest: bytes that it may have.
+        read: what is called to read it.
 
     Raises:
         UnreadableFile: the file does not exist, is not a regular file, is too large, or cannot
@@ -276,9 +283,9 @@ def contents(path: Path, wanted: str = ".py or .ipynb") -> bytes:
             raise UnreadableFile(f"{path} is a folder; name a {wanted} file in it")
         if not stat.S_ISREG(mode):
             raise UnreadableFile(f"{path} is no regular file")
-        if path.stat().st_size > LARGEST_FILE:
-            raise UnreadableFile(f"{path} is larger than {LARGEST_FILE >> 20} MB")
-        return path.read_bytes()
+        if path.stat().st_size > largest:
+            raise UnreadableFile(f"{path} is larger than {largest >> 20} MB")
+        return read(path)
     except FileNotFoundError:
         raise UnreadableFile(f"{path} does not exist") from None
     except (OSError, ValueError) as error:

@@ -29,9 +29,10 @@ from typing import Any
 
 import cloudpickle
 
-from grader.core.errors import MissingPackage, RequestError, UnreadableFile, code_kind, contents
+from grader.core.errors import MissingPackage, RequestError, UnreadableFile, code_kind
 from grader.core.outline import Outline, outline, outline_live
 from grader.core.program import Program, reached
+from grader.core.source_files import source_contents
 from grader.core.source_locations import is_students, live_line
 from grader.core.verdict import Site
 from grader.submission.definitions import Broken, Chunk, select
@@ -103,7 +104,7 @@ class Submission:
             UnreadableFile: the path is not that of such a file.
         """
         beside = FolderOnDisk(Path(path).parent)
-        return cls.from_bytes(contents(Path(path)), str(path), wanted, beside)
+        return cls.from_bytes(source_contents(Path(path)), str(path), wanted, beside)
 
     @classmethod
     def from_bytes(
