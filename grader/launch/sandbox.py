@@ -73,6 +73,7 @@ MODULES = (
     "core.outline",
     "core.program",
     "core.random_numbers",
+    "core.source_files",
     "core.source_locations",
     "core.values",
     "core.verdict",
