@@ -55,6 +55,9 @@ _NAMED = re.compile(r"^(?P<title>.*?)(?: \(\d+\))?$", re.DOTALL)
 #: Cells that hold no grade and are kept: excused, not assigned.
 _KEPT = frozenset({"ex", "n/a"})
 
+#: What Canvas reads as excused.
+_EXCUSED = "EX"
+
 #: Platforms whose numbers of students mean nothing elsewhere: Canvas' users, Moodle's participants.
 _OWN_NUMBERS = frozenset({"canvas", "moodle"})
 
@@ -113,7 +116,8 @@ def _fresh(results: ClassResults, title: str) -> FilledGradebook:
         own = row.number if row.platform == "canvas" else None
         sis = row.number if row.platform not in _OWN_NUMBERS else None
         identity = [text(row.student), text(own), text(sis), text(row.email), ""]
-        rows.append([*identity, "" if reason else _points(results.share(row) * possible)])
+        excused = _EXCUSED if row.state == GradingState.EXCUSED else ""
+        rows.append([*identity, excused if reason else _points(results.share(row) * possible)])
     return FilledGradebook(table(rows), tuple(left_out))
 
 
@@ -160,6 +164,8 @@ class _Gradebook:
         for line, row in matched:
             if reason := _ungraded(results, row):
                 left_out.append(LeftOut(row, reason))
+                if row.state == GradingState.EXCUSED:
+                    line[column] = _EXCUSED
             elif line[column].strip().lower() in _KEPT:
                 reason = f"the gradebook says {line[column].strip()} for this student"
                 left_out.append(LeftOut(row, reason))

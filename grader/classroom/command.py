@@ -33,6 +33,7 @@ from rich.text import Text
 
 from grader.classroom.arrivals import Arrivals, InTime, ReadFiles, StudentSubmission, collect
 from grader.classroom.assignment import Assignment, RequestedExercise, StatedAssignment
+from grader.classroom.decisions import extended
 from grader.classroom.engines import Engine
 from grader.classroom.layouts import LAYOUTS, StudentFiles
 from grader.classroom.messages import (
@@ -45,6 +46,7 @@ from grader.classroom.messages import (
     Workers,
 )
 from grader.classroom.names import first_last, folded
+from grader.classroom.names import key as key_of
 from grader.classroom.pages import write
 from grader.classroom.results import alike, class_results, doubts
 from grader.classroom.roster import complete, read_roster, widened
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
     from grader.exercise.catalogue import Catalogue
     from grader.exercise.declaration import Exercise
 
-__all__ = ["GradingProgress", "Options", "grade", "grade_class"]
+__all__ = ["GradingProgress", "Options", "grade", "grade_class", "report"]
 
 
 # Grading a class: what arrived, judged by an engine, kept in a store. -------------
@@ -388,7 +390,11 @@ def grade(
                 assignment = replace(assignment, roster=read_roster(options.stated.roster))
             assignment = widened(assignment)
             arrivals = place.enter_context(
-                collect(source, layout=options.layout, in_time=_in_time(assignment))
+                collect(
+                    source,
+                    layout=options.layout,
+                    in_time=_in_time(_with_decisions(assignment, out)),
+                )
             )
             if not arrivals.submissions:
                 raise RequestError(f"{source} holds no submissions: no .py file and no notebook")
@@ -415,7 +421,7 @@ def grade(
                         )
                 finally:
                     # if the grading was stopped, of what has been found so far
-                    _report(store, out)
+                    report(store, out)
                 summary = _Summary(store, step, arrivals)
     except _Stop as stop:
         console.print("grader: stopped; every verdict so far is stored: the same command goes on")
@@ -534,13 +540,22 @@ def _stored_assignment(out: Path) -> Assignment:
         return store.assignment
 
 
+def _with_decisions(assignment: Assignment, out: Path) -> Assignment:
+    """Return an assignment with the extensions that were decided by hand."""
+    if not (out / "grades.sqlite").is_file():
+        return assignment
+    with Store(out, readonly=True) as store:
+        return extended(assignment, store.decisions.all(), store.entries())
+
+
 def _in_time(assignment: Assignment) -> InTime | None:
     """Return the function that tells which attempts are in time, if that makes a difference."""
     if assignment.due is None or assignment.attempts == "newest":
         return None
 
     def in_time(student: StudentFiles, at: datetime) -> bool:
-        due = assignment.due_for(student.student, student.sid, student.email)
+        of_decisions = key_of(student.identity, student.student)
+        due = assignment.due_for(of_decisions, student.student, student.sid, student.email)
         return assignment.lateness(due, at, False) is None
 
     return in_time
@@ -625,7 +640,7 @@ def _nobodys(assignment: Assignment, store: Store, rows: Sequence[StudentSubmiss
     ]
 
 
-def _report(store: Store, out: Path) -> None:
+def report(store: Store, out: Path) -> None:
     """Write every page and table."""
     entries = store.entries()
     if not entries:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
 from typing import Protocol
 
+from grader.classroom.assignment import Assignment
 from grader.classroom.names import first_last, folded, is_key
 from grader.core.errors import RequestError
 
@@ -32,8 +33,10 @@ __all__ = [
     "Student",
     "StudentDecisions",
     "by_student",
+    "extended",
     "find_student",
     "login_name",
+    "nobody",
     "now",
 ]
 
@@ -86,6 +89,39 @@ class Decision:
         """Return the points it gives for an exercise that is worth ``most`` now."""
         assert self.points is not None
         return self.points * most / self.of if self.of else self.points
+
+    @property
+    def what(self) -> str:
+        """What is decided, such as ``broadcast: 0.8 of 1 by hand``."""
+        if self.kind is DecisionKind.EXTENSION:
+            return f"may hand in until {self.until}"
+        if self.kind is DecisionKind.EXCUSE:
+            return f"excused from {self.exercise}" if self.exercise else "excused"
+        return f"{self.exercise}: {self.points:g} of {self.of:g} by hand"
+
+    def words(self, judged: float | None) -> str:
+        """Return a sentence for everybody: what is decided, by whom, when, why, what was judged.
+
+        Args:
+            judged: the points that the grader has found now, if any.
+        """
+        text = f"{self.what}, decided by {self.by} on {self.at[:10]}: {self.why}"
+        if self.kind is not DecisionKind.POINTS:
+            return text
+        if _rounded(self.judged) == _rounded(judged):
+            return f"{text} (judged: {_points(judged)})"
+        return (
+            f"{text} (decided by hand when the judged score was {_points(self.judged)}; it is"
+            f" {_points(judged)} now)"
+        )
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, 3)
+
+
+def _points(score: float | None) -> str:
+    return "none" if score is None else f"{round(score, 3):.10g}"
 
 
 def now() -> str:
@@ -215,6 +251,10 @@ class Student(Protocol):
     def number(self) -> str | None:
         """The student's number or login."""
 
+    @property
+    def identities(self) -> Sequence[str]:
+        """Whatever else tells who it is."""
+
 
 def find_student(reference: str, students: Sequence[Student]) -> Student | None:
     """Return the student whom a key, number, address or name means, or ``None`` if nobody fits.
@@ -229,7 +269,7 @@ def find_student(reference: str, students: Sequence[Student]) -> Student | None:
     ways: tuple[Callable[[Student], bool], ...] = (
         lambda one: one.key == reference,
         lambda one: folded(one.number or "") == wanted,
-        lambda one: folded(one.email or "") == wanted,
+        lambda one: wanted in {folded(one.email or ""), *map(folded, one.identities)},
         lambda one: wanted in (folded(one.student), first_last(one.student)),
         lambda one: words <= set(first_last(one.student).split()),
     )
@@ -313,13 +353,32 @@ def _key_of(reference: str, students: Sequence[Student]) -> str | None:
     """Return the key of the one student whose number, address or name a reference is."""
     if is_key(reference):
         return None  # of a submission that is gone
-    wanted = folded(reference)
+    wanted = {folded(reference), first_last(reference)}
     found = [
         one.key
         for one in students
-        if wanted in (folded(one.number or ""), folded(one.email or ""), first_last(one.student))
+        if wanted
+        & {
+            form(text)
+            for text in (one.student, one.number, one.email, *one.identities)
+            if text
+            for form in (folded, first_last)
+        }
     ]
     return found[0] if len(found) == 1 else None
+
+
+def extended(
+    assignment: Assignment, decisions: Iterable[Decision], students: Sequence[Student]
+) -> Assignment:
+    """Return an assignment with the extensions that were decided before those that it states."""
+    holding, not_here = by_student(decisions, students)
+    until = {one.student: one.until for one in not_here if one.kind is DecisionKind.EXTENSION} | {
+        key: found.extension.until for key, found in holding.items() if found.extension
+    }
+    times = {who: datetime.fromisoformat(at) for who, at in until.items()}
+    stated = {who: at for who, at in assignment.extensions.items() if who not in times}
+    return replace(assignment, extensions=times | stated)
 
 
 def _holding(decisions: Iterable[Decision]) -> StudentDecisions:

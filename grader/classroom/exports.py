@@ -243,6 +243,7 @@ def export(
     except OSError as error:
         raise RequestError(f"{error.filename or to}: {error.strerror}") from None
     remarks = made.remarks + _unjudged(results)
+    remarks += [f"{row.student}: {line}" for row in results.rows for line in row.decided]
     remarks += [f"guessed to be due: {guess}" for guess in doubts(results)]
     return [visible(line) for line in remarks]
 

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import yaml
 
 import grader
-from grader.classroom.assignment import UNTITLED, Assignment
+from grader.classroom.assignment import UNTITLED, Assignment, RequestedExercise
 from grader.classroom.results import ClassResults, SubmissionRow, as_shown
 from grader.core import __version__
 from grader.core.errors import RequestError, UnreadableFile
@@ -270,6 +270,7 @@ def gradescope(
             test |= _scored(0.0, asked.points, "failed") | {"output": "not handed in"}
         else:
             test |= _judged(as_shown(verdict, results.assignment.shows))
+        test |= _decided(row, asked, test)
         tests.append(test | {"output_format": "text", "visibility": visibility})
     return {
         "score": round(results.share(row) * results.points, 3),
@@ -305,6 +306,19 @@ def _judged(verdict: ExerciseVerdict) -> dict[str, Any]:
     return found
 
 
+def _decided(row: SubmissionRow, asked: RequestedExercise, test: dict[str, Any]) -> dict[str, Any]:
+    """Return what a person has decided about an exercise, in the fields of its test."""
+    decision = row.decisions.points.get(asked.name) or row.decisions.excuses.get(asked.name)
+    if decision is None:
+        return {}
+    output = f"{visible(row.words_of(decision))}\n\n{test['output']}"
+    if row.is_excused(asked.name):
+        return {"output": output, "score": 0.0, "max_score": 0.0, "status": "passed"}
+    score = row.by_hand[asked.name]
+    status = "passed" if score >= asked.points else "failed"
+    return {"output": output} | _scored(score, asked.points, status)
+
+
 def _scored(score: float, points: float, status: str) -> dict[str, Any]:
     return {"score": score, "max_score": points, "status": status}
 
@@ -316,19 +330,19 @@ def _remarks(row: SubmissionRow) -> list[str]:
             "The grader itself failed on this submission, so this is not your grade:"
             f" {visible(row.fault)}"
         )
-    failed = [v.name for v in row.exercises if v.status is Status.ERROR]
+    failed = [v.name for v in row.exercises if v.status is Status.ERROR and row.is_open(v.name)]
     if failed:
         found.append(
             f"The grader itself failed on {', '.join(failed)}; that is no fault of yours, and the"
             " score is not final."
         )
-    skipped = [v.name for v in row.exercises if v.status is Status.SKIPPED]
+    skipped = [v.name for v in row.exercises if v.status is Status.SKIPPED and row.is_open(v.name)]
     if skipped:
         found.append(
             f"Not judged here, and not counted: {', '.join(skipped)}. The score is in proportion"
             " to the rest."
         )
-    return found + [visible(note) for note in row.notes]
+    return found + [visible(note) for note in (*row.decided, *row.notes)]
 
 
 # The autograder: a zip that grades with this grader. ------------------------------

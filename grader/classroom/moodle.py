@@ -164,16 +164,19 @@ def _by_name(head: list[str], lines: list[list[str]]) -> Iterator[Finder]:
 
 
 def _comment(results: ClassResults, row: SubmissionRow) -> str:
-    """Return the points of each exercise, for the student; it holds no text of anybody's."""
+    """Return the points of each exercise, for the student; with what was decided by hand."""
     parts = []
     for asked in results.asked:
         verdict = row.by_name.get(asked.name)
+        if not row.is_open(asked.name):
+            continue
         if verdict is None:
             parts.append(f"{asked.name}: 0 of {number(asked.points)}, not handed in")
             continue
         seen = as_shown(verdict, results.assignment.shows)
         word = seen.diagnosis.words if seen.diagnosis else look_of(seen).word
         parts.append(f"{asked.name}: {number(seen.score)} of {number(seen.max_score)}, {word}")
+    parts += row.decided
     if row.lateness is not None:
         parts.append(row.lateness.words)
-    return "; ".join(parts)
+    return text("; ".join(parts))

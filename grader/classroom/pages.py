@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
+import shlex
 import stat
 import statistics
 import tempfile
@@ -29,6 +31,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from grader.classroom.decisions import DecisionKind
 from grader.classroom.names import is_key
 from grader.classroom.results import (
     ClassResults,
@@ -54,13 +57,16 @@ __all__ = [
     "ExerciseFigures",
     "ExerciseOutcome",
     "GradeChange",
+    "BY_HAND",
     "MARKS",
     "MistakeCount",
     "WORDS",
     "changes",
     "class_page",
+    "commands",
     "feedback",
     "figures",
+    "last_deadline",
     "page",
     "replace_file",
     "similar_page",
@@ -365,12 +371,16 @@ MARKS = {look.value: look.mark for look in Look}
 
 WORDS = {look.value: look.word for look in Look}
 
+#: The sign of what a person has decided.
+BY_HAND = "✎"
+
 #: The filters of the table of students.
 _TAGS = {
     "error": "where the grader failed",
     "waiting": "not judged yet",
     "unsafe": "graded without a sandbox",
     "late": "handed in late",
+    "decided": "decided by hand",
     "hung": "who hung",
     "changed": "changed since the earlier grading",
     "full": "with all points",
@@ -422,10 +432,12 @@ def class_page(results: ClassResults, pairs: Sequence[Pair] = ()) -> str:
         attention=attention,
         noted=noted,
         guesses=guesses,
+        decided=[row for row in results.rows if row.decisions],
+        commands=commands,
         skipped_by_reason=_by_reason(seen.skipped),
         pairs=len(_known(results, pairs)),
         highest=max((bin_.count for bin_ in seen.bins), default=0) or 1,
-        sections=_sections(seen, attention),
+        sections=_sections(results, seen, attention),
         chapters=_chapters(results),
         lines=lines,
         tags=[(tag, name) for tag, name in _TAGS.items() if tag in used],
@@ -436,15 +448,26 @@ def class_page(results: ClassResults, pairs: Sequence[Pair] = ()) -> str:
     )
 
 
-def _sections(seen: ClassFigures, attention: bool) -> list[tuple[str, str]]:
+def _sections(results: ClassResults, seen: ClassFigures, attention: bool) -> list[tuple[str, str]]:
+    decided = results.not_here or any(row.decisions for row in results.rows)
     return [
         *([("attention", "Look at these first")] if attention else []),
         ("scores", "Scores"),
         ("exercises", "Exercises"),
         *([("hung", "Who hung")] if seen.hung else []),
         *([("changes", "Changes")] if seen.changes else []),
+        *([("decided", "Decided by hand")] if decided else []),
         *([("slow", "Slowest")] if seen.longest else []),
         ("students", "Students"),
+    ]
+
+
+def commands(results: ClassResults, row: SubmissionRow) -> list[str]:
+    """Return the commands to copy for one row: to judge it again, and to decide by hand."""
+    place = " ".join(map(shlex.quote, (results.folder or "RESULTS", row.key)))
+    return [
+        f"python -m grader reproduce {place} EXERCISE",
+        f'python -m grader mark {place} EXERCISE --points P --why "…"',
     ]
 
 
@@ -482,6 +505,7 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
         "error": row.state == GradingState.ERROR,
         "waiting": row.state == GradingState.WAITING,
         "late": row.lateness is not None,
+        "decided": bool(row.decisions),
         "unsafe": row.unsafe,
         "hung": waited > 0,
         "changed": bool(changed),
@@ -494,6 +518,8 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
         badges.append(("failed", "⚠ no sandbox"))
     if row.lateness is not None:
         badges.append(("skipped", f"late −{points(row.penalty)}" if row.penalty else "late"))
+    if row.decisions:
+        badges.append(("decided", f"{BY_HAND} by hand {len(row.decisions.all())} ×"))
     if waited:
         badges.append(("hung", f"{MARKS['hung']} hung {waited} ×"))
     if changed:
@@ -510,6 +536,12 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
 
 def _cell(row: SubmissionRow, exercise: str) -> _Cell:
     verdict = row.by_name.get(exercise)
+    if row.is_excused(exercise):
+        return _Cell(exercise, "decided", "ex", GradingState.EXCUSED, -1.0)
+    if exercise in row.by_hand:
+        score = row.by_hand[exercise]
+        word = f"by hand; judged: {'none' if verdict is None else points(verdict.score)}"
+        return _Cell(exercise, "decided", f"{BY_HAND} {points(score)}", word, score)
     if exercise in row.waiting:
         return _Cell(exercise, Look.SKIPPED.value, "…", GradingState.WAITING, -1.0)
     if verdict is None:
@@ -539,11 +571,34 @@ def _known(results: ClassResults, pairs: Sequence[Pair]) -> list[Pair]:
 
 # ``feedback/<key>.html``: the page for one student, without anything of the others. ----
 #
-# Seeds are not on it.  The inputs that a submission is judged with are drawn from
-# the class's secret and the submission's key, so a resubmission meets the same
-# ones again.  A student who knew the seed could have ``check --seed`` show all of
-# them before the deadline, and hand in a table of answers.  The page does show the
-# case that leads a verdict, since that is what a student learns from.
+# The inputs that a class is judged with are drawn from one seed, so a resubmission meets the same
+# ones again.  A student who knew the seed could have ``check --seed`` show all of them, hand in a
+# table of answers, and tell the others.  So the page has the command that repeats a verdict only
+# once nobody can hand in any more: after the deadline, and after the last extension.  Without a
+# deadline it never has it, and the instructor, whom ``reproduce`` tells the command, decides.  The
+# page does show the case that leads a verdict, since that is what a student learns from.
+
+
+def last_deadline(results: ClassResults) -> datetime | None:
+    """Return the time after which no student of a class can hand in any more, if there is one."""
+    due = results.assignment.due
+    if due is None:
+        return None
+    times = [row.due for row in results.rows if row.due is not None]
+    times += [
+        datetime.fromisoformat(one.until)
+        for one in results.not_here
+        if one.kind is DecisionKind.EXTENSION
+    ]
+    return max(due, *results.assignment.extensions.values(), *times)
+
+
+def _seed_to_show(results: ClassResults, row: SubmissionRow) -> int | None:
+    """Return the seed of a submission's verdicts, if the student may know it."""
+    last = last_deadline(results)
+    if last is None or datetime.fromisoformat(results.graded_at) <= last:
+        return None
+    return next((verdict.seed for verdict in row.exercises if verdict.seed), None)
 
 
 def feedback(results: ClassResults, row: SubmissionRow) -> str:
@@ -574,6 +629,10 @@ def feedback(results: ClassResults, row: SubmissionRow) -> str:
         ],
         case_kind=_kind,
         case_result=_result,
+        words_of=lambda name: [
+            row.words_of(one) for one in row.decisions.all() if one.exercise == name
+        ],
+        seed=_seed_to_show(results, row),
         marks=MARKS,
         words=WORDS,
     )
@@ -608,7 +667,7 @@ def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> No
     folder is touched.
     """
     for row in results.rows:
-        replace_file(folder / "results" / f"{row.key}.json", to_json(row.verdict()).encode())
+        replace_file(folder / "results" / f"{row.key}.json", _json(row).encode())
         replace_file(folder / "feedback" / f"{row.key}.html", feedback(results, row).encode())
     replace_file(folder / "gradebook.csv", gradebook(results))
     replace_file(folder / "class.html", class_page(results, pairs).encode())
@@ -617,6 +676,23 @@ def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> No
     _tidy(folder / "results", ".json", keys)
     _tidy(folder / "feedback", ".html", keys)
     _tidy(folder, "", keys)
+
+
+def _json(row: SubmissionRow) -> str:
+    """Return what ``check --json`` prints, and what a person has decided beside it."""
+    if not row.decisions:
+        return to_json(row.verdict())
+    found = json.loads(to_json(row.verdict()))
+    found["decided_score"] = row.score
+    found["decisions"] = [
+        {"kind": one.kind.value}
+        | {
+            name: getattr(one, name)
+            for name in ("exercise", "points", "of", "judged", "until", "why", "by", "at")
+        }
+        for one in row.decisions.all()
+    ]
+    return json.dumps(found, ensure_ascii=False, indent=1)
 
 
 def _tidy(folder: Path, ending: str, keys: set[str]) -> None:

@@ -18,6 +18,7 @@ from functools import cached_property
 from itertools import combinations
 
 from grader.classroom.assignment import UNTITLED, Assignment, Lateness, RequestedExercise, Shown
+from grader.classroom.decisions import Decision, StudentDecisions, by_student, extended
 from grader.classroom.store import Store, StoredSubmission
 from grader.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
 from grader.report.summary import visible
@@ -55,6 +56,8 @@ class GradingState:
     NOTHING = "nothing handed in"
     #: The grading was stopped before all of it was judged.
     WAITING = "not judged yet"
+    #: Somebody has excused the student from the assignment.
+    EXCUSED = "excused"
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class SubmissionRow:
         penalty: points that are taken off for that.
         waiting: the exercises that are due and still have to be judged.
         pending: whether it still has to be judged, perhaps again, since it has changed.
+        decisions: what a person has decided about it.
+        by_hand: the points that a person has given, by exercise of the assignment.
     """
 
     key: str
@@ -97,6 +102,8 @@ class SubmissionRow:
     penalty: float = 0.0
     waiting: tuple[str, ...] = ()
     pending: bool = False
+    decisions: StudentDecisions = field(default_factory=StudentDecisions)
+    by_hand: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def by_name(self) -> dict[str, ExerciseVerdict]:
@@ -106,7 +113,37 @@ class SubmissionRow:
     @property
     def earned(self) -> float:
         """Points of all exercises, before anything is taken off for being late."""
-        return total(verdict.score for verdict in self.exercises)
+        names = dict.fromkeys((*self.by_name, *self.by_hand))
+        return total(self.score_of(name) or 0.0 for name in names)
+
+    def is_excused(self, name: str) -> bool:
+        """Return whether the student is excused from an exercise."""
+        return self.decisions.excuse is not None or name in self.decisions.excuses
+
+    def score_of(self, name: str) -> float | None:
+        """Return the points of an exercise: those that a person has given, or the judged ones.
+
+        ``None`` if there are none, because nothing was judged or the student is excused.
+        """
+        if self.is_excused(name):
+            return None
+        if name in self.by_hand:
+            return self.by_hand[name]
+        return self.by_name[name].score if name in self.by_name else None
+
+    def is_open(self, name: str) -> bool:
+        """Return whether an exercise's points are not final, since nobody has decided on it."""
+        return name not in self.by_hand and not self.is_excused(name)
+
+    @property
+    def decided(self) -> list[str]:
+        """What a person has decided, with the judged points beside it, one sentence for each."""
+        return [self.words_of(one) for one in self.decisions.all()]
+
+    def words_of(self, decision: Decision) -> str:
+        """Return a decision as a sentence, with the points that are judged now."""
+        verdict = self.by_name.get(decision.exercise)
+        return decision.words(None if verdict is None else verdict.score)
 
     @property
     def score(self) -> float:
@@ -121,11 +158,14 @@ class SubmissionRow:
     @property
     def state(self) -> str:
         """A word of :class:`GradingState`."""
-        if self.fault or any(v.status is Status.ERROR for v in self.exercises):
+        if self.decisions.excuse is not None:
+            return GradingState.EXCUSED
+        lost = [v.name for v in self.exercises if v.status is Status.ERROR]
+        if any(map(self.is_open, lost)) or (self.fault and not lost):
             return GradingState.ERROR
-        if self.pending or self.waiting:
+        if any(map(self.is_open, self.waiting)) or (self.pending and not self.waiting):
             return GradingState.WAITING
-        return GradingState.GRADED if self.exercises else GradingState.NOTHING
+        return GradingState.GRADED if self.exercises or self.by_hand else GradingState.NOTHING
 
     def verdict(self) -> SubmissionVerdict:
         """Return the submission's verdict in the form of ``python -m grader check``."""
@@ -144,6 +184,8 @@ class ClassResults:
         course: the exercises of the assignment, in the order of the course.  Exercises
             that were handed in belong to :attr:`asked` in any case.
         assignment: what the instructor has stated of the assignment.
+        not_here: decisions about students who have handed in nothing yet.
+        folder: the folder of the results, as a person would name it; empty if it is not known.
 
     Raises:
         ValueError: a key is no safe file name, or two rows share one.
@@ -154,6 +196,8 @@ class ClassResults:
     rows: tuple[SubmissionRow, ...]
     course: tuple[RequestedExercise, ...] = ()
     assignment: Assignment = field(default_factory=Assignment)
+    not_here: tuple[Decision, ...] = ()
+    folder: str = ""
 
     def __post_init__(self) -> None:
         seen: dict[str, str] = {}
@@ -182,9 +226,14 @@ class ClassResults:
         return total(asked.points for asked in self.asked)
 
     def points_of(self, row: SubmissionRow) -> float:
-        """Return the points that a student could earn: of all exercises but the skipped ones."""
-        skipped = {v.name for v in row.exercises if v.status is Status.SKIPPED}
-        return total(asked.points for asked in self.asked if asked.name not in skipped)
+        """Return the points that a student could earn.
+
+        They are those of all exercises but the skipped ones, if nobody has given points for them,
+        and those that the student is excused from.
+        """
+        left_out = {v.name for v in row.exercises if v.status is Status.SKIPPED} - set(row.by_hand)
+        left_out |= {asked.name for asked in self.asked if row.is_excused(asked.name)}
+        return total(asked.points for asked in self.asked if asked.name not in left_out)
 
     def ungraded(self, row: SubmissionRow) -> str:
         """Return why a submission has no final score to export, or an empty string."""
@@ -192,6 +241,8 @@ class ClassResults:
             return "the grader failed on it; grade it again"
         if row.state == GradingState.WAITING:
             return "it is not judged yet; grade again"
+        if row.decisions.excuse is not None:
+            return f"excused by {row.decisions.excuse.by}"
         if row.exercises and not self.points_of(row):
             return "nothing of it could be judged here"
         return ""
@@ -303,7 +354,7 @@ def gradebook(results: ClassResults) -> bytes:
 
 
 def _record(results: ClassResults, row: SubmissionRow) -> list[str]:
-    notes = list(row.notes)
+    notes = [*row.decided, *row.notes]
     if row.unsafe:
         notes.insert(0, "graded without a sandbox")
     if row.fault:
@@ -324,6 +375,10 @@ def _record(results: ClassResults, row: SubmissionRow) -> list[str]:
 
 
 def _cell(row: SubmissionRow, name: str) -> str:
+    if row.is_excused(name):
+        return GradingState.EXCUSED
+    if name in row.by_hand:
+        return number(row.by_hand[name])
     if name in row.waiting:
         return GradingState.WAITING
     verdict = row.by_name.get(name)
@@ -409,9 +464,23 @@ def class_results(store: Store) -> ClassResults:
         asked = tuple(one for name, one in course.items() if name in wanted)
     # a stopped grading may leave verdicts on what is no longer a part of the assignment
     course = {one.name: one for one in asked} if assignment.exercises else course
-    rows = tuple(_row(store, assignment, course, entry) for entry in entries)
+    decisions = store.decisions.all()
+    holding, not_here = by_student(decisions, entries)
+    late = extended(assignment, decisions, entries)
+    rows = tuple(
+        _decided(_row(store, late, course, entry), asked, holding.get(entry.key))
+        for entry in entries
+    )
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    results = ClassResults(assignment.title or UNTITLED, now, rows, asked, assignment)
+    results = ClassResults(
+        assignment.title or UNTITLED,
+        now,
+        rows,
+        asked,
+        assignment,
+        tuple(not_here),
+        str(store.path.parent.resolve()),
+    )
     return replace(results, rows=tuple(_with_lateness(results, row) for row in rows))
 
 
@@ -436,7 +505,7 @@ def _row(
     if absent and entry.exercises:
         notes.append(f"not handed in, 0 points: {', '.join(absent)}")
     handed_in = datetime.fromisoformat(entry.handed_in) if entry.handed_in else None
-    who = (entry.student, entry.number, entry.email, *entry.identities)
+    who = (entry.key, entry.student, entry.number, entry.email, *entry.identities)
     handed_in = assignment.handed_in_by(*who) or handed_in
     return SubmissionRow(
         key=entry.key,
@@ -460,6 +529,20 @@ def _row(
         waiting=tuple(waiting),
         pending=entry.pending,
     )
+
+
+def _decided(
+    row: SubmissionRow, asked: Iterable[RequestedExercise], decisions: StudentDecisions | None
+) -> SubmissionRow:
+    """Return a row with what a person has decided about it; what was judged stays beside it."""
+    if decisions is None:
+        return row
+    by_hand = {
+        one.name: round(decisions.points[one.name].points_of(one.points), 6)
+        for one in asked
+        if one.name in decisions.points
+    }
+    return replace(row, decisions=decisions, by_hand=by_hand)
 
 
 def _with_lateness(results: ClassResults, row: SubmissionRow) -> SubmissionRow:

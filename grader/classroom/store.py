@@ -238,7 +238,7 @@ class StoredSubmission(msgspec.Struct, frozen=True):
     source: str = ""
     layout: str | None = None
     files: list[tuple[str, str]] = []
-    limits: tuple[float | bool, ...] = ()
+    limits: tuple[bool | int | float, ...] = ()
 
 
 _encode = msgspec.msgpack.encode

@@ -59,6 +59,10 @@ def _program() -> str:
     return name if name == "gather-round" else "python -m grader"
 
 
+#: How a command line names a student.
+_STUDENT = "a student, by key, number, address or name"
+
+
 def _world_sizes(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
@@ -223,6 +227,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     grade.add_argument("--force", action="store_true", help="judge again what has not changed")
     grade.add_argument("--json", action="store_true", help="print one JSON object")
+
+    mark = commands.add_parser(
+        "mark",
+        help="decide about a grade by hand; without a decision, list those that were made",
+        usage="%(prog)s RESULTS [STUDENT [EXERCISE]] [--points P | --extend DATE | --excuse]"
+        " --why WHY\n       %(prog)s RESULTS --undo N",
+    )
+    mark.set_defaults(serve=_mark)
+    add = mark.add_argument
+    add("results", metavar="RESULTS", help="what grade has written")
+    add("student", metavar="STUDENT", nargs="?", default="", help=_STUDENT)
+    add("exercise", metavar="EXERCISE", nargs="?", default="", help="an exercise")
+    add("--points", type=float, metavar="P", help="the points that the exercise earns")
+    add("--extend", metavar="DATE", default="", help="by when the student may hand in")
+    add("--excuse", action="store_true", help="count it neither for nor against the student")
+    add("--undo", type=count, metavar="N", help="undo a decision, by its number in the list")
+    add("--why", metavar="WHY", default="", help="the reason, which the student sees")
+    add("--by", metavar="NAME", default="", help="who decides (your login name)")
+    add("--ahead", action="store_true", help="the student has handed in nothing yet")
 
     export = commands.add_parser("export", help=f"grades for {_systems()}")
     export.set_defaults(serve=_export)
@@ -766,6 +789,27 @@ def _grade(request: argparse.Namespace) -> int:
         return catalogue()
 
     return grade(source, out, make_engine, exercises, options, request.json)
+
+
+def _mark(request: argparse.Namespace) -> int:
+    from grader.classroom.marking import MarkRequest, mark
+
+    if request.points is not None and not math.isfinite(request.points):
+        raise RequestError(f"--points is a number, not {request.points}")
+    return mark(
+        Path(request.results),
+        MarkRequest(
+            student=request.student,
+            exercise=request.exercise,
+            points=request.points,
+            extend=request.extend,
+            excuse=request.excuse,
+            undo=request.undo,
+            why=request.why,
+            by=request.by.strip(),
+            ahead=request.ahead,
+        ),
+    )
 
 
 def _export(request: argparse.Namespace) -> int:
