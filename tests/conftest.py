@@ -150,6 +150,8 @@ EXHAUSTIVE = (
         "test_release.py",
     ),
     *("test_scoring.py", "test_simulated_programs.py", "test_skeleton.py"),
+    "test_assignment.py::test_an_assignment_from",
+    "test_assignment.py::test_exercises_on",
     "test_cli.py::test_an_answer_imports",
     "test_hangs.py::test_run_check_and_simulate_say_the_same",
     "test_install.py::test_a_wheel_runs",

@@ -108,7 +108,7 @@ def test_two_submissions_of_one_student_are_not_guessed_between(exported):
     results = ClassResults(
         "Week 2", "now",
         (SubmissionRow("a", "A", number="101", exercises=(passed(),)),
-         SubmissionRow("b", "B", number="9001", exercises=(passed(),))), ASKED,
+         SubmissionRow("b", "B", number="9001", exercises=(passed(),), platform="canvas")), ASKED,
     )  # fmt: skip
     found = canvas(results, exported())
     assert set(reasons(found)) == {"a", "b"}

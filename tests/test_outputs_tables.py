@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.exports import FORMATS, export
+from grader.classroom.exports import FORMATS, ExportRequest, export
 from grader.classroom.names import is_key, key
 from grader.classroom.pages import write
 from grader.classroom.results import (
@@ -106,9 +106,13 @@ def test_every_export_says_what_could_not_be_judged_and_who_has_no_grade(form, t
             for verdict in done:
                 store.save(row_key, "mark", verdict)
     said = export(tmp_path, form, tmp_path / "to")
-    who = "results" if form == "gradescope" else "grade"
+    who = {"gradescope": "results", "feedback": "page"}.get(form, "grade")
+    unknown = "its number in Moodle is not known; give --gradebook"
+    people = {"bob": "the grader failed on it; grade it again"}
+    if form == "moodle":
+        people = {"ada": unknown, "bob": unknown}
     assert said == [
-        f"no {who} for bob: the grader failed on it; grade it again",
+        *(f"no {who} for {name}: {reason}" for name, reason in people.items()),
         "exchange could not be judged for 1 submission (needs a GPU); it does not count there,"
         " neither for nor against",
     ]
@@ -121,7 +125,7 @@ def test_an_export_writes_a_file_or_a_folder_as_the_registry_says(form, tmp_path
     to = tmp_path / "new" / "to"
     export(tmp_path / "out", form.name, to)
     assert (to.is_dir(), to.is_file()) == (form.is_folder, not form.is_folder)
-    made = form.make(small_class(), None)
+    made = form.make(small_class(), ExportRequest())
     assert (bool(made.folder), bool(made.data)) == (form.is_folder, not form.is_folder)
 
 
@@ -143,9 +147,9 @@ def test_what_is_written_is_for_its_owner_alone(tmp_path):
 
 def test_only_forms_that_fill_in_a_gradebook_take_one(tmp_path):
     takers = [name for name, form in FORMATS.items() if form.fills_gradebook]
-    assert takers == ["canvas"]
+    assert takers == ["canvas", "moodle"]
     for name in FORMATS.keys() - set(takers):
-        with pytest.raises(RequestError, match="--gradebook is for --format canvas"):
+        with pytest.raises(RequestError, match="--gradebook is for --format canvas or moodle"):
             export(tmp_path, name, tmp_path / "to", tmp_path / "book.csv")
 
 

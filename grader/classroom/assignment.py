@@ -39,7 +39,6 @@ import msgspec
 
 from grader.classroom.names import first_last, folded
 from grader.core.errors import MissingPackage, RequestError, UnknownExercise
-from grader.core.resource_limits import DEFAULTS
 
 __all__ = [
     "UNTITLED",
@@ -138,6 +137,20 @@ class Lateness:
 # The assignment. ------------------------------------------------------------------
 
 
+class LimitsTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table ``[limits]`` of the file, where a limit that it does not say is the grader's own.
+
+    Attributes:
+        timeout: seconds that a submission may take.
+        seconds: seconds that a rank may compute in a call.
+        memory: megabytes that all ranks of a submission may use.
+    """
+
+    timeout: int | None = None
+    seconds: float | None = None
+    memory: int | None = None
+
+
 @dataclass(frozen=True)
 class RosterStudent:
     """A student of the roster.
@@ -178,6 +191,8 @@ class Assignment:
             all if none is; or the newest of all.
         shows: what a student's page shows.
         roster: everybody who should have handed something in; empty if there is no roster.
+        seed: the seed of all inputs, if it is stated.
+        limits: limits on a submission.
     """
 
     title: str = ""
@@ -190,6 +205,8 @@ class Assignment:
     attempts: Attempts = "newest in time"
     shows: Shown = "hints"
     roster: tuple[RosterStudent, ...] = ()
+    seed: int | None = None
+    limits: LimitsTable = field(default_factory=LimitsTable)
 
     @property
     def zone(self) -> tzinfo | None:
@@ -329,14 +346,6 @@ class LateTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grace: float = 0.0
 
 
-class LimitsTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The table ``[limits]`` of the file: seconds of a submission, of a call, and megabytes."""
-
-    timeout: int = int(DEFAULTS.submission)
-    seconds: float = DEFAULTS.call
-    memory: int = DEFAULTS.submission_memory >> 20
-
-
 class AssignmentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The contents of ``assignment.toml``, as they are written."""
 
@@ -362,14 +371,10 @@ class StatedAssignment:
     Attributes:
         assignment: what the store keeps.
         roster: the path of the list of students, if there is one.
-        seed: the seed of all inputs, if it says one.
-        limits: limits on a submission.
     """
 
     assignment: Assignment
     roster: Path | None = None
-    seed: int | None = None
-    limits: LimitsTable = field(default_factory=LimitsTable)
 
 
 def read_assignment(path: Path) -> StatedAssignment:
@@ -408,7 +413,8 @@ def read_assignment(path: Path) -> StatedAssignment:
                 "per_day and cap are percent, 0 to 100, and grace minutes, from 0 up"
             )
     with file.at("limits"):
-        if min(said.limits.timeout, said.limits.seconds, said.limits.memory) <= 0:
+        limits = (said.limits.timeout, said.limits.seconds, said.limits.memory)
+        if any(limit is not None and not 0 < limit < math.inf for limit in limits):
             raise RequestError("timeout and seconds are seconds and memory megabytes, all above 0")
     roster = path.parent / said.roster if said.roster else None
     with file.at("roster"):
@@ -429,10 +435,10 @@ def read_assignment(path: Path) -> StatedAssignment:
             {who: file.moment(who, at, zone) for who, at in said.handed_in.items()},
             said.attempts,
             said.students_see,
+            seed=said.seed,
+            limits=said.limits,
         ),
         roster,
-        said.seed,
-        said.limits,
     )
 
 
@@ -443,9 +449,9 @@ class _File:
         self._path = path
         self._text = text
 
-    def at(self, *names: str) -> _Place:
+    def at(self, *names: str) -> _FileLine:
         """Return a context in which a request that is wrong is said with the line of a name."""
-        return _Place(self._path, _line(self._text, names))
+        return _FileLine(self._path, _line(self._text, names))
 
     def zone(self, name: str) -> tzinfo | None:
         """Return the time zone that the file names."""
@@ -484,7 +490,7 @@ class _File:
         return requested(items, weights)
 
 
-class _Place:
+class _FileLine:
     """A context that puts the file and the line before a message."""
 
     def __init__(self, path: Path, line: int | None) -> None:

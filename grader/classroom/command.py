@@ -32,7 +32,12 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.classroom.arrivals import Arrivals, InTime, ReadFiles, StudentSubmission, collect
-from grader.classroom.assignment import Assignment, RequestedExercise, StatedAssignment
+from grader.classroom.assignment import (
+    Assignment,
+    LimitsTable,
+    RequestedExercise,
+    StatedAssignment,
+)
 from grader.classroom.decisions import extended
 from grader.classroom.engines import Engine
 from grader.classroom.layouts import LAYOUTS, StudentFiles
@@ -58,6 +63,7 @@ from grader.classroom.store import (
     fingerprint,
 )
 from grader.core.errors import RequestError
+from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import ExerciseVerdict, Status
 from grader.report.summary import visible
 
@@ -87,6 +93,7 @@ class Options:
         add: whether rows of students who are not among the submissions stay.
         only: the students to grade, by name, number, address or key; everybody, if empty.
         drop: the students whose rows are to be deleted, named in the same way.
+        said: the limits that the command line says, which count before the assignment's.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -99,6 +106,21 @@ class Options:
     add: bool = False
     only: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    said: LimitsTable = field(default_factory=LimitsTable)
+
+    def settled(self, assignment: Assignment) -> Options:
+        """Return the options with the limits and the seed that hold for an assignment."""
+        said, stated = self.said, assignment.limits
+        seconds = said.seconds or stated.seconds or DEFAULTS.call
+        limits = Limits(
+            call=seconds,
+            exercise=DEFAULTS.exercise * max(1.0, seconds / DEFAULTS.call),
+            submission=said.timeout or stated.timeout or DEFAULTS.submission,
+            memory=(said.memory or stated.memory or DEFAULTS.submission_memory >> 20) << 20,
+            sandbox=self.limits.sandbox,
+        )
+        seed = assignment.seed if self.seed is None else self.seed
+        return replace(self, limits=limits, seed=seed)
 
     def assignment(self, out: Path, stored: Assignment) -> Assignment:
         """Return what is due: what was stated before stays until something else is stated.
@@ -386,6 +408,7 @@ def grade(
         with _Signals() as signals, _workplace(signals) as place:
             _refuse_out_inside(source, out)
             assignment = options.assignment(out, _stored_assignment(out))
+            options = options.settled(assignment)
             if options.stated is not None and options.stated.roster is not None:
                 assignment = replace(assignment, roster=read_roster(options.stated.roster))
             assignment = widened(assignment)
@@ -545,7 +568,17 @@ def _with_decisions(assignment: Assignment, out: Path) -> Assignment:
     if not (out / "grades.sqlite").is_file():
         return assignment
     with Store(out, readonly=True) as store:
-        return extended(assignment, store.decisions.all(), store.entries())
+        entries = store.entries()
+        found = extended(assignment, store.decisions.all(), entries)
+    # a row that the roster has made keeps its key, which a download does not have
+    also = {
+        name: found.extensions[entry.key]
+        for entry in entries
+        if entry.key in found.extensions
+        for name in (entry.number, *entry.identities)
+        if name
+    }
+    return replace(found, extensions=also | dict(found.extensions))
 
 
 def _in_time(assignment: Assignment) -> InTime | None:

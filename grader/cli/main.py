@@ -749,19 +749,9 @@ def _grade(request: argparse.Namespace) -> int:
     if request.title is not None and not title:
         raise RequestError("--title is empty; name the assignment as your gradebook does")
     exercises_due = requested(request.exercises.split(",")) if request.exercises else ()
-    written = LimitsTable() if stated is None else stated.limits
-    seconds = request.seconds or written.seconds
-    limits = Limits(
-        call=seconds,
-        exercise=DEFAULTS.exercise * max(1.0, seconds / DEFAULTS.call),
-        submission=request.timeout or written.timeout,
-        memory=(request.memory or written.memory) << 20,
-        sandbox=request.sandbox != "none",
-    )
-    seed = request.seed if stated is None or request.seed is not None else stated.seed
     options = Options(
-        limits,
-        seed,
+        Limits(sandbox=request.sandbox != "none"),
+        request.seed,
         request.force,
         request.layout,
         stated,
@@ -770,6 +760,7 @@ def _grade(request: argparse.Namespace) -> int:
         request.add,
         tuple(request.only),
         tuple(request.drop),
+        LimitsTable(request.timeout, request.seconds, request.memory),
     )
     source, out = Path(request.submissions), Path(request.out)
 
@@ -781,7 +772,7 @@ def _grade(request: argparse.Namespace) -> int:
                 _say(f"warning: {warning}")
             return connect(request.scheduler, request.jobs)
         jobs = min(request.jobs or cores(), submissions)
-        return LocalEngine(jobs, hidden_folders(source, out) if limits.sandbox else None)
+        return LocalEngine(jobs, hidden_folders(source, out) if options.limits.sandbox else None)
 
     def exercises() -> Catalogue[Exercise]:
         from grader.api import catalogue
