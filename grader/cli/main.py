@@ -247,6 +247,15 @@ def _parser() -> argparse.ArgumentParser:
     add("--by", metavar="NAME", default="", help="who decides (your login name)")
     add("--ahead", action="store_true", help="the student has handed in nothing yet")
 
+    again = commands.add_parser(
+        "reproduce", help="judge one answer again as it was judged, and compare the verdicts"
+    )
+    again.set_defaults(serve=_reproduce)
+    again.add_argument("results", metavar="RESULTS", help="what grade has written")
+    again.add_argument("student", metavar="STUDENT", help=_STUDENT)
+    again.add_argument("exercise", metavar="EXERCISE", help="an exercise")
+    again.add_argument("--submissions", metavar="PATH", help="where the submissions are now")
+
     export = commands.add_parser("export", help=f"grades for {_systems()}")
     export.set_defaults(serve=_export)
     export.add_argument("results", metavar="RESULTS", help="what grade has written")
@@ -801,6 +810,30 @@ def _mark(request: argparse.Namespace) -> int:
             ahead=request.ahead,
         ),
     )
+
+
+def _reproduce(request: argparse.Namespace) -> int:
+    from grader.classroom.reproduction import look_up, reproduce
+
+    moved = None if request.submissions is None else Path(request.submissions)
+    stored = look_up(Path(request.results), request.student, request.exercise, moved)
+
+    from grader.classroom.command import hidden_folders
+    from grader.classroom.engines import Engine, LocalEngine
+    from grader.launch.launchers import use_one_thread
+
+    use_one_thread()  # the engine forks its worker
+    hidden = hidden_folders(stored.source, stored.folder) if stored.limits.sandbox else None
+
+    def make_engine() -> Engine:
+        return LocalEngine(1, hidden)
+
+    def exercises() -> Catalogue[Exercise]:
+        from grader.api import catalogue
+
+        return catalogue()
+
+    return reproduce(stored, make_engine, exercises)
 
 
 def _export(request: argparse.Namespace) -> int:
