@@ -74,6 +74,7 @@ class SubmissionRow:
         fault: the grader's own failure on the whole submission, or an empty string.
         unsafe: whether it was graded without a sandbox.
         platform: name of the layout that ``number`` comes from; empty if it is not known.
+        identities: what else tells who the student is, from a roster.
         upload: the platform's number of the newest upload, or 0.
         handed_in: when it was handed in, where that is known.
         due: the student's deadline, if there is one.
@@ -95,6 +96,7 @@ class SubmissionRow:
     fault: str = ""
     unsafe: bool = False
     platform: str = ""
+    identities: tuple[str, ...] = ()
     upload: int = 0
     handed_in: datetime | None = None
     due: datetime | None = None
@@ -526,6 +528,7 @@ def _row(
         fault=entry.fault,
         unsafe=store.is_unsafe(entry.key),
         platform=entry.platform,
+        identities=tuple(entry.identities),
         upload=entry.upload,
         handed_in=None if handed_in is None else assignment.aware(handed_in),
         due=assignment.due_for(*who),

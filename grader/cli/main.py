@@ -277,6 +277,15 @@ def _parser() -> argparse.ArgumentParser:
         help="replace grades under a title that is not that of the results",
     )
 
+    over = commands.add_parser(
+        "term", help="several assignments in one gradebook, and a page about the term"
+    )
+    over.set_defaults(serve=_term)
+    over.add_argument(
+        "results", metavar="RESULTS", nargs="+", help="what grade has written, in the term's order"
+    )
+    over.add_argument("--to", metavar="DIR", required=True, help="a folder")
+
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.set_defaults(serve=_release)
     release.add_argument("to", metavar="DIR", help="a new folder")
@@ -841,6 +850,15 @@ def _export(request: argparse.Namespace) -> int:
     results, to = Path(request.results), Path(request.to)
     for line in export(results, request.format, to, book, request.title.strip(), request.force):
         print(line, file=sys.stderr)
+    return 0
+
+
+def _term(request: argparse.Namespace) -> int:
+    from grader.classroom.term import term
+
+    for line in term([Path(one) for one in request.results], Path(request.to)):
+        print(line, file=sys.stderr)
+    print(f"{request.to}: term.csv and term.html")
     return 0
 
 
