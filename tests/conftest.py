@@ -157,6 +157,8 @@ EXHAUSTIVE = (
     "test_install.py::test_a_wheel_runs",
     "test_instrumentation.py::test_what_was_compiled",
     "test_instrumentation.py::test_what_asks_for_more_of_the_compiler",
+    "test_marking.py::test_a_kill_loses",
+    "test_marking.py::test_a_verdict_is_repeated",
     "test_mutations.py::test_the_list_of_equivalent",
     "test_outputs_gradescope.py::test_a_submission_is_graded",
     "test_private_apis.py::test_every_entry",
