@@ -296,7 +296,7 @@ def test_gradescopes_and_nbgraders_times_are_read(tmp_path):
     work = tmp_path / "submitted" / "ada" / "ps1"
     work.mkdir(parents=True)
     (work / "a.py").write_text("")
-    (work / "timestamp.txt").write_text("2024-05-01 12:00:00.5 America/New_York")
+    (work / "timestamp.txt").write_text("2024-05-01 12:00:00.500000 America/New_York")
     with collect(tmp_path / "submitted") as arrivals:
         (one,) = arrivals.submissions
     assert one.handed_in.astimezone(timezone.utc).hour == 16
