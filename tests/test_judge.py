@@ -678,7 +678,7 @@ def test_the_count_includes_simulated_ranks():
 
 
 def with_more_time(judged):
-    """Declare an exercise on seconds of which a wrong run gets twice as many, and note them."""
+    """Declare an exercise on seconds, of which a wrong run gets twice as many, and note them."""
 
     def patient(one):
         judged.append(one.case.seconds)
@@ -694,17 +694,22 @@ def with_more_time(judged):
     )
 
 
-def test_what_is_right_with_more_time_is_right():
+@pytest.mark.parametrize("enough, given", [(2.0, [1.0, 2.0]), (4.0, [1.0, 2.0, 4.0])])
+def test_what_is_right_with_more_time_is_right(enough, given):
     judged = []
-    verdict = judge(lambda seconds: "done" if seconds > 1 else "gave up", with_more_time(judged))
+
+    def answer(seconds):
+        return "done" if seconds >= enough else "gave up"
+
+    verdict = judge(answer, with_more_time(judged))
     assert verdict.passed
-    assert judged == [1.0, 2.0] * 2
+    assert judged == given * 2
 
 
 def test_what_is_wrong_with_more_time_gets_no_more():
     judged = []
     assert judge(lambda seconds: "gave up", with_more_time(judged)).score == 0
-    assert judged == [1.0, 2.0]
+    assert judged == [1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize(

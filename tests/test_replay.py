@@ -273,6 +273,11 @@ def test_one_phase_needs_no_name_and_an_empty_cell_is_filled():
     assert {frame.phase for frame in shown.frames} == {""}
 
 
+def test_memory_that_nobody_has_written_holds_nothing():
+    shown = replay(lambda x: torch.empty(4), 1, torch.ones(4))
+    assert [cell.text for cell in shown.film.frames[-1].cells[0]] == [*["1"] * 4, *[""] * 4]
+
+
 def _carried(x):
     """Reduce-scatter whose sums travel in a tensor of their own."""
     rank, n = dist.get_rank(), dist.get_world_size()

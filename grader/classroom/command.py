@@ -70,7 +70,15 @@ if TYPE_CHECKING:
     from grader.exercise.catalogue import Catalogue
     from grader.exercise.declaration import Exercise
 
-__all__ = ["GradingProgress", "Options", "grade", "grade_class", "report"]
+__all__ = [
+    "GradingProgress",
+    "Options",
+    "arrivals_in_time",
+    "grade",
+    "grade_class",
+    "report",
+    "workplace",
+]
 
 
 # Grading a class: what arrived, judged by an engine, kept in a store. -------------
@@ -413,11 +421,7 @@ def grade(
                 assignment = replace(assignment, roster=read_roster(options.stated.roster))
             assignment = widened(assignment)
             arrivals = place.enter_context(
-                collect(
-                    source,
-                    layout=options.layout,
-                    in_time=_in_time(_with_decisions(assignment, out)),
-                )
+                collect(source, layout=options.layout, in_time=arrivals_in_time(assignment, out))
             )
             if not arrivals.submissions:
                 raise RequestError(f"{source} holds no submissions: no .py file and no notebook")
@@ -508,6 +512,17 @@ class _Signals:
 
 
 @contextlib.contextmanager
+def workplace() -> Iterator[contextlib.ExitStack]:
+    """Provide a folder for temporary files, and turn signals into exceptions.
+
+    Raises:
+        KeyboardInterrupt: a signal has asked for the end.
+    """
+    with _Signals() as signals, _workplace(signals) as place:
+        yield place
+
+
+@contextlib.contextmanager
 def _workplace(signals: _Signals) -> Iterator[contextlib.ExitStack]:
     """Provide one folder for all temporary files, those of workers included.
 
@@ -563,22 +578,17 @@ def _stored_assignment(out: Path) -> Assignment:
         return store.assignment
 
 
-def _with_decisions(assignment: Assignment, out: Path) -> Assignment:
-    """Return an assignment with the extensions that were decided by hand."""
-    if not (out / "grades.sqlite").is_file():
-        return assignment
-    with Store(out, readonly=True) as store:
-        entries = store.entries()
-        found = extended(assignment, store.decisions.all(), entries)
-    # a row that the roster has made keeps its key, which a download does not have
-    also = {
-        name: found.extensions[entry.key]
-        for entry in entries
-        if entry.key in found.extensions
-        for name in (entry.number, *entry.identities)
-        if name
-    }
-    return replace(found, extensions=also | dict(found.extensions))
+def arrivals_in_time(assignment: Assignment, out: Path) -> InTime | None:
+    """Return the function that tells which attempts are in time, if that makes a difference.
+
+    Args:
+        assignment: what was stated.
+        out: the folder of the results, in which extensions may have been decided by hand.
+    """
+    if (out / "grades.sqlite").is_file():
+        with Store(out, readonly=True) as store:
+            assignment = extended(assignment, store.decisions.all(), store.entries())
+    return _in_time(assignment)
 
 
 def _in_time(assignment: Assignment) -> InTime | None:

@@ -74,6 +74,7 @@ class SubmissionRow:
         fault: the grader's own failure on the whole submission, or an empty string.
         unsafe: whether it was graded without a sandbox.
         platform: name of the layout that ``number`` comes from; empty if it is not known.
+        identities: what else tells who the student is, from a roster.
         upload: the platform's number of the newest upload, or 0.
         handed_in: when it was handed in, where that is known.
         due: the student's deadline, if there is one.
@@ -95,6 +96,7 @@ class SubmissionRow:
     fault: str = ""
     unsafe: bool = False
     platform: str = ""
+    identities: tuple[str, ...] = ()
     upload: int = 0
     handed_in: datetime | None = None
     due: datetime | None = None
@@ -468,8 +470,9 @@ def class_results(store: Store) -> ClassResults:
     holding, not_here = by_student(decisions, entries)
     late = extended(assignment, decisions, entries)
     rows = tuple(
-        _decided(_row(store, late, course, entry), asked, holding.get(entry.key))
+        _decided(_row(store, late, course, entry, whose), asked, whose)
         for entry in entries
+        for whose in [holding.get(entry.key)]
     )
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     results = ClassResults(
@@ -489,6 +492,7 @@ def _row(
     assignment: Assignment,
     course: dict[str, RequestedExercise],
     entry: StoredSubmission,
+    decisions: StudentDecisions | None,
 ) -> SubmissionRow:
     found = store.verdicts(entry.key)
     listed = [name for name in entry.exercises if not assignment.exercises or name in course]
@@ -501,8 +505,10 @@ def _row(
         else:
             waiting.append(name)
     notes = [*entry.problems, *entry.found]
-    absent = [one.name for one in assignment.exercises if one.name not in entry.exercises]
-    if absent and entry.exercises:
+    found_here = decisions or StudentDecisions()
+    given = {*entry.exercises, *found_here.points, *found_here.excuses}
+    absent = [one.name for one in assignment.exercises if one.name not in given]
+    if absent and entry.exercises and found_here.excuse is None:
         notes.append(f"not handed in, 0 points: {', '.join(absent)}")
     handed_in = datetime.fromisoformat(entry.handed_in) if entry.handed_in else None
     who = (entry.key, entry.student, entry.number, entry.email, *entry.identities)
@@ -522,6 +528,7 @@ def _row(
         fault=entry.fault,
         unsafe=store.is_unsafe(entry.key),
         platform=entry.platform,
+        identities=tuple(entry.identities),
         upload=entry.upload,
         handed_in=None if handed_in is None else assignment.aware(handed_in),
         due=assignment.due_for(*who),

@@ -247,6 +247,15 @@ def _parser() -> argparse.ArgumentParser:
     add("--by", metavar="NAME", default="", help="who decides (your login name)")
     add("--ahead", action="store_true", help="the student has handed in nothing yet")
 
+    again = commands.add_parser(
+        "reproduce", help="judge one answer again as it was judged, and compare the verdicts"
+    )
+    again.set_defaults(serve=_reproduce)
+    again.add_argument("results", metavar="RESULTS", help="what grade has written")
+    again.add_argument("student", metavar="STUDENT", help=_STUDENT)
+    again.add_argument("exercise", metavar="EXERCISE", help="an exercise")
+    again.add_argument("--submissions", metavar="PATH", help="where the submissions are now")
+
     export = commands.add_parser("export", help=f"grades for {_systems()}")
     export.set_defaults(serve=_export)
     export.add_argument("results", metavar="RESULTS", help="what grade has written")
@@ -267,6 +276,15 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="replace grades under a title that is not that of the results",
     )
+
+    over = commands.add_parser(
+        "term", help="several assignments in one gradebook, and a page about the term"
+    )
+    over.set_defaults(serve=_term)
+    over.add_argument(
+        "results", metavar="RESULTS", nargs="+", help="what grade has written, in the term's order"
+    )
+    over.add_argument("--to", metavar="DIR", required=True, help="a folder")
 
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.set_defaults(serve=_release)
@@ -803,11 +821,44 @@ def _mark(request: argparse.Namespace) -> int:
     )
 
 
+def _reproduce(request: argparse.Namespace) -> int:
+    from grader.classroom.reproduction import look_up, reproduce
+
+    moved = None if request.submissions is None else Path(request.submissions)
+    stored = look_up(Path(request.results), request.student, request.exercise, moved)
+
+    from grader.classroom.command import hidden_folders
+    from grader.classroom.engines import Engine, LocalEngine
+    from grader.launch.launchers import use_one_thread
+
+    use_one_thread()  # the engine forks its worker
+    hidden = hidden_folders(stored.source, stored.folder) if stored.limits.sandbox else None
+
+    def make_engine() -> Engine:
+        return LocalEngine(1, hidden)
+
+    def exercises() -> Catalogue[Exercise]:
+        from grader.api import catalogue
+
+        return catalogue()
+
+    return reproduce(stored, make_engine, exercises)
+
+
 def _export(request: argparse.Namespace) -> int:
     book = None if request.gradebook is None else Path(request.gradebook)
     results, to = Path(request.results), Path(request.to)
     for line in export(results, request.format, to, book, request.title.strip(), request.force):
         print(line, file=sys.stderr)
+    return 0
+
+
+def _term(request: argparse.Namespace) -> int:
+    from grader.classroom.term import term
+
+    for line in term([Path(one) for one in request.results], Path(request.to)):
+        print(line, file=sys.stderr)
+    print(f"{request.to}: term.csv and term.html")
     return 0
 
 

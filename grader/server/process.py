@@ -16,7 +16,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -360,7 +361,8 @@ class _Rank:
                     snapshots.hold("argument", tensors, place)
             if call.delay:
                 time.sleep(call.delay)  # before the call is reported to begin
-            value, finished = self._time(loaded, call.entry, adapter, arguments, call.library)
+            with _fill_new_memory() if call.watched else nullcontext():
+                value, finished = self._time(loaded, call.entry, adapter, arguments, call.library)
             if snapshots is not None:
                 snapshots.hold("result", tensors_in(value))
             stage = "pack"
@@ -411,6 +413,21 @@ class _Rank:
         self._emit_uncompiled()
         self._emit(Left(False, finished), False)
         return value, finished
+
+
+@contextmanager
+def _fill_new_memory() -> Iterator[None]:
+    """Let torch fill with NaN the memory that ``torch.empty`` gives, or with the largest integer.
+
+    Else a replay would say that a rank replaces what it holds, or stores what it receives, by what
+    the memory happened to hold before.
+    """
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(before)
 
 
 def _parsed(request: Parse) -> Parsed:
