@@ -151,7 +151,9 @@ def joined(assignments: Sequence[ClassResults], titles: Sequence[str]) -> Term:
                 students[index].remarks.append(f"{title}: {doubt}")
             students[index].rows[position] = row
         if position:
-            remarks += [f"{title}: {row.student} ({row.key}) is in no assignment before" for row in fresh]
+            remarks += [
+                f"{title}: {row.student} ({row.key}) is in no assignment before" for row in fresh
+            ]
         students += [TermStudent({position: row}) for row in fresh]
     for student in students:
         missing = [titles[i] for i in range(len(assignments)) if i not in student.rows]
