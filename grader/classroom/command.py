@@ -50,7 +50,6 @@ from grader.classroom.messages import (
     SubmissionPlanned,
     Workers,
 )
-from grader.classroom.names import first_last, folded
 from grader.classroom.names import key as key_of
 from grader.classroom.pages import write
 from grader.classroom.results import alike, class_results, doubts
@@ -249,7 +248,8 @@ class _Session:
         rows = sorted(
             self._entries.values(), key=lambda e: (e.student.casefold(), e.student, e.key)
         )
-        self._store.arrange(entry.key for entry in rows)
+        self._entries = {entry.key: entry for entry in rows}
+        self._store.arrange(self._entries)
         self._observe(self._progress, None)
         for event in engine.run(self._requests()):
             verdict = None
@@ -360,7 +360,7 @@ class _Session:
         )
 
     def _write(self, entry: StoredSubmission) -> None:
-        """Write a row; a new one goes to the end until the class is arranged."""
+        """Write a row in its place; a new one goes to the end until the class is arranged."""
         self._entries[entry.key] = entry
         self._store.note(list(self._entries).index(entry.key), entry)
 
@@ -648,14 +648,11 @@ _Named = TypeVar("_Named", StoredSubmission, StudentSubmission)
 
 def _find(name: str, among: Iterable[_Named], where: str) -> _Named:
     """Return the one student of a name, number, address or key."""
-    wanted = {folded(name), first_last(name)}
     found: dict[str, _Named] = {}
     names: list[str] = []
     for one in among:
-        number: str | None = one.number if isinstance(one, StoredSubmission) else one.sid
-        identities = (one.key, one.student, number, one.email, *one.identities)
         names.append(one.student)
-        if wanted & {form(text) for text in identities if text for form in (folded, first_last)}:
+        if Assignment.names(name, one.key, *_names(one)):
             found[one.key] = one
     if len(found) == 1:
         return next(iter(found.values()))
@@ -667,11 +664,15 @@ def _find(name: str, among: Iterable[_Named], where: str) -> _Named:
     raise RequestError(f"there is no student {name!r} in {where}{mend}")
 
 
+def _names(one: StoredSubmission | StudentSubmission) -> tuple[str | None, ...]:
+    """Return whatever tells who a student is."""
+    number = one.number if isinstance(one, StoredSubmission) else one.sid
+    return one.student, number, one.email, *one.identities
+
+
 def _nobodys(assignment: Assignment, store: Store, rows: Sequence[StudentSubmission]) -> list[str]:
     """Return a sentence for each time in the assignment that is of no student here."""
-    entries = store.entries()
-    people = [(row.student, row.sid, row.email, *row.identities) for row in rows]
-    people += [(one.student, one.number, one.email, *one.identities) for one in entries]
+    people = [*map(_names, rows), *map(_names, store.entries())]
     return [
         f"[{table}] has a time for {who!r}, and there is no such student here"
         for table, times in (
@@ -819,6 +820,8 @@ class _Summary:
         console.print(
             f"{step.submissions} submission{'s' * (step.submissions != 1)}: {step.judged} judged,"
             f" {step.kept} unchanged since they were judged"
+            + f", {step.empty} without a file to grade"
+            * bool(step.empty)
         )
         table = Table.grid(padding=(0, 2))
         for word, count in self.words.most_common():

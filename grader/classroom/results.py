@@ -558,7 +558,8 @@ def _with_lateness(results: ClassResults, row: SubmissionRow) -> SubmissionRow:
     late = results.assignment.lateness(row.due, row.handed_in, marked) if row.exercises else None
     if late is None:
         return replace(row, lateness=None)
-    penalty = round(late.taken * results.points_of(row), 3)
+    # no more can be taken than there is
+    penalty = min(round(late.taken * results.points_of(row), 3), row.earned)
     return replace(row, lateness=late, penalty=penalty, notes=(*row.notes, late.words))
 
 
