@@ -22,7 +22,7 @@ from grader.classroom.assignment import (
 )
 from grader.classroom.exports import export
 from grader.classroom.feedback import feedback_names
-from grader.classroom.gradescope import submitters
+from grader.classroom.gradescope import autograder, submitters
 from grader.classroom.moodle import moodle
 from grader.classroom.results import (
     ClassResults,
@@ -363,6 +363,21 @@ def test_pages_are_named_so_that_people_and_platforms_find_whose_they_are():
         "ann": "José Muñoz.html",
         "bob": "josé muñoz (bob).html",
     }
+
+
+def test_gradescopes_autograder_knows_what_is_due(tmp_path):
+    """The file that it carries says the same as the instructor's."""
+    title = 'Week "2" 😀 \\ é'
+    asked = requested(["neighbours", "scatter"], {"scatter": 2.5})
+    with zipfile.ZipFile(
+        io.BytesIO(autograder(Assignment(title, asked, shows="points")))
+    ) as zipped:
+        text = zipped.read("assignment.toml").decode()
+        assert "AUTOGRADER/source/assignment.toml" in zipped.read("run_autograder").decode()
+    found = stated(tmp_path, text).assignment
+    assert (found.title, found.exercises, found.shows) == (title, asked, "points")
+    with zipfile.ZipFile(io.BytesIO(autograder(Assignment()))) as zipped:
+        assert "assignment.toml" not in zipped.namelist()
 
 
 # The command line. ----------------------------------------------------------------
