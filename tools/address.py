@@ -57,7 +57,9 @@ def _filled(text: str, address: str, old: str) -> str:
         return match[1].replace("{owner}", owner).replace("{name}", name)
 
     if old:
-        text = text.replace(old, address).replace(_pages(old), _pages(address))
+        # as GitHub, Colab and Binder write it
+        moved = rf"((?:github\.com|github|gh)/){re.escape(old)}(?![\w.-])"
+        text = re.sub(moved, rf"\g<1>{address}", text).replace(_pages(old), _pages(address))
     return _LINE.sub(fill, _BLOCK.sub(fill, text))
 
 
