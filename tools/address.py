@@ -40,7 +40,7 @@ def repository(root: Path = ROOT) -> str:
 
 def without_comments(text: str) -> str:
     """Return a text in Markdown without what waits for the address."""
-    return re.sub(r"\n*" + _BLOCK.pattern, "\n", text, flags=re.M | re.S)
+    return re.sub(r"\n*" + _BLOCK.pattern, "\n\n", text, flags=re.M | re.S)
 
 
 def _filled(text: str, address: str, old: str) -> str:

@@ -28,7 +28,16 @@ from pathlib import Path
 
 from tools import address, install
 
-__all__ = ["ReleaseError", "changes", "main", "refusals", "spare_and_missing", "version"]
+__all__ = [
+    "WHEELS_OWN",
+    "ReleaseError",
+    "changes",
+    "for_index",
+    "main",
+    "refusals",
+    "spare_and_missing",
+    "version",
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,7 +45,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "release"
 
 #: What a wheel, or a source archive, has besides the package.
-_WHEELS_OWN = re.compile(
+WHEELS_OWN = re.compile(
     r"[^/]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|top_level\.txt|licenses/LICENSE)"
 )
 _ARCHIVES_OWN = re.compile(
@@ -131,7 +140,7 @@ def spare_and_missing(
     ]
 
 
-def _for_index(readme: str, repository: str, tag: str) -> str:
+def for_index(readme: str, repository: str, tag: str) -> str:
     """Return the README for a page of a package index, where files of the repository are not.
 
     Links lead to the repository; as long as its address is not known their words are left.
@@ -195,7 +204,7 @@ def build(commit: str, tag: str) -> tuple[Path, Path]:
         files.extractall(source)  # git's own, of our own commit
     readme = source / "README.md"
     readme.write_text(
-        _for_index(readme.read_text(encoding="utf-8"), address.repository(), tag), encoding="utf-8"
+        for_index(readme.read_text(encoding="utf-8"), address.repository(), tag), encoding="utf-8"
     )
     tools = _environment("tools")
     _run(tools / "pip", "install", "--quiet", "build", "twine")
@@ -207,7 +216,7 @@ def build(commit: str, tag: str) -> tuple[Path, Path]:
     _run(tools / "twine", "check", "--strict", wheel, sources)
     package = _git("ls-tree", "-r", "--name-only", commit, "grader").splitlines()
     with zipfile.ZipFile(wheel) as held:
-        _complain(wheel, spare_and_missing(held.namelist(), _WHEELS_OWN, package))
+        _complain(wheel, spare_and_missing(held.namelist(), WHEELS_OWN, package))
     with tarfile.open(sources) as inside:
         # all of it is in one folder
         names = [one.name.partition("/")[2] for one in inside.getmembers() if one.isfile()]
