@@ -143,7 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in found:
         print(line, file=sys.stderr)
     what, built = version_of(ROOT), request.to / "html"
-    write_list(built, what.label, [(what.label, "index.html")])
+    # of a site that is not published, this is the only version
+    here = what.label[0].lower() + what.label[1:]
+    write_list(built, here, [(what.label, "index.html")])
     print(built / "index.html")
     if request.publish and not found:
         publish(built, request.publish, what)

@@ -47,7 +47,7 @@ a {{ color: light-dark(#0b5394, #8ab4f8); }}
 <body>
 <main>
 <h1>Versions of Gather Round</h1>
-<p>You come from: {here}.</p>
+<p>You were reading {here}.</p>
 <ul>
 {entries}
 </ul>
@@ -155,7 +155,7 @@ def publish(built: Path, pages: Path, what: CourseVersion) -> None:
     # else GitHub leaves out files whose names begin with an underscore
     (pages / ".nojekyll").touch()
     words = {name: f"version {name[1:]}" for name in releases}
-    words[_UNRELEASED] = "what is being changed, and is not released"
+    words[_UNRELEASED] = "the course as it is being changed"
     folders = [name for name in words if (pages / name).is_dir()]
     for name in ("", *folders):
         up = "../" if name else ""
