@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import io
 import json
 import os
 import platform
@@ -196,12 +195,10 @@ def build(commit: str, tag: str) -> tuple[Path, Path]:
         ReleaseError: they could not be built, or hold what they should not.
     """
     source, made = PLACE / "source", PLACE / "made"
-    archive = subprocess.run(
-        ["git", "archive", "--format=tar", commit], cwd=ROOT, stdout=subprocess.PIPE, check=True
-    )
     source.mkdir(parents=True)
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(source)  # git's own, of our own commit
+    tree = PLACE / "tree.tar"
+    _git("archive", "--format=tar", f"--output={tree}", commit)
+    _run("tar", "-xf", tree, "-C", source)
     readme = source / "README.md"
     readme.write_text(
         for_index(readme.read_text(encoding="utf-8"), address.repository(), tag), encoding="utf-8"
