@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab update test test-ci test-all quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills attack torch clean
+.PHONY: help lab update test test-ci test-all quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills attack torch release own clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -101,6 +101,12 @@ lint: $(VENV)/.tools ## style and types
 format: $(VENV)/.tools ## mend the style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+release: ## build what is published and try it; ARGS=--tag tags it as well. It pushes nothing
+	$(PYTHON) -m tools.release $(ARGS)
+
+own: ## fill in the address of the repository on GitHub: make own OWNER=name/repository
+	@$(PYTHON) -m tools.address $(OWNER)
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

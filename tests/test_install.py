@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from grader.core.private_apis import TESTED
-from tools import install, versions
+from tools import install, release, versions
 
 try:
     import tomllib
@@ -174,7 +175,7 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"  # a copy: what an earlier build has left would get into the wheel
     source.mkdir()
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "grader", source / "grader", ignore=ignored)
@@ -216,10 +217,14 @@ def test_a_wheel_judges_an_answer(wheel, tmp_path):
 
 
 @of_the_wheel
-def test_a_wheel_has_every_file_that_is_not_code(wheel):
+def test_a_wheel_has_every_file_that_is_not_code_and_nothing_else(wheel):
     def kept(root):
         found = (path.relative_to(root) for path in (root / "grader").rglob("*") if path.is_file())
         return {path for path in found if "__pycache__" not in path.parts}
 
     assert kept(wheel) == kept(ROOT)
     assert any(re.search(r"\.(css|js|j2)$", path.name) for path in kept(wheel))
+    (archive,) = wheel.parent.glob("*.whl")
+    package = [path.as_posix() for path in kept(ROOT)]
+    with zipfile.ZipFile(archive) as held:
+        assert release.spare_and_missing(held.namelist(), release.WHEELS_OWN, package) == []

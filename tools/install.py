@@ -163,6 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         planned = commands_for_torch(request.venv, request.torch, uv, cpu)
     else:
         planned = commands(request.venv, request.tools, uv, cpu)
+    tool = "uv" if uv else "pip, which takes some minutes the first time"
+    print(f"installing into {request.venv} with {tool}", flush=True)
     for command in planned:
         status = subprocess.run(command, check=False).returncode
         if status:

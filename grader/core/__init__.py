@@ -7,4 +7,4 @@ code.  This room imports from no other.  Its door: :mod:`~grader.core.verdict`.
 __all__ = ["__version__"]
 
 #: The version of the grader, which the package's metadata reads from here.
-__version__ = "0.1.0"
+__version__ = "1.0.0"

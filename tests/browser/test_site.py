@@ -16,6 +16,7 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
+from grader.core import __version__
 from grader.core.verdict import Wait
 from grader.report.graph import graph_image
 from tests.browser.replays import Watched
@@ -160,10 +161,21 @@ def test_the_front_page_has_every_chapter_by_its_own_heading(read) -> None:
 
 def test_what_is_for_the_publisher_is_not_on_the_site(site: Path) -> None:
     for path in site.rglob("*.html"):
-        words = Parts(path).words
-        assert "OWNER/" not in words, path
-        assert "OWNER/" not in path.read_text(encoding="utf-8"), path
-        assert "badge" not in words, path
+        page = path.read_text(encoding="utf-8")
+        assert "{owner}" not in page, path
+        assert "<!-- published" not in page, path
+        assert "badge" not in Parts(path).words, path
+
+
+def test_a_page_names_its_version_and_leads_to_the_others(read) -> None:
+    page = read("solutions/02_broadcast.html")
+    foot = page.locator("footer .version")
+    expect(foot).to_contain_text(re.compile(rf"ersion {re.escape(__version__)}"))
+    foot.get_by_role("link", name="other versions").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Versions of Gather Round")
+    page.get_by_role("link", name=re.compile("ersion")).click()
+    expect(page).to_have_title(re.compile("Gather Round"))
+    assert findings(read("versions.html"), "main") == []
 
 
 def test_a_replay_plays_without_a_kernel(read) -> None:

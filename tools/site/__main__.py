@@ -1,5 +1,8 @@
 """Builds the course as static pages: ``make site`` leaves them in ``build/site``.
 
+    python -m tools.site                    # or: make site
+    python -m tools.site --publish PAGES    # and puts them beside those of other versions
+
 Sphinx does it, with MyST-NB for notebooks and Furo for the looks, from a copy of the repository's
 files: both editions of every chapter, the pictures, and the documents.  No cell is run: the solved
 edition shows its stored outputs, whose replays and timelines play without a kernel.  The front
@@ -15,7 +18,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools import address
 from tools.site.front import front_page
+from tools.site.versions import publish, version_of, write_list
 
 __all__ = ["EDITIONS", "build", "lay_out", "main"]
 
@@ -26,15 +31,6 @@ HERE = Path(__file__).resolve().parent
 
 #: The folders of both editions, and what a reader calls them.
 EDITIONS = {"notebooks": "The chapters", "solutions": "The chapters, solved"}
-
-#: The document that has the address of the repository.
-SERVERS = ROOT / "docs" / "servers.md"
-
-#: What stands in the address as long as the course is not published.
-_UNKNOWN = "OWNER"
-
-#: The address of the repository, as the badges have it.
-_BADGE = re.compile(r"colab\.research\.google\.com/github/([^/]+/[^/]+)/blob/([^/]+)/")
 
 
 def lay_out(source: Path) -> None:
@@ -54,9 +50,8 @@ def lay_out(source: Path) -> None:
     shutil.copytree(ROOT / "docs" / "recorded", source / "docs" / "recorded")
     documents = sorted((ROOT / "docs").glob("*.md"))
     for path in documents:
-        text = path.read_text(encoding="utf-8").replace("](../README.md", "](../index.md")
-        if path == SERVERS:
-            text = _for_readers(text)
+        text = address.without_comments(path.read_text(encoding="utf-8"))
+        text = text.replace("](../README.md", "](../index.md")
         # programs are no pages
         text = re.sub(r"\[([^\]]*)\]\(\.\./(tests/[^)]*)\)", _to_repository, text)
         (source / "docs" / path.name).write_text(text, encoding="utf-8")
@@ -74,11 +69,8 @@ def lay_out(source: Path) -> None:
 
 def _repository() -> str:
     """Return the address of the repository's files; empty as long as it is not known."""
-    badge = _BADGE.search(SERVERS.read_text(encoding="utf-8"))
-    assert badge is not None, f"{SERVERS} has no badge that names the repository"
-    if badge[1].startswith(_UNKNOWN):
-        return ""
-    return f"https://github.com/{badge[1]}/blob/{badge[2]}"
+    known = address.repository()
+    return f"https://github.com/{known}/blob/{version_of(ROOT).reference}" if known else ""
 
 
 def _to_repository(link: re.Match[str]) -> str:
@@ -88,19 +80,9 @@ def _to_repository(link: re.Match[str]) -> str:
     return f"[{words}]({repository}/{path})" if repository else words
 
 
-def _for_readers(text: str) -> str:
-    """Leave out what is for the publisher, and what works only once the course is published."""
-    parts = re.split(r"^(?=## )", text, flags=re.M)
-    kept = [part for part in parts if not part.startswith("## Where the course is published")]
-    if not _repository():
-        kept = [part for part in kept if f"{_UNKNOWN}/" not in part]
-    # badges are pictures of other servers
-    return re.sub(r"^\[!\[.*\n\n", "", "".join(kept), flags=re.M)
-
-
 def _readme() -> str:
     """Return the README, whose links lead to pages, and to the repository where there are none."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = address.without_comments((ROOT / "README.md").read_text(encoding="utf-8"))
 
     def lead(match: re.Match[str]) -> str:
         words, target = match.groups()
@@ -149,6 +131,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build the site, and return 1 if there is something wrong with it."""
     parser = argparse.ArgumentParser(prog="python -m tools.site", description=__doc__)
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "site", help="the folder")
+    parser.add_argument(
+        "--publish", type=Path, metavar="PAGES", help="the folder of a site with all its versions"
+    )
     request = parser.parse_args(arguments)
     try:
         found = build(request.to)
@@ -157,7 +142,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     for line in found:
         print(line, file=sys.stderr)
-    print(request.to / "html" / "index.html")
+    what, built = version_of(ROOT), request.to / "html"
+    # of a site that is not published, this is the only version
+    here = what.label[0].lower() + what.label[1:]
+    write_list(built, here, [(what.label, "index.html")])
+    print(built / "index.html")
+    if request.publish and not found:
+        publish(built, request.publish, what)
+        print(request.publish / what.folder / "index.html")
     return 1 if found else 0
 
 

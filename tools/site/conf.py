@@ -9,6 +9,7 @@ from docutils import nodes
 from PIL import Image
 
 from tools.site.formulas import mathml
+from tools.site.versions import version_of
 
 project = "Gather Round"
 author = "the authors of Gather Round"
@@ -50,6 +51,8 @@ html_sidebars = {
         "sidebar/scroll-end.html",
     ]
 }
+
+html_context = {"course_version": version_of(Path(__file__).resolve().parents[2]).label}
 
 #: The other edition of a page, by its folder.
 _OTHER = {"solutions": "notebooks", "notebooks": "solutions"}
