@@ -94,18 +94,24 @@ def chapter_of(label: str, catalogue: Catalogue[Exercise]) -> str | None:
     return None
 
 
-def plan(files: Sequence[Submission], catalogue: Catalogue[Exercise]) -> GradingPlan:
+def plan(
+    files: Sequence[Submission], catalogue: Catalogue[Exercise], exercises: Sequence[str] = ()
+) -> GradingPlan:
     """Decide which exercises of one student are judged, and from which files.
 
     Args:
         files: the files that could be read, oldest first.
         catalogue: the exercises of the course.
+        exercises: the names of the exercises that are due; empty for those that the files hand in.
     """
     due: dict[str, list[Submission]] = {}
     chapters = [chapter_of(file.label, catalogue) for file in files]
     for file, chapter in zip(files, chapters, strict=True):
         for name in catalogue:
-            if name in file.names or name in file.broken or catalogue[name].chapter == chapter:
+            handed_in = (
+                name in file.names or name in file.broken or catalogue[name].chapter == chapter
+            )
+            if name in exercises or (handed_in and not exercises):
                 due.setdefault(name, []).append(file)
     found = GradingPlan()
     for name in catalogue:
@@ -432,6 +438,17 @@ def grade(
             if request.known.get(name) == mark:
                 continue
             report(ExerciseJudged(request.key, mark, _judge(box, request, exercise, submission)))
+        for name in request.exercises:
+            if name not in due.sources:  # no file could be read
+                exercise = catalogue[name]
+                mark = fingerprint(exercise, request.digest, request.seed, request.limits.key())
+                verdict = replace(
+                    _blank(exercise, request.seed),
+                    status=Status.FAILED,
+                    diagnosis=Diagnosis.MISSING,
+                    message="; ".join(due.notes),
+                )
+                report(ExerciseJudged(request.key, mark, verdict))
 
 
 #: Names that stand elsewhere than at module level and that a note says, where nothing is due.
@@ -454,7 +471,7 @@ def _read(
         for fault in file.unparsed:
             place = "" if fault.label in file.label else f"{fault.label}, "
             notes.append(f"{file.label}: {place}line {fault.line}: {fault.message}")
-    due = plan(files, catalogue)
+    due = plan(files, catalogue, request.exercises)
     due.notes[:0] = notes
     if not due.sources:
         seen = [

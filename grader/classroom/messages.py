@@ -59,6 +59,8 @@ class GradingRequest:
         limits: limits on time and memory, and whether there is a sandbox.
         known: fingerprints of the verdicts that the store has, by exercise.
         hidden: folders that the sandbox must not show.
+        exercises: the names of the exercises that are due, each of which gets a verdict; empty
+            for those that the files hand in.
     """
 
     key: str
@@ -68,6 +70,7 @@ class GradingRequest:
     limits: Limits
     known: dict[str, str] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
+    exercises: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
