@@ -65,6 +65,9 @@ __all__ = [
 # is named after a chapter, as the course's notebooks are, hands that chapter in:
 # all its exercises are due, and one that the file lacks is missing.  A file of
 # any other name hands in what it defines.
+#
+# If the assignment states what is due, nothing else is judged, and what was handed in beyond
+# it is listed.
 
 
 @dataclass
@@ -95,25 +98,29 @@ def chapter_of(label: str, catalogue: Catalogue[Exercise]) -> str | None:
 
 
 def plan(
-    files: Sequence[Submission], catalogue: Catalogue[Exercise], exercises: Sequence[str] = ()
+    files: Sequence[Submission], catalogue: Catalogue[Exercise], stated: Sequence[str] = ()
 ) -> GradingPlan:
     """Decide which exercises of one student are judged, and from which files.
 
     Args:
         files: the files that could be read, oldest first.
         catalogue: the exercises of the course.
-        exercises: the names of the exercises that are due; empty for those that the files hand in.
+        stated: names of the exercises that the assignment states; none if it states nothing.
     """
     due: dict[str, list[Submission]] = {}
     chapters = [chapter_of(file.label, catalogue) for file in files]
     for file, chapter in zip(files, chapters, strict=True):
         for name in catalogue:
-            handed_in = (
-                name in file.names or name in file.broken or catalogue[name].chapter == chapter
-            )
-            if name in exercises or (handed_in and not exercises):
+            if name in file.names or name in file.broken or catalogue[name].chapter == chapter:
                 due.setdefault(name, []).append(file)
     found = GradingPlan()
+    if stated:
+        defined = {name for file in files for name in (*file.names, *file.broken)}
+        beyond = [name for name in due if name not in stated and name in defined]
+        due = {name: files for name, files in due.items() if name in stated}
+        if beyond:
+            names = ", ".join(name for name in catalogue if name in beyond)
+            found.notes.append(f"not part of this assignment, and not judged: {names}")
     for name in catalogue:
         if name in due:
             found.sources[name] = _choose(name, due[name], catalogue, found.notes)
@@ -438,17 +445,6 @@ def grade(
             if request.known.get(name) == mark:
                 continue
             report(ExerciseJudged(request.key, mark, _judge(box, request, exercise, submission)))
-        for name in request.exercises:
-            if name not in due.sources:  # no file could be read
-                exercise = catalogue[name]
-                mark = fingerprint(exercise, request.digest, request.seed, request.limits.key())
-                verdict = replace(
-                    _blank(exercise, request.seed),
-                    status=Status.FAILED,
-                    diagnosis=Diagnosis.MISSING,
-                    message="; ".join(due.notes),
-                )
-                report(ExerciseJudged(request.key, mark, verdict))
 
 
 #: Names that stand elsewhere than at module level and that a note says, where nothing is due.
@@ -471,7 +467,7 @@ def _read(
         for fault in file.unparsed:
             place = "" if fault.label in file.label else f"{fault.label}, "
             notes.append(f"{file.label}: {place}line {fault.line}: {fault.message}")
-    due = plan(files, catalogue, request.exercises)
+    due = plan(files, catalogue, request.due)
     due.notes[:0] = notes
     if not due.sources:
         seen = [
@@ -479,7 +475,8 @@ def _read(
             for file in files
             for name, found in sorted(file.elsewhere.items())
         ]
-        due.notes += ["no exercise of the course was handed in", *seen[:_NOTED]]
+        what = "the assignment" if request.due else "the course"
+        due.notes += [f"no exercise of {what} was handed in", *seen[:_NOTED]]
     return due
 
 

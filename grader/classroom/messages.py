@@ -58,9 +58,9 @@ class GradingRequest:
         seed: seed of the inputs.
         limits: limits on time and memory, and whether there is a sandbox.
         known: fingerprints of the verdicts that the store has, by exercise.
+        due: names of the exercises that the assignment states; none if it states nothing, and
+            whatever was handed in is judged.
         hidden: folders that the sandbox must not show.
-        exercises: the names of the exercises that are due, each of which gets a verdict; empty
-            for those that the files hand in.
     """
 
     key: str
@@ -70,7 +70,7 @@ class GradingRequest:
     limits: Limits
     known: dict[str, str] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
-    exercises: tuple[str, ...] = ()
+    due: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,24 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grader
 from grader.classroom.engines import Engine
-from grader.classroom.messages import ExerciseJudged, GradingRequest, Limits, SubmissionLost
+from grader.classroom.messages import (
+    ExerciseJudged,
+    GradingRequest,
+    Limits,
+    SubmissionJudged,
+    SubmissionLost,
+    SubmissionPlanned,
+    Workers,
+)
 from grader.core import __version__
 from grader.core.errors import RequestError, UnknownExercise, contents
-from grader.core.verdict import ExerciseVerdict, Status
+from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.course.index import IndexEntry
 from grader.exercise.catalogue import Catalogue
 from grader.report.json import SCHEMA_VERSION, exercise_as_dict
@@ -256,33 +264,40 @@ def score_answers(
     requests = (
         GradingRequest(
             key,
-            ((f"{answer.task}.py", answer.text),),
+            # a file that is named after a chapter hands in all of it, so that what is not there is
+            # missing; of that, the one exercise is due
+            ((f"{exercises[answer.task].chapter}.py", answer.text),),
             hashlib.sha256(answer.text).hexdigest(),
             seed,
             limits,
             hidden=tuple(str(folder.resolve()) for folder in hidden),
-            exercises=(answer.task,),
+            due=(answer.task,),
         )
-        for key, answer in list(by_key.items())
+        for key, answer in by_key.items()
     )
+    notes: dict[str, tuple[str, ...]] = {}
+    judged: set[str] = set()
     for event in engine.run(requests):
-        if isinstance(event, ExerciseJudged):
-            yield AnswerScore(by_key.pop(event.key), event.verdict)
-        elif isinstance(event, SubmissionLost) and event.key in by_key:
-            answer = by_key.pop(event.key)
-            exercise = exercises[answer.task]
-            yield AnswerScore(
-                answer,
-                ExerciseVerdict(
-                    exercise.name,
-                    exercise.chapter,
-                    Status.ERROR,
-                    0.0,
-                    exercise.points,
-                    message=f"the grader failed, not the answer: {event.reason}",
-                    seed=seed,
-                ),
-            )
+        if isinstance(event, Workers) or event.key in judged:
+            continue
+        answer = by_key[event.key]
+        if isinstance(event, SubmissionPlanned):
+            notes[event.key] = event.notes
+        elif isinstance(event, ExerciseJudged):
+            judged.add(event.key)
+            yield AnswerScore(answer, event.verdict)
+        elif isinstance(event, SubmissionJudged):  # the file could not be read
+            failed = _without_verdict(exercises[answer.task], seed, Status.FAILED)
+            verdict = replace(failed, diagnosis=Diagnosis.MISSING, message=notes[event.key][0])
+            yield AnswerScore(answer, verdict)
+        elif isinstance(event, SubmissionLost):
+            failed = _without_verdict(exercises[answer.task], seed, Status.ERROR)
+            message = f"the grader failed, not the answer: {event.reason}"
+            yield AnswerScore(answer, replace(failed, message=message))
+
+
+def _without_verdict(exercise: Exercise, seed: int, status: Status) -> ExerciseVerdict:
+    return ExerciseVerdict(exercise.name, exercise.chapter, status, 0.0, exercise.points, seed=seed)
 
 
 def pass_at(k: int, answers: int, passed: int) -> float:
