@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ from grader.core.errors import RequestError
 from grader.core.verdict import ExerciseVerdict, Status
 from grader.course.index import course_index
 from grader.launch.sandbox import missing
+from tools.attacks import attacks
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,6 +47,23 @@ def test_every_exercise_is_a_task_with_its_statement(capsys):
         {"quantity": "messages", "relation": "=", "point": False},
         {"quantity": "bytes in all", "relation": "=", "point": False},
     ]
+
+
+def test_the_page_has_every_field_and_counts_the_attacks(capsys):
+    page = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
+    assert main(["tasks", "broadcast", "--json"]) == 0
+    (task,) = json.loads(capsys.readouterr().out)["tasks"]
+    fields = page.partition("## Tasks")[2].partition("\n\n`python -m grader tasks")[0]
+    described = [
+        re.findall(r"`(\w+)`", row.split("|")[1]) for row in fields.splitlines() if "|" in row
+    ]
+    assert sorted(name for names in described for name in names) == sorted(task)
+    fixtures = attacks()
+    families = {fixture.path.parent for fixture in fixtures}
+    controls = sum(fixture.path.name.startswith("control_") for fixture in fixtures)
+    assert f"{len(fixtures) - controls} attacks in {len(families)} families" in page
+    assert f"beside {controls} controls" in page
+    assert f"all {len(course_index())} solutions" in page
 
 
 def test_a_task_is_shown_as_markdown(capsys):
