@@ -169,6 +169,7 @@ EXHAUSTIVE = (
     "test_simulated_collectives.py::test_thousands_of_ranks",
     "test_sources.py::test_rounds_are_not_seconds",
     "test_store.py::test_a_change_in_any_module",
+    "test_tasks.py::test_answers_are_scored",
 )
 
 #: Of these, what is run all the same: a sample of each part.

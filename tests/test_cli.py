@@ -347,7 +347,9 @@ def test_whatever_an_answer_does_the_command_line_says_it(
 def test_list(request_here):
     done = request_here("list")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "02_broadcast\n  broadcast(x: Tensor, src: int) -> None\n" in done.stdout
+    chapter = "02_broadcast  worth 3\n   1  broadcast(x: Tensor, src: int) -> None\n"
+    assert chapter in done.stdout
+    assert done.stdout.endswith("\n88 exercises, 103 points\n")
     assert max(map(len, done.stdout.splitlines())) <= 80
     rows = json.loads(request_here("list", "--json").stdout)
     assert [row["name"] for row in rows][:3] == ["who_am_i", "neighbours", "ping_pong"]

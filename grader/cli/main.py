@@ -107,6 +107,38 @@ def _parser() -> argparse.ArgumentParser:
     listing.set_defaults(serve=_list)
     listing.add_argument("--json", action="store_true", help="print one JSON array")
 
+    tasks = commands.add_parser("tasks", help="the exercises as tasks, for programs that answer")
+    tasks.set_defaults(serve=_tasks)
+    tasks.add_argument(
+        "exercises",
+        metavar="EXERCISE",
+        nargs="*",
+        help="the exercises to show; all if none is named",
+    )
+    tasks.add_argument("--json", action="store_true", help="print one JSON object")
+
+    score = commands.add_parser("score", help="the rewards of such answers, in a sandbox")
+    score.set_defaults(serve=_score)
+    score.add_argument(
+        "answers",
+        metavar="ANSWERS",
+        help="a folder with EXERCISE.py for each answer, or a .jsonl file whose lines have task,"
+        " answer and sample",
+    )
+    score.add_argument("--jobs", type=count, metavar="N", help="answers at a time")
+    score.add_argument(
+        "--seed",
+        type=int,
+        help="draw the inputs from this number; otherwise from one that nobody could know before",
+    )
+    score.add_argument(
+        "--sandbox",
+        choices=["auto", "bubblewrap", "none"],
+        default="auto",
+        help="auto is bubblewrap; none trusts every answer",
+    )
+    score.add_argument("--json", action="store_true", help="print one JSON object")
+
     check = commands.add_parser("check", help="judge a .py file or a notebook")
     check.set_defaults(serve=_check)
     check.add_argument("file", metavar="FILE", help="a .py file or a notebook")
@@ -510,17 +542,90 @@ def _list(request: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.text import Text
 
+    from grader.report.summary import points
+
     console = Console(highlight=False)
     part = ""
     for chapter, members in exercises.chapters().items():
         if members[0].part != part:
             part = members[0].part
             console.print(Text(part, style="bold underline"))
-        console.print(Text(chapter, style="bold"))
+        worth = points(sum(exercise.points for exercise in members))
+        console.print(Text(chapter, style="bold").append(f"  worth {worth}", style="not bold dim"))
         for exercise in members:
-            console.print(Text(f"  {exercise.signature}"))
+            console.print(Text(f"{points(exercise.points):>4}  {exercise.signature}"))
             console.print(Text(f"      {exercise.summary}", style="dim"))
+    worth = points(sum(exercise.points for exercise in exercises.values()))
+    console.print(f"{len(exercises)} exercises, {worth} points")
     return 0
+
+
+def _tasks(request: argparse.Namespace) -> int:
+    from grader.course.index import course_index
+
+    index = course_index()
+    wanted = [index[name] for name in dict.fromkeys(request.exercises)] or list(index.values())
+    from grader.api import catalogue
+    from grader.classroom.tasks import chapter_until, tasks_as_dict
+
+    if request.json:
+        print(json.dumps(tasks_as_dict(wanted, catalogue()), ensure_ascii=False, indent=1))
+        return 0
+    for entry in wanted:
+        print(f"{chapter_until(entry)[1]}\n\n```python\n{entry.stub}\n```\n")
+    return 0
+
+
+def _score(request: argparse.Namespace) -> int:
+    from grader.classroom.tasks import (
+        read_answers,
+        score_answers,
+        score_line,
+        scores_as_dict,
+        summary_line,
+    )
+    from grader.course.index import course_index
+
+    source = Path(request.answers)
+    answers = read_answers(source, course_index())  # what is wrong is said before torch is imported
+    import secrets
+
+    from grader.classroom.engines import LocalEngine, cores
+    from grader.classroom.messages import Limits
+    from grader.launch.launchers import use_one_thread
+    from grader.launch.sandbox import SandboxPool
+
+    use_one_thread()  # the engine forks its workers
+    limits = Limits(sandbox=request.sandbox != "none")
+    if limits.sandbox:
+        try:
+            SandboxPool.rehearse()
+        except RequestError as error:
+            raise RequestError(
+                f"{error}; see `python -m grader doctor`, or score without: --sandbox none"
+            ) from None
+    else:
+        _say("warning: no sandbox: the answers run as you, and can do whatever you can")
+    seed = secrets.randbits(128) if request.seed is None else request.seed
+    jobs = min(request.jobs or cores(), len(answers))
+    hidden = [source if source.is_dir() else source.parent]
+    with contextlib.closing(LocalEngine(jobs, hidden if limits.sandbox else None)) as engine:
+        from grader.api import catalogue
+
+        scores = []
+        for score in score_answers(answers, engine, catalogue(), seed, limits, hidden):
+            _stop_if_pressed()
+            scores.append(score)
+            if not request.json:
+                print(score_line(score), flush=True)
+    order = {(one.task, one.sample): i for i, one in enumerate(answers)}
+    scores.sort(key=lambda score: order[score.answer.task, score.answer.sample])
+    found = scores_as_dict(scores, seed, limits.sandbox)
+    if request.json:
+        print(json.dumps(found, indent=1))
+    else:
+        print(summary_line(found))
+    return 1 if any(score.verdict.status == "error" for score in scores) else 0
 
 
 def _check(request: argparse.Namespace) -> int:

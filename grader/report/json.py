@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SCHEMA_VERSION",
     "case_as_dict",
+    "exercise_as_dict",
     "growth_json",
     "progress_as_dict",
     "submission_as_dict",
@@ -49,11 +50,12 @@ def submission_as_dict(verdict: SubmissionVerdict) -> dict[str, Any]:
         "backend": verdict.backend,
         "score": verdict.score,
         "max_score": verdict.max_score,
-        "exercises": [_exercise(exercise) for exercise in verdict.exercises],
+        "exercises": [exercise_as_dict(exercise) for exercise in verdict.exercises],
     }
 
 
-def _exercise(verdict: ExerciseVerdict) -> dict[str, Any]:
+def exercise_as_dict(verdict: ExerciseVerdict) -> dict[str, Any]:
+    """Return the fields of the verdict on an exercise."""
     return {
         "name": verdict.name,
         "chapter": verdict.chapter,
