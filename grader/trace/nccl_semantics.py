@@ -55,13 +55,17 @@ _Communicator = tuple[object, ...]
 
 
 def nccl_fault(trace: Trace) -> Failure | None:
-    """Return why a run could hang or fail on NCCL; ``None`` if it could not, or has not ended well.
+    """Return why a run could hang or fail on NCCL, or ``None`` if it could not.
 
-    The message begins with "under NCCL's rules", and names the condition if there is one.
+    The message begins with "under NCCL's rules", and names the condition if there is one.  Where a
+    program's own message or call has no other end, the run shows a mistake that has nothing to do
+    with NCCL, and nothing is said.
 
     Args:
         trace: the whole record of a run, from its first operation.
     """
+    if any(not op.matched and not op.by_torch for ops in trace.operations for op in ops):
+        return None
     fault = _refused(trace)
     if fault is not None:
         return fault
@@ -635,19 +639,25 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 def _explained(play: _Play, named: Sequence[int]) -> Iterator[str]:
     """Yield why the ranks do not meet, and what to do."""
-    stuck = play.stuck
+    stuck, apart = play.stuck, play.apart()
     kernels = [stuck[rank] for rank in named]
-    apart = play.apart()
+    alone = [
+        (kernel, op)
+        for kernel in kernels
+        for op, others in zip(kernel.parts, kernel.needs, strict=True)
+        if others is None
+    ]
+    for kernel, op in alone[:1]:
+        yield (
+            f"the other end of rank {op.rank}'s {_name(kernel)} at {op.site} is on another"
+            " communicator: a batch runs on its group's, a message outside of one on that of its"
+            " two ranks. Put both ends into a batch, or neither"
+        )
+        return
     for kernel in kernels[:_NAMED]:
-        if kernel in apart or kernel.stage is not _KernelStage.RUNNING:
+        if kernel.stage is not _KernelStage.RUNNING:
             continue
         for op, others in play.lacking(kernel)[:1]:
-            if others is None:
-                yield (
-                    f"the other end of rank {op.rank}'s {_name(kernel)} at {op.site} runs on"
-                    " another communicator: a batch runs on its group's, a message outside of one"
-                    " on that of its two ranks"
-                )
             for other in (others or [])[:1]:
                 does = {"send": "receives it", "recv": "sends it"}.get(op.kind, "calls it")
                 ahead = stuck[other.rank]
@@ -660,18 +670,26 @@ def _explained(play: _Play, named: Sequence[int]) -> Iterator[str]:
             "the first messages between ranks connect them, those of a batch all at once: use a"
             " batch for each pair of ranks, or connect all ranks at the beginning"
         )
-    elif any(kernel.stage is _KernelStage.NOT_ISSUED for kernel in kernels):
+        return
+    if any(kernel.stage is _KernelStage.NOT_ISSUED for kernel in kernels):
         yield (
             "setting up a communicator takes all of its ranks: call a collective on the group"
             " first, or give init_process_group a device_id"
         )
-    if all(kernel.parts[0].is_message and not kernel.parts[0].batch for kernel in kernels):
+    messages = [kernel.parts[0].is_message for kernel in kernels]
+    batches = [bool(kernel.parts[0].batch) for kernel in kernels]
+    if all(batches):
+        yield (
+            "batches run one after another: put what ranks exchange into one batch, or into"
+            " batches that all of these ranks begin in the same order"
+        )
+    elif all(messages) and not any(batches):
         yield (
             "isend and irecv run in the order of issue, and one waits for the other's end: put the"
             " messages that ranks exchange into one dist.batch_isend_irecv, or let one side"
             " receive first"
         )
-    elif play.rules.serial or any(not kernel.parts[0].is_message for kernel in kernels):
+    else:
         yield "let all ranks issue their calls in the same order, those of different groups as well"
 
 
