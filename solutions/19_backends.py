@@ -17,9 +17,7 @@
 # **Time:** 2 hours, and 2 exercises; the last 50 minutes are for the project.
 
 # %%
-import contextlib
 import inspect
-import marshal
 import os
 import shutil
 import statistics
@@ -517,13 +515,7 @@ def yours(chapter, name):
     """A definition from your notebook of another chapter; None if there is no such notebook."""
     places = (Path(f"{chapter}.ipynb"), Path("notebooks", f"{chapter}.ipynb"))
     path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        return None
-    names = {"__name__": "__main__"}  # as if it had been written here
-    for statement in Submission.from_file(path, [name]).program.units:
-        with contextlib.suppress(Exception):  # a statement that fails costs only what it defines
-            exec(marshal.loads(statement.code), names)
-    return names.get(name)
+    return path and Submission.from_file(path, [name]).defined(name)
 
 
 ring = yours("11_ring_all_reduce", "ring_all_reduce")
