@@ -229,7 +229,21 @@ for r, (part, everything) in enumerate(run(two_steps, 4)):
 # ranks, for SUM, AVG, MIN and MAX. No rank may send more than $n-1$ chunks. AVG is required only for
 # floating-point tensors; SUM, MIN and MAX must also work on integers, exactly.
 #
-# The caller's chunks must stay as they are, and the result must be a tensor of its own.
+# The caller's chunks must stay as they are, and the result must be a tensor of its own. The helper of
+# chapter [04](04_reduce.ipynb) is there again.
+
+# %%
+def combine(mine, came, op):
+    """Reduce what came into mine, in place. For AVG it adds, and the division is still to come."""
+    if op == dist.ReduceOp.MIN:
+        torch.minimum(mine, came, out=mine)
+    elif op == dist.ReduceOp.MAX:
+        torch.maximum(mine, came, out=mine)
+    elif op == dist.ReduceOp.PRODUCT:
+        mine *= came
+    else:
+        mine += came
+
 
 # %%
 def reduce_scatter(chunks: list[torch.Tensor], op: dist.ReduceOp) -> torch.Tensor:
@@ -243,12 +257,7 @@ def reduce_scatter(chunks: list[torch.Tensor], op: dist.ReduceOp) -> torch.Tenso
         request = dist.isend(chunks[to], to)
         dist.recv(buffer, source)
         request.wait()
-        if op == dist.ReduceOp.MIN:
-            torch.minimum(total, buffer, out=total)
-        elif op == dist.ReduceOp.MAX:
-            torch.maximum(total, buffer, out=total)
-        else:
-            total += buffer
+        combine(total, buffer, op)
     if op == dist.ReduceOp.AVG:
         total /= n
     return total
@@ -357,13 +366,7 @@ def ring_reduce_scatter(chunks: list[torch.Tensor], op: dist.ReduceOp) -> torch.
         request = dist.isend(parts[(rank - s) % n], right)
         dist.recv(buffer, left)
         request.wait()
-        mine = parts[(rank - s - 1) % n]
-        if op == dist.ReduceOp.MIN:
-            torch.minimum(mine, buffer, out=mine)
-        elif op == dist.ReduceOp.MAX:
-            torch.maximum(mine, buffer, out=mine)
-        else:
-            mine += buffer
+        combine(parts[(rank - s - 1) % n], buffer, op)
     if op == dist.ReduceOp.AVG:
         parts[rank] /= n
     return parts[rank]

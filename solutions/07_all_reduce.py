@@ -104,7 +104,20 @@ print(list(run(reduce_then_broadcast, 4)))
 # the root. The result is in `x` itself, on every rank, and nothing is returned.
 #
 # The order matters: the root cannot tell any rank the result before it has heard from all of them. And AVG
-# needs one division. Where?
+# needs one division. Where? Here is `combine` of chapter 04, for you to use:
+
+# %%
+def combine(mine, came, op):
+    """Reduce what came into mine, in place. For AVG it adds, and the division is still to come."""
+    if op == dist.ReduceOp.MIN:
+        torch.minimum(mine, came, out=mine)
+    elif op == dist.ReduceOp.MAX:
+        torch.maximum(mine, came, out=mine)
+    elif op == dist.ReduceOp.PRODUCT:
+        mine *= came
+    else:
+        mine += came
+
 
 # %%
 def all_reduce_rooted(x: torch.Tensor, op: dist.ReduceOp) -> None:
@@ -118,14 +131,7 @@ def all_reduce_rooted(x: torch.Tensor, op: dist.ReduceOp) -> None:
     buffer = torch.empty_like(x)
     for src in range(1, n):
         dist.recv(buffer, src)
-        if op == dist.ReduceOp.MIN:
-            torch.minimum(x, buffer, out=x)
-        elif op == dist.ReduceOp.MAX:
-            torch.maximum(x, buffer, out=x)
-        elif op == dist.ReduceOp.PRODUCT:
-            x *= buffer
-        else:
-            x += buffer
+        combine(x, buffer, op)
     if op == dist.ReduceOp.AVG:
         x /= n
     for dst in range(1, n):
@@ -219,10 +225,105 @@ for r, (mine, gathered, built_in) in enumerate(run(two_stages, 4)):
     print(f"rank {r}: {mine:2} -> {gathered}, all_reduce {built_in}")
 
 # %% [markdown]
-# ## What it costs
+# ## In place, also in two dimensions
 #
-# Here are both stages with sends and receives, for SUM: rank $r$ collects piece $r$ from all the others, and
-# then sends its sum to all the others.
+# "In place" means that the caller's own `x` holds the result. You know one trap from chapter 02: `x = ...`
+# only gives the name `x` to another tensor. Here is a second one: the function below calls
+# `x.flatten().zero_()`, once with a vector, once with a matrix and once with a transposed matrix.
+#
+# **Predict:** which of the three does it change?
+#
+# <details><summary>All three</summary>
+#
+# No: the elements of a transposed matrix do not lie in a row, so <code>flatten()</code> makes a copy of
+# them.
+# </details>
+#
+# <details><summary>Only the vector</summary>
+#
+# No: the elements of a plain matrix also lie in a row, and <code>flatten()</code> gives a view of them.
+# </details>
+#
+# <details><summary>The vector and the matrix</summary>
+#
+# Yes: <code>flatten()</code> gives a view of these two, and a copy of the transposed one.
+# </details>
+
+# %%
+def fill(x):
+    x.flatten().zero_()
+
+
+vector, matrix, turned = torch.ones(2), torch.ones(2, 3), torch.ones(2, 3).T
+for name, x in {"vector": vector, "matrix": matrix, "turned": turned}.items():
+    fill(x)
+    print(f"{name}: {'changed' if not x.any() else 'as it was'}")
+
+# %% [markdown]
+# `flatten()` makes a view where it can, and a copy where it must. So do not rely on a view, but write the
+# result back: `x.copy_(flat.view_as(x))`.
+#
+# ## Exercise: all-reduce in two stages
+#
+# Two calls did it above. Now write what is inside them, with sends and receives: rank $r$ reduces piece $r$,
+# and then hands it to all the others. `x` has any length, 0 included, and one or two dimensions; treat it as
+# one long row of elements. Where $n$ does not divide its length, how do you cut it into $n$ pieces (chapter
+# [03](03_scatter_gather.ipynb))? And AVG needs one division. Which rank divides what?
+#
+# (`check` also takes an answer that calls `dist.reduce_scatter` and `dist.all_gather`, or their siblings that
+# take one large tensor. Then read the section on padding first. `dist.all_reduce` is refused.)
+
+# %%
+def all_reduce_sharded(x: torch.Tensor, op: dist.ReduceOp) -> None:
+    """x becomes the reduction of everyone's x: a reduce-scatter, then an all-gather."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    others = [other for other in range(n) if other != rank]
+    flat = x.flatten()
+    pieces = list(flat.tensor_split(n))
+    mine = pieces[rank].clone()
+    buffer = torch.empty_like(mine)
+
+    sends = [dist.isend(pieces[other], other) for other in others]
+    for other in others:
+        dist.recv(buffer, other)
+        combine(mine, buffer, op)
+    for request in sends:
+        request.wait()
+    if op == dist.ReduceOp.AVG:
+        mine /= n
+
+    sends = [dist.isend(mine, other) for other in others]
+    for other in others:
+        dist.recv(pieces[other], other)
+    for request in sends:
+        request.wait()
+    pieces[rank].copy_(mine)
+    x.copy_(flat.view_as(x))
+    ### END SOLUTION
+
+
+sharded = check(all_reduce_sharded)
+sharded
+
+# %% [markdown]
+# Here yours and the built-in one reduce nine elements on four ranks:
+
+# %%
+def mine_and_theirs():
+    mine = torch.arange(9).view(3, 3) + dist.get_rank()
+    theirs = mine.clone()
+    all_reduce_sharded(mine, dist.ReduceOp.SUM)
+    dist.all_reduce(theirs)
+    return mine.flatten().tolist(), torch.equal(mine, theirs)
+
+
+if sharded:
+    for r, (mine, equal) in enumerate(run(mine_and_theirs, 4)):
+        print(f"rank {r}: {mine}, equal: {equal}")
+
+# %% [markdown]
+# ## What it costs
 #
 # **Predict:** how much does one rank send, measured in whole tensors?
 #
@@ -243,35 +344,11 @@ for r, (mine, gathered, built_in) in enumerate(run(two_stages, 4)):
 # </details>
 
 # %%
-def each_is_a_root(x):
-    rank, n = dist.get_rank(), dist.get_world_size()
-    others = [other for other in range(n) if other != rank]
-    pieces = list(x.tensor_split(n))
-
-    # reduce-scatter: my piece j goes to rank j
-    sends = [dist.isend(pieces[other], other) for other in others]
-    mine, buffer = pieces[rank].clone(), torch.empty_like(pieces[rank])
-    for other in others:
-        dist.recv(buffer, other)
-        mine += buffer
-    for request in sends:
-        request.wait()
-
-    # all-gather: my sum goes to all the others
-    sends = [dist.isend(mine, other) for other in others]
-    for other in others:
-        dist.recv(pieces[other], other)
-    for request in sends:
-        request.wait()
-    pieces[rank].copy_(mine)
-    return x[0].item(), x[-1].item()
-
-
-for n in (2, 3, 4, 8):
-    result = run(each_is_a_root, n, torch.ones(840))
-    elements = result.trace.max_sent_elements
-    right = set(result) == {(n, n)}
-    print(f"{n} ranks: right: {right}, one rank sends {elements:4} = {elements / 840:.3f} × 840")
+if sharded:
+    for n in (2, 3, 4, 8):
+        result = run(all_reduce_sharded, n, torch.ones(840), dist.ReduceOp.SUM)
+        elements = result.trace.max_sent_elements
+        print(f"{n} ranks: one rank sends {elements:4} = {elements / 840:.3f} × 840")
 
 # %% [markdown]
 # With two ranks it is one tensor, and with more it grows towards two. It is sent in two phases:
@@ -293,13 +370,10 @@ for n in (2, 3, 4, 8):
 # they are. In the terms of chapter 02, there is as little of $\beta$ as possible, but much of $\alpha$. The
 # ring of chapter 11 sends no more than this way, and talks to neighbours only.
 #
-# ## Any length
+# ## Padding
 #
-# 840 is a friendly number. What if $n$ does not divide the length? In chapter
-# [03](03_scatter_gather.ipynb) you cut 9 elements for 4 ranks: `chunk(4)` gives only three pieces of 3, and
-# the last rank has none, while `tensor_split(4)` gives pieces of 3, 2, 2 and 2.
-#
-# But those differ in size. Does gloo take them?
+# `tensor_split(4)` cuts 9 elements into pieces of 3, 2, 2 and 2. Does gloo's reduce-scatter take pieces that
+# differ in size? Does its all-gather?
 
 # %%
 def uneven_reduce_scatter():
@@ -356,91 +430,6 @@ run(padded_product, 2)
 # %% [markdown]
 # It is not a mistake: padding meets padding. Only the sixth number is spoiled, and it is cut off.
 #
-# ## In place, in two dimensions, too
-#
-# "In place" means that the caller's own `x` holds the result. You know one trap from chapter 02: `x = ...`
-# only gives the name `x` to another tensor. Here is a second one: the function below calls
-# `x.flatten().zero_()`, once with a vector, once with a matrix and once with a transposed matrix.
-#
-# **Predict:** which of the three does it change?
-#
-# <details><summary>All three</summary>
-#
-# No: the elements of a transposed matrix do not lie in a row, so <code>flatten()</code> makes a copy of
-# them.
-# </details>
-#
-# <details><summary>Only the vector</summary>
-#
-# No: the elements of a plain matrix also lie in a row, and <code>flatten()</code> gives a view of them.
-# </details>
-#
-# <details><summary>The vector and the matrix</summary>
-#
-# Yes: <code>flatten()</code> gives a view of these two, and a copy of the transposed one.
-# </details>
-
-# %%
-def fill(x):
-    x.flatten().zero_()
-
-
-vector, matrix, turned = torch.ones(2), torch.ones(2, 3), torch.ones(2, 3).T
-for name, x in {"vector": vector, "matrix": matrix, "turned": turned}.items():
-    fill(x)
-    print(f"{name}: {'changed' if not x.any() else 'as it was'}")
-
-# %% [markdown]
-# `flatten()` makes a view where it can, and a copy where it must. Padding always makes a copy. So do not
-# rely on a view, but write the result back: `x.copy_(flat.view_as(x))`.
-#
-# ## Exercise: all-reduce in two stages
-#
-# Now `dist.reduce_scatter` and `dist.all_gather` are allowed, and so are their siblings that take one large
-# tensor instead of a list. `dist.all_reduce` is not. `x` has any length, 0 included, and one or two
-# dimensions; treat it as one long row of elements.
-#
-# For AVG, take SUM and divide once.
-
-# %%
-def all_reduce_sharded(x: torch.Tensor, op: dist.ReduceOp) -> None:
-    """x becomes the reduction of everyone's x: a reduce-scatter, then an all-gather."""
-    ### BEGIN SOLUTION
-    n = dist.get_world_size()
-    average = op == dist.ReduceOp.AVG
-    size = -(-x.numel() // n)  # rounded up
-    padded = x.new_zeros(n * size)
-    padded[: x.numel()] = x.flatten()
-    pieces = list(padded.tensor_split(n))
-    mine = torch.empty_like(pieces[0])
-    dist.reduce_scatter(mine, pieces, op=dist.ReduceOp.SUM if average else op)
-    if average:
-        mine /= n
-    dist.all_gather(pieces, mine)
-    x.copy_(padded[: x.numel()].view_as(x))
-    ### END SOLUTION
-
-
-sharded = check(all_reduce_sharded)
-sharded
-
-# %% [markdown]
-# Here yours and the built-in one reduce nine elements on four ranks:
-
-# %%
-def mine_and_theirs():
-    mine = torch.arange(9).view(3, 3) + dist.get_rank()
-    theirs = mine.clone()
-    all_reduce_sharded(mine, dist.ReduceOp.SUM)
-    dist.all_reduce(theirs)
-    return mine.flatten().tolist(), torch.equal(mine, theirs)
-
-
-if sharded:
-    for r, (mine, equal) in enumerate(run(mine_and_theirs, 4)):
-        print(f"rank {r}: {mine}, equal: {equal}")
-
-# %% [markdown]
 # ## Start now, wait later
 #
 # The sum of 14 GB takes a while. Must the rank be idle in the meantime? No: each of PyTorch's collectives

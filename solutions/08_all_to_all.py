@@ -203,11 +203,41 @@ show_rounds(run(zero_first, 4).trace)
 # messages for other ranks wait behind. In four of the five rounds only two messages travel, where four
 # could.
 #
-# The cure is to **rotate the peers**: in step $s$ rank $r$ sends to $(r+s) \bmod n$ and receives from
-# $(r-s) \bmod n$. In each step all targets are different, so no rank waits. The next cell only writes the
-# schedule down; the exercise below sends it, and `check` counts its rounds.
+# On the right is an order without a queue:
 #
 # ![Four ranks in a row. On the left all send to rank 0 first: five rounds, four of them with only two arrows. On the right peers rotate: three rounds of four arrows each](../imgs/all_to_all_rounds.png)
+#
+# In each of its rounds, whom does rank 2 send to, and whom does it receive from? Are they the same rank?
+#
+# ## Exercise: all_to_all
+#
+# On rank $r$, return a list whose entry $j$ is rank $j$'s `chunks[r]`. All chunks have one shape and dtype.
+# The input stays as it is, and your own chunk in the result is a copy. It takes $n(n-1)$ messages, in $n-1$
+# rounds, and each chunk travels once. Continue the picture to $n$ ranks.
+
+# %%
+def all_to_all(chunks: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Entry j of the result is rank j's chunks[rank]."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    result = [torch.empty_like(chunk) for chunk in chunks]
+    result[rank].copy_(chunks[rank])
+    for step in range(1, n):
+        dst, src = (rank + step) % n, (rank - step) % n
+        request = dist.isend(chunks[dst], dst)
+        dist.recv(result[src], src)
+        request.wait()
+    return result
+    ### END SOLUTION
+
+
+check(all_to_all)
+
+# %% [markdown]
+# ### Rotate the peers
+#
+# In step $s$ rank $r$ sends to $(r+s) \bmod n$ and receives from $(r-s) \bmod n$. In each step all targets are
+# different, so no rank waits:
 
 # %%
 def show_rotation(n):
@@ -222,9 +252,9 @@ for n in (2, 3, 4, 5, 8):
     print(f"{n} ranks: {naive:2} rounds with rank 0 first, {n - 1} with rotating peers")
 
 # %% [markdown]
-# Mind the two directions: if you *send* to the right, what you *receive* comes from the left. It may seem
-# more natural to receive from $(r+s) \bmod n$ as well, as if two ranks shook hands. But in this step the
-# rank that you send to sends to another one (unless $2s = n$).
+# If you *send* to the right, what you *receive* comes from the left. It may seem more natural to receive from
+# $(r+s) \bmod n$ as well, as if two ranks shook hands. But in this step the rank that you send to sends to
+# another one (unless $2s = n$).
 #
 # ### Handshakes
 #
@@ -258,31 +288,8 @@ for n in (2, 3, 4, 6, 8):
 # Unless $n$ is a power of two, some pairs never meet. And with an odd $n$, no schedule of pairs can be as
 # fast as the rotation, since in every round one rank has no partner.
 #
-# ## Exercise: all_to_all
+# ### There and back
 #
-# On rank $r$, return a list whose entry $j$ is rank $j$'s `chunks[r]`. All chunks have one shape and dtype.
-# The input stays as it is, and your own chunk in the result is a copy. It takes $n(n-1)$ messages, in $n-1$
-# rounds, and each chunk travels once.
-
-# %%
-def all_to_all(chunks: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Entry j of the result is rank j's chunks[rank]."""
-    ### BEGIN SOLUTION
-    rank, n = dist.get_rank(), dist.get_world_size()
-    result = [torch.empty_like(chunk) for chunk in chunks]
-    result[rank].copy_(chunks[rank])
-    for step in range(1, n):
-        dst, src = (rank + step) % n, (rank - step) % n
-        request = dist.isend(chunks[dst], dst)
-        dist.recv(result[src], src)
-        request.wait()
-    return result
-    ### END SOLUTION
-
-
-check(all_to_all)
-
-# %% [markdown]
 # What does each rank hold after *two* all-to-alls in a row? Think of the matrix.
 
 # %%

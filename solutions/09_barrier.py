@@ -398,8 +398,8 @@ for n in (4, 5, 8, 16):
 # ## Dissemination: every rank tells another
 #
 # Better still, let **every rank** send a token and receive one in every round. In round 1 it sends to its
-# right neighbour, in round 2 to the rank 2 places to the right, then 4 places, and so on, as long as this
-# step is smaller than $n$.
+# right neighbour, and has then heard from two ranks: itself and the one to its left. Which rank can tell it
+# of two more in round 2?
 #
 # ![Five ranks and three rounds with steps 1, 2 and 4. At the start each rank knows of itself; after round 1 of two ranks, after round 2 of four, after round 3 of all five](../imgs/dissemination.png)
 #
@@ -421,6 +421,36 @@ for n in (4, 5, 8, 16):
 #
 # Yes: what a rank knows doubles in each round: 1, 2, 4, 8, and then 9.
 # </details>
+#
+# ## Exercise: barrier
+#
+# Write the dissemination barrier. It takes exactly $\lceil \log_2 n \rceil$ rounds and
+# $n \lceil \log_2 n \rceil$ messages, and no message when $n$ is 1. It must also work when it is called twice
+# in a row, where a fast rank may be in the second barrier while a slow one is still in the first.
+#
+# The token can be any tensor that has the same size and dtype everywhere, such as `torch.zeros(1)`. Before you
+# write: the messages are tiny. Must a round wait for the one before, or may a rank start all of its messages at
+# once?
+
+# %%
+def barrier() -> None:
+    """No rank leaves before the last has entered."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    token, heard = torch.zeros(1), torch.zeros(1)
+    step = 1
+    while step < n:
+        request = dist.isend(token, (rank + step) % n)
+        dist.recv(heard, (rank - step) % n)
+        request.wait()
+        step *= 2
+    ### END SOLUTION
+
+
+check(barrier)
+
+# %% [markdown]
+# Here is what a rank knows after each round, for any number of ranks:
 
 # %%
 def rounds_until_all_know(n, show=False):
@@ -456,32 +486,6 @@ for n in (1, 2, 3, 4, 5, 8, 9, 1000):
 #
 # The price is a larger number of messages: $n \lceil \log_2 n \rceil$ instead of $2(n-1)$.
 #
-# ## Exercise: barrier
-#
-# Write the dissemination barrier. It takes exactly $\lceil \log_2 n \rceil$ rounds and
-# $n \lceil \log_2 n \rceil$ messages, and no message when $n$ is 1. It must also work when it is called twice
-# in a row, where a fast rank may be in the second barrier while a slow one is still in the first.
-#
-# The token can be any tensor that has the same size and dtype everywhere, such as `torch.zeros(1)`.
-
-# %%
-def barrier() -> None:
-    """No rank leaves before the last has entered."""
-    ### BEGIN SOLUTION
-    rank, n = dist.get_rank(), dist.get_world_size()
-    token, heard = torch.zeros(1), torch.zeros(1)
-    step = 1
-    while step < n:
-        request = dist.isend(token, (rank + step) % n)
-        dist.recv(heard, (rank - step) % n)
-        request.wait()
-        step *= 2
-    ### END SOLUTION
-
-
-check(barrier)
-
-# %% [markdown]
 # Must a round wait for the one before? Here all messages are started at once, and they are the same ones.
 #
 # **Predict:** which ranks of 8 has rank 0 heard from in the end?

@@ -580,7 +580,20 @@ print("the same sum on three ranks:", list(run(each_adds_in_its_own_order, 3)))
 # than $2(n-1)\lceil K/n \rceil$ elements from any rank.
 #
 # Either convention is right, and so is a ring that turns to the left. You may call your
-# `ring_schedule`. As in chapter [04](04_reduce.ipynb), compare `op` with `==`.
+# `ring_schedule`, and the helper of chapter [04](04_reduce.ipynb):
+
+# %%
+def combine(mine, came, op):
+    """Reduce what came into mine, in place. For AVG it adds, and the division is still to come."""
+    if op == dist.ReduceOp.MIN:
+        torch.minimum(mine, came, out=mine)
+    elif op == dist.ReduceOp.MAX:
+        torch.maximum(mine, came, out=mine)
+    elif op == dist.ReduceOp.PRODUCT:
+        mine *= came
+    else:
+        mine += came
+
 
 # %%
 def ring_all_reduce(x: torch.Tensor, op) -> None:
@@ -596,16 +609,8 @@ def ring_all_reduce(x: torch.Tensor, op) -> None:
         request = dist.isend(chunks[out], right)
         dist.recv(came, left)
         request.wait()
-        if not scattering:
-            continue  # a finished sum has replaced what was there
-        if op == dist.ReduceOp.MIN:
-            torch.minimum(mine, came, out=mine)
-        elif op == dist.ReduceOp.MAX:
-            torch.maximum(mine, came, out=mine)
-        elif op == dist.ReduceOp.PRODUCT:
-            mine *= came
-        else:
-            mine += came
+        if scattering:  # else a finished sum has replaced what was there
+            combine(mine, came, op)
     if op == dist.ReduceOp.AVG:
         x /= n
     ### END SOLUTION

@@ -95,6 +95,10 @@ print("the cycle:", list(ring.failure.cycle))
 #
 # Write `unblock_ring`. It does the same work as `ring_that_hangs`, for any number of ranks, and
 # cannot hang. Each rank sends one message; a rank that is alone sends none.
+#
+# You know one cure from chapter [01](01_point_to_point.ipynb), and `check` accepts it: `isend`. Find another,
+# with blocking `send` and `recv` only. Which arrows do you have to remove from the graph? And can you do it so
+# that 8 ranks need two rounds, and not eight?
 
 # %%
 def unblock_ring(x: torch.Tensor) -> torch.Tensor:
@@ -104,9 +108,12 @@ def unblock_ring(x: torch.Tensor) -> torch.Tensor:
     if n == 1:
         return x.clone()
     y = torch.empty_like(x)
-    request = dist.isend(x, (rank + 1) % n)
-    dist.recv(y, (rank - 1) % n)
-    request.wait()
+    if rank % 2:  # every second rank receives first
+        dist.recv(y, rank - 1)
+        dist.send(x, (rank + 1) % n)
+    else:
+        dist.send(x, (rank + 1) % n)
+        dist.recv(y, (rank - 1) % n)
     return y
     ### END SOLUTION
 
@@ -114,7 +121,7 @@ def unblock_ring(x: torch.Tensor) -> torch.Tensor:
 check(unblock_ring)
 
 # %% [markdown]
-# There is more than one cure. Here are two:
+# There is more than one cure without `isend`. Here are two:
 #
 # - *one gives way*: rank 0 receives first, all others send first;
 # - *odd and even*: odd ranks receive first. With 5 ranks, ranks 4 and 0 are neighbours, and both are
@@ -481,19 +488,28 @@ run(order_that_hangs, 3, torch.ones(2), may_fail=True)
 #
 # Write `unblock_order`: it returns the maximum over ranks of `x`, plus rank 0's `x`. `x` stays as it
 # is. `dist.all_reduce` and `dist.broadcast` are allowed.
+#
+# You could make the two calls in one order on every rank, and `check` accepts that. But try to need no order at
+# all: make **one** collective of the two. If rank 0 puts its `x` into a maximum a second time, what must the
+# others put in there so that it comes out unchanged? (`x` may hold floating-point numbers or integers.)
 
 # %%
 def unblock_order(x: torch.Tensor) -> torch.Tensor:
     """MAX over ranks of x, plus rank 0's x."""
     ### BEGIN SOLUTION
-    biggest, first = x.clone(), x.clone()
-    dist.all_reduce(biggest, op=dist.ReduceOp.MAX)
-    dist.broadcast(first, src=0)
-    return biggest + first
+    lowest = float("-inf") if x.is_floating_point() else torch.iinfo(x.dtype).min
+    first = x if dist.get_rank() == 0 else torch.full_like(x, lowest)
+    both = torch.stack([x, first])
+    dist.all_reduce(both, op=dist.ReduceOp.MAX)
+    return both[0] + both[1]
     ### END SOLUTION
 
 
 check(unblock_order)
+
+# %% [markdown]
+# Libraries do the same with many small collectives: what goes out in one call cannot get into another order.
+# (And one call pays one latency.)
 
 # %% [markdown]
 # ## Patient 8: two groups, three groups

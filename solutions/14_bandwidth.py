@@ -28,8 +28,8 @@ from grader import check, hint, run
 # %% [markdown]
 # ## Bytes, seconds, and what people call them
 #
-# The **algorithm bandwidth** (*algbw*) of an operation is the size $S$ of its tensor divided by the
-# time $t$ that it takes: $S/t$. That is all there is to it. Mistakes creep in with the units:
+# The **algorithm bandwidth** (*algbw*) of an operation tells how many bytes of its tensor it is done with in a
+# second, whatever travels inside. Mistakes creep in with the units:
 #
 # - Networks are sold in **bits** per second: a link of 100 Gbit/s moves 12.5 GB/s.
 # - A gigabyte is $10^9$ bytes here. Memory is often counted in units of $2^{30}$ bytes, 7 % more.
@@ -127,7 +127,7 @@ for n in (2, 3, 4, 5, 8):
 # [11](11_ring_all_reduce.ipynb) has refuted: a reduce-scatter sends and receives as well, and has no 2.
 # Sending and receiving use the two directions of a link at the same time, and are not added up.
 #
-# The **bus bandwidth** (*busbw*) is what the busiest link had to carry, divided by the time:
+# The **bus bandwidth** (*busbw*) is what the busiest link had to carry in the time $t$, divided by $t$:
 #
 # $$\text{busbw} = \frac{S}{t} \cdot \text{factor}$$
 #

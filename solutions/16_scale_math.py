@@ -27,7 +27,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import check, hint, simulate, timeline
+from grader import check, hint, simulate
 from grader.api.calculator import calculator
 
 # %% [markdown]
@@ -569,9 +569,18 @@ print(f"operations in the time of one byte: inside {PEAK / INSIDE:,.0f}, outside
 
 # %% [markdown]
 # So for every byte that is sent there must be two thousand operations to do meanwhile, or twenty
-# thousand between machines. This quotient $F/B$ is part of each ratio below. You will derive four of
-# them, always in the same way: how many bytes does a rank send, how many operations does it do
-# meanwhile, how long does each take, and what cancels?
+# thousand between machines. And that is the whole idea: each ratio below is this one function.
+
+# %%
+def overlap_ratio(elements, operations, peak_flops, peak_bandwidth, bytes_per_element):
+    """Time to send so many elements, over the time of the operations that are done meanwhile."""
+    return elements * bytes_per_element / peak_bandwidth / (operations / peak_flops)
+
+
+# %% [markdown]
+# All that differs is what you put in. Four times you have to find two counts: how many **elements** does a rank
+# send, and how many **operations** does it do meanwhile? Count both for one parameter, for one token or for
+# whatever else cancels.
 #
 # ## Data parallelism
 #
@@ -582,7 +591,7 @@ print(f"operations in the time of one byte: inside {PEAK / INSIDE:,.0f}, outside
 # ## Exercise: dp_overlap_ratio
 #
 # Compare the all-reduce of all gradients with the whole backward pass. The model's size is not among the
-# arguments. Invent one, write down both times, and see what becomes of it.
+# arguments. Invent one, write down both counts, and see what becomes of it.
 
 
 # %%
@@ -591,9 +600,8 @@ def dp_overlap_ratio(
 ) -> float:
     """All-reduce of the gradients, beside the backward pass."""
     ### BEGIN SOLUTION
-    sending = bytes_per_element * 2 * (dp - 1) / dp / peak_bandwidth  # for each parameter
-    computing = 4 * tokens / peak_flops
-    return sending / computing
+    elements, operations = 2 * (dp - 1) / dp, 4 * tokens  # for each parameter
+    return overlap_ratio(elements, operations, peak_flops, peak_bandwidth, bytes_per_element)
     ### END SOLUTION
 
 
@@ -665,9 +673,8 @@ def zero3_overlap_ratio(
 ) -> float:
     """All-gather of a block's weights, beside the block before."""
     ### BEGIN SOLUTION
-    sending = bytes_per_element * (dp - 1) / dp / peak_bandwidth  # for each weight
-    computing = 2 * seq * micro_batch / peak_flops
-    return sending / computing
+    elements, operations = (dp - 1) / dp, 2 * seq * micro_batch  # for each weight
+    return overlap_ratio(elements, operations, peak_flops, peak_bandwidth, bytes_per_element)
     ### END SOLUTION
 
 
@@ -760,9 +767,8 @@ def tp_overlap_ratio(
 ) -> float:
     """All-gather or reduce-scatter of activations, beside one matrix."""
     ### BEGIN SOLUTION
-    sending = bytes_per_element * hidden * (tp - 1) / tp / peak_bandwidth  # for each token
-    computing = 2 * hidden * hidden / tp / peak_flops
-    return sending / computing
+    elements, operations = hidden * (tp - 1) / tp, 2 * hidden * hidden / tp  # for each token
+    return overlap_ratio(elements, operations, peak_flops, peak_bandwidth, bytes_per_element)
     ### END SOLUTION
 
 
@@ -898,9 +904,8 @@ def pp_overlap_ratio(
 ) -> float:
     """Activations for the next stage, beside its blocks."""
     ### BEGIN SOLUTION
-    sending = bytes_per_element * hidden / peak_bandwidth  # for each token
-    computing = 2 * layers_in_next_stage * transformer_block_params(hidden, True) / peak_flops
-    return sending / computing
+    operations = 2 * layers_in_next_stage * transformer_block_params(hidden, True)  # for each token
+    return overlap_ratio(hidden, operations, peak_flops, peak_bandwidth, bytes_per_element)
     ### END SOLUTION
 
 
@@ -914,85 +919,10 @@ if pp_known:
         print(f"outside, h = {hidden:5}, 1, 4, 16 layers in a stage:", *ratios)
 
 # %% [markdown]
-# Far below 1, even outside the machine: a stage sends little. The price of a pipeline is its
-# **bubble**. The later stages have nothing to do at the beginning of a step, and nothing left at its
-# end; the earlier ones wait in between, until gradients come back. No ratio shows that.
-#
-# ### The bubble
-#
-# Here are 4 stages with 6 micro-batches. Each stage makes all its forward passes, which take 1 ms each, and
-# then all its backward passes, of 2 ms: that is the order of [GPipe](https://arxiv.org/abs/1811.06965). A
-# micro-batch whose backward pass is still to come keeps its activations.
-#
-# **Predict:** how long does the step take?
-#
-# <details><summary>18 ms</summary>
-#
-# No: that is the work of a stage. Each of them is also idle for some time.
-# </details>
-#
-# <details><summary>27 ms</summary>
-#
-# Yes: the first micro-batch takes three turns of 3 ms longer to pass the other stages, there and back.
-# </details>
-#
-# <details><summary>72 ms</summary>
-#
-# No: that is the work of all four stages one after the other. Mostly they work at the same time.
-# </details>
-#
-# Look also at when each stage is idle, and at how many micro-batches it keeps.
-
-# %%
-def pipeline_step(micro_batches, activations):
-    """Make a step of this rank's stage; return how many micro-batches it has kept at most."""
-    stage, stages = dist.get_rank(), dist.get_world_size()
-    came, sent, kept, most = torch.empty_like(activations), [], 0, 0
-    # activations go up, gradients of the same shape go down
-    for way, seconds in ((1, 0.001), (-1, 0.002)):
-        for _ in range(micro_batches):
-            if 0 <= stage - way < stages:
-                dist.recv(came, stage - way)
-            time.sleep(seconds)  # compute
-            if 0 <= stage + way < stages:
-                sent.append(dist.isend(activations, stage + way))
-            kept += way
-            most = max(most, kept)
-    for request in sent:
-        request.wait()
-    return most
-
-
-stages, m, s, b, h = 4, 6, 64, 2, 128
-activations = torch.ones(b, s, h, dtype=torch.bfloat16)
-done = simulate(pipeline_step, stages, m, activations, alpha=0, beta=1 / OUTSIDE)
-print(f"{1000 * done.seconds:.1f} ms, of which a stage works {3 * m}; micro-batches kept: {list(done)}")
-sent = [0, 0]
-for message in done.trace.messages:
-    if (message.source, message.destination) in ((0, 1), (1, 0)):
-        sent[message.source] += message.nbytes
-print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2 * s * b * h}")
-timeline(done)
-
-# %% [markdown]
-# A stage works for $m$ turns of a forward and a backward pass, and is idle
-# for $PP - 1$: the last stage at both ends of the step, the first one in the middle. So the bubble is
-# $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work* it is $\frac{PP - 1}{m}$, which is how
-# [Narayanan and others 2021](https://arxiv.org/abs/2104.04473) give it.)
-
-# %%
-for stages, m in ((4, 6), (4, 24), (8, 24)):
-    seconds = simulate(pipeline_step, stages, m, activations, alpha=0, beta=0).seconds
-    idle, formula = 1 - 0.003 * m / seconds, (stages - 1) / (m + stages - 1)
-    print(f"{stages} stages, {m:2} micro-batches: idle for {idle:.3f} of the step, formula {formula:.3f}")
-
-# %% [markdown]
-# More micro-batches make the bubble smaller, but each stage keeps the activations of all $m$. A second
-# order avoids that: in **1F1B** (one forward, one backward) a stage turns to backward as early as it can,
-# and then alternates. The bubble is the same, and the first stage keeps $PP$ micro-batches and the later
-# ones fewer, however large $m$ is (section 2.2 of the [paper](https://arxiv.org/abs/2104.04473)). So you
-# can raise $m$, and *that* makes the bubble smaller. In chapter [25](25_pipeline.ipynb) you will write both
-# orders and measure what they keep.
+# Far below 1, even outside the machine: a stage sends little. But no ratio shows the real price of a pipeline.
+# The later stages have nothing to do at the beginning of a step, and nothing left at its end; the earlier ones
+# wait in between, until gradients come back. This idle time is the **bubble**. How large it is, and what makes it
+# smaller, is a matter of the order in which a stage works, and the subject of chapter [25](25_pipeline.ipynb).
 #
 # ## What the ratios do not know
 #
@@ -1027,7 +957,8 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 # %% [markdown]
 # It counts what this chapter counts, for one device of the *first* stage: the operations of a step, and
 # their seconds, are that device's share for all its micro-batches, 8 unless you say otherwise. Its
-# pipelines run 1F1B, so that stage keeps the most micro-batches, as many as there are stages. Tensor
+# pipelines run 1F1B, the better of the orders in chapter 25, in which that stage keeps the most micro-batches, as
+# many as there are stages. Tensor
 # parallelism splits the activations too. The calculator leaves out the scores of the head (a long row for
 # each token), buffers, and gaps in memory.
 #
@@ -1100,9 +1031,8 @@ if flops_known and state_known:
 # | TP | $\frac{e \cdot (TP-1)}{2h} \cdot \frac{F}{B}$ | a wider model, fewer devices; cutting the product into pieces |
 # | PP | $\frac{e}{32 \cdot h \cdot \text{layers}} \cdot \frac{F}{B}$ | a wider model, more layers in a stage |
 #
-# - A pipeline has a bubble of $\frac{PP-1}{m+PP-1}$ of a step, in either order. With 1F1B the first
-#   stage keeps $PP$ micro-batches, with all forwards first $m$.
-# - Say the unit: elements, numbers of two bytes, bytes. And derive a ratio from two times.
+# - A pipeline also has a bubble, which no ratio shows. More micro-batches make it smaller.
+# - Say the unit: elements, numbers of two bytes, bytes. And derive a ratio from two counts.
 #
 # ### Check yourself
 #

@@ -17,8 +17,7 @@
 # **Time:** 2 hours, and 2 exercises; the last 50 minutes are for the project.
 
 # %%
-import contextlib
-import marshal
+import inspect
 import os
 import shutil
 import statistics
@@ -181,17 +180,8 @@ for line in run(total, 2):
 # %% [markdown]
 # ## Which backend, which device
 #
-# A program that is to run everywhere begins with two decisions. As a sketch:
-#
-# ```python
-# backend = pick_backend("cuda" if torch.cuda.is_available() else "cpu")
-# device = device_for(int(os.environ["LOCAL_RANK"]), backend)
-# if device.type == "cuda":
-#     torch.cuda.set_device(device)
-# dist.init_process_group(backend)
-# ```
-#
-# You write both functions.
+# A program that is to run everywhere begins with two decisions: which backend, and which device? You write a
+# function for each, and then let `torchrun` start a program that uses them.
 #
 # ## Exercise: pick_backend
 #
@@ -253,7 +243,38 @@ devices_known = check(device_for)
 devices_known
 
 # %% [markdown]
-# Put it to work: the same function on every backend that you have, with the tensors where they belong.
+# ### A backend for each type of device
+#
+# A training program has tensors on its GPU, but also some on the CPU: a number for the log, the pieces of a
+# pickled object. NCCL takes none of those. So a group may have *several* backends, one for each type of device,
+# and each tensor goes to that of its own: `"cpu:gloo,cuda:nccl"`. Here is the beginning of such a program, with
+# both of your functions in it.
+
+# %% tags=["nbval-ignore-output"]
+BEGINNING = """
+local_rank, ranks_here = (int(os.environ[name]) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+kinds = ["cpu", "cuda"] if torch.cuda.device_count() >= ranks_here else ["cpu"]
+device = device_for(local_rank, pick_backend(kinds[-1]))
+if device.type == "cuda":
+    torch.cuda.set_device(device)
+dist.init_process_group(",".join(f"{kind}:{pick_backend(kind)}" for kind in kinds))
+
+said = f"rank {dist.get_rank()}, backends {dist.get_backend_config()}:"
+for place in dict.fromkeys([torch.device("cpu"), device]):
+    x = torch.tensor([dist.get_rank() + 1.0], device=place)
+    dist.all_reduce(x)
+    said += f" the sum is {x.item()} on {place}"
+sys.stdout.write(said + "\\n")
+dist.destroy_process_group()
+"""
+
+if check(pick_backend) and devices_known:
+    imports = "import os\nimport sys\nimport torch\nimport torch.distributed as dist"
+    yours = [inspect.getsource(function) for function in (pick_backend, device_for)]
+    launch(torchrun, "\n".join([imports, *yours, BEGINNING]))
+
+# %% [markdown]
+# The same function also runs on every backend that you have, with the tensors where they belong.
 # `run` takes a `backend` too. (All ranks are on one machine here, so rank and local rank are the same.
 # Your function gives every rank a GPU of its own, so on NCCL we start only as many ranks as there are
 # GPUs.)
@@ -494,13 +515,7 @@ def yours(chapter, name):
     """A definition from your notebook of another chapter; None if there is no such notebook."""
     places = (Path(f"{chapter}.ipynb"), Path("notebooks", f"{chapter}.ipynb"))
     path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        return None
-    names = {"__name__": "__main__"}  # as if it had been written here
-    for statement in Submission.from_file(path, [name]).program.units:
-        with contextlib.suppress(Exception):  # a statement that fails costs only what it defines
-            exec(marshal.loads(statement.code), names)
-    return names.get(name)
+    return path and Submission.from_file(path, [name]).defined(name)
 
 
 ring = yours("11_ring_all_reduce", "ring_all_reduce")

@@ -172,7 +172,7 @@ print("in another order:  ", [part.item() for part in parts])
 # $\lfloor\log_2 n\rfloor + 2$. So six ranks and seven may take four rounds, one more than eight. Which ranks
 # stand aside is up to you. Remember that nothing may be written to a tensor while `isend` is sending it.
 #
-# You have written both of these helpers before in one form or another, so here they are for you to use.
+# You know the first of these helpers from chapter [04](04_reduce.ipynb), and have often written the second.
 
 # %%
 def combine(mine, came, op):

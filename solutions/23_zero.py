@@ -307,6 +307,27 @@ for length in (13, 5):
 # %% [markdown]
 # (−1 is padding.) A rank with nothing to update still takes part in both collectives.
 #
+# ## No gradient, or a gradient of zero
+#
+# A parameter need not have a gradient in every step. If none of a rank's tokens went to some expert, `grad` is
+# `None` for it there. Is that the same as zero? Here AdamW makes a step with a gradient of 1, and then a second one.
+
+# %%
+for second in (None, torch.zeros(1)):
+    p = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.AdamW([p], lr=0.1, weight_decay=0.1)
+    for p.grad in (torch.ones(1), second):
+        optimizer.step()
+    steps = int(optimizer.state[p]["step"])
+    print(f"second gradient {second}: the weight is {p.item():.4f}, and {steps} steps are counted")
+
+# %% [markdown]
+# With `None`, torch skips the parameter. With a zero, the momentum of earlier steps still moves it, the weight
+# decays, and the step counts in the bias correction. So a mean gradient has to be told from a missing one. If *some*
+# ranks have a gradient, there is a mean, to which the others contribute zeros. If *no* rank has one, the parameter
+# must be skipped. A rank sees only its own gradients, and a row that is filled with zeros no longer tells the two
+# cases apart. What would the ranks have to tell one another, and how much is that?
+#
 # ## Exercise: ShardedAdamW
 #
 # Write ZeRO-1. `params` is an iterable of parameters, like that of an optimizer in torch. Ranks start with
@@ -321,10 +342,8 @@ for length in (13, 5):
 #   the best point-to-point algorithm would send.
 # - A weight that is **tied** may be in `params` twice and counts once. A **frozen** one, with
 #   `requires_grad` False, is left alone. All others have the same dtype; their shapes are arbitrary.
-# - A gradient that is `None` on some ranks, such as that of an expert without tokens, counts as zero there. If
-#   it is `None` on **all** ranks, the parameter is skipped, as in torch: its weights and its state stay as they
-#   are, and its bias correction does not count this step. No rank can tell which of the two it is from its own
-#   gradients alone.
+# - A gradient that is `None` on some ranks counts as zero there. If it is `None` on **all** ranks, the parameter is
+#   skipped: its weights, its state and its bias correction stay as they are.
 #
 # You may use `adamw_update`, or let `torch.optim.AdamW` train your shard. (A copy of the shard's weights that you
 # keep between calls counts as well.) Begin with one parameter, whose length is divisible by $n$.

@@ -19,6 +19,7 @@
 # %%
 import time
 from collections import Counter
+from functools import partial
 
 import matplotlib.pyplot as plt
 import torch
@@ -135,6 +136,94 @@ for stage, formula in formulas.items():
 # again, since it gathers the weights twice instead of once. Both agree with
 # [the paper](https://arxiv.org/abs/1910.02054), which proposes all three stages. (The formula is chapter
 # 16's sum with 4 + 4 + 8 bytes in place of 2 + 2 + 12.)
+#
+# ## First step: shard and gather
+#
+# You will write a class that does this to any model. It is a lot at once, so begin with what is sent, for one
+# weight and in one dtype. A gather whose backward is a reduce-scatter is an `autograd.Function`: if the whole
+# weight comes out of it and the *shard* goes in, then autograd itself puts what `backward` returns into
+# `shard.grad`. (No exercise judges this cell; the next one tries it.)
+
+# %%
+def row_of(whole):
+    """A whole weight or gradient as a row, padded so that n divides its length."""
+    ### BEGIN SOLUTION
+    return nn.functional.pad(whole.flatten(), (0, -whole.numel() % dist.get_world_size()))
+    ### END SOLUTION
+
+
+def gather(mine, shape):
+    """The whole weight of this shape, of which each rank has a shard."""
+    ### BEGIN SOLUTION
+    row = mine.new_empty(dist.get_world_size() * len(mine))
+    dist.all_gather_into_tensor(row, mine)
+    return row[: shape.numel()].view(shape)
+    ### END SOLUTION
+
+
+class Gathered(torch.autograd.Function):
+    """The whole weight, from its shard; and in backward the other way round."""
+
+    @staticmethod
+    def forward(ctx, shard, shape, dtype=None):
+        """Return the whole weight. (The dtype is for the second step.)"""
+        ### BEGIN SOLUTION
+        ctx.own = shard.dtype
+        return gather(shard.detach().to(dtype or shard.dtype), shape)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, gradient):
+        """Return this rank's shard of the mean gradient, and None for the other arguments."""
+        ### BEGIN SOLUTION
+        n, row = dist.get_world_size(), row_of(gradient.to(ctx.own))
+        mean = row.new_empty(len(row) // n)
+        dist.reduce_scatter_tensor(mean, row)
+        return mean / n, None, None
+        ### END SOLUTION
+
+
+# %% [markdown]
+# Six layers of 101 × 99 on 4 ranks, each of which has its own input. A whole weight has no name here: it comes
+# out of `Gathered` and goes straight into its layer. Are the gradients right? And how much of the weights does a
+# rank hold after forward, which should be a quarter?
+
+# %%
+def layers_in_shards():
+    torch.manual_seed(0)
+    rank, n = dist.get_rank(), dist.get_world_size()
+    weights = [0.1 * torch.randn(101, 99) for _ in range(6)]
+    xs = torch.randn(n, 1, 99)
+
+    def result(x, weight_of):
+        for i in range(6):
+            x = nn.functional.linear(x, weight_of(i)).tanh()[:, :99]
+        return x.square().mean()
+
+    wholes = [weight.clone().requires_grad_() for weight in weights]  # for comparison
+    sum(result(x, wholes.__getitem__) for x in xs).backward()
+
+    held = HeldStorages(lambda: weights)  # these aside
+    with held:
+        shards = [row_of(weight).chunk(n)[rank].clone().requires_grad_() for weight in weights]
+        x = xs[rank].clone().requires_grad_()  # as in the middle of a model
+        loss = result(x, lambda i: Gathered.apply(shards[i], weights[i].shape))
+    held.settle(0)
+    after_forward = held.nbytes
+    loss.backward()
+    should = [row_of(whole.grad / n).chunk(n)[rank] for whole in wholes]
+    right = all(torch.allclose(one.grad, mean, atol=1e-6) for one, mean in zip(shards, should))
+    return right, after_forward / sum(weight.nbytes for weight in weights)
+
+
+tried = run(layers_in_shards, 4, may_fail=True)
+if tried.failure is None:
+    rights, shares = zip(*tried)
+    print(f"gradients right: {all(rights)}; held after forward: {max(shares):.1f} of all weights")
+
+# %% [markdown]
+# The gradients are right, and nothing is saved: beside its shards, a rank still holds every layer that it has
+# gathered. Who keeps them?
 #
 # ## Freed, and still there
 #
@@ -336,7 +425,7 @@ for dtype in (torch.float32, torch.bfloat16):
 #
 # ## Exercise: FullySharded (3 points)
 #
-# `FullySharded(module, compute_dtype=None)` wraps a model and trains it like this:
+# The second step: `FullySharded(module, compute_dtype=None)` wraps a model and trains it like this:
 #
 # ```python
 # model = FullySharded(model)
@@ -372,31 +461,11 @@ for dtype in (torch.float32, torch.bfloat16):
 # - `all_gather*`, `reduce_scatter*` and `broadcast` are allowed, and `all_reduce` for the replicated
 #   parameters.
 #
-# `Gathered` and the methods that begin with an underscore are a suggestion; do it another way if you like. If
-# the whole weight comes out of a `Function` whose input is the shard, then autograd itself puts what `backward`
-# returns into `shard.grad`. To let a layer use the whole weight, you may replace `layer.forward`, and put plain
+# The method that begins with an underscore is a suggestion; do it another way if you like. Your `row_of`, `gather`
+# and `Gathered` do the sending. To let a layer use the whole weight, you may replace `layer.forward`, and put plain
 # tensors into `layer._parameters` while it runs. Begin without `compute_dtype`, and with one `nn.Linear`.
 
 # %%
-class Gathered(torch.autograd.Function):
-    """The whole of a parameter, from its shard; and in backward the other way round."""
-
-    @staticmethod
-    def forward(ctx, shard, owner):
-        """Return the whole parameter."""
-        ### BEGIN SOLUTION
-        ctx.shard, ctx.owner = shard, owner
-        return owner._gather(shard, owner.compute_dtype)
-        ### END SOLUTION
-
-    @staticmethod
-    def backward(ctx, gradient):
-        """Return the gradient of the shard, and None for the other argument."""
-        ### BEGIN SOLUTION
-        return ctx.owner._reduce(ctx.shard, gradient), None
-        ### END SOLUTION
-
-
 class FullySharded(nn.Module):
     """Trains a model of which every rank holds a shard, and gathers one layer at a time."""
 
@@ -411,36 +480,12 @@ class FullySharded(nn.Module):
             for name, p in own.items():
                 dist.broadcast(p.data, 0)
                 if p.numel() > 128:
-                    mine = self._row(p.data).chunk(dist.get_world_size())[dist.get_rank()]
+                    mine = row_of(p.data).chunk(dist.get_world_size())[dist.get_rank()]
                     shard = nn.Parameter(mine.clone(), p.requires_grad)
                     self.shapes[shard] = p.shape
                     setattr(layer, name, shard)
             if own:
                 layer.forward = self._around(layer, layer.forward)
-        ### END SOLUTION
-
-    def _row(self, whole):
-        """A whole parameter or gradient as a row whose length n divides."""
-        ### BEGIN SOLUTION
-        return nn.functional.pad(whole.flatten(), (0, -whole.numel() % dist.get_world_size()))
-        ### END SOLUTION
-
-    def _gather(self, shard, dtype):
-        """The whole of a shard's parameter, in a dtype."""
-        ### BEGIN SOLUTION
-        mine, shape = shard.detach().to(dtype or shard.dtype), self.shapes[shard]
-        row = mine.new_empty(dist.get_world_size() * len(mine))
-        dist.all_gather_into_tensor(row, mine)
-        return row[: shape.numel()].view(shape)
-        ### END SOLUTION
-
-    def _reduce(self, shard, gradient):
-        """The shard's gradient, of the whole gradients of all ranks."""
-        ### BEGIN SOLUTION
-        self.again.pop(shard, None)
-        mean = torch.empty_like(shard)
-        dist.reduce_scatter_tensor(mean, self._row(gradient.to(shard.dtype)))
-        return mean / dist.get_world_size()
         ### END SOLUTION
 
     def _around(self, layer, compute):
@@ -455,16 +500,24 @@ class FullySharded(nn.Module):
                 return packed
             shard, view = packed
             if shard not in self.again:
-                self.again[shard] = self._gather(shard, self.compute_dtype)
+                mine = shard.detach().to(self.compute_dtype or shard.dtype)
+                self.again[shard] = gather(mine, self.shapes[shard])
             return self.again[shard].as_strided(*view)
+
+        def done(shard, gradient):  # backward needs the weight no more
+            self.again.pop(shard, None)
 
         def forward(*inputs):
             own, shards = dict(layer._parameters), {}
             for name, p in layer.named_parameters(recurse=False):
-                whole = Gathered.apply(p, self) if p in self.shapes else cast(p)
+                if p not in self.shapes:
+                    layer._parameters[name] = cast(p)
+                    continue
+                whole = Gathered.apply(p, self.shapes[p], self.compute_dtype)
+                if whole.requires_grad:
+                    whole.register_hook(partial(done, p))
                 layer._parameters[name] = whole
-                if p in self.shapes:
-                    shards[whole.untyped_storage().data_ptr()] = p
+                shards[whole.untyped_storage().data_ptr()] = p
 
             def pack(tensor):
                 shard = shards.get(tensor.untyped_storage().data_ptr())
@@ -500,7 +553,7 @@ class FullySharded(nn.Module):
         state = dict(self.module.state_dict())
         for name, p in self.module.named_parameters():
             if p in self.shapes:
-                state[name] = self._gather(p, None)
+                state[name] = gather(p.detach(), self.shapes[p])
         return state
         ### END SOLUTION
 
@@ -884,81 +937,6 @@ if fsdp_works:
 # cluster: every call is recorded, and no gather hides behind computing. (In backward torch asks for the next
 # layer before it reduces this one's gradients, but on gloo it waits for each call.) Trust the number of calls
 # and of bytes above instead.
-
-# %% [markdown]
-# ## Chapter 16, counted
-#
-# Chapter [16](16_scale_math.ipynb) worked out a step on paper. Now there are programs that make one, and its
-# formulas can be compared with them: `Replicated` is data parallelism, and your class is ZeRO-3. Each of 4 ranks
-# has 64 tokens, for six layers of 256 × 256, and makes one step of AdamW in float32. (So $e$ is 4. A parameter
-# has 4 + 4 + 8 bytes of state, as many as the 2 + 2 + 12 of mixed precision.) The bytes that are sent come from
-# the record of the run, operations from torch's own counter, and state from `HeldStorages`.
-#
-# Data parallelism sends while the backward pass runs, and ZeRO-3 during both passes. Which of the two ratios is
-# larger? And is a formula off from what is counted?
-
-# %%
-from torch.utils.flop_counter import FlopCounterMode
-
-from grader.course import sizes  # with the functions of chapter 16
-
-TOKENS, PEAK, OUTSIDE = 64, 989e12, 50e9  # operations and bytes a second, as in chapter 16
-
-
-def counted_step(wrap):
-    """Bytes held after a step of AdamW, and the operations of forward and of backward."""
-    torch.manual_seed(0)
-    x = torch.randn(TOKENS, 256, requires_grad=True)  # as in the middle of a model
-    held = HeldStorages(lambda: [t for t in (x, x.grad) if t is not None])
-    with held:
-        model = wrap(nn.Sequential(*[nn.Linear(256, 256, bias=False) for _ in range(6)]))
-        optimizer = torch.optim.AdamW(model.parameters())
-        mark("forward")
-        with FlopCounterMode(display=False) as forward:
-            loss = model(x).square().mean()
-        mark("backward")
-        with FlopCounterMode(display=False) as backward:
-            loss.backward()
-            model.finish_gradient_synchronization()
-        mark("done")
-        optimizer.step()
-    del loss
-    held.settle(0)
-    return held.nbytes, forward.get_total_flops(), backward.get_total_flops()
-
-
-if fsdp_works:
-    n, P = 4, 6 * 256 * 256
-    of_zero3 = sizes.zero3_overlap_ratio(TOKENS, 1, n, PEAK, OUTSIDE, 4)
-    of_dp = sizes.dp_overlap_ratio(TOKENS, n, PEAK, OUTSIDE, 4)
-    print(f"{'':32}{'formula':>12}{'counted':>12}{'quotient':>10}")
-    for name, wrap, parts, passes in (("DP", Replicated, 1, 2), ("ZeRO-3", FullySharded, n, 3)):
-        ran = run(counted_step, n, wrap, seconds=300)
-        state, forward, backward = ran[0]
-        step = ran.trace.split_at("forward")[1].split_at("done")[0]
-        sent = 4 * step.max_sent_elements
-        sent_in_forward = 4 * step.split_at("backward")[0].max_sent_elements
-        rows = [
-            ("bytes of state", sizes.training_state_bytes(P) / parts, state),
-            ("bytes sent", passes * (n - 1) / n * 4 * P, sent),
-            ("operations", sizes.step_flops(TOKENS, P), forward + backward),
-        ]
-        if name == "DP":
-            rows.append(("ratio, beside backward", of_dp, sent / OUTSIDE / (backward / PEAK)))
-        else:
-            rows.append(("ratio, forward", of_zero3, sent_in_forward / OUTSIDE / (forward / PEAK)))
-            in_backward = sent - sent_in_forward
-            rows.append(("ratio, backward", of_zero3, in_backward / OUTSIDE / (backward / PEAK)))
-        for what, formula, counted in rows:
-            print(f"{name + ', ' + what:32}{formula:12,.0f}{counted:12,.0f}{counted / formula:10.4f}")
-
-# %% [markdown]
-# If your class is like ours, all quotients are 1 to four digits: the formulas count what the program does. All
-# three ratios are the same, as chapter 16 found: ZeRO-3 sends half as much again, and has half as much again to
-# hide it behind. With 64 tokens they are far above 1, so the messages could not be hidden. (The few bytes of
-# state beyond the formula are AdamW's counters of steps.) Real models differ from the formulas where their
-# layers are not plain matrices: biases and norms add parameters, and attention adds operations, as chapters
-# [25](25_pipeline.ipynb) and [26](26_tensor_parallel.ipynb) will show.
 #
 # ## Summary
 #

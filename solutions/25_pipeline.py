@@ -181,8 +181,8 @@ if gpipe_known:
     draw(gpipe, "GPipe, 4 micro-batches")
 
 # %% [markdown]
-# (Blue is forward, orange backward.) Each stage works 12 ms and is idle for 9. That is the **bubble** of chapter
-# [16](16_scale_math.ipynb).
+# (Blue is forward, orange backward.) Each stage works 12 ms and is idle for 9: the last one at both ends of the
+# step, the first one in the middle. This idle time is the **bubble**.
 #
 # The same step on the course's timeline, where waiting has a colour and messages are arrows:
 
@@ -202,8 +202,8 @@ if gpipe_known:
 # pass). Messages take no time. The time is that of the whole step, from the start of the first forward pass
 # to the end of the last backward pass.
 #
-# Chapter 16 gave the formula. See whether you can find it again: how many passes does a stage run in the picture,
-# and for how many does it wait?
+# How many passes does a stage run in the picture, and for how many does it wait? What do more stages change, and
+# what do more micro-batches?
 
 # %%
 def pipeline_bubble(stages: int, micro_batches: int) -> float:
@@ -216,7 +216,8 @@ bubble_known = check(pipeline_bubble)
 bubble_known
 
 # %% [markdown]
-# Papers often compare the bubble with the *work* instead. With $p$ stages, that is $(p-1)/m$, which can exceed 1.
+# Papers often compare the bubble with the *work* instead ([Narayanan and others
+# 2021](https://arxiv.org/abs/2104.04473)). With $p$ stages, that is $(p-1)/m$, which can exceed 1.
 #
 # How many micro-batches do 8 stages need so that they are idle for less than a tenth of the time?
 
@@ -289,7 +290,7 @@ alternate_known = check(one_f_one_b_order)
 alternate_known
 
 # %% [markdown]
-# As chapter 16 said, both orders take equally long. With GPipe, stage 0 of 4 is idle once, for 9 ms.
+# Is the bubble smaller now? With GPipe, stage 0 of 4 is idle once, for 9 ms.
 #
 # **Predict:** when is it idle with 1F1B, if there are 8 micro-batches?
 #
@@ -758,9 +759,8 @@ if alternate_known:
 # %% [markdown]
 # ## Chapter 16, counted
 #
-# The bubble was chapter [16](16_scale_math.ipynb)'s formula, and you have measured it. That chapter has another
-# one for pipelines: the time in which activations travel to the next stage, over that stage's forward pass. To
-# compare it with your `run_pipeline`, let each of 4 stages be torch's own transformer block, which is chapter
+# Chapter [16](16_scale_math.ipynb) has a formula for pipelines: the time in which activations travel to the next
+# stage, over that stage's forward pass. To compare it with your `run_pipeline`, let each of 4 stages be torch's own transformer block, which is chapter
 # 16's block without a gate, with biases and with norms that have parameters. The bytes come from the record of
 # the run, and the operations of a forward pass from torch's counter, on the *meta* device.
 #

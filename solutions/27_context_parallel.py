@@ -131,7 +131,40 @@ for larger in (0, 80, 85, 86, 200):
 #
 # But each block has a largest score of its own, and the second is not known while the first is being computed. Work it
 # out on paper: block A was summed with $m_A$, block B with $m_B$. What do you multiply each with before you add them?
-#
+# Then write it. (No exercise judges this cell; the next one tries it.)
+
+# %%
+def summed(scores, v):
+    """Of one block: the largest score m, the sum of all weights, and that of all weighted values."""
+    m = scores.max()
+    weights = (scores - m).exp()
+    return m, weights.sum(), (weights * v).sum()
+
+
+def merged(one, other):
+    """The same three numbers for two blocks together."""
+    ### BEGIN SOLUTION
+    (m_a, l_a, o_a), (m_b, l_b, o_b) = one, other
+    m = torch.maximum(m_a, m_b)
+    a, b = (m_a - m).exp(), (m_b - m).exp()
+    return m, a * l_a + b * l_b, a * o_a + b * o_b
+    ### END SOLUTION
+
+
+# %%
+def merged_and_whole():
+    found = []
+    for larger in (0, 200, -200):
+        _, total, out = merged(summed(scores, v), summed(scores + larger, v))
+        right = (torch.cat([scores, scores + larger]).softmax(0) * torch.cat([v, v])).sum()
+        found.append(f"B's scores larger by {larger:4}: {out / total:.4f}, and it should be {right:.4f}")
+    return found
+
+
+tried = run(merged_and_whole, 1, may_fail=True)
+print(*(tried[0] if tried.failure is None else [tried.failure]), sep="\n")
+
+# %% [markdown]
 # What was computed with $m_A$ and should have been computed with $m = \max(m_A, m_B)$ is too large by the
 # factor $e^{m - m_A}$. So
 #
@@ -144,31 +177,9 @@ for larger in (0, 80, 85, 86, 200):
 #
 # It can be written with one number in place of two. The logarithm of the sum of weights,
 # $L = m + \ln \ell = \ln \sum_j e^{s_j}$, is called the **log-sum-exp**. Besides it, only the result
-# $\bar o = o / \ell$ of a finished block is needed:
+# $\bar o = o / \ell$ of a finished block is needed: its weight among all blocks is $e^{L_A - L}$, with
+# $L = \ln\left(e^{L_A} + e^{L_B}\right)$.
 #
-# $$L = \ln\left(e^{L_A} + e^{L_B}\right), \qquad \bar o = e^{L_A - L}\,\bar o_A + e^{L_B - L}\,\bar o_B$$
-#
-# Here is that second form for one query and two blocks, and torch's own result for comparison.
-
-
-# %%
-def finished(scores, v):
-    """The mean of v with the weights of a softmax, and the log-sum-exp of the scores."""
-    return (scores.softmax(0) * v).sum(), scores.logsumexp(0)
-
-
-def merged(one, other):
-    (out_a, lse_a), (out_b, lse_b) = one, other
-    lse = torch.logaddexp(lse_a, lse_b)
-    return out_a * (lse_a - lse).exp() + out_b * (lse_b - lse).exp(), lse
-
-
-for larger in (0, 200, -200):
-    out, _ = merged(finished(scores, v), finished(scores + larger, v))
-    right = (torch.cat([scores, scores + larger]).softmax(0) * torch.cat([v, v])).sum()
-    print(f"B's scores larger by {larger:4}: {out:.4f}, and it should be {right:.4f}")
-
-# %% [markdown]
 # The results of the blocks are *averaged with weights*, and a block's weight is its share of the softmax.
 # What do you get if you take the plain mean of the two results instead? Below, B's values are A's plus 10,
 # and its scores are larger by 0, by 1, and by 200.
@@ -176,8 +187,8 @@ for larger in (0, 200, -200):
 # %%
 other_v = v + 10
 for larger in (0, 1, 200):
-    one, other = finished(scores, v), finished(scores + larger, other_v)
-    plain, right = (one[0] + other[0]) / 2, merged(one, other)[0]
+    plain = ((scores.softmax(0) * v).sum() + ((scores + larger).softmax(0) * other_v).sum()) / 2
+    right = (torch.cat([scores, scores + larger]).softmax(0) * torch.cat([v, other_v])).sum()
     print(f"B's scores larger by {larger:3}: plain mean {plain:.3f}, and it should be {right:.3f}")
 
 # %% [markdown]

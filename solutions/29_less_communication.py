@@ -245,42 +245,16 @@ if quantized_works:
 # |---|---|---|---|---|
 # | gradient | 3 | −5 | 1 | 2 |
 #
-# If each step sends the largest element and forgets the rest, only weight 1 ever moves. What if the rest is **added to the
-# next gradient**?
-#
-# **Predict:** which weights' elements are sent in the first four steps then?
-#
-# <details><summary>1, 1, 1 and 1: its gradient stays the largest</summary>
-#
-# No: what is sent is not left. Weight 1 begins anew with −5, and weight 0 has piled up 6.
-# </details>
-#
-# <details><summary>1, 0, 3 and 2: each weight has its turn</summary>
-#
-# No: in the third step weight 1 has piled up −10 again, and weight 3 only 6.
-# </details>
-#
-# <details><summary>1, 0, 1 and 3</summary>
-#
-# Yes: −5 is sent, and (3, 0, 1, 2) is left. Of (6, −5, 2, 4) then 6 is sent, of (3, −10, 3, 6) it is −10, and
-# of (6, −5, 4, 8) it is 8.
-# </details>
-#
-# Sooner or later it is each weight's turn, and it gets everything that has piled up.
-#
-# This is **error feedback**: what compression leaves out of a step is added to the next gradient. It was introduced with
-# [1-bit SGD](https://www.microsoft.com/en-us/research/publication/1-bit-stochastic-gradient-descent-and-application-to-data-parallel-distributed-training-of-speech-dnns/)
-# (Seide and others 2014), which sends only signs, and [Karimireddy and others
-# 2019](https://arxiv.org/abs/1901.09847) prove, under the usual assumptions on the loss, that SGD with it converges at the
-# rate of SGD, however rough the compression.
+# If each step sends the largest element and forgets the rest, only weight 1 ever moves, and the other
+# gradients are lost. Must they be? A message carries $k$ numbers, but a rank can keep as many as it likes.
 #
 # ## Exercise: TopKFeedback
 #
-# `compress(grad)` adds what was left to `grad`, and returns two tensors: the indices, into the flattened
-# gradient, of the $k$ elements of this sum that are largest in magnitude, and their values in the sum, with
-# their signs. Their order does not matter. What was sent so far and what is left always add up to all
-# gradients so far. `grad` has any shape, the same in each call, and stays as it is. Nothing is sent here:
-# this is one rank's part.
+# `compress(grad)` returns two tensors: the indices, into the flattened gradient, of the $k$ elements that are
+# sent now, and the numbers sent there, with their signs. Nothing is lost: **what was sent so far and what is
+# left always add up to all gradients so far.** Of all that is still due, the $k$ numbers that are largest in
+# magnitude are sent; their order does not matter. What does an object of this class have to remember? `grad`
+# has any shape, the same in each call, and stays as it is. Nothing is sent here: this is one rank's part.
 
 # %%
 class TopKFeedback:
@@ -306,6 +280,42 @@ top_k_works = check(TopKFeedback)
 top_k_works
 
 # %% [markdown]
+# Back to the four weights.
+#
+# **Predict:** which weights' elements are sent in the first four steps?
+#
+# <details><summary>1, 1, 1 and 1: its gradient stays the largest</summary>
+#
+# No: what is sent is not left. Weight 1 begins anew with −5, and weight 0 has piled up 6.
+# </details>
+#
+# <details><summary>1, 0, 3 and 2: each weight has its turn</summary>
+#
+# No: in the third step weight 1 has piled up −10 again, and weight 3 only 6.
+# </details>
+#
+# <details><summary>1, 0, 1 and 3</summary>
+#
+# Yes: −5 is sent, and (3, 0, 1, 2) is left. Of (6, −5, 2, 4) then 6 is sent, of (3, −10, 3, 6) it is −10, and
+# of (6, −5, 4, 8) it is 8.
+# </details>
+
+# %%
+if top_k_works:
+    largest, same = TopKFeedback(1), torch.tensor([3.0, -5.0, 1.0, 2.0])
+    for step in range(1, 5):
+        index, value = largest.compress(same)
+        print(f"step {step}: weight {index.item()} gets {value.item():g}")
+
+# %% [markdown]
+# Sooner or later it is each weight's turn, and it gets everything that has piled up.
+#
+# This is **error feedback**: what compression leaves out of a step is added to the next gradient. It was introduced with
+# [1-bit SGD](https://www.microsoft.com/en-us/research/publication/1-bit-stochastic-gradient-descent-and-application-to-data-parallel-distributed-training-of-speech-dnns/)
+# (Seide and others 2014), which sends only signs, and [Karimireddy and others
+# 2019](https://arxiv.org/abs/1901.09847) prove, under the usual assumptions on the loss, that SGD with it converges at the
+# rate of SGD, however rough the compression.
+#
 # Watch a gradient of 100 elements that is the same in each step, plus noise, with $k = 5$. After $t$ steps, $t$ times the mean
 # gradient should have been sent.
 #
@@ -678,14 +688,68 @@ for kind in ("no hook", "float16", "PowerSGD"):
 # $$\Delta = \frac{1}{n} \sum_r (\theta - \theta_r),$$
 #
 # points *away* from where everyone went, as a gradient points away from where SGD goes. So treat it as a gradient, and let an
-# **outer optimizer** make a step with it: SGD with Nesterov momentum. The optimizers of the $H$ **inner steps** know nothing of
-# it. In the form of [`torch.optim.SGD`](https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html):
-#
-# $$v \leftarrow \mu v + \Delta, \qquad \theta \leftarrow \theta - \eta\,(\Delta + \mu v)$$
+# **outer optimizer** make a step with it: SGD with Nesterov momentum. The optimizers of the $H$ **inner steps** do not know.
 #
 # ![An outer step. From common weights, three ranks walk along crooked paths of inner steps to three different places. The mean
 # of these places is marked; the arrow from the common weights to it is minus Delta. The new common weights lie beyond the mean,
 # since the velocity of earlier outer steps is added, and all three ranks go on from there.](../imgs/outer_step.png)
+#
+# ## Exercise: DiLoCo
+#
+# `DiLoCo(module, inner_steps, outer_lr, momentum)` is made once; at that moment all ranks get rank 0's parameters.
+# `after_inner_step()` is called after every step of the inner optimizer. Every `inner_steps` calls it makes an outer step:
+# the mean change is a gradient for SGD with Nesterov momentum on the last common weights, with the learning rate
+# `outer_lr` and `momentum`; the result goes into the parameters, and it returns `True`. In all other calls it
+# returns `False`, changes nothing, and **sends nothing**.
+#
+# - What one step of that SGD does, [`torch.optim.SGD`](https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html)
+#   tells you (`nesterov=True`, no dampening). Write it out, or let an optimizer of your own make it.
+# - `dist.all_reduce` and `dist.broadcast` are allowed.
+# - The inner optimizer holds the parameters of the module, so write into them.
+# - A module may have frozen parameters, and tied ones; all parameters have one dtype.
+
+# %%
+class DiLoCo:
+    """Ranks train alone, and make an outer step together every inner_steps."""
+
+    def __init__(self, module: nn.Module, inner_steps: int, outer_lr: float, momentum: float):
+        ### BEGIN SOLUTION
+        self.parameters = list(module.parameters())
+        for p in self.parameters:
+            dist.broadcast(p.detach(), 0)
+        self.common = [p.detach().clone() for p in self.parameters]
+        self.velocity = [torch.zeros_like(p) for p in self.common]
+        self.inner_steps, self.outer_lr, self.momentum = inner_steps, outer_lr, momentum
+        self.count = 0
+        ### END SOLUTION
+
+    @torch.no_grad()
+    def after_inner_step(self) -> bool:
+        ### BEGIN SOLUTION
+        self.count += 1
+        if self.count % self.inner_steps:
+            return False
+        for p, common, velocity in zip(self.parameters, self.common, self.velocity):
+            change = common - p
+            dist.all_reduce(change)
+            change /= dist.get_world_size()
+            velocity.mul_(self.momentum).add_(change)
+            common -= self.outer_lr * (change + self.momentum * velocity)
+            p.copy_(common)
+        return True
+        ### END SOLUTION
+
+
+diloco_works = check(DiLoCo)
+diloco_works
+
+# %% [markdown]
+# ### What an outer step is
+#
+# With $\eta$ for `outer_lr` and $\mu$ for `momentum`, and a velocity $v$ that is 0 in the beginning, you have
+# written
+#
+# $$v \leftarrow \mu v + \Delta, \qquad \theta \leftarrow \theta - \eta\,(\Delta + \mu v)$$
 #
 # Why $\Delta + \mu v$, where plain momentum has $v$? Nesterov's idea is to take the gradient not where we
 # are, at $\varphi$, but where momentum is about to carry us, at $\theta = \varphi - \eta \mu v$:
@@ -733,55 +797,7 @@ for eta, mu in ((1.0, 0.0), (0.7, 0.9)):
 # in one direction grow towards $\eta / (1 - \mu) = 7$ times $\Delta$: an outer step then goes seven times as far as the ranks
 # did, on average, since the last one.
 #
-# ## Exercise: DiLoCo
-#
-# `DiLoCo(module, inner_steps, outer_lr, momentum)` is made once; at that moment all ranks get rank 0's parameters.
-# `after_inner_step()` is called after every step of the inner optimizer. Every `inner_steps` calls it makes an outer step:
-# the mean change is a gradient for SGD with Nesterov momentum, as above, on the last common weights, with `outer_lr` for
-# $\eta$, `momentum` for $\mu$, and $v = 0$ in the beginning; the result goes into the parameters, and it returns `True`. In
-# all other calls it returns `False`, changes nothing, and **sends nothing**.
-#
-# - `dist.all_reduce` and `dist.broadcast` are allowed.
-# - The inner optimizer holds the parameters of the module, so write into them.
-# - A module may have frozen parameters, and tied ones; all parameters have one dtype.
-
-# %%
-class DiLoCo:
-    """Ranks train alone, and make an outer step together every inner_steps."""
-
-    def __init__(self, module: nn.Module, inner_steps: int, outer_lr: float, momentum: float):
-        ### BEGIN SOLUTION
-        self.parameters = list(module.parameters())
-        for p in self.parameters:
-            dist.broadcast(p.detach(), 0)
-        self.common = [p.detach().clone() for p in self.parameters]
-        self.velocity = [torch.zeros_like(p) for p in self.common]
-        self.inner_steps, self.outer_lr, self.momentum = inner_steps, outer_lr, momentum
-        self.count = 0
-        ### END SOLUTION
-
-    @torch.no_grad()
-    def after_inner_step(self) -> bool:
-        ### BEGIN SOLUTION
-        self.count += 1
-        if self.count % self.inner_steps:
-            return False
-        for p, common, velocity in zip(self.parameters, self.common, self.velocity):
-            change = common - p
-            dist.all_reduce(change)
-            change /= dist.get_world_size()
-            velocity.mul_(self.momentum).add_(change)
-            common -= self.outer_lr * (change + self.momentum * velocity)
-            p.copy_(common)
-        return True
-        ### END SOLUTION
-
-
-diloco_works = check(DiLoCo)
-diloco_works
-
-# %% [markdown]
-# ## Does that train, too?
+# ## Does that train as well?
 #
 # The same four ranks and spirals, now with AdamW inside. We compare 200 steps of data parallelism, which averages gradients
 # in every step, with two ways to communicate every 20 steps: averaging the weights, as in local SGD, and DiLoCo.

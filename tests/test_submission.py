@@ -82,6 +82,14 @@ def test_cells_in_other_languages_are_dropped(magic):
     assert not submission.broken
 
 
+def test_a_definition_is_run_here_and_a_statement_that_fails_costs_only_its_own():
+    cells = "import absent_package", "TWO = 2", "def f(): return TWO", "print('an experiment')"
+    submission = read(notebook(*cells))
+    found = submission.defined("f")
+    assert (found(), found.__module__) == (2, "__main__")
+    assert submission.defined("g") is None
+
+
 def test_magics_keep_the_line_numbers():
     submission = read(
         notebook("# one", "%matplotlib inline\n\n%%timing\n", "%time\n\ndef f(): 1/0")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import dis
 import functools
 import hashlib
@@ -16,6 +17,7 @@ import io
 import itertools
 import json
 import keyword
+import marshal
 import pickletools
 import re
 import sys
@@ -172,6 +174,18 @@ class Submission:
             ),
             elsewhere=found.elsewhere,
         )
+
+    def defined(self, name: str) -> Any:
+        """Run the definitions in this process, and return what has a name; ``None`` if nothing has.
+
+        A statement that fails costs only what it defines. The definitions count as those of
+        ``__main__``, so that they travel to other processes as if they had been written there.
+        """
+        names: dict[str, Any] = {"__name__": "__main__"}
+        for statement in self.program.units:
+            with contextlib.suppress(Exception):
+                exec(marshal.loads(statement.code), names)
+        return names.get(name)
 
     def quote(self, site: Site) -> str:
         """Return the text of a line, or an empty string where it is not known."""

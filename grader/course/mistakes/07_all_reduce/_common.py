@@ -78,3 +78,15 @@ def gathered(mine, x):
     parts = [x.new_empty(size) for _ in range(n)]
     dist.all_gather(parts, padded)
     return torch.cat([part[:k] for part, k in zip(parts, lengths)])[: x.numel()]
+
+
+def exchanged(outgoing, incoming):
+    """Send each of the other ranks a tensor, and receive one from each."""
+    others = [rank for rank in range(dist.get_world_size()) if rank != dist.get_rank()]
+    sends = [dist.isend(outgoing(other), other) for other in others]
+    for other in others:
+        came = torch.empty_like(incoming(other))
+        dist.recv(came, other)
+        yield other, came
+    for request in sends:
+        request.wait()
