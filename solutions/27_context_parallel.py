@@ -162,7 +162,7 @@ def merged_and_whole():
 
 
 tried = run(merged_and_whole, 1, may_fail=True)
-print(*(tried[0] if tried.failure is None else [tried.failure]), sep="\n")
+print(*(tried[0] if tried.failure is None else ["not yet:", tried.failure.message]), sep="\n")
 
 # %% [markdown]
 # What was computed with $m_A$ and should have been computed with $m = \max(m_A, m_B)$ is too large by the
