@@ -28,6 +28,7 @@ def assert_no_hang(
     ranks: int = 2,
     seconds: float = 60.0,
     seed: int | None = None,
+    semantics: str = "gloo",
 ) -> list[Any]:
     """Run a function on real ranks, and return what each has returned.
 
@@ -39,6 +40,7 @@ def assert_no_hang(
         ranks: how many.
         seconds: after which a function that only computes has failed.
         seed: repeats the random numbers of an earlier run; each rank draws its own.
+        semantics: ``nccl`` fails a run that ends well if it could hang or fail on NCCL.
 
     Raises:
         AssertionError: a rank raised, hung or broke a rule of communication; the text names ranks
@@ -47,7 +49,15 @@ def assert_no_hang(
     __tracebackhide__ = True
     from grader.api.runs import run
 
-    done = run(function, ranks, *arguments, seconds=seconds, may_fail=True, seed=seed)
+    done = run(
+        function,
+        ranks,
+        *arguments,
+        seconds=seconds,
+        may_fail=True,
+        seed=seed,
+        semantics=semantics,
+    )
     if done.failure is not None:
         raise AssertionError(f"on {ranks} ranks: {done!r}")
     return list(done)

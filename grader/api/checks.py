@@ -13,6 +13,7 @@ from grader.core.errors import RequestError, is_ours
 from grader.core.notebook import is_kernel, shows_results
 from grader.core.program import Program
 from grader.core.resource_limits import valid_sizes
+from grader.core.semantics import Semantics, semantics_named
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.exercise.declaration import Exercise
 from grader.judge.judge import Judge, Settings
@@ -94,6 +95,7 @@ def check(
     world_sizes: Iterable[int] | None = None,
     backend: str = "gloo",
     seconds: float | None = None,
+    semantics: str = "gloo",
     **named: Any,
 ) -> Check:
     """Judge a function against the exercise of its name.
@@ -109,14 +111,17 @@ def check(
             :func:`grader.backends`.
         seconds: how long a rank may compute, or all may sleep, in one call; as long as the
             backend says if it is not given.
+        semantics: ``nccl`` fails an answer that could hang or fail on NCCL, although its run ends
+            well; see ``docs/nccl.md``.
         named: instead of ``answer``, one that has no name of its own, such as a
             text: ``check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)``.
 
     Raises:
         UnknownExercise: no exercise has this name.
         RequestError: the answer is no function, or cannot be sent to other
-            processes; or the backend is not to be had here.
+            processes; or the backend is not to be had here; or there are no such semantics.
     """
+    rules = semantics_named(semantics)
     name, value = _answer(answer, named)
     exercise = catalogue()[name]
     sizes = None if world_sizes is None else valid_sizes(world_sizes)
@@ -125,13 +130,16 @@ def check(
         sizes,
         seconds=entry_of(backend).call_seconds if seconds is None else _positive(seconds),
         backend=backend,
+        semantics=rules,
     )
     submission = Submission.from_function(value, name)
     with LiveCount(name) as count, stoppable() as launcher:
         verdict = Judge(launcher, settings).judge(exercise, submission, count)
-    progress = note([verdict], catalogue(), origin_of(value), sizes, backend)
+    usual = rules is Semantics.GLOO
+    origin = origin_of(value)
+    progress = note([verdict], catalogue(), origin, sizes, backend) if usual else None
     course = place_in_course(progress, name, working_folder()) if progress else None
-    if sizes is None and seconds is None and backend == "gloo":
+    if sizes is None and seconds is None and backend == "gloo" and usual:
         _judged[name] = submission.program, verdict
     strip = _strip(value, verdict) if is_kernel() else ""
     result = Check(verdict, count.place, course, exercise, strip)

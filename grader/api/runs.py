@@ -13,6 +13,7 @@ from grader.core.errors import RequestError, RunFailed, is_ours
 from grader.core.notebook import display_in_notebook, is_kernel
 from grader.core.outline import about_hash_seeds, outline_live
 from grader.core.resource_limits import DEFAULTS, valid_sizes
+from grader.core.semantics import Semantics, semantics_named
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import show
 from grader.core.verdict import ArrivalOrders, Failure
@@ -31,6 +32,7 @@ from grader.report.html import failure_html, run_html
 from grader.report.summary import failure_text, in_words
 from grader.report.text import failure_report, plain, run_report
 from grader.submission.submission import live_program
+from grader.trace.nccl_semantics import nccl_fault
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import Exploration, WildcardPolicy, named_race
 
@@ -176,6 +178,7 @@ def run(
     backend: str = "gloo",
     kill: tuple[int, int] | None = None,
     seed: int | None = None,
+    semantics: str = "gloo",
 ) -> Run:
     """Run a function on every rank of a fresh world of processes.
 
@@ -205,14 +208,18 @@ def run(
             gloo only.
         seed: repeats the random numbers of an earlier run; fresh ones otherwise. Each rank
             draws its own, as processes do that ``torchrun`` starts.
+        semantics: ``nccl`` fails a run that ends well if it could hang or fail on NCCL; see
+            ``docs/nccl.md``.
 
     Raises:
         RunFailed: a rank raised, died, hung or broke a rule of communication.  A notebook shows
             the same card for it as for a failed run that is returned.
         RequestError: the function cannot be sent to other processes; or the
-            backend is not to be had here; or there is no rank to kill.
+            backend is not to be had here; or there is no rank to kill; or there are no such
+            semantics.
     """
     (size,) = valid_sizes([world_size])
+    rules = semantics_named(semantics)
     killed = None if kill is None else _to_kill(kill, size, backend)
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
@@ -240,6 +247,8 @@ def run(
     if seed is None and any(result.drew for result in outcome.results):
         print(note_on_seed(drawn))
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
+    if failure is None and rules is Semantics.NCCL:
+        failure = nccl_fault(outcome.trace)
     dead = None if killed is None else killed.rank
     finished = Run(
         outcome.results,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,7 @@ from grader.api.runs import Run, in_all_orders, note_on_seed
 from grader.api.session import fresh_seed, stoppable
 from grader.core.errors import RequestError, is_ours
 from grader.core.resource_limits import DEFAULTS
+from grader.core.semantics import Semantics, semantics_named
 from grader.core.verdict import ArrivalOrders, amount, duration
 from grader.exercise.declaration import Exercise
 from grader.judge.simulated_checks import SimulatedOutcome, run_grown
@@ -19,6 +21,7 @@ from grader.launch.simulation import simulate as run_simulated
 from grader.launch.world import Job, omission
 from grader.simulation.clusters import Cluster, Flat, cluster_from
 from grader.submission.submission import Submission, live_program
+from grader.trace.nccl_semantics import nccl_fault
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
@@ -107,6 +110,7 @@ def simulate(
     seconds: float = DEFAULTS.simulation,
     may_fail: bool = False,
     seed: int | None = None,
+    semantics: str = "gloo",
 ) -> SimulatedRun:
     """Run a function on simulated ranks: as many as you like, in one process.
 
@@ -130,12 +134,16 @@ def simulate(
         may_fail: return a failed run instead of raising.
         seed: repeats the random numbers of an earlier run; fresh ones otherwise. With the same
             seed, a simulated rank draws what a real one does.
+        semantics: ``nccl`` fails a run that ends well if it could hang or fail on NCCL, which
+            takes a record; see ``docs/nccl.md``.
 
     Raises:
         RunFailed: a rank raised, or ranks wait for each other.
-        RequestError: the numbers, the cluster or the algorithms make no sense.
+        RequestError: the numbers, the cluster or the algorithms make no sense; or the semantics
+            do not, or need a record that is not there.
     """
     require_ranks(ranks)
+    rules = semantics_named(semantics)
     described = cluster_of(cluster, alpha, beta)
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
@@ -160,6 +168,13 @@ def simulate(
             )
 
         simulation, orders = in_all_orders(run_once, lambda one: one.calls or nothing)
+    if rules is Semantics.NCCL and simulation.failure is None:
+        if simulation.calls is None:
+            raise RequestError(
+                "NCCL's rules are applied to a record, and there is none of this run: ask for one"
+                " with record=True, or for fewer ranks or steps"
+            )
+        simulation = replace(simulation, failure=nccl_fault(simulation.calls))
     print(simulation.output, end="")
     for warning in simulation.warnings:
         print(f"warning: {warning}")

@@ -32,6 +32,7 @@ from grader.core.errors import (
     shortage,
 )
 from grader.core.resource_limits import DEFAULTS, valid_sizes
+from grader.core.semantics import Semantics, add_semantics
 from grader.launch.backends import BACKENDS
 from grader.script.command import add_run_options
 
@@ -127,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         help="what carries the messages: "
         + "; ".join(f"{entry.name} ({entry.about})" for entry in BACKENDS.values()),
     )
+    add_semantics(check)
     check.add_argument(
         "--seconds",
         type=_seconds,
@@ -471,6 +473,7 @@ def _check(request: argparse.Namespace) -> int:
             sizes,
             seconds=request.seconds or BACKENDS[request.backend].call_seconds,
             backend=request.backend,
+            semantics=Semantics(request.semantics),
         ),
     )
     if request.json:
@@ -486,9 +489,11 @@ def _check(request: argparse.Namespace) -> int:
     sys.stdout.flush()  # a reader gets the verdict before progress is written
     from grader.judge.progress import note
 
-    progress = note(
-        verdict.exercises, catalogue(), Path(request.file), sizes, request.backend, file=True
-    )
+    progress = None
+    if request.semantics == Semantics.GLOO:
+        progress = note(
+            verdict.exercises, catalogue(), Path(request.file), sizes, request.backend, file=True
+        )
     if progress is not None and not request.json:
         from grader.report.summary import sum_of
 

@@ -135,6 +135,8 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
         limit: milliseconds after which a blocking call gives up; 0 means never.
         by_torch: whether torch itself has begun it, so that the program has no request to wait for.
         shapes: of a collective in which all ranks' tensors are alike, those of the rank's own.
+        batch: the number of the ``batch_isend_irecv`` that a message is part of, from 1 on; 0
+            where it is part of none.
     """
 
     op: int
@@ -158,6 +160,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     limit: Amount = 0
     by_torch: bool = False
     shapes: Annotated[list[Shape], Meta(max_length=_TENSORS)] = []
+    batch: Amount = 0
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):

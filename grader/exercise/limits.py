@@ -14,6 +14,7 @@ from grader.core.errors import DeclarationError
 from grader.core.marks import read_memory_mark, read_time_mark
 from grader.core.verdict import Bound, Diagnosis, Failure, duration
 from grader.exercise.cases import Case, Draw, Kind, op_name
+from grader.trace.nccl_semantics import nccl_fault
 from grader.trace.trace import Measured, Operation, Trace
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "combined",
     "draw_seconds",
     "given",
+    "hangs_on_nccl",
     "held",
     "largest_call",
     "largest_message",
@@ -332,6 +334,15 @@ def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
         Diagnosis.TOO_MANY_ROUNDS,
         Diagnosis.TOO_FEW_ROUNDS,
     )
+
+
+def hangs_on_nccl(case: Case, trace: Trace) -> Failure | None:
+    """Return why a run could hang or fail on NCCL, see :mod:`grader.trace.nccl_semantics`.
+
+    It is a ``proof`` of :class:`grader.exercise.declaration.TrafficRules`.  A case with a network
+    is not judged, whose record holds the messages that collectives consist of.
+    """
+    return None if case.network is not None else nccl_fault(trace)
 
 
 def neighbours_only() -> Limit:

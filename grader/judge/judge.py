@@ -16,6 +16,7 @@ from functools import partial
 import torch
 
 from grader.core.errors import WorldError, shortage
+from grader.core.semantics import Semantics
 from grader.core.source_locations import with_source
 from grader.core.verdict import (
     CaseVerdict,
@@ -29,6 +30,7 @@ from grader.core.verdict import (
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import choose_hint
+from grader.exercise.limits import hangs_on_nccl
 from grader.judge.answer_kinds import AnswerKind, Preparation
 from grader.judge.assessment import assess_limit, not_run, too_late
 from grader.judge.case_order import CaseOrder
@@ -47,6 +49,7 @@ from grader.launch.simulation_world import SimulationWorld
 from grader.launch.world import Job, Outcome, World, WorldFactory, WorldSpec
 from grader.launch.world_factories import ProcessWorldFactory
 from grader.submission.submission import Submission
+from grader.trace.trace import Trace
 
 __all__ = ["Count", "Judge", "Settings"]
 
@@ -98,6 +101,7 @@ class Judge:
         return replace(verdict, seconds=round(time.monotonic() - started, 3))
 
     def _judge(self, exercise: Exercise, submission: Submission, count: Count) -> ExerciseVerdict:
+        exercise = _under(self._settings.semantics, exercise)
         verdict = partial(_verdict, exercise, self._settings.seed)
         absent = _absent(exercise, submission)
         if absent is not None:
@@ -126,6 +130,29 @@ class Judge:
 
 def _ignore(done: int, of: int) -> None:
     pass
+
+
+def _under(semantics: Semantics, exercise: Exercise) -> Exercise:
+    """Return an exercise whose traffic has to keep the rules of the semantics as well."""
+    if semantics is Semantics.GLOO:
+        return exercise
+    own = exercise.traffic.proof
+
+    def proof(case: Case, trace: Trace) -> Failure | None:
+        found = None if own is None else own(case, trace)
+        return found or hangs_on_nccl(case, trace)
+
+    # advice of the exercise's own is on hangs that the run itself shows
+    advice = {
+        diagnosis: text
+        for diagnosis, text in exercise.help.advice.items()
+        if diagnosis is not Diagnosis.DEADLOCK
+    }
+    return replace(
+        exercise,
+        traffic=replace(exercise.traffic, proof=proof),
+        help=replace(exercise.help, advice=advice),
+    )
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from grader.core.resource_limits import DEFAULTS
+from grader.core.semantics import Semantics
 from grader.core.verdict import CaseVerdict, Diagnosis
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise
@@ -43,6 +44,7 @@ class Settings:
             start later fail.
         answer: bytes of tensors that a rank may send back.
         backend: what carries the messages, see :mod:`grader.launch.backends`.
+        semantics: by whose rules a run is judged that ends well.
     """
 
     seed: int
@@ -54,6 +56,7 @@ class Settings:
     patience: float = math.inf
     answer: int = DEFAULTS.answer
     backend: str = "gloo"
+    semantics: Semantics = Semantics.GLOO
 
 
 def clock_seconds(settings: Settings, n: int, simulated: bool = False) -> float:

@@ -134,8 +134,7 @@ def join(
     dist.Backend.register_backend(BACKEND, create, extended_api=True, devices=[device])
     _close_private_gloo()
     _reroute_new_groups(backend.name, device)
-    if backend.coalesces:
-        _batch_in_the_group()
+    _batch_in_the_group()
     _check_what_calls_name(recorder)
     _close_process_group_management()
     _guard.recorder = recorder
@@ -255,15 +254,18 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
 
 
 def _batch_in_the_group() -> None:
-    """Make ``batch_isend_irecv`` hand its messages to the backend as one.
+    """Make ``batch_isend_irecv`` tell the group which messages are one batch.
 
     torch does so only for groups of its own classes.
     """
     one_by_one = c10d.batch_isend_irecv
 
+    @functools.wraps(one_by_one)
     def batch_isend_irecv(p2p_op_list: list[Any]) -> Any:
         c10d._check_p2p_op_list(p2p_op_list)
         group: Any = p2p_op_list[0].group or c10d._get_default_group()
+        if not isinstance(group, RecordingGroup):  # this rank is no member: torch says so
+            return one_by_one(p2p_op_list)
         with group.batched():
             return one_by_one(p2p_op_list)
 

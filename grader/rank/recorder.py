@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import queue
@@ -9,7 +10,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -293,6 +294,9 @@ class Recorder:
     _mortal: dict[int, weakref.ref[torch.Tensor]] = field(default_factory=dict)
     _unsaid: list[tuple[str, str, int]] = field(default_factory=list)
     _told: queue.Queue[bytes] = field(default_factory=queue.Queue)
+    #: by thread, the number of the batch whose messages it begins
+    _batches: dict[int, int] = field(default_factory=dict)
+    _last_batch: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def now(self) -> int:
@@ -460,13 +464,25 @@ class Recorder:
                     detail[:NAME], blocking, deferred is not None,
                     file, line, self.now(), buffer, offset, list(signatures),
                     self.thread(ident), limit, not blocking and begun_by_torch(),
-                    list(map(list, shapes)),
+                    list(map(list, shapes)), self._batches.get(ident, 0),
                 ),
                 True,
             )  # fmt: skip
         if blocking:
             self.waits[ident] = Waiting(op)  # not before the judge has been told
         return op
+
+    @contextlib.contextmanager
+    def batched(self) -> Iterator[None]:
+        """Report the messages that this thread begins in the context as one batch."""
+        ident = threading.get_ident()
+        with self._lock:
+            self._last_batch += 1
+            self._batches[ident] = self._last_batch
+        try:
+            yield
+        finally:
+            del self._batches[ident]
 
     def _check_race(self, new: _Flight) -> None:
         for old in self._flights.values():

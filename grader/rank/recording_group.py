@@ -341,17 +341,21 @@ class RecordingGroup(dist.ProcessGroup):
 
     @contextlib.contextmanager
     def batched(self) -> Iterator[None]:
-        """Hand over the messages started in the context as one, if the backend requires that."""
-        if not self._backend.coalesces:
-            yield
-            return
-        self._inner.begin_batch()
-        self._batch = batch = Batched()
-        try:
-            yield
-        finally:
-            self._batch = None
-            batch.hold(self._inner.end_batch())
+        """Report the messages started in the context as one batch.
+
+        They are handed over as one if the backend requires that.
+        """
+        with self._recorder.batched():
+            if not self._backend.coalesces:
+                yield
+                return
+            self._inner.begin_batch()
+            self._batch = batch = Batched()
+            try:
+                yield
+            finally:
+                self._batch = None
+                batch.hold(self._inner.end_batch())
 
     def _plain(self, tensors: list[torch.Tensor], what: str) -> torch.Tensor:
         """Return the one tensor of a message, detached.

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TextIO
 import psutil
 
 from grader.core.errors import RequestError
+from grader.core.semantics import Semantics, add_semantics
 from grader.core.source_locations import following_script
 
 if TYPE_CHECKING:
@@ -36,6 +37,15 @@ __all__ = ["add_run_options", "explain_command", "run_on_ranks", "run_script_com
 
 #: Operations of each rank that the record keeps.
 KEPT = 5_000
+
+#: The same where NCCL's rules are applied, which need all of them.
+KEPT_FOR_NCCL = 200_000
+
+#: What is said of a run that has more.
+_TOO_LONG = (
+    f"NCCL's rules are not applied: a rank has begun more than {KEPT_FOR_NCCL:,} operations; run"
+    " fewer steps"
+)
 
 #: Seconds that interrupted ranks have to end by themselves.
 LAST_WORDS = 5.0
@@ -58,6 +68,7 @@ def add_run_options(
     add("--json", metavar="FILE", help="write the report as JSON, too; - is standard output")
     add("--trace", metavar="FILE", help="write a trace that Perfetto opens: ui.perfetto.dev")
     add("--flight-recorder", metavar="DIR", help="write dumps as PyTorch's flight recorder does")
+    add_semantics(parser)
     add("--strict", action="store_true", help="messages left over at the end are a fault, too")
     add("--seed", type=int, help="repeat the random numbers of an earlier run")
     add("-m", dest="module", action="store_true", help="SCRIPT is a module, as of python -m")
@@ -110,6 +121,7 @@ def run_script_command(
         sys.stderr if request.json == "-" else sys.stdout,
         request.timeout or math.inf,
         request.seed,
+        Semantics(request.semantics),
     )
     with following_script(script.root, folder):
         report = text_report(ran, shutil.get_terminal_size().columns)
@@ -157,6 +169,7 @@ def run_on_ranks(
     out: TextIO,
     seconds: float = math.inf,
     seed: int | None = None,
+    semantics: Semantics = Semantics.GLOO,
 ) -> tuple[ScriptRun, Trace]:
     """Run a script on recorded ranks, and hand on what they print.
 
@@ -169,6 +182,7 @@ def run_on_ranks(
         out: where to print what they print.
         seconds: after which it is ended.
         seed: of the random numbers that ranks draw; a fresh one by default.
+        semantics: by whose rules a run is judged that ends well.
     """
     from grader.core.random_numbers import fresh_seed
     from grader.launch.process_world import ProcessWorld
@@ -177,8 +191,10 @@ def run_on_ranks(
     from grader.script.report import ScriptRun
     from grader.script.tally import CallTally
     from grader.submission.submission import live_program
+    from grader.trace.nccl_semantics import nccl_fault
 
-    follower = _RunFollower(ranks, CallTally(KEPT), out)
+    judged = semantics is Semantics.NCCL
+    follower = _RunFollower(ranks, CallTally(KEPT_FOR_NCCL if judged else KEPT), out)
     job = Job(
         run_script.__name__,
         ((),) * ranks,
@@ -200,14 +216,21 @@ def run_on_ranks(
             raise
         finally:
             follower.flush()
+    failure, remarks = outcome.failure, outcome.trace.warnings
+    if judged and failure is None:
+        if all(ops[0].number == 0 for ops in map(list, outcome.trace.operations) if ops):
+            failure = nccl_fault(outcome.trace)
+        else:
+            remarks = (_TOO_LONG, *remarks)
     ran = ScriptRun(
         [script.name, *script.arguments],
         ranks,
-        outcome.failure,
+        failure,
         follower.left,
-        outcome.trace.warnings,
+        remarks,
         follower.tally,
         outcome.seconds,
+        outcome.failure is None,
     )
     return ran, outcome.trace
 

@@ -73,6 +73,7 @@ class ScriptRun:
         remarks: what is probably a mistake, and breaks no rule.
         tally: what the ranks have done.
         seconds: how long they ran.
+        ended: whether all ranks have ended well, and ``failure`` is one that NCCL's rules allow.
     """
 
     command: Sequence[str]
@@ -82,6 +83,7 @@ class ScriptRun:
     remarks: Sequence[str]
     tally: CallTally
     seconds: float
+    ended: bool = False
 
     def status(self, strict: bool = False) -> ExitStatus:
         """Return the exit status: 0, or why it failed.
@@ -103,7 +105,7 @@ class ScriptRun:
     def why(self) -> Iterator[str]:
         """Yield facts that explain the failure: where the ranks' numbers of calls differ."""
         failure, tally = self.failure, self.tally
-        if failure is None or failure.diagnosis not in FAULTS:
+        if failure is None or self.ended or failure.diagnosis not in FAULTS:
             return
         for wait in failure.waits:
             if wait.site is None or not wait.call:
@@ -181,7 +183,9 @@ def _ended(run: ScriptRun) -> Iterator[tuple[str, str]]:
 def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
     assert run.failure is not None
     failure = with_source(run.failure, live_line)
-    yield "", f"✗ {failure.diagnosis.words} after {_seconds(run.seconds)}: {failure.message}"
+    after, words = f"after {_seconds(run.seconds)}", failure.diagnosis.words
+    first = f"ended well {after}, but: {words}" if run.ended else f"{words} {after}"
+    yield "", f"✗ {first}: {failure.message}"
     for frame in failure.frames:
         if frame.text:
             there = [wait.rank for wait in failure.waits if wait.site == frame.site]

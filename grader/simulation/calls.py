@@ -525,6 +525,9 @@ def installed(
         if world.recorder is None and record is None and world.eager < 0:
             for name, call in shortcuts(world, before).items():
                 _replace(name, call)
+        if record is not None:
+            batched = record.batching(before["batch_isend_irecv"])
+            _replace("batch_isend_irecv", batched)
         _replace("new_group", _group_maker(world, builtins, record))
         _replace("init_process_group", refuse_management_call("init_process_group"))
         _replace("destroy_process_group", destroy_process_group)

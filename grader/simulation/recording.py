@@ -9,6 +9,7 @@ nobody has to decide what a receive from any rank gets, since virtual time does.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -99,6 +100,16 @@ class CallRecord:
             self._undecided.remove(one)
             rank, op, request = one
             self._keep(rank, Matched(op, request.peer))
+
+    def batching(self, batch_isend_irecv: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that does the same, and lets its rank report a batch."""
+
+        @functools.wraps(batch_isend_irecv)
+        def batch(p2p_op_list: list[Any]) -> Any:
+            with self.recorders[self._world.running().number].batched():
+                return batch_isend_irecv(p2p_op_list)
+
+        return batch
 
     def remark(self, text: str, file: str, line: int) -> None:
         """Report what the running rank is warned of."""

@@ -478,6 +478,8 @@ class MessageMatcher:
             deferred=event.deferred,
             wildcard=event.kind == "recv" and event.peer == ANY,
             by_torch=event.by_torch,
+            batch=event.batch,
+            thread=event.thread,
         )
         self.operations[rank].append(op)
         if self._follower is not None:

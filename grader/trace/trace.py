@@ -229,6 +229,8 @@ class Operation:
         partner: the matching operation of a message.
         callers: the operations of one collective call, by rank, its own included.
         place: the number of the call among those of its rank in the group, from 0.
+        batch: the number of the ``batch_isend_irecv`` that a message is part of; 0 for none.
+        thread: the number of the thread that has begun it; 0 runs the function.
     """
 
     rank: int
@@ -261,6 +263,8 @@ class Operation:
     partner: Operation | None = field(default=None, repr=False)
     callers: dict[int, Operation] = field(default_factory=dict, repr=False)
     place: int = 0
+    batch: int = 0
+    thread: int = 0
 
     @property
     def is_message(self) -> bool:
