@@ -1,0 +1,545 @@
+# %% [markdown]
+# # 31 · Real bugs
+#
+# In the deadlock clinic of chapter [12](12_deadlock_clinic.ipynb) the patients were made up. These eight were not.
+# People met each of these bugs at work, and reported it in public: in PyTorch, in a library on top of it, and one in
+# a tutorial that many have copied. Some cost half an hour of silence on every GPU of a job. Others cost more, since
+# they were silent in another way: the job ran on, with wrong numbers.
+#
+# For each patient you get the symptom first, as it stood in the report. You guess, you run the smallest program that
+# has the same bug, you read the verdict, and you mend it. The programs are our own; the reports are linked.
+#
+# **You will learn** to get from a symptom to the line: which question to ask first when a job hangs or a loss drifts,
+# which tool answers it, and what eight mistakes that look different have in common.
+#
+# **You need** chapters [12](12_deadlock_clinic.ipynb) and [15](15_data_parallel.ipynb), and what an all-gather does
+# (chapter [05](05_all_gather.ipynb)).
+#
+# **Time:** 3 hours, and 8 exercises.
+
+# %%
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from grader import check, hint, run
+
+# %% [markdown]
+# ## How one reads a hang in production
+#
+# There is no grader on a cluster. A job that hangs shows the same picture every time: the log stops, all processes are
+# alive, and the GPUs are busy, since a kernel of NCCL that waits is a kernel that runs. After ten minutes
+# ([NCCL's default in PyTorch](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group))
+# a watchdog thread ends it. By then there is little left to look at, so set up beforehand what you want to read:
+#
+# - **The flight recorder.** With `TORCH_FR_BUFFER_SIZE=2000` and `TORCH_NCCL_DUMP_ON_TIMEOUT=1` each rank writes its
+#   last calls to a [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when one of them
+#   takes too long: which call, in which group, with which sizes, from which line. `torchfrtrace` compares the files, and
+#   so does `python -m grader explain`. You have searched such records in chapter [22](22_failures.ipynb).
+# - **Stacks.** While the job still hangs, [`py-spy dump --pid …`](https://github.com/benfred/py-spy) shows the line of
+#   Python at which each thread of a process is. You need no restart for it. Most ranks will show the same line; look
+#   for the one that does not.
+# - **NCCL RAS.** Since version 2.24, NCCL's ranks know of each other how many calls of each kind they have made in each
+#   communicator. The program [`ncclras`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/ras.html),
+#   started on any node of the job, prints which ranks are behind.
+# - **`TORCH_DISTRIBUTED_DEBUG=DETAIL`** has every collective
+#   [compare the calls of all ranks](https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications)
+#   first: its kind, its shapes, its dtypes. That is too slow for every day, and just right for the second run.
+# - **A small run.** Most of these bugs need neither GPUs nor many of them. `python -m grader run train.py` runs a script on
+#   your own machine, and says why it hangs.
+#
+# | symptom | first look | what it often is |
+# |---|---|---|
+# | hangs at the end of an epoch | the number of batches of each rank | a loop over one's own data |
+# | hangs at the start, before any step | which groups each rank has made, in which order | a group made by its members only |
+# | hangs when it saves or logs | what stands under `if rank == 0` | a collective on one rank |
+# | hangs, but only sometimes | what the number of calls depends on | a decision by a rank's own value |
+# | a collective passes, and the next one hangs | shapes, rank by rank | sizes that differ |
+# | no hang, wrong numbers on *some* ranks | the order of names, rank by rank | a set, a dictionary, a folder |
+# | no hang, wrong numbers on *all* ranks | the result on three ranks, by hand | a buffer that is used twice |
+#
+# The last two have no watchdog. Nobody is told that they happen, so the only thing that finds them is a check: the same
+# sum on every rank, and now and then a comparison with what one process computes.
+#
+# ## Patient 1: the epoch that does not end
+#
+# The log stops in the last step of an epoch. It did not on two GPUs, nor with the smaller data set. In 2020 this was
+# so common that PyTorch's developers wrote [a proposal](https://github.com/pytorch/pytorch/issues/38174): data-parallel
+# training hangs when ranks have different numbers of inputs, and a sampler that deals them out evenly is not always to
+# be had.
+#
+# Here three ranks train a model, and rank 1 has one batch fewer than the others. All ranks return how many steps they
+# have made.
+#
+# **Predict:** what happens after rank 1's last batch?
+#
+# <details><summary>Rank 1 waits until the others have finished</summary>
+#
+# No: its loop is over, so it makes no further call in which it could wait.
+# </details>
+#
+# <details><summary>Ranks 0 and 2 wait in the first all-reduce of their third step</summary>
+#
+# Yes: an all-reduce needs all ranks, and rank 1 has returned.
+# </details>
+#
+# <details><summary>Ranks 0 and 2 finish, and their mean is over two ranks</summary>
+#
+# No: nothing tells an all-reduce that a rank has nothing more to add.
+# </details>
+
+
+# %%
+def train_over_own_batches(module, batches, lr):
+    for batch in batches:
+        module.zero_grad()
+        module(batch).sum().backward()
+        for p in module.parameters():
+            dist.all_reduce(p.grad)
+            with torch.no_grad():
+                p -= lr * p.grad / dist.get_world_size()
+    return len(batches)
+
+
+def epoch(train, counts):
+    """Train with ``train`` where rank r has counts[r] batches; return its steps and the weights."""
+    torch.manual_seed(0)  # the same weights everywhere
+    module = nn.Linear(3, 1)
+    batches = [torch.full((2, 3), 1.0 + dist.get_rank())] * counts[dist.get_rank()]
+    steps = train(module, batches, 0.25)
+    return steps, [round(w, 3) for w in module.weight.flatten().tolist()]
+
+
+run(epoch, 3, train_over_own_batches, [3, 2, 3], may_fail=True)
+
+# %% [markdown]
+# The line that is named is right, and innocent. So is the rank that complains in production: it is one of those
+# that have **more** data. The question to ask is not "why does this all-reduce hang?" but "how often has each rank
+# called it?"
+#
+# The program above ends after the epoch, so the verdict is clear. In a real one rank 1 would go on to the evaluation,
+# whose first collective would then meet the third step of the others. If the sizes agree, nobody notices.
+#
+# What can one do?
+#
+# - **Stop at the shortest.** All ranks agree beforehand on the smallest number of batches. Simple, and some of the data
+#   is never seen.
+# - **Fill up.** `DistributedSampler` [repeats samples](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler)
+#   until all ranks have the same number. Simple, and some of the data is seen twice.
+# - **Go on without them.** A rank that has run out still makes all the calls, with zeros. In PyTorch,
+#   [`Join`](https://docs.pytorch.org/tutorials/advanced/generic_join.html) does that.
+#
+# The third leaves two questions, and both answers can be wrong without a hang. *What is the mean?* Of three ranks with
+# gradients 6, 0 and 6, where the 0 stands for "nothing left", the mean over all is 4, and that over those that still
+# have data is 6. And *who takes the step?* A rank that has run out of data has the same weights as the others, and must
+# keep them the same.
+#
+# **Predict:** `DistributedDataParallel.join` has an argument for the first question. Which of the two means is its
+# [default](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html#torch.nn.parallel.DistributedDataParallel.join)?
+#
+# <details><summary>Over all ranks that the training began with</summary>
+#
+# Yes: <code>divide_by_initial_world_size=True</code>. The last steps are then smaller, as each sample keeps its weight.
+# </details>
+#
+# <details><summary>Over the ranks that still have data</summary>
+#
+# No: that is <code>divide_by_initial_world_size=False</code>. It is what you will write below.
+# </details>
+#
+# ## Exercise: ranks with different numbers of batches
+#
+# Write `train_uneven`. Every rank has a list of batches; the lists differ in length, and some may be empty. The loss of a
+# batch is `module(batch).sum()`. In each step every rank applies SGD, `p -= lr * mean`, where `mean` is the mean of the
+# gradients over the ranks that **still have a batch**. The weights are equal on all ranks at the start, and equal
+# after every step. Return the number of steps, which is the largest number of batches that any rank has.
+#
+# A batch may have no rows. It still is a batch, and its gradients are zeros. `p.grad` may be `None`: on a rank
+# without a batch, and where a batch does not use a parameter. A frozen parameter stays as it is. `dist.all_reduce` is
+# allowed.
+
+
+# %%
+def train_uneven(module: nn.Module, batches: list[torch.Tensor], lr: float) -> int:
+    """The number of steps; all ranks take part in each of them, with a batch or without."""
+    ### BEGIN SOLUTION
+    steps = 0
+    while True:
+        have = steps < len(batches)
+        count = torch.tensor([1.0 if have else 0.0])
+        dist.all_reduce(count)
+        if count.item() == 0:
+            return steps
+        module.zero_grad()
+        if have:
+            module(batches[steps]).sum().backward()
+        for p in module.parameters():
+            if p.requires_grad:
+                total = torch.zeros_like(p) if p.grad is None else p.grad
+                dist.all_reduce(total)
+                with torch.no_grad():
+                    p -= lr * total / count.item()
+        steps += 1
+    ### END SOLUTION
+
+
+check(train_uneven)
+
+# %% [markdown]
+# The same epoch with yours. All ranks make three steps, and have the same weights in the end:
+
+# %%
+if check(train_uneven):
+    print(run(epoch, 3, train_uneven, [3, 2, 3]))
+
+# %% [markdown]
+# **What would have found it?** Ten lines before training: every rank prints `len(loader)`, or all-reduces it with MIN
+# and MAX and complains if they differ. After the fact: the flight recorder shows that one rank has fewer all-reduces
+# than the others, and `ncclras` says which.
+#
+# ## Patient 2: pairs of ranks
+#
+# A user on four GPUs wanted two groups: ranks 0 and 3, and ranks 1 and 2. Each rank made the group that it belongs to,
+# and called a barrier in it. [The report](https://github.com/pytorch/pytorch/issues/130102) shows the output of two
+# runs. In one of them ranks 0 and 3 got through. In the other one ranks 0 and **2** did, which are no pair at
+# all; the rest hung.
+#
+# **Predict:** what does PyTorch need of a rank when a group is made of ranks 0 and 3?
+#
+# <details><summary>That ranks 0 and 3 call new_group</summary>
+#
+# No: that would be natural, and it is what the user thought.
+# </details>
+#
+# <details><summary>That rank 0 calls it; the others learn of it</summary>
+#
+# No: nothing is sent to a rank that does not take part.
+# </details>
+#
+# <details><summary>That all four ranks call it, for this group and in the same order as for others</summary>
+#
+# Yes: and if they do not, groups with different members get mixed up.
+# </details>
+
+
+# %%
+def own_pair_only(pairs):
+    rank = dist.get_rank()
+    for pair in pairs:
+        if rank in pair:
+            group = dist.new_group(pair)
+            total = torch.tensor([10**rank])
+            dist.all_reduce(total, group=group)
+            return total.item()
+
+
+run(own_pair_only, 4, [(0, 3), (1, 2)], may_fail=True)
+
+# %% [markdown]
+# Why does it matter what ranks 1 and 2 do? The ranks of a new group have to find each other, and they do so in a store,
+# under the *name* of the group. PyTorch makes up that name by counting: each process calls its first group 1, its
+# second group 2
+# ([`_process_group_name`](https://github.com/pytorch/pytorch/blob/main/torch/distributed/distributed_c10d.py)). Here all
+# four ranks make their first group, so all four come to the same place, and whoever comes first is taken for the
+# partner. That is the second run of the report.
+#
+# So the [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group) asks **all** ranks
+# to make **all** groups, in the same order, members or not. On a rank that is no member, `new_group` returns something
+# that is no group. Or you pass `use_local_synchronization=True`: then the name is made from the list of ranks, and
+# only the members call. (Not from that list alone, in many versions: it also depends on how many groups the process
+# already has. [Members that have made different numbers of groups](https://github.com/pytorch/pytorch/issues/173608) wait
+# for each other forever. Where in doubt, all groups on all ranks.)
+#
+# ## Exercise: a group for one's own pair
+#
+# Write `pair_group`. `pairs` is a list of pairs of ranks. It is the same on every rank, and no rank is in two of them.
+# Return the group of your own pair, and `None` if you are in none. `dist.new_group` is allowed.
+
+
+# %%
+def pair_group(pairs: list[tuple[int, int]]) -> dist.ProcessGroup | None:
+    """The group of one's own pair; None without one."""
+    ### BEGIN SOLUTION
+    own = None
+    for pair in pairs:
+        group = dist.new_group(pair)
+        if dist.get_rank() in pair:
+            own = group
+    return own
+    ### END SOLUTION
+
+
+check(pair_group)
+
+# %% [markdown]
+# With yours, each pair adds up its own two numbers, and rank 4, which has no partner, adds nothing:
+
+
+# %%
+def sum_of_pair(pairs):
+    group = pair_group(pairs)
+    if group is None:
+        return None
+    total = torch.tensor([10 ** dist.get_rank()])
+    dist.all_reduce(total, group=group)
+    return total.item()
+
+
+if check(pair_group):
+    print(run(sum_of_pair, 5, [(0, 3), (1, 2)]))
+
+# %% [markdown]
+# **What would have found it?** The first thing to print is what each rank passes to `new_group`, in order: the lists have
+# to be the same on all ranks. The flight recorder shows it for the calls that follow, since each entry has its group
+# with its ranks. `DETAIL` does not help here: it compares calls *inside* a group, and this group was never one.
+#
+# ## Patient 3: the gather that worked
+#
+# Rank 0 has a tensor of 3 × 4, the other ranks have one number. They call `all_gather`, it returns, and the program
+# prints "Gather returned". Then comes a barrier, and
+# [there it hangs](https://github.com/pytorch/pytorch/issues/174844). The user asks for a way to find out that an
+# *earlier* call has left the connection in a bad state. Another one saw `LightningModule.all_gather`
+# [return garbage](https://github.com/Lightning-AI/pytorch-lightning/issues/17085).
+#
+# It happens in evaluation, mostly. Each rank gathers its predictions, and the last batch of one rank is shorter. Here
+# rank r has r + 1 rows, and makes room for as many rows of every other rank.
+#
+# **Predict:** rank 0 makes room for one row of each. Rank 1 has two. What may it count on?
+#
+# <details><summary>On nothing: it may pass, hang or abort</summary>
+#
+# Yes: the sizes are never compared, and what happens depends on backend, size and luck.
+# </details>
+#
+# <details><summary>On an error, since the sizes differ</summary>
+#
+# No: each rank's own call is without fault, and they compare no notes.
+# </details>
+#
+# <details><summary>On one row of each, since the rest is cut off</summary>
+#
+# No: nothing is cut off on purpose. The bytes that do not fit go somewhere, or are waited for.
+# </details>
+
+
+# %%
+def gather_without_asking(x):
+    everyone = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(everyone, x)
+    return everyone
+
+
+def evaluate(gather):
+    rank = dist.get_rank()
+    x = torch.full((rank + 1, 2), rank)
+    return [part.tolist() for part in gather(x)]
+
+
+run(evaluate, 3, gather_without_asking, may_fail=True)
+
+# %% [markdown]
+# The grader compares sizes, and NCCL does not. One of its authors puts it like
+# [this](https://github.com/NVIDIA/nccl/issues/1417): it may hang as soon as the sizes differ; it may also happen to work,
+# with wrong data; and to check would cost extra communication in every call. So the call that hangs comes later, and is
+# innocent. When a barrier hangs, look at the call **before** it.
+#
+# The cure has two steps, since nobody can make room for what they do not know: first gather the numbers of rows, which
+# are one integer each; then gather the rows, in a form in which they are equally long everywhere.
+#
+# ## Exercise: gather tensors with different numbers of rows
+#
+# Write `gather_ragged`: it returns the `x` of all ranks in rank order. They have the same dtype and differ in their number
+# of rows only, the size of dimension 0, which may be 0. The all-gathers are allowed (`all_gather`,
+# `all_gather_into_tensor`), and point-to-point calls as always.
+#
+# A rank may send n − 1 times the bytes of the **longest** `x`, and n − 1 times 8 bytes more. That is what it costs to
+# pad every tensor to the longest and to gather one integer. Pickled objects (`all_gather_object`) are larger.
+
+
+# %%
+def gather_ragged(x: torch.Tensor) -> list[torch.Tensor]:
+    """All ranks' x in rank order, each with its own number of rows."""
+    ### BEGIN SOLUTION
+    n = dist.get_world_size()
+    counts = [torch.empty(1, dtype=torch.int64) for _ in range(n)]
+    dist.all_gather(counts, torch.tensor([len(x)]))
+    longest = max(count.item() for count in counts)
+    padded = x.new_zeros(longest, *x.shape[1:])
+    padded[: len(x)] = x
+    everyone = [torch.empty_like(padded) for _ in range(n)]
+    dist.all_gather(everyone, padded)
+    return [part[: count.item()] for part, count in zip(everyone, counts)]
+    ### END SOLUTION
+
+
+check(gather_ragged)
+
+# %%
+if check(gather_ragged):
+    print(run(evaluate, 3, gather_ragged)[0])
+
+# %% [markdown]
+# **What would have found it?** `TORCH_DISTRIBUTED_DEBUG=DETAIL` compares the shapes of each call, and names the first
+# two ranks that differ. The flight recorder has the sizes of every call; compare them rank by rank, and not only in
+# the last entry. And a rule for reviews: where a collective takes what data or a mask has made, such as the last
+# batch, a list of matches or the tokens of an expert, ask who says that all ranks have as many.
+#
+# ## Patient 4: the checkpoint
+#
+# This patient has two illnesses in one place. The first is the best known of all. Training works, and the job hangs as it
+# saves. [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903) wanted the full weights on rank 0 only, and
+# there is even an option for that, `rank0_only=True`; the process hangs in `state_dict()`, on rank 0.
+# [Years later](https://github.com/huggingface/transformers/pull/48569) a trainer does the same under tensor parallelism:
+# it saves on rank 0 only, but the saving gathers shards. Rank 0 waits for ranks that never arrive, until the watchdog
+# fires after 600 s.
+#
+# Each rank has a shard of every tensor, and the whole is wanted on rank `dst`.
+
+
+# %%
+def state_on_one_rank(shards, dst):
+    if dist.get_rank() != dst:
+        return None  # nothing to save here
+    whole = {}
+    for name, shard in shards.items():
+        parts = [torch.empty_like(shard) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, shard)
+        whole[name] = torch.cat(parts)
+    return whole
+
+
+def save(state, names):
+    """Save shards under names; those of embed and head hold 100 and 200, plus the rank."""
+    mark = {"embed": 100, "head": 200}
+    shards = {name: torch.tensor([mark[name] + dist.get_rank()]) for name in names[dist.get_rank()]}
+    whole = state(shards, 0)
+    return whole and {name: whole[name].tolist() for name in sorted(whole)}
+
+
+same_order = [["embed", "head"]] * 3
+run(save, 3, state_on_one_rank, same_order, may_fail=True)
+
+# %% [markdown]
+# "On rank 0 only" is about the *result*. The *call* is everyone's: each rank has a part that rank 0 lacks. So let all of
+# them gather, and only rank 0 keep what comes.
+#
+# **Predict:** now all ranks take part, and go through their dictionaries. They hold the same names, but rank 1's is in
+# another order: `head` before `embed`. Both tensors have the same shape and dtype. What happens?
+#
+# <details><summary>It hangs: rank 1 waits for another name</summary>
+#
+# No: a collective knows no names. Rank 1's first call meets the first call of the others.
+# </details>
+#
+# <details><summary>An error says that the names differ</summary>
+#
+# No: the names are never sent. Neither are the keys of a state dict, the fields of a class, or what you mean.
+# </details>
+#
+# <details><summary>It works, and the two tensors have exchanged their rows from rank 1</summary>
+#
+# Yes: shapes and dtypes agree, so no check can see it.
+# </details>
+
+
+# %%
+def state_in_own_order(shards, dst):
+    whole = {}
+    for name, shard in shards.items():
+        parts = [torch.empty_like(shard) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, shard)
+        whole[name] = torch.cat(parts)
+    return whole if dist.get_rank() == dst else None
+
+
+other_order = [["embed", "head"], ["head", "embed"], ["embed", "head"]]
+print(run(save, 3, state_in_own_order, other_order))
+
+# %% [markdown]
+# No tool complains, for nothing is wrong with any call. How do two processes that run the same code come to different
+# orders? In August 2026 [someone trained](https://github.com/huggingface/transformers/pull/48162) a Gemma 3 model on four
+# GPUs. In each run some of the ranks produced garbage, and in each run others. The model registered its buffers in a
+# loop over a `set` of strings. Python draws a new seed for the hashes of strings in every process, so a set has
+# another order on every rank; and `DistributedDataParallel` synchronises buffers by their *place* in the list. Two
+# buffers of the same shape were exchanged. With `PYTHONHASHSEED=0` the bug was gone, which was the clue.
+#
+# The grader knows this trap: if your answer uses a set or a hash, some of its ranks have other hash seeds, as they
+# have under `torchrun`.
+#
+# ## Exercise: the whole state on one rank
+#
+# Write `full_state`. `shards` maps names to tensors. All ranks have the same names, in any order; of each name all ranks
+# have a tensor of the same shape and dtype. On rank `dst` return a dictionary with every tensor whole: the ranks' shards
+# joined along dimension 0, in rank order. On all other ranks return `None`. `dist.gather` and the all-gathers are
+# allowed.
+
+
+# %%
+def full_state(shards: dict[str, torch.Tensor], dst: int) -> dict[str, torch.Tensor] | None:
+    """Every tensor whole on dst; None elsewhere."""
+    ### BEGIN SOLUTION
+    here = dist.get_rank() == dst
+    whole = {}
+    for name in sorted(shards):
+        shard = shards[name]
+        parts = [torch.empty_like(shard) for _ in range(dist.get_world_size())] if here else None
+        dist.gather(shard, parts, dst=dst)
+        if here:
+            whole[name] = torch.cat(parts)
+    return whole if here else None
+    ### END SOLUTION
+
+
+check(full_state)
+
+# %%
+if check(full_state):
+    print(run(save, 3, full_state, other_order))
+
+# %% [markdown]
+# **What would have found it?** The hang: `py-spy dump` on rank 0 shows a collective below a function that is called
+# `save`, and on the other ranks anything else. The exchange: only a comparison. Load the checkpoint and compare its
+# loss with that of the running model; or let every rank compute a checksum of what should be equal everywhere, and
+# compare those, as in chapter [22](22_failures.ipynb).
+#
+# ## What the eight have in common
+#
+# | patient | what a rank decided by itself | what came of it | the mend |
+# |---|---|---|---|
+# | 1 `train_uneven` | how often to call, by its own data | a hang | agree in each step who still has any |
+# | 2 `pair_group` | which groups to make | a hang, or the wrong partner | all groups on all ranks |
+# | 3 `gather_ragged` | how much to send | a hang in the *next* call, or garbage | tell the sizes first |
+# | 4 `full_state` | whether to call, and in which order | a hang, or tensors exchanged | all ranks, in one order |
+#
+# A program on many ranks is written once, and every rank runs it with its own data. These bugs sit where **what a rank does
+# depends on what only that rank knows**: its number of batches, its rows, its keys, its loss, its neighbours. The code
+# looks harmless, because read for one process it is. So when you read such code, stop at each `if`, each loop and each
+# shape before a collective, and ask: *do all ranks know this, and do they all know the same?* If they do not, let
+# them first agree on it, which is one more collective, and a small one.
+#
+# And a second question for those that are silent: *what would this program print if two ranks had exchanged their
+# parts?* If the answer is "the same", you have found where a check is missing.
+#
+# **Where this is used:** in every job. The reports behind this chapter were found by people who had no wait-for graph, and
+# took days. To look for such bugs in a script of your own, run `python -m grader run train.py`; `docs/run.md` lists what
+# it recognises, with a script for each bug.
+#
+# ### Check yourself
+#
+# <details><summary>A job hangs at the end of every epoch, but only on 48 GPUs, never on 32. What do you look at first?</summary>
+#
+# The number of batches per rank: the data set may divide by 32 and not by 48.
+# </details>
+#
+# <details><summary>rank 0 alone computes a validation loss, by calling the wrapped model. Does that hang?</summary>
+#
+# It depends on what the wrapper does in its forward pass. With FSDP it gathers weights, and then rank 0 waits. With
+# DistributedDataParallel it may broadcast buffers, and then it does as well. Call the inner module, if all of its weights
+# are there, or let all ranks evaluate.
+# </details>
+#
+# <details><summary>You sort names with sorted(names, key=len) before a loop with collectives. Is that enough?</summary>
+#
+# No: names of the same length stay in the order in which they came, and that is another one on each rank. Sort by
+# the name itself.
+# </details>
