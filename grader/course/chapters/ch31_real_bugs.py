@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,9 +11,37 @@ import torch.distributed as dist
 from torch import nn
 
 from grader.core.verdict import Diagnosis
-from grader.exercise.cases import Case, Draw, Kind, PerRank, nbytes
-from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.exercise.limits import bytes_of_one, moved
+from grader.course.chapters import evidence
+from grader.exercise.cases import (
+    OPS,
+    Case,
+    Draw,
+    Kind,
+    PerRank,
+    kinds,
+    magnitude,
+    nbytes,
+    reduced,
+)
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
+from grader.exercise.limits import (
+    bytes_of_one,
+    calls,
+    combined,
+    hangs_on_nccl,
+    messages,
+    moved,
+    neighbours_only,
+    point,
+    rounds,
+)
 
 # Ranks with different numbers of batches. -------------------------------------------
 
@@ -316,4 +345,258 @@ full_state = Exercise(
     inputs=shards,
     values=Values(lambda c: [_joined(c) if r == c.dst else None for r in c.ranks]),
     traffic=TrafficRules(least=moved, allowed=frozenset({"gather", "all_gather"})),
+)
+
+
+# Metrics that not every rank has logged. --------------------------------------------
+
+#: A metric is a measurement: single precision, in which a tensor of one number comes unless its
+#: dtype is given, is good enough for it.
+_SINGLE = 1e-5
+
+#: Which ranks log which names, in the order in which they do, by the name of the case.
+_LOGGED: Mapping[str, Callable[[int, int], Sequence[str]]] = {
+    "all ranks log loss and accuracy": lambda r, n: ("loss", "accuracy"),
+    "two names on each rank, the second another on the last": lambda r, n: (
+        ("loss", "accuracy") if r < n - 1 else ("loss", "perplexity")
+    ),
+    "rank 0 logs a name more": lambda r, n: ("loss", "lr") if r == 0 else ("loss",),
+    "the last rank logs a name more": lambda r, n: ("loss", "lr") if r == n - 1 else ("loss",),
+    "the same names, in another order on odd ranks": lambda r, n: ("accuracy", "loss", "norm")[
+        :: -1 if r % 2 else 1
+    ],
+    "a name of each rank's own, and a common one": lambda r, n: (f"loss of task {r}", "loss"),
+    "rank 0 logs nothing": lambda r, n: () if r == 0 else ("loss", "accuracy"),
+    "the last rank logs nothing": lambda r, n: () if r == n - 1 else ("loss", "accuracy"),
+    "eight names, each on every second rank": lambda r, n: tuple(
+        f"loss/{name}" for i, name in enumerate("abcdefgh") if (i + r) % 2 == 0
+    ),
+    "no rank logs anything": lambda r, n: (),
+}
+
+
+def _metrics(draw: Draw) -> Iterator[Case]:
+    for case, names in _LOGGED.items():
+        drawn = draw.per_rank(Kind(torch.float64, (8,)), "AVG")
+        logged = PerRank(
+            dict(zip(names(r, draw.n), drawn[r].tolist(), strict=False)) for r in draw.ranks
+        )
+        yield draw.case(case, metrics=logged)
+    # 0 is a value like any other
+    yield draw.case(
+        "every second rank logs 0", metrics=PerRank({"errors": 6.0 * (r % 2)} for r in draw.ranks)
+    )
+
+
+def _means(c: Case, size: Callable[[float], float] = float) -> list[dict[str, float]]:
+    """Return the mean of each name over the ranks that have logged it, once for every rank."""
+    logged: dict[str, list[float]] = {}
+    for metrics in c.metrics:
+        for name, value in metrics.items():
+            logged.setdefault(name, []).append(size(value))
+    return [{name: sum(values) / len(values) for name, values in logged.items()}] * c.n
+
+
+mean_metrics = Exercise(
+    signature="mean_metrics(metrics: dict[str, float]) -> dict[str, float]",
+    summary="the mean of each metric over the ranks that have logged it, the same on all",
+    inputs=_metrics,
+    values=Values(
+        _means,
+        magnitude=lambda c: _means(c, abs),
+        relative=_SINGLE,
+        agree=True,
+    ),
+    # all_gather_object sends pickles, by all_gather
+    traffic=TrafficRules(allowed=frozenset({"all_gather", "all_reduce"})),
+    mistakes=(
+        Mistake(
+            "0 is a value as well: ask `name in metrics`, and not whether the value is true.",
+            when=lambda e: e.raised("ZeroDivisionError") and "errors" in e.case.metrics[0],
+        ),
+        Mistake(
+            "Not every rank has every name, so metrics[name] fails on some: use metrics.get, or ask"
+            " `name in metrics` first.",
+            when=lambda e: e.raised("KeyError"),
+        ),
+        Mistake(
+            "Ranks that have logged other names, or none, make other calls, or more of them. Before"
+            " the first all_reduce all ranks have to know the names of all: that is what"
+            " all_gather_object is for.",
+            when=lambda e: e.diagnosis in (Diagnosis.DEADLOCK, Diagnosis.ORDER_MISMATCH),
+        ),
+    ),
+)
+
+
+# A chain of stages. -------------------------------------------------------------------
+
+
+def _pairs_of_tensors(draw: Draw) -> Iterator[Case]:
+    every = kinds(draw.n)
+    # what goes forward and what goes backward have other shapes and dtypes
+    for kind, other in zip(every, (*every[1:], every[0]), strict=True):
+        yield draw.case(
+            f"{kind} forward, {other} backward",
+            forward=draw.per_rank(kind),
+            backward=draw.per_rank(other),
+        )
+
+
+def _from_both_sides(c: Case) -> list[tuple[torch.Tensor | None, torch.Tensor | None]]:
+    return [
+        (c.forward[r - 1] if r > 0 else None, c.backward[r + 1] if r < c.n - 1 else None)
+        for r in c.ranks
+    ]
+
+
+def _hangs_on_nccl_alone(one: JudgedCase) -> bool:
+    """Return whether a run ended well, and NCCL's rules alone find a fault in it."""
+    return one.failure is None and one.diagnosis is Diagnosis.DEADLOCK
+
+
+chain_exchange = Exercise(
+    signature="chain_exchange(forward: Tensor, backward: Tensor)"
+    " -> tuple[Tensor | None, Tensor | None]",
+    summary="what comes from the stage before and from the one behind, at the same time",
+    inputs=_pairs_of_tensors,
+    values=Values(_from_both_sides),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: 2 * (c.n - 1)),
+            point(rounds("≤", lambda c: 2)),
+        ),
+        least=moved,
+        proof=hangs_on_nccl,
+    ),
+    point=_hangs_on_nccl_alone,
+    mistakes=(
+        Mistake(
+            "The chain has two ends: rank 0 has no rank before it, and the last has none behind it."
+            " Make neither a send nor a receive for a neighbour that is not there.",
+            when=lambda e: any(
+                abs(op.peer - op.rank) > 1
+                for operations in e.trace.operations
+                for op in operations
+                if op.is_message
+            ),
+        ),
+        *evidence.BUFFER_RACES,
+        Mistake(
+            "What goes forward and what goes backward need not be alike: receive from the rank"
+            " before into torch.empty_like(forward), and from the one behind into"
+            " torch.empty_like(backward).",
+            when=lambda e: e.diagnosis in (Diagnosis.SIZE_MISMATCH, Diagnosis.DTYPE_MISMATCH),
+        ),
+        Mistake(
+            "Both neighbours send before they receive: start all of them, and wait afterwards.",
+            when=evidence.all_send,
+        ),
+    ),
+)
+
+
+# When to stop. -------------------------------------------------------------------------
+
+
+def _losses(draw: Draw) -> Iterator[Case]:
+    n = draw.n
+    below = (1 - n, *[1] * (n - 1))  # the first far below the mean, the others a little above
+    above = tuple(-one for one in below)
+    same = (0,) * n
+    # by how far each loss is off the mean, and the mean off the best so far
+    cases = (
+        ("all losses are better than best", same, -0.5),
+        ("the mean is better, though {} alone is", below, -0.5),
+        ("the mean is no better, though all but {} are", above, 0.5),
+        ("no loss is better than best", same, 0.5),
+        ("the mean is no better, though {} is", below, 0.5),
+        ("the mean is better, though {} is not", above, -0.5),
+        ("the mean is a little better, though {} alone is", below, -0.25),
+        ("the mean is a little worse, though all but {} are better", above, 0.25),
+        ("the mean is as good as best", above, 0.0),
+        ("all losses are as good as best", same, 0.0),
+    )
+    for i, (name, off, margin) in enumerate(cases):
+        for sign in (1, -1):  # a sum is larger than a mean, or smaller
+            one = (n - 1 + i) % n
+            # numbers that n divides, so that a mean is exact in whichever way it is computed
+            best = sign * n * (8 + int(draw.tensor(Kind(torch.int64, (1,)))) % 8)
+            loss = PerRank(float(best + n * (off[(r - one) % n] + margin)) for r in draw.ranks)
+            words = f"{name.format(f'rank {one}')} ({'positive' if sign > 0 else 'negative'})"
+            yield draw.case(words, loss=loss, best=float(best))
+    yield draw.case(
+        "there is no best yet",
+        loss=PerRank(float(r + 1) for r in draw.ranks),
+        best=math.inf,
+    )
+
+
+should_stop = Exercise(
+    signature="should_stop(loss: float, best: float) -> bool",
+    summary="whether the mean loss is no better than the best so far, the same on every rank",
+    inputs=_losses,
+    values=Values(lambda c: [sum(c.loss) / c.n >= c.best] * c.n),
+    traffic=TrafficRules(
+        limits=(calls({"all_reduce", "send"}, "≤", lambda c: c.n),),
+        allowed=frozenset({"all_reduce"}),
+    ),
+    mistakes=(
+        Mistake(
+            "A tensor comes back, where True or False is asked for: bool(...) makes one of it, and"
+            " so does a comparison of numbers, which item() gives you.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_TYPE
+                and all(isinstance(held, torch.Tensor) for held in e.actual)
+            ),
+        ),
+        Mistake(
+            "Some ranks wait in all_reduce for others that have returned already. Every rank has to"
+            " make the call, whatever its own loss is: decide after it, and not before.",
+            when=lambda e: e.diagnosis is Diagnosis.DEADLOCK,
+        ),
+    ),
+)
+
+
+# A ring of whole tensors. --------------------------------------------------------------
+
+
+def _sends_and_receives(draw: Draw) -> Iterator[Case]:
+    for kind in kinds(draw.n):
+        yield draw.case(
+            f"SUM of {kind}",
+            send=draw.per_rank(kind, "SUM"),
+            # what lies in the buffer for the result means nothing
+            recv=PerRank(draw.tensor(kind) for _ in draw.ranks),
+        )
+
+
+tutorial_all_reduce = Exercise(
+    signature="tutorial_all_reduce(send: Tensor, recv: Tensor) -> None",
+    summary="the sum over all ranks in recv, of whole tensors that go round a ring",
+    inputs=_sends_and_receives,
+    values=Values(
+        lambda c: [reduced(OPS["SUM"], c.send)] * c.n,
+        result="recv",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(OPS["SUM"], c.send)] * c.n,
+    ),
+    # on two ranks left and right are one, and many mistakes look alike
+    world_sizes=(1, 3, 2, 4, 5, 8),
+    traffic=TrafficRules(
+        limits=(
+            neighbours_only(),
+            point(messages("≤", lambda c: c.n * (c.n - 1))),
+        ),
+        least=combined,
+    ),
+    mistakes=(
+        *evidence.BUFFER_RACES,
+        Mistake(
+            "Every rank sends and none receives: a blocking send waits for its receive. Start with"
+            " request = dist.isend(...), then recv, then request.wait().",
+            when=evidence.all_send,
+        ),
+    ),
 )
