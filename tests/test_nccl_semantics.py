@@ -4,13 +4,26 @@ twins, on real and on simulated ranks."""
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
+import torch.distributed as dist
 
-from grader import run, simulate
+from grader import assert_no_hang, check, run, simulate
+from grader.core.errors import RequestError
+from grader.core.semantics import Semantics
+from grader.core.verdict import Diagnosis
+from grader.course.chapters import discover
+from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
+from grader.submission.submission import Submission
+from grader.trace.nccl_semantics import nccl_fault
 
 PATTERNS = sorted((Path(__file__).parent / "nccl_patterns").glob("*.py"))
 
@@ -63,3 +76,99 @@ def test_simulated_ranks_get_the_same_finding(path):
     simulate(pattern.program, pattern.ranks, semantics="gloo")  # raises if it does not end
     ran = simulate(pattern.program, pattern.ranks, semantics="nccl", may_fail=True)
     require_expected(ran.failure, pattern)
+
+
+# Where semantics are chosen. ------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def swap():
+    send = dist.isend(torch.ones(1), 1 - dist.get_rank())
+    dist.recv(torch.empty(1), 1 - dist.get_rank())
+    send.wait()
+
+
+def grader(folder, *words):
+    return subprocess.run(
+        [sys.executable, "-m", "grader", *words], cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "semantics", "diagnosis"),
+    [
+        ("unblock_ring_isend", Semantics.GLOO, None),
+        ("unblock_ring_isend", Semantics.NCCL, Diagnosis.DEADLOCK),
+        ("unblock_ring_parity", Semantics.NCCL, None),
+    ],
+)
+def test_a_check_fails_a_right_answer_that_could_hang(answer, semantics, diagnosis):
+    path = ROOT / "tests" / "accepted" / "12_deadlock_clinic" / f"{answer}.py"
+    exercises = discover()
+    settings = Settings(1, world_sizes=(2,), semantics=semantics)
+    submission = Submission.from_file(path, exercises)
+    verdict = Judge(default_launcher(), settings).judge(exercises["unblock_ring"], submission)
+    assert verdict.diagnosis is diagnosis
+    if diagnosis:
+        failed = next(case for case in verdict.cases if not case.passed)
+        assert failed.message.startswith("under NCCL's rules this can hang")
+        assert failed.cycle == (0, 1)
+        # and not the exercise's advice, which is on how to end the run that has ended
+        assert verdict.hint == Diagnosis.DEADLOCK.advice
+
+
+def test_a_script_that_ends_well_is_a_fault_of_communication(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "dist.init_process_group('nccl')\n"
+        "other = 1 - dist.get_rank()\n"
+        "send = dist.isend(torch.ones(1).cuda(), other)\n"
+        "dist.recv(torch.empty(1).cuda(), other)\n"
+        "send.wait()\n"
+    )
+    assert grader(tmp_path, "run", "train.py").returncode == 0
+    done = grader(tmp_path, "run", "--semantics", "nccl", "--json", "report.json", "train.py")
+    assert done.returncode == 3
+    assert done.stderr.startswith("✗ ended well after")
+    assert "rank 0 waits to send to rank 1 at train.py:5" in " ".join(done.stderr.split())
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert not report["ok"]
+    assert report["failure"]["message"].startswith("under NCCL's rules")
+    assert {wait["line"] for wait in report["failure"]["waits"]} == {5}
+
+
+def test_a_test_fails_with_the_finding():
+    assert assert_no_hang(swap) == [None, None]
+    with pytest.raises(AssertionError, match=r"(?s)on 2 ranks: .*under NCCL's rules"):
+        assert_no_hang(swap, semantics="nccl")
+    default_launcher().settle()
+
+
+def test_other_semantics_are_refused():
+    for ask in (run, simulate):
+        with pytest.raises(RequestError, match="semantics is 'gloo' or 'nccl', not 'mpi'"):
+            ask(swap, 2, semantics="mpi")
+    with pytest.raises(RequestError, match="semantics is"):
+        check(swap, semantics="mpi")
+    done = grader(ROOT, "run", "--semantics", "mpi", "train.py")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_simulation_without_a_record_is_not_judged():
+    with pytest.raises(RequestError, match="there is none of this run"):
+        simulate(swap, 2, record=False, semantics="nccl")
+
+
+def test_a_run_with_a_mistake_of_its_own_is_not_judged():
+    def one_sided():
+        if dist.get_rank() == 0:
+            dist.isend(torch.ones(1), 1)
+
+    ran = run(one_sided, 2, may_fail=True)
+    assert ran.failure.diagnosis is Diagnosis.UNMATCHED_MESSAGE
+    assert nccl_fault(ran.trace) is None
+    default_launcher().settle()
