@@ -6,7 +6,7 @@
 # a tutorial that many have copied. Some cost half an hour of silence on every GPU of a job. Others cost more, since
 # they were silent in another way: the job ran on, with wrong numbers.
 #
-# For each patient you get the symptom first, as it stood in the report. You guess, you run the smallest program that
+# For each patient you read the symptom first, as people have described it. You guess, you run the smallest program that
 # has the same bug, you read the verdict, and you mend it. The programs are our own; the reports are linked.
 #
 # **You will learn** to get from a symptom to the line: which question to ask first when a job hangs or a loss drifts,
@@ -27,10 +27,10 @@ from grader import check, hint, run
 # %% [markdown]
 # ## How one reads a hang in production
 #
-# There is no grader on a cluster. A job that hangs shows the same picture every time: the log stops, all processes are
-# alive, and the GPUs are busy, since a kernel of NCCL that waits is a kernel that runs. After ten minutes
+# There is no grader on a cluster. Every job that hangs looks the same from outside: the log stops, and all processes are
+# alive. After ten minutes
 # ([NCCL's default in PyTorch](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group))
-# a watchdog thread ends it. By then there is little left to look at, so set up beforehand what you want to read:
+# a watchdog thread ends it. By then there is little left to look at, so prepare beforehand what you want to read:
 #
 # - **The flight recorder.** With `TORCH_FR_BUFFER_SIZE=2000` and `TORCH_NCCL_DUMP_ON_TIMEOUT=1` each rank writes its
 #   last calls to a [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when one of them
@@ -39,9 +39,9 @@ from grader import check, hint, run
 # - **Stacks.** While the job still hangs, [`py-spy dump --pid …`](https://github.com/benfred/py-spy) shows the line of
 #   Python at which each thread of a process is. You need no restart for it. Most ranks will show the same line; look
 #   for the one that does not.
-# - **NCCL RAS.** Since version 2.24, NCCL's ranks know of each other how many calls of each kind they have made in each
-#   communicator. The program [`ncclras`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/ras.html),
-#   started on any node of the job, prints which ranks are behind.
+# - **NCCL RAS.** Since version 2.24, a thread in each process keeps in touch with those of all others. The program
+#   [`ncclras`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/ras.html), started on a node of
+#   the job, asks them how many collectives each rank has called, and lists the ranks that are behind or do not answer.
 # - **`TORCH_DISTRIBUTED_DEBUG=DETAIL`** has every collective
 #   [compare the calls of all ranks](https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications)
 #   first: its kind, its shapes, its dtypes. That is too slow for every day, and just right for the second run.
@@ -58,18 +58,18 @@ from grader import check, hint, run
 # | no hang, wrong numbers on *some* ranks | the order of names, rank by rank | a set, a dictionary, a folder |
 # | no hang, wrong numbers on *all* ranks | the result on three ranks, by hand | a buffer that is used twice |
 #
-# The last two have no watchdog. Nobody is told that they happen, so the only thing that finds them is a check: the same
-# sum on every rank, and now and then a comparison with what one process computes.
+# For the last two there is no watchdog. Only a check of your own finds them: compare checksums of what should be equal on
+# all ranks, and now and then compare the result with what one process computes.
 #
 # ## Patient 1: the epoch that does not end
 #
-# The log stops in the last step of an epoch. It did not on two GPUs, nor with the smaller data set. In 2020 this was
-# so common that PyTorch's developers wrote [a proposal](https://github.com/pytorch/pytorch/issues/38174): data-parallel
-# training hangs when ranks have different numbers of inputs, and a sampler that deals them out evenly is not always to
-# be had.
+# The log stops near the end of an epoch. In 2020 PyTorch's developers wrote
+# [a proposal](https://github.com/pytorch/pytorch/issues/38174) about it: data-parallel training fails where ranks have
+# different numbers of inputs, a sampler that deals them out evenly does not fit every case, and many users have one that
+# it does not fit.
 #
-# Here three ranks train a model, and rank 1 has one batch fewer than the others. All ranks return how many steps they
-# have made.
+# Here three ranks train a model, and rank 1 has one batch fewer than the others. Each rank returns how many steps it
+# has made.
 #
 # **Predict:** what happens after rank 1's last batch?
 #
@@ -113,9 +113,8 @@ def epoch(train, counts):
 run(epoch, 3, train_over_own_batches, [3, 2, 3], may_fail=True)
 
 # %% [markdown]
-# The line that is named is right, and innocent. So is the rank that complains in production: it is one of those
-# that have **more** data. The question to ask is not "why does this all-reduce hang?" but "how often has each rank
-# called it?"
+# The line that is named is right, and innocent. So are the ranks that complain in production: they are those that
+# have **more** data. Do not ask why this all-reduce hangs. Ask how often each rank has called it.
 #
 # The program above ends after the epoch, so the verdict is clear. In a real one rank 1 would go on to the evaluation,
 # whose first collective would then meet the third step of the others. If the sizes agree, nobody notices.
@@ -139,7 +138,8 @@ run(epoch, 3, train_over_own_batches, [3, 2, 3], may_fail=True)
 #
 # <details><summary>Over all ranks that the training began with</summary>
 #
-# Yes: <code>divide_by_initial_world_size=True</code>. The last steps are then smaller, as each sample keeps its weight.
+# Yes: <code>divide_by_initial_world_size=True</code>. Each batch then counts as much as any other, and the last steps are
+# smaller.
 # </details>
 #
 # <details><summary>Over the ranks that still have data</summary>
@@ -193,9 +193,9 @@ if check(train_uneven):
     print(run(epoch, 3, train_uneven, [3, 2, 3]))
 
 # %% [markdown]
-# **What would have found it?** Ten lines before training: every rank prints `len(loader)`, or all-reduces it with MIN
-# and MAX and complains if they differ. After the fact: the flight recorder shows that one rank has fewer all-reduces
-# than the others, and `ncclras` says which.
+# **What would have found it?** Before training: all-reduce `len(loader)` with MIN and with MAX, and complain if they
+# differ. While it hangs: `ncclras`, which lists the rank that has called fewer all-reduces than the others. Afterwards: the
+# flight recorder, whose files show the same.
 #
 # ## Patient 2: pairs of ranks
 #
@@ -289,19 +289,36 @@ if check(pair_group):
     print(run(sum_of_pair, 5, [(0, 3), (1, 2)]))
 
 # %% [markdown]
-# **What would have found it?** The first thing to print is what each rank passes to `new_group`, in order: the lists have
-# to be the same on all ranks. The flight recorder shows it for the calls that follow, since each entry has its group
-# with its ranks. `DETAIL` does not help here: it compares calls *inside* a group, and this group was never one.
+# What about a rank that is in no pair: may it return at once? Try it, and `check` has nothing to say, because nothing
+# goes wrong in that call. But the rank has counted one group fewer than the others. Rank 1 finds out when all three
+# make a group together:
+
+# %%
+def next_group():
+    if dist.get_rank() != 1:  # rank 1 is in no pair, and leaves the call out
+        dist.new_group([0, 2])
+    everyone = dist.new_group([0, 1, 2])
+    return dist.get_process_group_ranks(everyone)
+
+
+run(next_group, 3, may_fail=True)
+
+# %% [markdown]
+# The verdict puts two calls side by side that have nothing to do with each other, and both lines are right. The one that is
+# missing is somewhere before.
+#
+# **What would have found it?** Print what each rank passes to `new_group`, in order: the lists have to be the same on all
+# ranks. The flight recorder shows in each entry the group that it was called in. And `python -m grader run` compares the
+# groups of all ranks, as it did here.
 #
 # ## Patient 3: the gather that worked
 #
 # Rank 0 has a tensor of 3 × 4, the other ranks have one number. They call `all_gather`, it returns, and the program
 # prints "Gather returned". Then comes a barrier, and
 # [there it hangs](https://github.com/pytorch/pytorch/issues/174844). The user asks for a way to find out that an
-# *earlier* call has left the connection in a bad state. Another one saw `LightningModule.all_gather`
-# [return garbage](https://github.com/Lightning-AI/pytorch-lightning/issues/17085).
+# *earlier* call has left the connection in a bad state.
 #
-# It happens in evaluation, mostly. Each rank gathers its predictions, and the last batch of one rank is shorter. Here
+# One meets it in evaluation: each rank gathers its predictions, and the last batch of one rank is shorter. Here
 # rank r has r + 1 rows, and makes room for as many rows of every other rank.
 #
 # **Predict:** rank 0 makes room for one row of each. Rank 1 has two. What may it count on?
@@ -343,8 +360,8 @@ run(evaluate, 3, gather_without_asking, may_fail=True)
 # with wrong data; and to check would cost extra communication in every call. So the call that hangs comes later, and is
 # innocent. When a barrier hangs, look at the call **before** it.
 #
-# The cure has two steps, since nobody can make room for what they do not know: first gather the numbers of rows, which
-# are one integer each; then gather the rows, in a form in which they are equally long everywhere.
+# The cure has two steps, since a rank cannot make room for a tensor whose size it does not know: first gather the numbers
+# of rows, one integer of each rank; then gather the rows, in a form in which all tensors have the same size.
 #
 # ## Exercise: gather tensors with different numbers of rows
 #
@@ -386,12 +403,12 @@ if check(gather_ragged):
 #
 # ## Patient 4: the checkpoint
 #
-# This patient has two illnesses in one place. The first is the best known of all. Training works, and the job hangs as it
-# saves. [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903) wanted the full weights on rank 0 only, and
-# there is even an option for that, `rank0_only=True`; the process hangs in `state_dict()`, on rank 0.
-# [Years later](https://github.com/huggingface/transformers/pull/48569) a trainer does the same under tensor parallelism:
-# it saves on rank 0 only, but the saving gathers shards. Rank 0 waits for ranks that never arrive, until the watchdog
-# fires after 600 s.
+# This patient has two illnesses. With the first, training works, and the job hangs when it saves.
+# [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903) wanted the full weights on rank 0 only, for which
+# there is an option, `rank0_only=True`; the process hung in `state_dict()`, on rank 0.
+# [Two years later](https://github.com/huggingface/transformers/pull/48569) a trainer did it under tensor parallelism:
+# it saved on rank 0 only, but to save means to gather shards there. Rank 0 waited for ranks that never came, until the
+# watchdog fired after 600 s.
 #
 # Each rank has a shard of every tensor, and the whole is wanted on rank `dst`.
 
@@ -456,12 +473,12 @@ other_order = [["embed", "head"], ["head", "embed"], ["embed", "head"]]
 print(run(save, 3, state_in_own_order, other_order))
 
 # %% [markdown]
-# No tool complains, for nothing is wrong with any call. How do two processes that run the same code come to different
+# No tool complains, for nothing is wrong with any call. How can two processes that run the same code have different
 # orders? In August 2026 [someone trained](https://github.com/huggingface/transformers/pull/48162) a Gemma 3 model on four
 # GPUs. In each run some of the ranks produced garbage, and in each run others. The model registered its buffers in a
 # loop over a `set` of strings. Python draws a new seed for the hashes of strings in every process, so a set has
 # another order on every rank; and `DistributedDataParallel` synchronises buffers by their *place* in the list. Two
-# buffers of the same shape were exchanged. With `PYTHONHASHSEED=0` the bug was gone, which was the clue.
+# buffers of the same shape were exchanged.
 #
 # The grader knows this trap: if your answer uses a set or a hash, some of its ranks have other hash seeds, as they
 # have under `torchrun`.
@@ -963,18 +980,19 @@ if check(tutorial_all_reduce):
 # | 7 `should_stop` | whether to go on | a hang | one decision, from a number that all know |
 # | 8 `tutorial_all_reduce` | nothing: it mixed up its buffers | wrong sums, on all ranks | send what is yours, add what came |
 #
-# A program on many ranks is written once, and every rank runs it with its own data. These bugs sit where **what a rank does
-# depends on what only that rank knows**: its number of batches, its rows, its keys, its loss, its neighbours. The code
-# looks harmless, because read for one process it is. So when you read such code, stop at each `if`, each loop and each
+# A program on many ranks is written once, and every rank runs it with its own data. In six of the eight, **what a rank does
+# depends on what only that rank knows**: its number of batches, its pair, its rows, its keys, its metrics, its loss. The
+# code looks harmless, and for one process it is. So when you read such code, stop at each `if`, each loop and each
 # shape before a collective, and ask: *do all ranks know this, and do they all know the same?* If they do not, let
-# them first agree on it, which is one more collective, and a small one.
+# them first agree on it. That takes one more collective, and a small one.
 #
-# And a second question for those that are silent: *what would this program print if two ranks had exchanged their
-# parts?* If the answer is "the same", you have found where a check is missing.
+# The other two, the chain and the tutorial, do the same on every rank, and are wrong on every rank. For them, and for
+# all that is silent, ask a second question: *what would this program print if two ranks had exchanged their parts?* If it
+# would print the same, you have found where a check is missing.
 #
-# **Where this is used:** in every job. The reports behind this chapter were found by people who had no wait-for graph, and
-# took days. To look for such bugs in a script of your own, run `python -m grader run train.py`; `docs/run.md` lists what
-# it recognises, with a script for each bug.
+# **Where this is used:** wherever a job runs on more than one GPU. To look for such bugs in a script of your own, run
+# `python -m grader run train.py`; `docs/run.md` lists what it recognises, with a script for each bug. And if you find a
+# new one, report it: this chapter exists because others have.
 #
 # ### Check yourself
 #
