@@ -701,6 +701,9 @@ run(step_of_pipeline, 4, swap_with_both, semantics="nccl", may_fail=True)
 # which `docs/nccl.md` says what was seen on a real GPU. Rank 0 has issued its send first, and rank 1 its own, and each waits for a receive that is in line behind
 # the other one's send. It is the ring of chapter [12](12_deadlock_clinic.ipynb) once more, with two ranks.
 #
+# The verdict says that it *can* hang: a message that is small enough may fit into NCCL's buffers, and then its send ends
+# without a receive. So such a program may pass a first test on GPUs as well, and stand still with real activations.
+#
 # Two cures are common:
 #
 # - **One batch.** `dist.batch_isend_irecv` hands a list of messages to NCCL as *one* kernel, in which none waits for

@@ -321,9 +321,9 @@ def _states(n: int) -> Iterator[tuple[str, dict[str, Kind]]]:
 
 def shards(draw: Draw) -> Iterator[Case]:
     """Draw every rank's shards; each rank has the names in another order, and none is sorted."""
-    for i, (name, kinds) in enumerate(_states(draw.n)):
-        columns = {key: draw.per_rank(kind) for key, kind in kinds.items()}
-        orders = [list(kinds)[::-1] if r % 2 else list(kinds) for r in draw.ranks]
+    for i, (name, whole) in enumerate(_states(draw.n)):
+        columns = {key: draw.per_rank(kind) for key, kind in whole.items()}
+        orders = [list(whole)[::-1] if r % 2 else list(whole) for r in draw.ranks]
         turned = [
             order[r // 2 % len(order) :] + order[: r // 2 % len(order)] if order else []
             for r, order in enumerate(orders)
@@ -474,9 +474,11 @@ chain_exchange = Exercise(
         Mistake(
             "The chain has two ends: rank 0 has no rank before it, and the last has none behind it."
             " Make neither a send nor a receive for a neighbour that is not there.",
+            # on two ranks, the two ends are neighbours
             when=lambda e: any(
                 abs(op.peer - op.rank) > 1
-                for operations in e.trace.operations
+                for one in e.failed
+                for operations in one.trace.operations
                 for op in operations
                 if op.is_message
             ),
