@@ -143,11 +143,8 @@ def _under(semantics: Semantics, exercise: Exercise) -> Exercise:
         return found or hangs_on_nccl(case, trace)
 
     # advice of the exercise's own is on hangs that the run itself shows
-    advice = {
-        diagnosis: text
-        for diagnosis, text in exercise.help.advice.items()
-        if diagnosis is not Diagnosis.DEADLOCK
-    }
+    advice = dict(exercise.help.advice)
+    advice.pop(Diagnosis.DEADLOCK, None)
     return replace(
         exercise,
         traffic=replace(exercise.traffic, proof=proof),

@@ -314,21 +314,26 @@ def _count_waits(kernels: Sequence[_Kernel]) -> None:
         kernel.waited = count
 
 
+#: The messages of one communicator from one rank to another, in the order of issue.
+_Ends = dict[tuple[_Communicator, int, int], list[tuple[_Kernel, Operation]]]
+
+
 def _meetings(kernels: Sequence[Sequence[_Kernel]]) -> dict[tuple[int, int], _Kernel]:
     """Return for each end of a message the kernel of its other end, if there is one."""
-    ends: dict[tuple[object, ...], list[tuple[_Kernel, Operation]]] = defaultdict(list)
+    sends: _Ends = defaultdict(list)
+    receives: _Ends = defaultdict(list)
     for mine in kernels:
         for kernel in mine:
             for op in kernel.parts:
-                if op.is_message:
-                    pair = (op.rank, op.peer) if op.kind == "send" else (op.peer, op.rank)
-                    ends[(kernel.communicator, op.kind, *pair)].append((kernel, op))
+                if op.kind == "send":
+                    sends[kernel.communicator, op.rank, op.peer].append((kernel, op))
+                elif op.kind == "recv":
+                    receives[kernel.communicator, op.peer, op.rank].append((kernel, op))
     meets: dict[tuple[int, int], _Kernel] = {}
-    for (communicator, kind, *pair), sends in ends.items():
-        if kind != "send":
-            continue
-        receives = ends.get((communicator, "recv", *pair), [])
-        for (sender, send), (receiver, receive) in zip(sends, receives, strict=False):
+    for channel, sent in sends.items():
+        for (sender, send), (receiver, receive) in zip(
+            sent, receives.get(channel, ()), strict=False
+        ):
             meets[send.rank, send.number] = receiver
             meets[receive.rank, receive.number] = sender
     return meets
@@ -355,8 +360,6 @@ class _Play:
         self._done = [0 for _ in ranks]
         #: by rank and thread, the kernels that its host has yet to issue
         self._hosts: list[dict[int, deque[_Kernel]]] = [defaultdict(deque) for _ in ranks]
-        #: by rank, what is issued and not done
-        self._open: list[list[_Kernel]] = [[] for _ in ranks]
         #: by rank and communicator, what has to be done in this order
         self._queues: list[dict[_Communicator, deque[_Kernel]]] = [
             defaultdict(deque) for _ in ranks
@@ -393,12 +396,8 @@ class _Play:
                         break
                     queue.popleft()
                     moved = True
-            for kernel in list(self._open[rank]):
-                if kernel.stage is _KernelStage.ISSUED and self._may_run(kernel):
-                    kernel.stage = _KernelStage.RUNNING
-                    self._tell(kernel)
-                if kernel.stage is _KernelStage.RUNNING and not self.lacking(kernel):
-                    self._end(kernel)
+            for queue in self._queues[rank].values():
+                while queue and self._run(queue[0]):
                     moved = True
 
     def _tell(self, kernel: _Kernel) -> None:
@@ -431,7 +430,6 @@ class _Play:
 
     def _start(self, kernel: _Kernel) -> None:
         kernel.stage = _KernelStage.ISSUED
-        self._open[kernel.rank].append(kernel)
         self._changed[kernel.rank] = None
 
     def _set_up(self, kernel: _Kernel) -> bool:
@@ -474,13 +472,20 @@ class _Play:
 
     # The device. ---------------------------------------------------------------------
 
-    def _may_run(self, kernel: _Kernel) -> bool:
-        """Return whether the kernels are done that have to be done before this one runs."""
+    def _run(self, kernel: _Kernel) -> bool:
+        """Let the next kernel of a communicator run, and end, if it can; return whether it ends."""
         rank = kernel.rank
-        if self.rules.serial and self._done[rank] < kernel.index:
+        if kernel.stage is _KernelStage.ISSUED:
+            if self.rules.serial and self._done[rank] < kernel.index:
+                return False
+            if self._over[rank] < kernel.waited:
+                return False
+            kernel.stage = _KernelStage.RUNNING
+            self._tell(kernel)
+        if kernel.stage is not _KernelStage.RUNNING or self.lacking(kernel):
             return False
-        first = self._queues[rank][kernel.communicator][0]
-        return first is kernel and self._over[rank] >= kernel.waited
+        self._end(kernel)
+        return True
 
     def lacking(self, kernel: _Kernel) -> list[tuple[Operation, list[_Kernel] | None]]:
         """Return the parts of a running kernel that cannot end, each with what it lacks.
@@ -502,7 +507,6 @@ class _Play:
     def _end(self, kernel: _Kernel) -> None:
         kernel.stage = _KernelStage.DONE
         rank = kernel.rank
-        self._open[rank].remove(kernel)
         self._queues[rank][kernel.communicator].popleft()
         mine, waits = self.kernels[rank], self._waits[rank]
         while self._done[rank] < len(mine) and mine[self._done[rank]].stage is _KernelStage.DONE:
