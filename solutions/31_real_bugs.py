@@ -539,7 +539,7 @@ if check(full_state):
 # would print the same, you have found where a check is missing.
 #
 # **Where this is used:** wherever a job runs on more than one GPU. To look for such bugs in a script of your own, run
-# `python -m grader run train.py`; `docs/run.md` lists what it recognises, with a script for each bug. And if you find a
+# `python -m grader run train.py`; [docs/run.md](../docs/run.md) lists what it recognises, with a script for each bug. And if you find a
 # new one, report it: this chapter exists because others have.
 #
 # ### Check yourself
