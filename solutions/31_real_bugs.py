@@ -2,9 +2,9 @@
 # # 31 · Real bugs
 #
 # In the deadlock clinic of chapter [12](12_deadlock_clinic.ipynb) the patients were made up. These eight were not.
-# People met each of these bugs at work, and reported it in public: in PyTorch, in a library on top of it, and one in
-# a tutorial that many have copied. Some cost half an hour of silence on every GPU of a job. Others cost more, since
-# they were silent in another way: the job ran on, with wrong numbers.
+# People met each of these bugs at work, and reported it in public: in PyTorch, in libraries on top of it, and one in
+# PyTorch's own tutorial. Some made a job stand still until a watchdog ended it. Others were silent in a worse way: the
+# job ran on, with wrong numbers.
 #
 # For each patient you read the symptom first, as people have described it. You guess, you run the smallest program that
 # has the same bug, you read the verdict, and you mend it. The programs are our own; the reports are linked.
@@ -993,8 +993,18 @@ if check(tutorial_all_reduce):
 # all that is silent, ask a second question: *what would this program print if two ranks had exchanged their parts?* If it
 # would print the same, you have found where a check is missing.
 #
+# ## Summary
+#
+# - A hang names the line at which ranks wait. The mistake is usually elsewhere: in a call that one rank did not make, or
+#   in the call before.
+# - All ranks make the same calls, as often, in the same order, with the same sizes, in groups that all of them know.
+# - What decides about a call has to be known to all ranks. If only one knows it, agree on it first.
+# - A collective knows neither names nor meanings: what is matched is the order, so put names in one that all ranks share.
+# - Prepare the flight recorder before you need it; ask `ncclras` and `py-spy` while the job still hangs.
+# - No tool sees wrong numbers in right calls. Compare what should be equal, and compare with one process.
+#
 # **Where this is used:** wherever a job runs on more than one GPU. To look for such bugs in a script of your own, run
-# `python -m grader run train.py`; `docs/run.md` lists what it recognises, with a script for each bug. And if you find a
+# `python -m grader run train.py`; [docs/run.md](../docs/run.md) lists what it recognises, with a script for each bug. And if you find a
 # new one, report it: this chapter exists because others have.
 #
 # ### Check yourself

@@ -46,7 +46,7 @@ from grader.exercise.limits import (
 # Ranks with different numbers of batches. -------------------------------------------
 
 
-class _Experts(nn.Module):
+class _TwoExperts(nn.Module):
     """Two experts, of which each batch goes through the one that its first number chooses."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "one layer": lambda: nn.Linear(3, 2),
     "two layers": lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)),
     "frozen weights": _frozen,
-    "experts": _Experts,
+    "experts": _TwoExperts,
 }
 
 #: An upper bound on the roundings in a weight of these networks.
