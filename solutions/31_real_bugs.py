@@ -589,8 +589,8 @@ run(log_step, 3, mean_of_own_metrics, a_name_more, may_fail=True)
 
 # %%
 other_names = [{"loss": 2.0, "accuracy": 0.5}, {"loss": 4.0, "perplexity": 20.0}]
-for rank, means in enumerate(run(log_step, 2, mean_of_own_metrics, other_names)):
-    print(f"rank {rank}: {means}")
+for r, means in enumerate(run(log_step, 2, mean_of_own_metrics, other_names)):
+    print(f"rank {r}: {means}")
 
 # %% [markdown]
 # An accuracy of 10.25 looks wrong to anyone who sees it. A loss that is the mean of two different losses does not. A
@@ -624,8 +624,8 @@ check(mean_metrics)
 
 # %%
 if check(mean_metrics):
-    for rank, means in enumerate(run(log_step, 2, mean_metrics, other_names)):
-        print(f"rank {rank}: {means}")
+    for r, means in enumerate(run(log_step, 2, mean_metrics, other_names)):
+        print(f"rank {r}: {means}")
 
 # %% [markdown]
 # **What would have found it?** The hang: the flight recorder, which has one all-reduce more on the rank that is to blame, or
@@ -690,8 +690,8 @@ def step_of_pipeline(exchange):
     return [None if x is None else x.item() for x in came]
 
 
-for rank, came in enumerate(run(step_of_pipeline, 4, swap_with_both)):
-    print(f"rank {rank} has got {came}")
+for r, came in enumerate(run(step_of_pipeline, 4, swap_with_both)):
+    print(f"rank {r} has got {came}")
 
 # %%
 run(step_of_pipeline, 4, swap_with_both, semantics="nccl", may_fail=True)
@@ -754,8 +754,8 @@ check(chain_exchange)
 
 # %%
 if check(chain_exchange):
-    for rank, came in enumerate(run(step_of_pipeline, 4, chain_exchange, semantics="nccl")):
-        print(f"rank {rank} has got {came}")
+    for r, came in enumerate(run(step_of_pipeline, 4, chain_exchange, semantics="nccl")):
+        print(f"rank {r} has got {came}")
 
 # %% [markdown]
 # **What would have found it?** A test on the CPU does not: gloo passes it, every time. A test on two GPUs does, if the two
