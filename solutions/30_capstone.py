@@ -1071,6 +1071,9 @@ if train_works:
 # of a sequence, experts, and fewer bytes where links are slow. In this chapter three of these ran at once, and gave
 # the numbers that one process gives.
 #
+# One chapter is left, and it needs no mesh: the clinic of chapter [31](31_real_bugs.ipynb), with bugs that people have
+# reported from real jobs. You now know enough to mend them.
+#
 # Where to go from here:
 #
 # - Read [torchtitan](https://github.com/pytorch/torchtitan) and

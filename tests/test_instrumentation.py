@@ -286,6 +286,8 @@ def test_differing_bits_are_named_with_all_their_digits():
     assert differing_bits(one, one.clone()) is None
     assert differing_bits(one, other) == "element [1]: 0.200000003 and 0.199999988"
     assert differing_bits([one, one], [one, other]).startswith("entry 1, element [1]")
+    assert differing_bits({"a": one, "b": one}, {"b": one, "a": one}) is None
+    assert differing_bits({"a": one, "b": one}, {"a": one, "b": other}).startswith("b, element [1]")
 
 
 def test_zeros_of_either_sign_are_equal_and_have_other_bits():

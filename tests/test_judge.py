@@ -357,6 +357,19 @@ def test_a_size_that_was_not_run_leads_only_where_nothing_else_does():
     assert gravest([right]) is None
 
 
+def test_a_missed_point_leads_where_only_other_reductions_or_the_last_bits_are_wrong():
+    missed = CaseVerdict(
+        "bytes", 3, Status.FAILED, Diagnosis.TOO_MANY_BYTES, is_limit=True, misses_point=True
+    )
+    average = CaseVerdict("AVG", 2, Status.FAILED, Diagnosis.WRONG_VALUE, minor=True)
+    total = CaseVerdict("SUM", 3, Status.FAILED, Diagnosis.WRONG_VALUE)
+    stuck = CaseVerdict("SUM", 3, Status.FAILED, Diagnosis.DEADLOCK)
+    assert gravest([average, missed]) is missed
+    assert gravest([average]) is average
+    assert gravest([average, missed, total]) is average  # the first of those that are as grave
+    assert gravest([average, missed, stuck]) is stuck
+
+
 # The limit on time. ----------------------------------------------------------------
 
 

@@ -283,6 +283,9 @@ def differing_bits(one: Any, other: Any) -> str | None:
         pairs = zip(one, other, strict=True)
         found = ((i, differing_bits(a, b)) for i, (a, b) in enumerate(pairs))
         return next((f"entry {i}, {text}" for i, text in found if text), None)
+    if isinstance(one, Mapping):
+        under = ((key, differing_bits(value, other[key])) for key, value in one.items())
+        return next((f"{key}, {text}" for key, text in under if text), None)
     if not isinstance(one, torch.Tensor):
         return None if one == other else f"{show(one)} and {show(other)}"
     wrong = wrong_elements(one, other, 0, None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from typing import Protocol, TypeVar
 
 __all__ = [
     "BESIDE",
@@ -692,6 +693,8 @@ class CaseVerdict:
     misses_point: bool = False
     #: whether it was judged, and not given up because of another case; the message says why
     judged: bool = True
+    #: whether the algorithm may be right all the same, see :func:`gravest`
+    minor: bool = False
 
     @property
     def passed(self) -> bool:
@@ -714,9 +717,37 @@ class CaseVerdict:
         return self.passed or self.is_limit or (self.simulated and not self.judged)
 
 
-def gravest(cases: Iterable[CaseVerdict]) -> CaseVerdict | None:
-    """Return the failure that leads a verdict: the gravest, and of equally grave ones the first."""
-    failed = (case for case in cases if not case.passed)
+class Graded(Protocol):
+    """What :func:`gravest` asks of a case; see :class:`CaseVerdict`."""
+
+    @property
+    def passed(self) -> bool: ...
+    @property
+    def diagnosis(self) -> Diagnosis | None: ...
+    @property
+    def gravity(self) -> int: ...
+    @property
+    def misses_point(self) -> bool: ...
+    @property
+    def minor(self) -> bool: ...
+
+
+_Graded = TypeVar("_Graded", bound=Graded)
+
+
+def gravest(cases: Iterable[_Graded]) -> _Graded | None:
+    """Return the failure that leads a verdict: the gravest, and of equally grave ones the first.
+
+    Where only other reductions than the sum are wrong, and perhaps the last bits, values say little
+    against the algorithm.  If such an answer misses the point of its exercise, that leads: it is
+    what there is to learn, and with another algorithm the rest is written anew.
+    """
+    failed = [case for case in cases if not case.passed]
+    wrong = [case for case in failed if case.gravity > Gravity.COSTLY]
+    missed = next((case for case in failed if case.misses_point), None)
+    reductions = any(case.diagnosis is Diagnosis.WRONG_VALUE for case in wrong)
+    if missed is not None and reductions and all(case.minor for case in wrong):
+        return missed
     return max(failed, key=lambda case: case.gravity, default=None)
 
 

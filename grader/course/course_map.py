@@ -229,6 +229,13 @@ _DRAWINGS = {
         (),
         tuple((x, y) for x in (4, 16, 28) for y in (3, 10, 17)),
     ),
+    # a bug: a head and a body, and six legs
+    "31_real_bugs": (
+        "M11 10Q11 5 18 5Q26 5 26 10Q26 15 18 15Q11 15 11 10M11 10H26"
+        "M14 6L12 2M19 5V1M23 6L26 2M14 14L12 18M19 15V19M23 14L26 18",
+        (),
+        ((8, 10),),
+    ),
 }
 
 

@@ -29,8 +29,8 @@ from typing import Any
 from grader.core.errors import DeclarationError
 from grader.core.outline import Outline
 from grader.core.program import packed_by_value
-from grader.core.verdict import Bound, Comparison, Diagnosis, Failure
-from grader.exercise.cases import Case, Draw
+from grader.core.verdict import Bound, Comparison, Diagnosis, Failure, gravest
+from grader.exercise.cases import OPS, Case, Draw
 from grader.exercise.help import Help
 from grader.exercise.limits import Limit
 from grader.exercise.mistakes import MistakeProgram
@@ -62,6 +62,7 @@ class JudgedCase:
         failure: why the world failed, if it did.
         trace: the traffic.
         limit: the limit on the traffic that was judged; ``None`` for values.
+        misses_point: whether it shows that the answer misses the point of its exercise.
     """
 
     case: Case
@@ -70,6 +71,7 @@ class JudgedCase:
     failure: Failure | None
     trace: Trace
     limit: Bound | None = None
+    misses_point: bool = False
 
     @property
     def passed(self) -> bool:
@@ -80,6 +82,15 @@ class JudgedCase:
     def gravity(self) -> int:
         """How grave its failure is; 0 if it passed."""
         return 0 if self.diagnosis is None else self.diagnosis.gravity
+
+    @property
+    def minor(self) -> bool:
+        """Whether only another reduction than the sum is wrong, or only the last bits."""
+        other = any(self.case.columns.get("op") == op for name, op in OPS.items() if name != "SUM")
+        return self.limit is None and (
+            self.diagnosis is Diagnosis.NONDETERMINISTIC
+            or (self.diagnosis is Diagnosis.WRONG_VALUE and other)
+        )
 
 
 @dataclass(frozen=True)
@@ -103,8 +114,10 @@ class Evidence:
 
     @property
     def here(self) -> JudgedCase:
-        """The gravest failure; of equally grave ones the first."""
-        return max(self.failed, key=lambda one: one.gravity)
+        """The failure that leads the verdict, see :func:`grader.core.verdict.gravest`."""
+        lead = gravest(self.failed)
+        assert lead is not None
+        return lead
 
     @property
     def case(self) -> Case:

@@ -28,6 +28,7 @@ __all__ = [
     "before",
     "bounds",
     "bytes_of_all",
+    "bytes_of_one",
     "calls",
     "carried",
     "combined",
@@ -274,6 +275,24 @@ def bytes_of_all(relation: str, asked: Callable[[Case], int]) -> Limit:
             _record(trace).sent(op) * _itemsize(op)
             for operations in _record(trace).operations
             for op in operations
+        ),
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    )
+
+
+def bytes_of_one(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the bytes that any one rank sends, in calls of built-in collectives as well.
+
+    These count as :meth:`grader.trace.trace.Trace.sent` says.
+    """
+    return Limit(
+        "bytes sent by one rank",
+        lambda trace: max(
+            sum(_record(trace).sent(op) * _itemsize(op) for op in operations)
+            for operations in _record(trace).operations
         ),
         relation,
         asked,

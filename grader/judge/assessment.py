@@ -94,6 +94,7 @@ def _assess(
     if failure is None:
         return verdict, JudgedCase(case, None, actual, None, outcome.trace)
     seen = JudgedCase(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
+    misses_point = bool(case.pauses) or (exercise.point is not None and exercise.point(seen))
     return replace(
         verdict,
         diagnosis=failure.diagnosis,
@@ -110,8 +111,9 @@ def _assess(
         shown_by_rank=(
             _where_it_matters(exercise, failure.message) if failure is difference else ""
         ),
-        misses_point=bool(case.pauses) or (exercise.point is not None and exercise.point(seen)),
-    ), seen
+        misses_point=misses_point,
+        minor=seen.minor,
+    ), replace(seen, misses_point=misses_point)
 
 
 def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:
@@ -329,6 +331,7 @@ def assess_again(
         diagnosis=Diagnosis.NONDETERMINISTIC,
         message=message,
         rank=rank,
+        minor=seen.minor,
     ), seen
 
 
@@ -417,7 +420,7 @@ def assess_limit(
     diagnosis = limit.diagnose(bound)
     found = limit.found(outcome.trace) if limit.found is not None else ""
     message = f"{case.name}: {bound}{found}"
-    seen = JudgedCase(case, diagnosis, (), None, outcome.trace, bound)
+    seen = JudgedCase(case, diagnosis, (), None, outcome.trace, bound, limit.point)
     return replace(verdict, diagnosis=diagnosis, message=message), seen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grader.core.verdict import CaseVerdict, Diagnosis, Gravity, gravest
+from grader.core.verdict import CaseVerdict, Diagnosis, Gravity
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise
 from grader.judge.assessment import ranks
@@ -28,14 +28,16 @@ def explain(
         return "not written yet"
     faults = [_found(exercise, failed)]
     missed = missed_point(cases)
+    hangs = failed.gravity == Gravity.HANGS
+    price = "" if hangs else ", so it earns at most half its points"
+    if missed is failed:
+        faults.append(f"{_missed(exercise, missed, failed, cases)}{price}.")
     faults += [
         f"Another fault, on {_found(exercise, other)}"
         for other in _others(failed, cases)
         if not other.misses_point
     ]
-    hangs = failed.gravity == Gravity.HANGS
-    if missed is not None:
-        price = "" if hangs else ", so it earns at most half its points"
+    if missed is not None and missed is not failed:
         faults.append(f"{_missed(exercise, missed, failed, cases)}{price}.")
     if hangs and passed_share(exercise, inputs, cases) > share_limit(cases) > 0:
         faults.append("An answer that hangs earns at most a quarter of its points.")
@@ -61,7 +63,7 @@ def _others(lead: CaseVerdict, cases: Sequence[CaseVerdict]) -> Iterator[CaseVer
     sizes: dict[tuple[bool, int], list[CaseVerdict]] = {}
     for case in cases:
         sizes.setdefault((case.simulated, case.world_size), []).append(case)
-    worst = [found for found in map(gravest, sizes.values()) if found is not None]
+    worst = [max(found, key=lambda case: case.gravity) for found in sizes.values()]
     explained = {0, lead.gravity}
     for case in sorted(worst, key=lambda case: -case.gravity):
         if case.gravity not in explained:
@@ -77,6 +79,9 @@ def _missed(
         return "This is the point of the exercise"
     if not missed.bounds:
         return f"Another fault, on {_found(exercise, missed)}: that is the point of this exercise"
+    point = f"{missed.bounds[0].missed}: that is the point of this exercise"
+    if missed is failed and any(case.minor for case in cases):
+        return f"The sums are right, but {point}"
     if all(case.may_be_right for case in cases):
-        return f"Right values, but {missed.bounds[0].missed}: that is the point of this exercise"
+        return f"Right values, but {point}"
     return f"There are also {missed.bounds[0].missed}, the point of this exercise"

@@ -1,0 +1,26 @@
+"""The sum of the gradients is divided by the number of all ranks, also where some of them have run
+out of batches. Divide by the number of those that still have one."""
+# exercise: train_uneven
+# diagnosis: wrong_value
+import torch
+import torch.distributed as dist
+
+
+def train_uneven(module, batches, lr):
+    steps = 0
+    while True:
+        have = steps < len(batches)
+        count = torch.tensor([1.0 if have else 0.0])
+        dist.all_reduce(count)
+        if count.item() == 0:
+            return steps
+        module.zero_grad()
+        if have:
+            module(batches[steps]).sum().backward()
+        for p in module.parameters():
+            if p.requires_grad:
+                total = torch.zeros_like(p) if p.grad is None else p.grad
+                dist.all_reduce(total)
+                with torch.no_grad():
+                    p -= lr * total / dist.get_world_size()
+        steps += 1

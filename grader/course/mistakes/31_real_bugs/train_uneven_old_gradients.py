@@ -1,0 +1,26 @@
+"""A rank that has run out of batches still adds something: its p.grad holds what the last step has
+left there. Clear it in every step, also where there is no batch."""
+# exercise: train_uneven
+# diagnosis: wrong_value
+import torch
+import torch.distributed as dist
+
+
+def train_uneven(module, batches, lr):
+    steps = 0
+    while True:
+        have = steps < len(batches)
+        count = torch.tensor([1.0 if have else 0.0])
+        dist.all_reduce(count)
+        if count.item() == 0:
+            return steps
+        if have:
+            module.zero_grad()
+            module(batches[steps]).sum().backward()
+        for p in module.parameters():
+            if p.requires_grad:
+                total = torch.zeros_like(p) if p.grad is None else p.grad
+                dist.all_reduce(total)
+                with torch.no_grad():
+                    p -= lr * total / count.item()
+        steps += 1

@@ -1,0 +1,28 @@
+"""The gradients are divided by a number of rows. The mean is over ranks: a batch counts as one,
+however many rows it has."""
+# exercise: train_uneven
+# diagnosis: wrong_value
+import torch
+import torch.distributed as dist
+
+
+def train_uneven(module, batches, lr):
+    steps = 0
+    while True:
+        have = steps < len(batches)
+        count = torch.tensor([1.0 if have else 0.0])
+        rows = torch.tensor([float(len(batches[steps])) if have else 0.0])
+        dist.all_reduce(count)
+        if count.item() == 0:
+            return steps
+        dist.all_reduce(rows)
+        module.zero_grad()
+        if have:
+            module(batches[steps]).sum().backward()
+        for p in module.parameters():
+            if p.requires_grad:
+                total = torch.zeros_like(p) if p.grad is None else p.grad
+                dist.all_reduce(total)
+                with torch.no_grad():
+                    p -= lr * total / max(rows.item(), 1.0)
+        steps += 1

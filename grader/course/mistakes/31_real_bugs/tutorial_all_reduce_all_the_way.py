@@ -1,0 +1,23 @@
+"""A step too many: in the n-th, every rank is sent its own numbers, which it has. Begin the sum
+with them, and n − 1 steps are enough."""
+# exercise: tutorial_all_reduce
+# diagnosis: too_many_messages
+# earns: 0.5
+import torch
+import torch.distributed as dist
+
+
+def tutorial_all_reduce(send, recv):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    if n == 1:
+        recv.copy_(send)
+        return
+    passing, coming, total = send.clone(), torch.empty_like(send), torch.zeros_like(send)
+    for _ in range(n):
+        request = dist.isend(passing, right)
+        dist.recv(coming, left)
+        request.wait()
+        total += coming
+        passing, coming = coming, passing
+    recv.copy_(total)

@@ -1,0 +1,12 @@
+# exercise: pair_group
+# diagnosis: order_mismatch
+# hint: come to the end of the list
+import torch.distributed as dist
+
+
+def pair_group(pairs):
+    for pair in pairs:
+        group = dist.new_group(pair)
+        if dist.get_rank() in pair:
+            return group
+    return None
