@@ -153,7 +153,7 @@ def _trained(c: Case, sizes: bool = False) -> list[dict[str, Any]]:
         grads = [_gradients(module, batch) for batch in batches]
         with torch.no_grad():
             for name, p in trained.items():
-                p -= c.lr * sum(one[name] for one in grads) / len(batches)
+                p.sub_(torch.stack([one[name] for one in grads]).mean(0), alpha=c.lr)
                 size[name] += c.lr * sum(one[name].abs() + 1 for one in grads)
     held = {name: p.detach().to(getattr(torch, c.dtype)) for name, p in module.named_parameters()}
     return [{"steps": steps, **(size if sizes else held)}] * c.n
