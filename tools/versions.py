@@ -30,6 +30,7 @@ ENGINE = (
     "tests/test_hash_seeds.py",
     "tests/test_instrumentation.py",
     "tests/test_judge.py",
+    "tests/test_nccl_semantics.py",
     "tests/test_random_numbers.py",
     "tests/test_rank_store.py",
     "tests/test_remarks.py",
