@@ -20,7 +20,7 @@ from grader.classroom.decisions import (
     now,
 )
 from grader.classroom.results import ClassResults, SubmissionRow, class_results
-from grader.classroom.store import Store, StoredSubmission
+from grader.classroom.store import Store, StoredSubmission, StoreError
 from grader.core.errors import RequestError, UnknownExercise
 from grader.report.summary import visible
 
@@ -90,7 +90,10 @@ def mark(folder: Path, request: MarkRequest) -> int:
             said = f"decision {decision.number}: {_whose(decision, results)}: {decision.what}"
         from grader.classroom.command import report  # it knows every page
 
-        report(store, folder)
+        try:
+            report(store, folder)
+        except StoreError as error:
+            raise StoreError(f"{said}; that is kept, but {error}") from None
     print(visible(said))
     return 0
 

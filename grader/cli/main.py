@@ -231,8 +231,11 @@ def _parser() -> argparse.ArgumentParser:
     mark = commands.add_parser(
         "mark",
         help="decide about a grade by hand; without a decision, list those that were made",
-        usage="%(prog)s RESULTS [STUDENT [EXERCISE]] [--points P | --extend DATE | --excuse]"
-        " --why WHY\n       %(prog)s RESULTS --undo N",
+        usage="%(prog)s RESULTS STUDENT EXERCISE --points P --why WHY\n"
+        "       %(prog)s RESULTS STUDENT --extend DATE --why WHY\n"
+        "       %(prog)s RESULTS STUDENT [EXERCISE] --excuse --why WHY\n"
+        "       %(prog)s RESULTS --undo N\n"
+        "       %(prog)s RESULTS [STUDENT]",
     )
     mark.set_defaults(serve=_mark)
     add = mark.add_argument
