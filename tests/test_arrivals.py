@@ -170,7 +170,7 @@ def test_canvas_download(tmp_path):
     }
     with collect(tmp_path) as arrivals:
         ann = next(one for one in arrivals.submissions if one.student == "leeann")
-        assert ann.sid == "101"
+        assert ann.number == "101"
         assert [file.label for file in ann.files] == ["lab.ipynb", "lab-1.ipynb"]
         assert [file.upload for file in ann.files] == [9001, 9002]
     assert problems(tmp_path) == {
@@ -196,8 +196,8 @@ def test_canvas_anonymous_grading(tmp_path):
 def test_two_of_one_name_in_canvas_stay_two(tmp_path):
     fill(tmp_path, {"leeann_1_5_a.py": b"a", "leeann_2_6_a.py": b"b"})
     with collect(tmp_path) as arrivals:
-        assert [one.sid for one in arrivals.submissions] != []
-        assert sorted(one.sid for one in arrivals.submissions) == ["1", "2"]
+        assert [one.number for one in arrivals.submissions] != []
+        assert sorted(one.number for one in arrivals.submissions) == ["1", "2"]
         assert all("looks the same" in one.problems[0] for one in arrivals.submissions)
 
 
@@ -218,7 +218,7 @@ def test_moodle_folders(tmp_path, end):
     expected = {"Ann Lee": {"lab/a.py": b"a"}, "Bob_M": {"b.ipynb": b"b"}, "Cy": {}}
     assert found(tmp_path) == expected
     with collect(tmp_path) as arrivals:
-        assert [one.sid for one in arrivals.submissions] == ["501", "502", "503"]
+        assert [one.number for one in arrivals.submissions] == ["501", "502", "503"]
     fill(tmp_path / "z", {"Course-Lab-77.zip": zipped(files)})
     assert found(tmp_path / "z" / "Course-Lab-77.zip") == expected
 
@@ -272,7 +272,7 @@ def test_gradescope_export(tmp_path):
     for source in (tmp_path / "assignment_5_export", tmp_path / "export.zip"):
         with collect(source) as arrivals:
             rows = [
-                (o.student, o.sid, o.email, [f.read() for f in o.files])
+                (o.student, o.number, o.email, [f.read() for f in o.files])
                 for o in arrivals.submissions
             ]
             assert rows == [

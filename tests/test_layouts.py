@@ -78,7 +78,7 @@ def test_blackboard_takes_all_files_of_the_newest_attempt(tmp_path):
         "Bo Ng": ("no .py or .ipynb file was handed in",),
     }
     with collect(tmp_path) as arrivals:
-        assert {one.student: one.sid for one in arrivals.submissions} == {
+        assert {one.student: one.number for one in arrivals.submissions} == {
             "John Smith": "j_smith",
             "alee": "alee",
             "Bo Ng": "bo",
@@ -167,10 +167,10 @@ def test_brightspace_adds_up_what_is_handed_in_and_takes_the_newest_of_a_name(tm
     with collect(archive) as arrivals:
         assert arrivals.layouts == {"brightspace": 3}
         rows = {
-            (one.student, one.sid): {file.label: file.read() for file in one.files}
+            (one.student, one.number): {file.label: file.read() for file in one.files}
             for one in arrivals.submissions
         }
-        notes = {one.sid: one.problems for one in arrivals.submissions}
+        notes = {one.number: one.problems for one in arrivals.submissions}
     assert rows == {
         ("Ann Lee", "201"): {"hw1.ipynb": b"first", "hw2 (1).ipynb": b"new"},
         ("Ann Lee", "202"): {"hw2.ipynb": b"another Ann"},
@@ -187,7 +187,7 @@ def test_brightspace_adds_up_what_is_handed_in_and_takes_the_newest_of_a_name(tm
 def test_brightspaces_number_of_the_assignment_may_stand_first(tmp_path):
     files = {f"77-{n} - {who} - Sep 3, 2019 1159 PM/a.py": b"" for n, who in ((5, "Al"), (6, "Bo"))}
     with collect(fill(tmp_path, files)) as arrivals:
-        assert [one.sid for one in arrivals.submissions] == ["5", "6"]
+        assert [one.number for one in arrivals.submissions] == ["5", "6"]
 
 
 def test_brightspaces_flat_files(tmp_path):
@@ -252,7 +252,7 @@ def test_sakai_grades_what_was_handed_in_and_not_what_was_handed_back(tmp_path):
         with collect(source) as arrivals:
             assert arrivals.layouts == {"sakai": 4}
             assert [
-                (one.student, one.sid, [(f.label, f.read()) for f in one.files])
+                (one.student, one.number, [(f.label, f.read()) for f in one.files])
                 for one in arrivals.submissions
             ] == [
                 ("Lee, Ann", one, files)
@@ -294,7 +294,7 @@ def test_two_downloads_in_one_folder_are_both_read(tmp_path):
     fill(tmp_path, files)
     assert layouts(tmp_path) == {"blackboard": 1, "moodle": 1, "canvas": 2, "files": 1}
     with collect(tmp_path) as arrivals:
-        rows = [(o.student, o.sid, [f.read() for f in o.files]) for o in arrivals.submissions]
+        rows = [(o.student, o.number, [f.read() for f in o.files]) for o in arrivals.submissions]
     assert rows == [
         ("annlee", "101", [b"a"]),
         ("bobm", "102", [b"b"]),

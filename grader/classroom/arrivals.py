@@ -380,10 +380,10 @@ class StudentSubmission:
             every run, and unique in the class.
         student: the student's name, for people.  Names may be equal.
         email: the student's address, where it is known.
-        sid: the student's number or login on the learning platform, where it is known.
+        number: the student's number or login on the learning platform, where it is known.
         files: the files that can be graded, oldest first.
         problems: sentences that say what is wrong with the submission.
-        platform: name of the platform's layout that ``sid`` comes from, or an empty string.
+        platform: name of the platform's layout that ``number`` comes from, or an empty string.
         late: names of the files and folders that the platform marks as late.
         handed_in: when it was handed in, where that is known; without a time zone if the platform
             writes none.
@@ -394,7 +394,7 @@ class StudentSubmission:
     key: str
     student: str
     email: str | None
-    sid: str | None
+    number: str | None
     files: tuple[SubmittedFile, ...]
     problems: tuple[str, ...]
     platform: str = ""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import os
 import signal
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -38,7 +37,7 @@ from grader.classroom.assignment import (
     RequestedExercise,
     StatedAssignment,
 )
-from grader.classroom.decisions import extended
+from grader.classroom.decisions import extended, find_student, nobody
 from grader.classroom.engines import Engine
 from grader.classroom.layouts import LAYOUTS, StudentFiles
 from grader.classroom.messages import (
@@ -341,7 +340,7 @@ class _Session:
                 problems=[*submission.problems, *read.problems],
                 found=list(found),
                 email=submission.email,
-                number=submission.sid,
+                number=submission.number,
                 fault=fault,
                 prints=prints,
                 course=self._course,
@@ -615,7 +614,7 @@ def _rows(
     """
     entries = {entry.key: entry for entry in store.entries()}
     dropped = {
-        _find(name, entries.values(), f"results of {store.path.parent}").key
+        _named(name, list(entries.values()), f"results of {store.path.parent}").key
         for name in options.drop
     }
     stays = {key: entry for key, entry in entries.items() if key not in dropped}
@@ -624,7 +623,7 @@ def _rows(
     if assignment.roster:
         rows, remarks = complete(assignment.roster, rows, list(stays.values()))
     if options.only:
-        rows = [_find(name, rows, str(source)) for name in options.only]
+        rows = [_named(name, rows, str(source)) for name in options.only]
         remarks = []
     # where a student's files are gone, the work that was graded would be lost with them
     rows = [row for row in rows if row.files or not (row.key in stays and stays[row.key].exercises)]
@@ -643,31 +642,20 @@ def _rows(
     return rows, remarks
 
 
-_Named = TypeVar("_Named", StoredSubmission, StudentSubmission)
+_Row = TypeVar("_Row", StoredSubmission, StudentSubmission)
 
 
-def _find(name: str, among: Iterable[_Named], where: str) -> _Named:
-    """Return the one student of a name, number, address or key."""
-    found: dict[str, _Named] = {}
-    names: list[str] = []
-    for one in among:
-        names.append(one.student)
-        if Assignment.names(name, one.key, *_names(one)):
-            found[one.key] = one
-    if len(found) == 1:
-        return next(iter(found.values()))
-    if found:
-        mend = f"{len(found)} students; say the key of one: {', '.join(found)}"
-        raise RequestError(f"{name!r} names {mend}")
-    near = difflib.get_close_matches(name, names, n=1)
-    mend = f"; did you mean {near[0]!r}?" if near else ""
-    raise RequestError(f"there is no student {name!r} in {where}{mend}")
+def _named(reference: str, students: Sequence[_Row], where: str) -> _Row:
+    """Return the one student whom a key, number, address or name means."""
+    found = find_student(reference, students)
+    if found is None:
+        raise RequestError(nobody(reference, students, where))
+    return found
 
 
 def _names(one: StoredSubmission | StudentSubmission) -> tuple[str | None, ...]:
     """Return whatever tells who a student is."""
-    number = one.number if isinstance(one, StoredSubmission) else one.sid
-    return one.student, number, one.email, *one.identities
+    return one.student, one.number, one.email, *one.identities
 
 
 def _nobodys(assignment: Assignment, store: Store, rows: Sequence[StudentSubmission]) -> list[str]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from grader.classroom.assignment import Assignment
 from grader.classroom.names import first_last, folded, is_key
@@ -256,7 +256,10 @@ class Student(Protocol):
         """Whatever else tells who it is."""
 
 
-def find_student(reference: str, students: Sequence[Student]) -> Student | None:
+_Somebody = TypeVar("_Somebody", bound=Student)
+
+
+def find_student(reference: str, students: Sequence[_Somebody]) -> _Somebody | None:
     """Return the student whom a key, number, address or name means, or ``None`` if nobody fits.
 
     The whole of each is tried in this order, then some words of a name.
@@ -266,7 +269,7 @@ def find_student(reference: str, students: Sequence[Student]) -> Student | None:
     """
     wanted = folded(reference)
     words = set(wanted.split())
-    ways: tuple[Callable[[Student], bool], ...] = (
+    ways: tuple[Callable[[_Somebody], bool], ...] = (
         lambda one: one.key == reference,
         lambda one: folded(one.number or "") == wanted,
         lambda one: wanted in {folded(one.email or ""), *map(folded, one.identities)},
@@ -291,13 +294,13 @@ def find_student(reference: str, students: Sequence[Student]) -> Student | None:
 _LISTED = 5
 
 
-def nobody(reference: str, students: Sequence[Student]) -> str:
-    """Return the sentence that no student is meant by a reference, and which ones are near."""
+def nobody(reference: str, students: Sequence[Student], where: str) -> str:
+    """Return the sentence that nobody in a place is meant by a reference, and who is near."""
     names = {name: one for one in students for name in (first_last(one.student), one.key)}
     near = difflib.get_close_matches(folded(reference), names, n=_LISTED, cutoff=0.5)
     found = list(dict.fromkeys(f"{names[name].student} ({names[name].key})" for name in near))
-    mend = f"did you mean {' or '.join(found[:3])}?" if found else "gradebook.csv lists them all"
-    return f"no student of these results is {reference!r}; {mend}"
+    mend = f"; did you mean {' or '.join(found[:3])}?" if found else ""
+    return f"there is no student {reference!r} in {where}{mend}"
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def _decision(
     student = find_student(request.student, entries)
     if student is None and not request.ahead:
         hint = "; if nothing was handed in yet, add --ahead" if not request.points else ""
-        raise RequestError(nobody(request.student, entries) + hint)
+        raise RequestError(nobody(request.student, entries, "these results") + hint)
     row = next((r for r in results.rows if student is not None and r.key == student.key), None)
     decision = Decision(
         DecisionKind.EXCUSE,
@@ -181,7 +181,7 @@ def _list(folder: Path, request: MarkRequest) -> int:
     if request.student:
         student = find_student(request.student, entries)
         if student is None and not any(one.student == request.student for one in decisions):
-            raise RequestError(nobody(request.student, entries))
+            raise RequestError(nobody(request.student, entries, "these results"))
         wanted = {request.student} | ({student.key} if student is not None else set())
         decisions = [one for one in decisions if one.student in wanted]
     if not decisions:

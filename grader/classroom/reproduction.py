@@ -80,7 +80,7 @@ def look_up(folder: Path, student: str, exercise: str, submissions: Path | None)
         entries = store.entries()
         found = find_student(student, entries)
         if found is None:
-            raise RequestError(nobody(student, entries))
+            raise RequestError(nobody(student, entries, "these results"))
         entry = next(one for one in entries if one.key == found.key)
         verdicts, known = store.verdicts(entry.key), store.known(entry.key)
         results = class_results(store)

@@ -218,7 +218,7 @@ def _match(
 def _ways() -> Iterator[_Forms]:
     """Yield the ways to find a student, the surest first."""
     yield (
-        lambda one: [f"{_kind(one.platform)}\0{folded(one.sid)}"] if one.sid else [],
+        lambda one: [f"{_kind(one.platform)}\0{folded(one.number)}"] if one.number else [],
         lambda student: [f"{kind}\0{folded(number)}" for number, kind in student.numbers],
     )
     yield (
