@@ -765,7 +765,7 @@ if alternate_known:
 # parameters. The bytes come from the record of the run, and the operations of a forward pass from torch's counter, on
 # the *meta* device.
 #
-# Which of the formulas is exact here, which counts too little, and does the ratio come out too large or too small?
+# Which of the formulas is exact here, which count too little, and does the ratio come out too large or too small?
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
