@@ -134,7 +134,7 @@ assert 2.5 < float(said[0].split()[0]), "only its time limit ends the wait of ra
 # ### The other backends
 #
 # - **NCCL** starts a kernel and returns, so when a rank dies there may be no call in Python that could raise an
-#   exception. Instead a *watchdog* thread in each process looks after the collectives in flight. When one fails, or
+#   exception. Instead a *watchdog* thread in each process watches the collectives in flight. When one fails, or
 #   exceeds the group's limit, the watchdog ends the process, because later kernels would work on garbage.
 #   [`TORCH_NCCL_ASYNC_ERROR_HANDLING`](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html)
 #   chooses what it does. By default the whole process goes down, and a launcher can start it again.
@@ -148,8 +148,8 @@ assert 2.5 < float(said[0].split()[0]), "only its time limit ends the wait of ra
 # ## A rank that dies at a moment of your choice
 #
 # From here on the grader does the killing. `run(..., kill=(2, 0))` kills rank 2 at its step 0, as it enters the
-# function. Each later step is something that other ranks could learn of: an operation that begins, one that is
-# complete, an entry put into the store. So a death at a given step is the same every time. And a death between two
+# function. Each later step is something that other ranks could learn of: an operation that begins, one that
+# completes, an entry put into the store. So a death at a given step is the same every time. And a death between two
 # steps needs no number of its own: nobody could tell it from one right after the first of them.
 #
 # **Predict:** here is an all-reduce that catches the exception. Four ranks, and rank 2 is killed as it enters. What do
@@ -185,9 +185,9 @@ def careful_sum(x):
 run(careful_sum, 4, torch.ones(2), kill=(2, 0), may_fail=True)
 
 # %% [markdown]
-# No exception comes. The grader assumes the worst of every collective that a dead rank has not joined: that all are like
-# rank 0 above. You cannot rely on an exception that comes only to some ranks and only on some networks. With a limit, the
-# survivors return:
+# No exception is raised. The grader assumes the worst of every collective that a dead rank has not joined: that all are
+# like rank 0 above. You cannot rely on an exception that reaches only some ranks, and only on some networks. With a
+# limit, the survivors return:
 
 # %%
 def patient_sum(x, seconds):
@@ -280,7 +280,7 @@ votes = list(run(elect, 4))
 print("all agree:", len(set(votes)) == 1)
 
 # %% [markdown]
-# All get the same answer: the rank that came first. (Which one that is may change from run to run.) Every program
+# All get the same answer: the rank that came first. (It may be another one in the next run.) Every program
 # that survives a failure has to *agree* on something, and a classical result says how hard that is. If a message or a
 # process may be late by any amount, no deterministic program is sure to reach agreement once even one process may die
 # ([Fischer, Lynch and Paterson](https://doi.org/10.1145/3149.214121), 1985): a dead process looks like a slow one. We
@@ -521,18 +521,18 @@ with tempfile.TemporaryDirectory() as folder:
 # The weights at the end are the same as without a death. Had rank 1 died in step 3, before that checkpoint, the second
 # attempt would have begun with step 2 and done it again.
 #
-# Weights and the number of the step are all that plain SGD needs here, where the data depend on that number alone. Other
+# The weights and the step number are all that plain SGD needs here, where the data depend on that number alone. Other
 # programs also save the state of the optimizer, of its schedule, of random generators and of the data loader.
 #
-# And why the variable `TORCH_DISABLE_SHARE_RDZV_TCP_STORE`? A store that outlives the ranks keeps their old addresses,
-# too. Without the variable, a restarted rank sometimes
+# And why the variable `TORCH_DISABLE_SHARE_RDZV_TCP_STORE`? A store that outlives the ranks also keeps their old
+# addresses. Without the variable, a restarted rank sometimes
 # [finds those of the first attempt](https://github.com/pytorch/pytorch/issues/135712), and tries to connect to the dead.
 # With it, rank 0 keeps a new store in each attempt. (The grader avoids the same trap: what your function puts into the
 # store is forgotten before the next case.)
 #
-# How often should you save? Say that a checkpoint costs $C$ seconds and that a failure comes every $M$ seconds on
+# How often should you save? Say that a checkpoint costs $C$ seconds and that a failure happens every $M$ seconds on
 # average, with $C$ much smaller than $M$. With $T$ seconds between checkpoints, a share $C/T$ of the time goes into
-# writing, and a failure throws away $T/2$ on average, a share $T/(2M)$. (The restart itself takes time as well, whatever
+# writing, and a failure throws away $T/2$ on average, a share $T/(2M)$. (The restart itself also takes time, whatever
 # $T$ is.) The sum is least at $T = \sqrt{2CM}$
 # ([Young](https://cacm.acm.org/research/a-first-order-approximation-to-the-optimum-checkpoint-interval), 1974). What
 # counts is the time for which training stops:
@@ -555,7 +555,7 @@ for period in (60, 300, best, 3600):
 # differs. PyTorch can keep the last calls of each rank in its *flight recorder* (`TORCH_FR_BUFFER_SIZE` says how many);
 # with NCCL and `TORCH_NCCL_DUMP_ON_TIMEOUT=1` each rank
 # [writes them to a file](https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html) when a collective
-# takes too long. Gloo's calls are recorded as well, so here it is with four real ranks, one of which skips a call. The
+# takes too long. Gloo's calls are also recorded, so here it is with four real ranks, one of which skips a call. The
 # script knows which. Find it in the records instead, as you would have to in a real job.
 
 # %% tags=["nbval-ignore-output"]
@@ -826,8 +826,8 @@ for letter, fault in zip("ABCDEF", FAULTS):
 
 # %% [markdown]
 # A stale buffer and a wrong seed disappear in the average: one rank's gradient is wrong, and then all ranks have the same
-# wrong mean. A chip that fails *before* the average hides in the same way, until a step is replayed on another chip. That
-# is the reason to keep checksums of what goes **in** as well.
+# wrong mean. A chip that fails *before* the average hides in the same way, until a step is replayed on another chip. So
+# keep checksums of what goes **in**, not only of what comes out.
 #
 # ## Summary
 #

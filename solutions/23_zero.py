@@ -198,7 +198,7 @@ for r, (_, nbytes, momentum) in enumerate(replicated):
 #   the mean gradients of that shard. Then every rank needs the new weights of all the others.
 # - **ZeRO-2** also cuts the gradients. As soon as backward has filled a bucket of gradients, the bucket is
 #   reduced to the rank that keeps that shard, and the others free it.
-# - **ZeRO-3** cuts the weights as well. They are gathered layer by layer, just before they are needed,
+# - **ZeRO-3** also cuts the weights. They are gathered layer by layer, just before they are needed,
 #   and freed again.
 #
 # The three rows of a rank are not equally large: in mixed precision they are 2, 2 and 12 bytes for each
@@ -326,7 +326,7 @@ for second in (None, torch.zeros(1)):
 # decays, and the step counts in the bias correction. So a mean gradient has to be told from a missing one. If *some*
 # ranks have a gradient, there is a mean, to which the others contribute zeros. If *no* rank has one, the parameter
 # must be skipped. A rank sees only its own gradients, and a row that is filled with zeros no longer tells the two
-# cases apart. What would the ranks have to tell one another, and how much is that?
+# cases apart. What would the ranks have to tell one another, and how much data is that?
 #
 # ## Exercise: ShardedAdamW
 #
@@ -335,9 +335,9 @@ for second in (None, torch.zeros(1)):
 # all ranks are those that `torch.optim.AdamW` would make with the **mean** gradients. `zero_grad()` clears
 # the gradients.
 #
-# - Between calls the optimizer holds at most $2 \lceil P/n \rceil$ elements on each rank, and on top of that
-#   64 for each parameter, for counters and padding. $P$ counts the elements of the parameters that are trained.
-# - In a step a rank sends at most $2(n-1) \lceil P/n \rceil$ elements, and 64 for each parameter on top.
+# - Between calls the optimizer holds at most $2 \lceil P/n \rceil$ elements on each rank, plus 64 for each
+#   parameter, for counters and padding. $P$ counts the elements of the parameters that are trained.
+# - In a step a rank sends at most $2(n-1) \lceil P/n \rceil$ elements, plus 64 for each parameter.
 #   `dist.reduce_scatter*`, `dist.all_gather*` and `dist.broadcast` are allowed. Each is charged what
 #   the best point-to-point algorithm would send.
 # - A weight that is **tied** may be in `params` twice and counts once. A **frozen** one, with
@@ -346,7 +346,7 @@ for second in (None, torch.zeros(1)):
 #   skipped: its weights, its state and its bias correction stay as they are.
 #
 # You may use `adamw_update`, or let `torch.optim.AdamW` train your shard. (A copy of the shard's weights that you
-# keep between calls counts as well.) Begin with one parameter, whose length is divisible by $n$.
+# keep between calls also counts.) Begin with one parameter, whose length is divisible by $n$.
 
 # %%
 class ShardedAdamW:
@@ -495,7 +495,7 @@ if zero_works:
 #
 # ## Compared with torch's own
 #
-# Torch has ZeRO-1 as
+# Torch's own ZeRO-1 is
 # [`ZeroRedundancyOptimizer`](https://docs.pytorch.org/docs/stable/distributed.optim.html). It divides
 # differently: "each parameter belongs to a single rank and is not divided among ranks". After the update,
 # each rank broadcasts the parameters that it is responsible for. It expects gradients that are averaged
@@ -554,7 +554,7 @@ if zero_works:
 # The rank that has the largest matrix holds almost all of the state. In a large model there are many matrices
 # of similar size, and whole parameters can be shared out more evenly. Torch's ranks also send more: the
 # all-reduce brings the mean of *all* gradients to *every* rank, which needs only those of its own parameters,
-# and the broadcasts come on top. (A broadcast counts here as one copy at its root; the ranks that pass it on
+# and then the broadcasts follow. (A broadcast counts here as one copy at its root; the ranks that pass it on
 # are not counted.)
 #
 # How long does a step take on four ranks of this computer?
@@ -585,7 +585,7 @@ if zero_works:
 # %% [markdown]
 # The ratios vary from run to run, and say little about a cluster. But count the calls: if your step is like
 # ours, it makes three, however many parameters there are. The other two call an all-reduce for each
-# parameter, and each call waits for all ranks; torch's then broadcasts as well. (The grader records every
+# parameter, and each call waits for all ranks; torch's then also broadcasts. (The grader records every
 # call, which costs a little each time.)
 #
 # Here is a step of yours on a timeline, with a million weights.
@@ -655,4 +655,4 @@ if zero_works:
 # smaller, and the step counts for its bias correction. A parameter that is skipped stays as it is.
 # </details>
 #
-# **Next:** [24 · FSDP](24_fsdp.ipynb), in which the weights are cut as well.
+# **Next:** [24 · FSDP](24_fsdp.ipynb), which also cuts the weights.

@@ -77,7 +77,7 @@ print(f"shards: {1 / ranks:.1%} of the weights; two whole layers: {2 / layers:.1
 # ## What the stages keep and send
 #
 # Here is a step of Adam, reduced to what chapter 23 called the row: all $P$ parameters, end to end. `stage`
-# says what is cut: 0 nothing, 1 the optimizer's state, 2 the gradients as well, 3 also the weights.
+# says what is cut: 0 nothing, 1 the optimizer's state, 2 also the gradients, 3 also the weights.
 # Everything is in float32, so a parameter has 4 bytes of weight, 4 of gradient, and 8 of state. In stage 3
 # the row is a single layer, gathered twice.
 #
@@ -184,7 +184,7 @@ class Gathered(torch.autograd.Function):
 
 
 # %% [markdown]
-# Six layers of 101 × 99 on 4 ranks, each of which has its own input. A whole weight has no name here: it comes
+# Here are six layers of 101 × 99 on 4 ranks, each of which has its own input. A whole weight has no name here: it comes
 # out of `Gathered` and goes straight into its layer. Are the gradients right? And how much of the weights does a
 # rank hold after forward, which should be a quarter?
 
@@ -314,7 +314,7 @@ with torch.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed):
 #   what still refers to it. Before backward the storage gets its size back, and is filled again. (FSDP in
 #   torch works [like this](https://github.com/pytorch/pytorch/blob/v2.11.0/torch/distributed/fsdp/_fully_shard/_fsdp_param.py).)
 #
-# Here is the first on something smaller. A dropout mask is as large as its input, but its seed is enough to
+# Here is the first way, on something smaller. A dropout mask is as large as its input, but its seed is enough to
 # draw it again.
 
 # %%
@@ -378,7 +378,7 @@ print("gradient of x:", x.grad[0, :3].tolist())
 # %% [markdown]
 # The view in the graph shows what is in the storage when backward reads it, and a change through `.data`
 # escapes autograd's check. Here that is what we want; anywhere else it is how gradients silently go wrong. And
-# if the storage is still empty when backward comes, there is no memory to read at all.
+# if the storage is still empty when backward runs, there is no memory to read at all.
 #
 # ## Narrow copies
 #
@@ -641,8 +641,8 @@ if fsdp_works:
 
 # %% [markdown]
 # In float32, only the order of additions differs: the sum over the batch is made of four parts. Where a
-# weight lies between its turns makes no difference to what is computed. In bfloat16 even the first
-# loss differs, but none is off by more than 0.05, and they end in the same place.
+# weight is kept between its turns makes no difference to what is computed. In bfloat16 even the first
+# loss differs, but none is off by more than 0.05, and the curves end in the same place.
 #
 # ## What is there, and when
 #
@@ -662,8 +662,7 @@ if fsdp_works:
 #
 # <details><summary>A comb, from a quarter of 4 bytes to a quarter of 8</summary>
 #
-# Yes: each tooth is a layer that is gathered and freed, and in backward the shards of the gradients
-# come on top.
+# Yes: each tooth is a layer that is gathered and freed, and backward adds the shards of the gradients.
 # </details>
 #
 # <details><summary>As high as the other in the middle, where layers compute</summary>
@@ -738,8 +737,8 @@ assert 0.35 < peaks["yours"] / peaks["whole weights"] < 0.65, "at its peak ours 
 
 # %% [markdown]
 # With whole weights the curve begins at 4 bytes a parameter and climbs through backward to 8, as one gradient
-# after the other is added. The teeth of your comb are higher in backward, because the whole gradient of that
-# layer is there as well. So at its peak our class holds about half as much as the other, and not a quarter. (Here
+# after the other is added. The teeth of your comb are higher in backward, because that layer's whole
+# gradient is also there. So at its peak our class holds about half as much as the other, and not a quarter. (Here
 # a layer is a sixth of the network. With 80 layers the teeth would be small.) The few hundredths on top are the
 # layers' inputs, which backward needs.
 #
@@ -899,7 +898,7 @@ if fsdp_works:
 # each and the others only padding, while flat cuts divide everything evenly. In return a rank's part of a matrix is
 # itself a matrix, which makes other kinds of parallelism and state dicts simpler:
 # [the documentation](https://docs.pytorch.org/docs/2.7/distributed.fsdp.fully_shard.html) says why torch went
-# from flat cuts to rows. And torch gathers weight and bias of a layer in one call.
+# from flat cuts to rows. Torch also gathers the weight and the bias of a layer in one call.
 #
 # Two more things are worth knowing. With `reshard_after_forward=False` a layer stays whole from forward to
 # backward, which saves a gather and costs memory. With a number in its place it is cut again, but only among that
@@ -941,10 +940,10 @@ if fsdp_works:
 # ## Summary
 #
 # The weights of a model that no GPU can hold are cut like everything else, and put together one layer at a
-# time. On 64 ranks, the 16 bytes of a parameter become a quarter of a byte, and a layer or two on top.
+# time. On 64 ranks, the 16 bytes of a parameter become a quarter of a byte, plus a layer or two.
 #
 # - A layer is gathered before its forward and again before its backward, and freed after each; its gradient
-#   is reduce-scattered as soon as it is there. Gather and reduce-scatter are each other's backward.
+#   is reduce-scattered as soon as it is complete. Gather and reduce-scatter are each other's backward.
 # - The whole weight is freed only when *nothing* refers to its memory: autograd saves weights, often as views.
 #   Save something else, or empty the storage.
 # - Stage 3 sends $\frac{3(n-1)}{n}P$ elements in a step, half as much again as the other stages. Prefetching

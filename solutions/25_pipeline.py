@@ -230,7 +230,7 @@ if gpipe_known and bubble_known:
         print(f"{stages} stages, {m:2} micro-batches: measured {measured:.4f}, formula {formula:.4f}")
 
 # %% [markdown]
-# Measured and computed agree in every digit. Less than a tenth takes 64 micro-batches:
+# Measured and computed agree in every digit shown. Less than a tenth takes 64 micro-batches:
 # $(p-1)/(m+p-1) < 1/10$ means $m > 9(p-1) = 63$.
 #
 # ## Memory
@@ -569,7 +569,7 @@ if gpipe_known and alternate_known and pipeline_works:
 # sixth. And a micro-batch counts only 5/6 on stage 0, because its input is data: four of them are 3.3.)
 #
 # What if even that is too much? A stage can keep nothing but the input of a micro-batch, and repeat its forward
-# pass just before the backward pass: *activation recomputation*, which the GPipe paper uses as well. If a backward
+# pass just before the backward pass: *activation recomputation*, which the GPipe paper also uses. If a backward
 # pass takes twice as long as a forward pass, that is a third more computing. (In the exercise it would show as too
 # many virtual seconds.)
 #
@@ -615,7 +615,7 @@ if gpipe_known and alternate_known and pipeline_works:
 #
 # A rank that posts each receive one pass ahead lets messages travel while it computes.
 #
-# **Predict:** which order gains more by that, GPipe's or 1F1B, with 4 stages and 8 micro-batches?
+# **Predict:** which order gains more from that, GPipe's or 1F1B, with 4 stages and 8 micro-batches?
 #
 # <details><summary>GPipe's</summary>
 #
@@ -688,7 +688,7 @@ if gpipe_known and alternate_known:
 # first one reaches the last rank after stages that are $1/v$ as long, so the pipeline fills and drains in $1/v$ of
 # the time. Compared with the work, the bubble is $\frac{1}{v}\cdot\frac{p-1}{m}$
 # ([Narayanan and others 2021](https://arxiv.org/abs/2104.04473)). The price is $v$ times as many messages, and more
-# micro-batches in flight during the warm-up. Torch has this order as `ScheduleInterleaved1F1B`.
+# micro-batches in flight during the warm-up. In torch this order is `ScheduleInterleaved1F1B`.
 #
 # ## Less bubble: two kinds of backward
 #
@@ -739,9 +739,9 @@ if alternate_known:
 
 # %% [markdown]
 # (Green is the gradient of the weights.) Of 9 ms of bubble, 3 are left, in which the pipeline fills. At the end,
-# stages now compute gradients of weights while they would wait. And gradients of inputs come back sooner, because
-# no stage makes another wait for a weight pass. The paper gives the bubble as $(p-1)(T_F + T_B - T_W)$, against
-# $(p-1)(T_F + T_B + T_W)$ for 1F1B, with the same memory at the worst stage.
+# stages now compute gradients of weights while they would otherwise wait. And gradients of inputs come back sooner,
+# because no stage makes another wait for a weight pass. The paper gives the bubble as $(p-1)(T_F + T_B - T_W)$,
+# against $(p-1)(T_F + T_B + T_W)$ for 1F1B, with the same memory at the worst stage.
 #
 # No order makes a single step shorter than these 27 ms: the last stage can begin after 3 ms, and then has 24 ms of
 # work. But stage 0 could be done after 24, and begin the next step. The second schedule, ZB-H2, lets it: it runs more
@@ -751,8 +751,8 @@ if alternate_known:
 # How do you split `backward`? For a single layer, `torch.autograd.grad(y, x, gradient, retain_graph=True)` gives the
 # gradient of the input, and a second call with the weights gives theirs. For a stage of many layers, that second call
 # would repeat most of the first. So keep the gradient of each layer's output, and compute those of the weights from
-# them. Torch has this as `ScheduleInterleavedZeroBubble`. Later schedules combine both ideas of the last two sections: ZBV
-# gives each rank two stages, in the shape of a V, and DeepSeek-V3's
+# them. In torch this is `ScheduleInterleavedZeroBubble`. Later schedules combine the ideas of the last two sections:
+# ZBV gives each rank two stages, in the shape of a V, and DeepSeek-V3's
 # [DualPipe](https://github.com/deepseek-ai/DualPipe) sends micro-batches through from both ends, to compute one while
 # the messages of another travel (in torch, `ScheduleZBVZeroBubble` and `ScheduleDualPipeV`).
 
@@ -760,11 +760,12 @@ if alternate_known:
 # ## Chapter 16, counted
 #
 # Chapter [16](16_scale_math.ipynb) has a formula for pipelines: the time in which activations travel to the next
-# stage, over that stage's forward pass. To compare it with your `run_pipeline`, let each of 4 stages be torch's own transformer block, which is chapter
-# 16's block without a gate, with biases and with norms that have parameters. The bytes come from the record of
-# the run, and the operations of a forward pass from torch's counter, on the *meta* device.
+# stage, over that stage's forward pass. To compare it with your `run_pipeline`, let each of 4 stages be
+# torch's own transformer block, which is chapter 16's block without a gate, with biases and with norms that have
+# parameters. The bytes come from the record of the run, and the operations of a forward pass from torch's counter, on
+# the *meta* device.
 #
-# Which of the formulas is exact here, which counts too little, and does the ratio come out too large or too small?
+# Which of the formulas is exact here, which count too little, and does the ratio come out too large or too small?
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode

@@ -147,7 +147,7 @@ pair_works = tried.failure is None and all(found == (5.0, 5.0) for found in trie
 print("y and the gradient of x are 5 on both ranks:", pair_works)
 
 # %% [markdown]
-# In one process, both numbers are 5 as well. With a second all-reduce in the backward of $g$, the gradient
+# In one process, both numbers are also 5. With a second all-reduce in the backward of $g$, the gradient
 # would be 10, as chapter 17 shows for the library's differentiable all-reduce.
 #
 # ## Exercise: parallel_mlp
@@ -287,9 +287,9 @@ if pair_works:
     print(f"forward {forward}, backward {backward}")
 
 # %% [markdown]
-# Two heads on each rank, so 3 · 16 columns and 16 rows; and again one all-reduce each way. Note that the
+# Each rank has two heads, so 3 · 16 columns and 16 rows, and there is again one all-reduce each way. The
 # columns of `w_qkv` are cut *within* the queries, the keys and the values. A plain `tensor_split` of all
-# 192 columns would give the first ranks only queries, and the last ones only values.
+# 192 columns would give the first rank only queries, and the last one only values.
 #
 # ## A whole block
 #
@@ -355,7 +355,7 @@ if pair_works:
     print(f"forward {forward}\nbackward {backward}")
 
 # %% [markdown]
-# Two all-reduces in forward and two in backward, for each block and each step, all of the same size.
+# In each step, a block makes two all-reduces in forward and two in backward, all of the same size.
 #
 # ### Counted, and compared with the formula
 #
@@ -377,7 +377,7 @@ if pair_works:
 #
 # <details><summary>No, it harms: messages grow and the work does not</summary>
 #
-# No: each token goes through the rank's products as well, so the work grows alike.
+# No: each token also goes through the rank's products, so the work grows just as fast.
 # </details>
 #
 # For the whole block, communication and computation take times in the ratio
@@ -401,17 +401,17 @@ for where, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
 
 # %% [markdown]
 # The tokens cancel. At $h = 8192$, communication takes nearly two thirds of the computation's time inside a
-# machine, and several times as long across machines. And unlike in data parallelism, it comes *on top*: the
+# machine, and several times as long across machines. And unlike in data parallelism, it cannot hide: the
 # next layer needs the sum. That is why tensor parallelism stays where links are fastest. Two improvements
-# lead on from here: keep less in memory for the same bytes, and hide the time.
+# lead on from here: keep less in memory while sending the same bytes, and hide the time after all.
 
 # %% [markdown]
-# The operations can be counted as well as the elements, by torch's own counter on each rank. So here are all of
-# chapter 16's numbers for this block, next to those of your program. (The block of the formula has three times the
-# operations of four square matrices, for the same messages. So its ratio is a third of that of one square matrix,
-# which is what `tp_overlap_ratio` gives. $e$ is 4 here.)
+# Torch's own counter can count the operations on each rank. So here are all of chapter 16's numbers for this
+# block, next to those of your program. (The block of the formula has three times the operations of four square
+# matrices, for the same messages. So its ratio is a third of that of one square matrix, which is what
+# `tp_overlap_ratio` gives. $e$ is 4 here.)
 #
-# Which of the quotients is not 1, and does it change with $n$?
+# Which of the quotients are not 1, and do they change with $n$?
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
@@ -1043,7 +1043,7 @@ if overlaps:
 #
 # <details><summary>The latency and the late rank</summary>
 #
-# No: the all-gather waits for the late rank as well, so both ways lose the same 20 µs.
+# No: the all-gather also waits for the late rank, so both ways lose the same 20 µs.
 # </details>
 
 
@@ -1133,11 +1133,11 @@ if overlaps:
 # draw other numbers. That is why Megatron-LM keeps two states of its random generator.
 # </details>
 #
-# <details><summary>The largest logit and the sum need two calls, one after the other. Could one call do, in which ranks combine pairs of both?</summary>
+# <details><summary>The largest logit and the sum need two calls, one after the other. Would one call do, in which ranks combine pairs of both?</summary>
 #
 # Yes: of (m, s) and (m', s') keep the larger m, and multiply the other s by e to the power of the smaller m
 # minus the larger before you add the two. That is a reduction like any other and works in any order, but
 # `dist.all_reduce` does not have it. Attention that is computed block by block combines its blocks in this way.
 # </details>
 #
-# **Next:** [27 · Context parallelism](27_context_parallel.ipynb), for a sequence that is too long for one.
+# **Next:** [27 · Context parallelism](27_context_parallel.ipynb), for a sequence that is too long for one rank.

@@ -37,7 +37,7 @@ from grader import check, hint, run, simulate, timeline
 #
 # <details><summary>For the projection and the MLP</summary>
 #
-# No: those two, but the norm as well. It takes its mean over the numbers of one token, not over tokens.
+# No: those two, but also the norm. It takes its mean over the numbers of one token, not over tokens.
 # </details>
 #
 # <details><summary>For all but attention</summary>
@@ -106,12 +106,12 @@ with torch.no_grad():
 #
 # <details><summary>The result gets less exact, as A's weights vanish</summary>
 #
-# No: beside weights that are $e^{80}$ times as large they count for nothing in the exact result as well.
+# No: beside weights that are $e^{80}$ times as large they count for nothing in the exact result either.
 # </details>
 #
 # <details><summary>The sums overflow, once the scores are near 89</summary>
 #
-# Yes: $e^{88}$ is nearly the largest number of float32, and then infinity is divided by infinity.
+# Yes: $e^{88}$ is about half of the largest float32, so the sums overflow, and infinity is divided by infinity.
 # </details>
 
 # %%
@@ -214,7 +214,7 @@ for larger in (0, 1, 200):
 # <details><summary>It sends <i>n</i> and holds one</summary>
 #
 # No: after $n - 1$ steps each block has been everywhere. And while it works on one block, the next one
-# needs a place as well.
+# also needs a place.
 # </details>
 #
 # <details><summary>It sends <i>n</i> − 1 and holds two</summary>
@@ -427,14 +427,14 @@ for r, came in enumerate(run(who_gets_what, 2)):
 #
 # Which shape does rank 0 want, and what has to be done to the four rows that it got?
 #
-# Rank 0 wants its two heads, each with all six tokens: 2 × 6. So its first and third row belong side by side, and so do
+# Rank 0 wants its two heads, each with all six tokens: 2 × 6. So its first and third rows belong side by side, and so do
 # its second and fourth. In the exercise each of these rows is a matrix of tokens × dim, and there are more heads and
 # more ranks, but the question is the same: which two dimensions have to become neighbours before they can become one?
 #
 # ## Exercise: Ulysses
 #
-# The same attention as before, with `dist.all_to_all_single` (or `dist.all_to_all`). The number of heads is divisible by
-# $n$. A rank sends at most $4\,\frac{n-1}{n}$ times the elements of `q`. For attention itself you may use
+# Compute the same attention as before, with `dist.all_to_all_single` (or `dist.all_to_all`). The number of heads is
+# divisible by $n$. A rank sends at most $4\,\frac{n-1}{n}$ times the elements of `q`. For attention itself you may use
 # `F.scaled_dot_product_attention`. Give it a batch of one sequence, `x[None]`: torch's fused kernels take four dimensions
 # only ([source](https://github.com/pytorch/pytorch/blob/v2.13.0/aten/src/ATen/native/transformers/sdp_utils_cpp.h)), and
 # without one of them all scores are in memory at once.
@@ -521,8 +521,8 @@ for name, bandwidth in (("NVLink, 450 GB/s each way", 450e9), ("InfiniBand, 50 G
 #
 # <details><summary>Ulysses on 3 or more ranks, as before</summary>
 #
-# No: only keys and values have become fewer, and these are all that the ring sends. Ulysses sends
-# queries and results as well.
+# No: only keys and values have become fewer, and these are all that the ring sends. Ulysses also
+# sends queries and results.
 # </details>
 #
 # <details><summary>The ring, up to some 16 ranks</summary>
@@ -533,7 +533,7 @@ for name, bandwidth in (("NVLink, 450 GB/s each way", 450e9), ("InfiniBand, 50 G
 #
 # <details><summary>The ring, on any number of ranks</summary>
 #
-# No: what it sends grows with each rank by an eighth of $Q$, and what Ulysses sends by much less.
+# No: what it sends grows by an eighth of $Q$ with each rank, while what Ulysses sends soon grows much more slowly.
 # </details>
 
 # %%
@@ -707,7 +707,7 @@ if zigzag_works:
 # [Megatron-LM](https://docs.nvidia.com/megatron-core/developer-guide/latest/apidocs/core/core.ssm.mamba_context_parallel.html),
 # whose six chunks on three ranks are in the order 16 25 34.
 #
-# Two more things are easy to forget in training. All ranks have the same weights, and each sees other
+# Two more things are easy to forget in training. All ranks have the same weights, and each sees different
 # tokens, so gradients are added up over the ranks of context parallelism as over those of data parallelism,
 # and a mean loss has to count the tokens of both. And targets are shifted by one *before* the sequence is
 # cut: the target of a chunk's last token is the first token of the next chunk, which may be on another

@@ -223,8 +223,8 @@ if route_works:
 #
 # <details><summary>About 150: random weights spread tokens evenly</summary>
 #
-# No: that would be so for tokens that have nothing in common. What all share gives some experts a lead
-# with all of them.
+# No: that would be so for tokens that have nothing in common. What all tokens share gives some experts
+# a lead with every one of them.
 # </details>
 #
 # <details><summary>Between 300 and 400</summary>
@@ -391,7 +391,7 @@ run(lists_of_different_sizes, 2, may_fail=True)
 #
 # ## Gradients through a message
 #
-# The layer is to be trained, so gradients have to travel as well: from the result back to the expert, on
+# The layer is to be trained, so gradients also have to travel: from the result back to the expert, on
 # another rank, and from the expert back to the token. `x` requires a gradient and goes through an
 # all-to-all. Does the tensor that arrives require one?
 
@@ -436,7 +436,7 @@ class ToTheRight(torch.autograd.Function):
 #
 # <details><summary>1, 10, 100 and 1000</summary>
 #
-# No: a rank's loss is about the number that it received, and that is its left neighbour's.
+# No: a rank's loss depends on the number that it received, which is its left neighbour's.
 # </details>
 #
 # <details><summary>10, 100, 1000 and 1</summary>
@@ -480,7 +480,7 @@ run(weighed, 4)
 #
 # - Gradients of `x` and of the parameters of all experts have to be right. For an expert without tokens
 #   they may be `None` or zero.
-# - `dist.all_to_all_single` is allowed, and so are point-to-point messages, in backward as well.
+# - `dist.all_to_all_single` is allowed, and so are point-to-point messages, also in backward.
 # - Each row that changes rank travels once there and once back, and in backward its gradients do the
 #   same. For counts there are `8 * len(experts)` bytes for each ordered pair of ranks. Rows that stay,
 #   and rows with −1, do not travel.
@@ -575,12 +575,12 @@ if experts_work:
 # If your answer is like ours, you see five: the counts, the dispatch and the combine in forward, and two in
 # backward. The counts carry the least, yet their bar need not be the shortest: a rank that is early waits
 # in it for all others. The exchange cannot be skipped, since no rank can make room for its rows before it
-# knows how many will come. Between two all-to-alls the experts work.
+# knows how many will arrive. Between two all-to-alls the experts work.
 #
 # ## One process, four ranks
 #
 # Now build a whole layer, with a router and $k = 2$. Each token has two rows; they come home in the order
-# of the tokens, so a weighted sum of neighbouring rows is all that is left to do. (Where they come in
+# of the tokens, so a weighted sum of neighbouring rows is all that is left to do. (Where they arrive in
 # another order, it is chapter 10's `combine_experts`.)
 
 # %%
@@ -622,7 +622,7 @@ def problem(count=512, width=8):
 #
 # <details><summary>Those of its experts</summary>
 #
-# No: the tokens of all ranks have travelled to the expert, and their gradients as well. There is no
+# No: the tokens of all ranks have travelled to the expert, and so have their gradients. There is no
 # other copy.
 # </details>
 #
@@ -673,7 +673,7 @@ if route_works and experts_work:
 # it is data parallel, and needs the all-reduce of chapter 15. Leave that out, and each rank ends up with a
 # router of its own, without any error message.
 #
-# (In a large system each expert is on several ranks as well. Then its gradients are summed over *these*
+# (In a large system each expert is also on several ranks. Then its gradients are summed over *these*
 # ranks, in a group of their own.)
 #
 # ## The straggler

@@ -71,7 +71,7 @@ for name, bandwidth in LINKS.items():
 #
 # An int8 holds the whole numbers from −128 to 127 in one byte. To send floats in int8, divide them by a
 # **scale** that makes the largest of them 127, and round. The receiver multiplies by the same scale, so the
-# scale has to travel as well: one float32 for a whole chunk.
+# scale has to travel with them: one float32 for a whole chunk.
 
 # %%
 def through_int8(t):
@@ -231,10 +231,9 @@ if quantized_works:
     print(f"largest error below 2 % of the largest sum: {bool(off < 0.02 * exact[0].abs().max())}")
 
 # %% [markdown]
-# It sends a quarter of the bytes, and takes about a quarter of the time. (Here each rank has a link of its
+# Your sum sends a quarter of the bytes, and takes about a quarter of the time. (Here each rank has a link of its
 # own; at the end of the chapter, all share one cable.) If the gradients are bfloat16 to begin with, int8
-# saves only half. To go on to 4 bits, or to a single one, the error has to be dealt with, and that is the
-# next idea.
+# saves only half. With 4 bits, or a single one, the error has to be dealt with. That is the next idea.
 #
 # ## Fewer numbers, and nothing lost
 #
@@ -319,8 +318,8 @@ if top_k_works:
 # Watch a gradient of 100 elements that is the same in each step, plus noise, with $k = 5$. After $t$ steps, $t$ times the mean
 # gradient should have been sent.
 #
-# **Predict:** how does the part that is still to be sent, relative to all that came, change from 200 steps
-# to 2000?
+# **Predict:** how does the part that is still to be sent, relative to the sum of all gradients so far, change
+# from 200 steps to 2000?
 #
 # <details><summary>It has grown: in each step 95 of 100 elements are left over</summary>
 #
@@ -329,12 +328,12 @@ if top_k_works:
 #
 # <details><summary>It is about the same, since as much is sent as arrives</summary>
 #
-# No: what is left stays about the same, and all that came is ten times as much.
+# No: what is left stays about the same, and the sum of all gradients is ten times as large.
 # </details>
 #
 # <details><summary>It has fallen about tenfold</summary>
 #
-# Yes: what is left does not grow, and all that came does.
+# Yes: what is left does not grow, and the sum of all gradients does.
 # </details>
 
 # %%
@@ -590,8 +589,8 @@ for n in (2, 8, 32, 64, 100, 128, 512):
 # %% [markdown]
 # With 100 ranks or more, nothing is saved. That is one reason why papers go to 0.1 % and below: [Deep
 # Gradient Compression](https://arxiv.org/abs/1712.01887) (Lin and others 2017) sends 0.1 %, and needs
-# momentum correction, clipping and a warm-up for it. (Finding the $k$ largest of a billion numbers takes
-# time as well.)
+# momentum correction, clipping and a warm-up for it. (Finding the $k$ largest of a billion numbers also takes
+# time.)
 #
 # ## Low rank: compression that can be added up
 #
@@ -688,7 +687,8 @@ for kind in ("no hook", "float16", "PowerSGD"):
 # $$\Delta = \frac{1}{n} \sum_r (\theta - \theta_r),$$
 #
 # points *away* from where everyone went, as a gradient points away from where SGD goes. So treat it as a gradient, and let an
-# **outer optimizer** make a step with it: SGD with Nesterov momentum. The optimizers of the $H$ **inner steps** do not know.
+# **outer optimizer** make a step with it: SGD with Nesterov momentum. The optimizers of the $H$ **inner steps** know
+# nothing of it.
 #
 # ![An outer step. From common weights, three ranks walk along crooked paths of inner steps to three different places. The mean
 # of these places is marked; the arrow from the common weights to it is minus Delta. The new common weights lie beyond the mean,
@@ -799,8 +799,9 @@ for eta, mu in ((1.0, 0.0), (0.7, 0.9)):
 #
 # ## Does that train as well?
 #
-# The same four ranks and spirals, now with AdamW inside. We compare 200 steps of data parallelism, which averages gradients
-# in every step, with two ways to communicate every 20 steps: averaging the weights, as in local SGD, and DiLoCo.
+# The four ranks and the spirals are the same, now with AdamW inside. We compare 200 steps of data parallelism, which
+# averages gradients in every step, with two ways to communicate every 20 steps: averaging the weights, as in local SGD,
+# and DiLoCo.
 #
 # Are those two any worse after 200 steps, on all of the data?
 
@@ -855,15 +856,15 @@ assert fair["averages"][-1] < 3 * fair["data parallel"][-1], "averages keep up w
 # %% [markdown]
 # Neither is worse, on this small task: averaging every 20 steps keeps up with data parallelism, and at this
 # learning rate the outer momentum makes DiLoCo faster than both. (As computed above, its outer steps go up
-# to seven times as far as the ranks did. A larger learning rate would speed up data parallelism as well.)
+# to seven times as far as the ranks did. A larger learning rate would also speed up data parallelism.)
 # The authors of DiLoCo report that with 8 workers and $H = 500$ it performs as well as synchronous training
-# on a language model, while communicating 500 times less. (On a single worker the outer momentum helps as
-# well, as [later work](https://arxiv.org/abs/2510.15830) found.)
+# on a language model, while communicating 500 times less. (Outer momentum also helps on a single worker, as
+# [later work](https://arxiv.org/abs/2510.15830) found.)
 #
 # But there is a condition in the experiment that is easy to miss: each rank's data is a fair sample of all. Look at how the
 # points were shared out, `tensor.chunk(n)[rank]`. In `spirals()`, even points are on one spiral and odd ones on the other.
 #
-# **Predict:** who gets below 0.1 if rank $r$ takes points $r, r + n, r + 2n, \dots$ instead, with $n = 4$?
+# **Predict:** which of the three get below 0.1 if rank $r$ takes points $r, r + n, r + 2n, \dots$ instead, with $n = 4$?
 #
 # <details><summary>All three: each rank still has a quarter of the points</summary>
 #
@@ -1001,7 +1002,7 @@ if quantized_works and diloco_works:
 # Over 1 Gbit/s, data parallelism computes for one second and then waits for about a minute, or for half a
 # minute with two levels. Your int8 is no faster than that: 32 chunks of an eighth cross the cable in each
 # direction, 16 terms and 16 sums, each at a quarter of its size, which is as many bytes as with two exact
-# levels. ZeRO++ therefore quantizes in two levels as well. DiLoCo with $H = 100$ waits for about half a
+# levels. ZeRO++ therefore also works in two levels. DiLoCo with $H = 100$ waits for about half a
 # second a step, and could nearly halve that with two levels.
 #
 # All ranks still wait at the same moment, every $H$ steps, for everything at once. [Streaming
