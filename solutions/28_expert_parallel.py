@@ -364,7 +364,7 @@ def who_wants_whom():
 
 
 for r, (counts, arriving) in enumerate(run(who_wants_whom, 2)):
-    print(f"rank {r} sends {counts}; from rank 0 come {arriving[0]}, from rank 1 {arriving[1]}")
+    print(f"rank {r} sends {counts}; it receives {arriving[0]} from rank 0, and {arriving[1]} from rank 1")
 
 # %% [markdown]
 # The rows that arrive are sorted by *source*, and by expert only among the rows of one source. Before an

@@ -347,7 +347,7 @@ if top_k_works:
         came += gradient
         sent[indices] += values
         if step in (20, 200, 2000):
-            print(f"{step:5} steps: {(came - sent).norm() / came.norm():.3f} of what came is still to be sent")
+            print(f"{step:5} steps: {(came - sent).norm() / came.norm():.3f} of the gradients so far is still to be sent")
 
 # %% [markdown]
 # Multiply the share by the number of steps: what is left is worth seven to nine gradients each time. In the long run SGD gets
