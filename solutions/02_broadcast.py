@@ -67,7 +67,7 @@ run(each_has_its_own, 4)
 #
 # <details><summary>Rank 1 gets the tensor, and both go on without rank 2</summary>
 #
-# No: rank 0 has a copy for rank 2 as well, and no receive takes it.
+# No: rank 0 also has a copy for rank 2, and no receive takes it.
 # </details>
 #
 # <details><summary>They wait</summary>
@@ -77,7 +77,7 @@ run(each_has_its_own, 4)
 #
 # <details><summary>They are told at once that rank 2 is missing</summary>
 #
-# No: plain gloo cannot tell a rank that is late from one that never comes. (The grader can.)
+# No: plain gloo cannot tell a rank that is late from one that never arrives. (The grader can.)
 # </details>
 
 # %%
@@ -218,8 +218,8 @@ def tree_of_four(x):
 replay(flat, 4, beside=tree_of_four)
 
 # %% [markdown]
-# The same three messages, but two rounds instead of three: in the second round ranks 0 and 1 send at
-# the same time.
+# The tree needs the same three messages, but two rounds instead of three: in the second round ranks 0
+# and 1 send at the same time.
 #
 # ## Exercise: tree_broadcast
 #
@@ -301,12 +301,12 @@ if check(tree_broadcast):
 #
 # <details><summary>The chain, for both: its messages are small</summary>
 #
-# No: small messages have a price as well. Each of them takes α, and the last one waits for 105 others.
+# No: small messages are not free. Each of them takes α, and the last one waits for 105 others.
 # </details>
 #
 # <details><summary>The tree for 400 bytes, the chain for 100 MB</summary>
 #
-# Yes: what counts is the number of messages for the one, and the number of bytes for the other.
+# Yes: for 400 bytes what counts is the number of rounds, and for 100 MB the bytes in each.
 # </details>
 
 # %%
