@@ -96,9 +96,9 @@ check(who_am_i)
 #
 # ### Put it to use
 #
-# Two numbers are all that a rank needs to find its place. In the next cell five ranks use your `who_am_i`
-# to form a line: each waits for the sum so far from the rank before it, adds its own number, and passes the
-# new sum on. `replay` shows the messages as they travel. Press *Play* to see it again. (How to send messages is
+# Two numbers are all that a rank needs to find its place. In the next cell five ranks use your `who_am_i` to
+# form a line: each waits for the sum so far from the rank before it, adds its own number, and passes the new
+# sum on. `replay` shows the messages as they travel. Press *Play* to see it again. (How to send messages is
 # the next chapter.)
 
 # %%

@@ -312,7 +312,7 @@ for k in (1, 4):
 # 7 MB. The source's own piece stays.
 # </details>
 #
-# <details><summary>Into how many pieces does <code>torch.arange(10).chunk(6)</code> cut?</summary>
+# <details><summary>How many pieces does <code>torch.arange(10).chunk(6)</code> give?</summary>
 #
 # Pieces of ⌈10/6⌉ = 2, so five of them.
 # </details>

@@ -1,11 +1,11 @@
 # %% [markdown]
 # # 04 · Reduce
 #
-# Every rank has computed a loss on its own samples, and the log wants their mean. A gather would bring
-# all of them to one rank, which then adds them up. For one number each that is fine. But the gradients of
-# a model with a billion parameters are 4 GB in float32, and 64 ranks have one such set each: gathered,
-# they would fill 256 GB on the rank that collects them, only to be added up. A **reduce** combines them
-# on the way.
+# Every rank has computed a loss on its own samples, and the log wants their mean. A gather would bring all of
+# them to one rank, which then adds them up. For one number per rank, that is fine. But the gradients of a
+# model with a billion parameters are 4 GB in float32, and 64 ranks have one such set each: gathered, they
+# would fill 256 GB on the rank that collects them, only to be added up. A **reduce** combines them on the
+# way.
 #
 # **You will learn** to combine the tensors of all ranks into one, which operations this works for,
 # how much the order matters, and what *not* to read afterwards.

@@ -198,8 +198,8 @@ print("rank 3 has", naive[3])
 print(naive.trace)
 
 # %% [markdown]
-# It takes only $2(n-1)$ messages. But look at *who* sends: the second half comes from rank 0 alone, which sends
-# twelve times as much as any other rank.
+# It takes only $2(n-1)$ messages. But look at *who* sends: the second half comes from rank 0 alone, which
+# sends twelve times as much as any other rank.
 #
 # ## Exercise: all_gather
 #
@@ -277,8 +277,8 @@ whose_piece(5)
 #
 # ## Exercise: ring_all_gather
 #
-# Return the same result as before, but now only neighbours talk. It takes $n-1$ rounds, and in each of them every
-# rank sends one piece, so that it sends exactly $n-1$ times the bytes of `x`.
+# Return the same result as before, but now only neighbours talk. It takes $n-1$ rounds, and in each of them
+# every rank sends one piece, so that it sends exactly $n-1$ times the bytes of `x`.
 #
 # Two things to keep in mind: if every rank is blocked in `send`, no rank receives (chapter 01); and while a
 # piece is being sent, nothing may be received into it.

@@ -320,8 +320,8 @@ ring_in_letters(3)
 
 # %% [markdown]
 # Before round $s$, the partial sum of chunk $j$ is on rank $(j + s) \bmod n$. Now ask the other way round:
-# which partial sum is on rank $r$, and is sent from there? And which one is on its left neighbour, and arrives?
-# In the last round, the one that arrives must be chunk $r$ itself.
+# which partial sum is on rank $r$, and is sent from there? And which one is on its left neighbour, and
+# arrives? In the last round, the one that arrives must be chunk $r$ itself.
 #
 # Compare this with the all-gather of the last chapter. There a piece starts on the rank it belongs to and
 # is copied away from it; here the contributions come together on that rank. Play the all-gather's ring
@@ -347,8 +347,8 @@ ring_in_letters(3)
 #
 # ## Exercise: ring_reduce_scatter
 #
-# Return the same result, but only neighbours talk. It takes $n-1$ rounds, and in each of them every rank sends one
-# chunk.
+# Return the same result, but only neighbours talk. It takes $n-1$ rounds, and in each of them every rank
+# sends one chunk.
 #
 # There are three traps. `chunks` must stay **unchanged**, so add into copies; `list(chunks)` copies the
 # list but not the tensors in it. Even for AVG, what travels is a partial *sum*: divide once, at the end.
@@ -411,8 +411,8 @@ if check(ring_reduce_scatter):
     print(list(mine))
 
 # %% [markdown]
-# Each of the four digits is 1: the numbers of every rank are in the sum exactly once. (They are int64, so a chunk of
-# two has 16 bytes.) Now compare the traffic of the three ways:
+# Each of the four digits is 1: the numbers of every rank are in the sum exactly once. (They are int64, so a
+# chunk of two has 16 bytes.) Now compare the traffic of the three ways:
 
 # %%
 def with_sum(chunks, op):
