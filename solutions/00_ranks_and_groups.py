@@ -50,7 +50,7 @@ from grader import check, hint, predict, progress, replay, run, torchrun
 # Yes: each process asks for its own rank, and all get the same world size.
 # </details>
 #
-# <details><summary>Four times the same line</summary>
+# <details><summary>The same line four times</summary>
 #
 # No: the program is the same, but <code>get_rank()</code> returns a different number in each process.
 # </details>
@@ -96,8 +96,8 @@ check(who_am_i)
 #
 # ### Put it to use
 #
-# Two numbers are all that a rank needs to find its place. In the next cell five ranks use your `who_am_i`
-# to stand in a line: each waits for what comes from the rank before it, adds its own number, and passes the
+# Two numbers are all that a rank needs to find its place. In the next cell five ranks use your `who_am_i` to
+# form a line: each waits for the sum so far from the rank before it, adds its own number, and passes the new
 # sum on. `replay` shows the messages as they travel. Press *Play* to see it again. (How to send messages is
 # the next chapter.)
 
@@ -175,12 +175,12 @@ print("in the notebook:", counter)
 #
 # <details><summary>3, 4 and 5</summary>
 #
-# No: that would be every rank taking a block, one after the other.
+# No: that would be rank 1's share if each rank took a block of three.
 # </details>
 #
 # <details><summary>All ten: it runs the same program</summary>
 #
-# No: the program is the same, but it begins to count at its own rank.
+# No: the program is the same, but each rank starts counting at its own number.
 # </details>
 
 # %%

@@ -260,9 +260,9 @@ run(one_receives_first, 2)
 # %% [markdown]
 # ### Way out 2: start the send, and do not wait for it yet
 #
-# `dist.isend` (the *i* stands for *immediate*) starts a send and returns at once. What it returns
-# is a **request**. The message is on its way, or will be; `request.wait()` blocks until it is
-# done. `dist.irecv` does the same for a receive.
+# `dist.isend` (the *i* stands for *immediate*) starts a send and returns a **request** at once. The
+# message is on its way, or will be; `request.wait()` blocks until the send is done. `dist.irecv` does
+# the same for a receive.
 #
 # Here rank 1 is late again. This time rank 0 does not wait in its send, and is free to do other things:
 
@@ -419,7 +419,7 @@ print(run(as_a_batch, 2))
 #
 # <details><summary>30, 20, 10</summary>
 #
-# No: the messages do not lie in a stack, with the last one on top.
+# No: the messages form a queue, not a stack with the last one on top.
 # </details>
 
 # %%
@@ -499,8 +499,8 @@ def shift(x: torch.Tensor, k: int) -> torch.Tensor:
 check(shift)
 
 # %% [markdown]
-# Watch your own function at work, with $k = 1$ on five ranks. The data have names: A is that of rank 0, B
-# of rank 1, and so on.
+# Watch your own function at work, with $k = 1$ on five ranks. The data have names: A belongs to rank 0, B
+# to rank 1, and so on.
 
 # %%
 replay(shift, 5) if check(shift) else None
@@ -510,7 +510,7 @@ replay(shift, 5) if check(shift) else None
 #
 # `dist.recv(y)` without a source takes whichever message is available first, from any rank, and returns
 # where it came from. Such a **wildcard** receive is handy when you do not know who will be ready first. It
-# has a price: the order is no longer yours to choose. (NCCL has none:
+# has a price: the order is no longer yours to choose. (NCCL has no such receive:
 # [`ncclRecv`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/p2p.html#ncclrecv) always names
 # its peer.)
 #

@@ -63,21 +63,21 @@ run(each_has_its_own, 4)
 
 # %% [markdown]
 # **Predict:** the next cell runs on three ranks, and rank 2 never calls `dist.broadcast`. What happens to
-# ranks 0 and 1?
+# rank 0, the source?
 #
-# <details><summary>Rank 1 gets the tensor, and both go on without rank 2</summary>
+# <details><summary>It serves rank 1, and goes on without rank 2</summary>
 #
-# No: rank 0 has a copy for rank 2 as well, and no receive takes it.
+# No: it also has a copy for rank 2, and no receive takes it.
 # </details>
 #
-# <details><summary>They wait</summary>
+# <details><summary>It waits</summary>
 #
-# Yes: a collective is for the whole group, and they cannot know that rank 2 never calls it.
+# Yes: a collective is for the whole group, and it cannot know that rank 2 never calls it.
 # </details>
 #
-# <details><summary>They are told at once that rank 2 is missing</summary>
+# <details><summary>It is told at once that rank 2 is missing</summary>
 #
-# No: plain gloo cannot tell a rank that is late from one that never comes. (The grader can.)
+# No: plain gloo cannot tell a rank that is late from one that never arrives. (The grader can.)
 # </details>
 
 # %%
@@ -90,9 +90,9 @@ def one_leaves_it_out():
 run(one_leaves_it_out, 3, may_fail=True)
 
 # %% [markdown]
-# They wait for rank 2, which never calls it. (Plain gloo lets rank 1 go once it has its tensor, and the
-# mistake shows later. The grader holds both.) A collective has to be called by **every rank** of the group.
-# And all have to agree on what they call. Here two ranks name rank 0 as the source, and one names rank 1:
+# Here both ranks wait for rank 2. (Plain gloo lets rank 1 go once it has its tensor, and the mistake shows
+# later. The grader holds both.) A collective has to be called by **every rank** of the group. And all have to
+# agree on what they call. Here two ranks name rank 0 as the source, and one names rank 1:
 
 # %%
 def two_sources():
@@ -218,8 +218,8 @@ def tree_of_four(x):
 replay(flat, 4, beside=tree_of_four)
 
 # %% [markdown]
-# The same three messages, but two rounds instead of three: in the second round ranks 0 and 1 send at
-# the same time.
+# The tree needs the same three messages, but two rounds instead of three: in the second round ranks 0
+# and 1 send at the same time.
 #
 # ## Exercise: tree_broadcast
 #
@@ -262,7 +262,7 @@ replay(flat, 8, beside=your_tree) if check(tree_broadcast) else None
 
 # %% [markdown]
 # Both send seven messages, but your tree is done after 3 rounds, and the loop after 7. For a world that
-# your computer cannot hold there is `simulate`, which runs the same function on simulated ranks and a
+# your computer cannot hold, there is `simulate`, which runs the same function on simulated ranks and a
 # virtual clock. If every message takes one second there, the seconds are the rounds:
 
 # %%
@@ -301,12 +301,12 @@ if check(tree_broadcast):
 #
 # <details><summary>The chain, for both: its messages are small</summary>
 #
-# No: small messages have a price as well. Each of them takes α, and the last one waits for 105 others.
+# No: small messages are not free. Each of them takes α, and the last one waits for 105 others.
 # </details>
 #
 # <details><summary>The tree for 400 bytes, the chain for 100 MB</summary>
 #
-# Yes: what counts is the number of messages for the one, and the number of bytes for the other.
+# Yes: for 400 bytes what counts is the number of rounds, and for 100 MB the bytes in each.
 # </details>
 
 # %%

@@ -22,8 +22,8 @@ from grader import check, hint, run
 # %% [markdown]
 # ## Scatter: a piece for everyone
 #
-# After a broadcast every rank has the same. In a **scatter** the source has a list of $n$ pieces, and
-# rank $r$ gets piece $r$.
+# After a broadcast every rank has the same tensor. In a **scatter** the source has a list of $n$ pieces,
+# and rank $r$ gets piece $r$.
 #
 # ![Before: rank 1 holds the pieces x0, x1, x2, x3. After a scatter from rank 1, rank r holds piece xr. Piece x1 is rank 1's own and never travels](../imgs/scatter.png)
 #
@@ -151,11 +151,11 @@ run(built_in_gather, 3)
 # The list is in **rank order**: entry $r$ is what rank $r$ sent. Here is a gather that takes the messages
 # as they arrive, and appends them to a list.
 #
-# **Predict:** four ranks, and rank $r$ has $10r$. What can the list on rank 0 be?
+# **Predict:** four ranks run it, and rank $r$ has $10r$. What can the list on rank 0 be?
 #
 # <details><summary>0, 10, 20, 30, whatever arrives first</summary>
 #
-# No: nothing in the loop looks at who has sent. It appends whatever arrives.
+# No: nothing in the loop looks at the sender. It appends whatever arrives.
 # </details>
 #
 # <details><summary>0, and then 10, 20, 30 in any order</summary>
@@ -294,25 +294,25 @@ for k in (1, 4):
 # - **Scatter** hands out piece $r$ to rank $r$; **gather** collects them in rank order.
 # - Both take $n-1$ messages of one piece each. The **root** (the source of a scatter, the destination of a
 #   gather) copies its own piece and never sends it.
-# - No rank sends to itself: `dist.send` refuses it, and a synchronous send would wait for itself.
-# - Rank order is not order of arrival.
+# - No rank sends to itself: `dist.send` refuses it, and a synchronous send to itself would never return.
+# - Rank order is not the order of arrival.
 # - Cut with `tensor_split(n)`. `chunk(n)` may give fewer than $n$ pieces.
 #
 # So eight ranks get an eighth of the batch each, and the log gets its line: one scatter, one gather.
 # (Where every rank can read the files itself, no scatter is needed: PyTorch's
 # [`DistributedSampler`](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler)
 # tells each rank which samples are its own.) A gather also collects the shards of a model when they are
-# to be saved in one file. Often the log does not want eight losses, though, but their mean. Then it is a
-# waste to collect them all first.
+# to be saved in one file. But often the log wants only the mean of the eight losses. Then it is a waste
+# to collect them all first.
 #
 # ### Check yourself
 #
-# <details><summary>You scatter pieces of 1 MB from one rank to 8 ranks. How much is sent in all?</summary>
+# <details><summary>One of 8 ranks scatters 8 pieces of 1 MB. How much is sent in all?</summary>
 #
 # 7 MB. The source's own piece stays.
 # </details>
 #
-# <details><summary>Into how many pieces does <code>torch.arange(10).chunk(6)</code> cut?</summary>
+# <details><summary>How many pieces does <code>torch.arange(10).chunk(6)</code> give?</summary>
 #
 # Pieces of ⌈10/6⌉ = 2, so five of them.
 # </details>

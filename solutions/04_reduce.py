@@ -1,11 +1,11 @@
 # %% [markdown]
 # # 04 · Reduce
 #
-# Every rank has computed a loss on its own samples, and the log wants their mean. A gather would bring
-# all of them to one rank, which then adds them up. For one number each that is fine. But the gradients of
-# a model with a billion parameters are 4 GB in float32, and 64 ranks have one such set each: gathered,
-# they would fill 256 GB on the rank that collects them, only to be added up. A **reduce** combines them
-# on the way.
+# Every rank has computed a loss on its own samples, and the log wants their mean. A gather would bring all of
+# them to one rank, which then adds them up. For one number per rank, that is fine. But the gradients of a
+# model with a billion parameters are 4 GB in float32, and 64 ranks have one such set each: gathered, they
+# would fill 256 GB on the rank that collects them, only to be added up. A **reduce** combines them on the
+# way.
 #
 # **You will learn** to combine the tensors of all ranks into one, which operations this works for,
 # how much the order matters, and what *not* to read afterwards.
@@ -117,8 +117,8 @@ for dtype in (torch.float32, torch.int64, torch.int16, torch.complex64):
     print(f"{dtype}: {run(supported, 2, dtype)[0]}")
 
 # %% [markdown]
-# If your backend has no AVG, you do not need it: an average is a sum and one division. *One*: this is what
-# comes out if you divide after every step.
+# If your backend has no AVG, you can do without: an average is a sum and one division. *One*: here is what
+# you get if you divide after every step.
 
 # %%
 values = [4.0, 8.0, 12.0]
@@ -330,15 +330,15 @@ for r, (own, partial) in enumerate(run(powers, 4)):
 #
 # ## Exercise: tree_reduce
 #
-# The same as `reduce`, with the same operations and for any destination, on a tree: $n-1$ messages in
+# Do the same as `reduce`, with the same operations and for any destination, on a tree: $n-1$ messages in
 # $\lceil \log_2 n \rceil$ rounds, for any number of ranks. The rounds are the point of this exercise, so
 # a queue at the destination earns half. `x` must stay as it was on every rank but `dst`.
 #
 # Which of the two trees you take, or another one, is up to you. Before you write: in which of the rounds
 # with step 1, 2, 4 does rank 6 send, and how can you tell from its number?
 #
-# You have written the five operations out once, and that is enough. Here they are as a helper, which the later
-# chapters give you as well.
+# You have written the five operations out once, and that is enough. Here they are as a helper, which later
+# chapters give you again.
 
 # %%
 def combine(mine, came, op):

@@ -29,8 +29,8 @@ from grader import check, hint, run
 #
 # ![Before: rank r holds xr. After an all-gather every rank holds the list x0, x1, x2, x3; its own piece never moved](../imgs/all_gather.png)
 #
-# As before, dashed is what did not arrive in a message: each rank has had its own piece all along. No
-# rank is special here, so there is no `src` and no `dst`.
+# As before, a dashed frame marks what did not arrive in a message: each rank has had its own piece all
+# along. No rank is special here, so there is no `src` and no `dst`.
 #
 # Here are four ranks, and rank $i$ holds $[i+1,\ i+1]$. Look at the *order* of what they hold afterwards:
 
@@ -47,7 +47,7 @@ for r, parts in enumerate(run(built_in, 4)):
     print(f"rank {r}: {parts}")
 
 # %% [markdown]
-# The same list everywhere, in **rank order**: entry $j$ is what rank $j$ had. You make the list and its
+# Every rank holds the same list, in **rank order**: entry $j$ is what rank $j$ had. You make the list and its
 # tensors beforehand, and `dist.all_gather` fills them.
 #
 # A second form fills one large tensor instead of a list. It is the one that FSDP calls:
@@ -142,7 +142,7 @@ for r, line in enumerate(run(whose_memory, 4)):
 # %% [markdown]
 # After the call, the tensors are still the ones that we made, on the device of our own `x`. An all-gather
 # gives you no view of another rank's memory: it **copies** into the tensors that you have made. With GPUs,
-# `torch.empty_like(x)` makes them where your own `x` lies, so rank 1 prints `cuda:1` four times.
+# `torch.empty_like(x)` makes them on the device of your own `x`, so rank 1 prints `cuda:1` four times.
 #
 # ## The plain way: gather, then broadcast
 #
@@ -164,7 +164,7 @@ for r, line in enumerate(run(whose_memory, 4)):
 #
 # <details><summary>6 messages, of which rank 0 sends 96 bytes</summary>
 #
-# Yes: three messages go in and three come out, and each of these is the whole list, 32 bytes.
+# Yes: three messages go in, and three come out, each of them the whole list of 32 bytes.
 # </details>
 #
 # <details><summary>12 messages, of which rank 0 sends 24 bytes</summary>
@@ -198,8 +198,8 @@ print("rank 3 has", naive[3])
 print(naive.trace)
 
 # %% [markdown]
-# Only $2(n-1)$ messages. But look at *who* sends: the second half comes from rank 0 alone, which sends
-# twelve times as much as any other rank.
+# It takes only $2(n-1)$ messages. But look at *who* sends: the second half comes from rank 0 alone, which
+# sends twelve times as much as any other rank.
 #
 # ## Exercise: all_gather
 #
@@ -246,7 +246,7 @@ check(all_gather)
 #
 # <details><summary>Those of ranks 0, 1, 2, 3</summary>
 #
-# No: rank 0's piece has the longest way to rank 4, and arrives last.
+# No: rank 0's piece has the farthest to go, and arrives last.
 # </details>
 #
 # <details><summary>Those of ranks 3, 2, 1, 0</summary>
@@ -277,8 +277,8 @@ whose_piece(5)
 #
 # ## Exercise: ring_all_gather
 #
-# The same result as before, but now only neighbours talk. It takes $n-1$ rounds, and in each of them every
-# rank sends one piece, so that it sends exactly $n-1$ times the bytes of `x`.
+# Return the same result as before, but now only neighbours talk. It takes $n-1$ rounds, and in each of them
+# every rank sends one piece, so that it sends exactly $n-1$ times the bytes of `x`.
 #
 # Two things to keep in mind: if every rank is blocked in `send`, no rank receives (chapter 01); and while a
 # piece is being sent, nothing may be received into it.
@@ -329,13 +329,13 @@ if check(ring_all_gather):
     print("rank 3 has", mine[3])
 
 # %% [markdown]
-# Now all three side by side, on 4 ranks and on 8.
+# Now compare all three, on 4 ranks and on 8.
 #
 # **Predict:** by what factor do the bytes of the busiest rank grow?
 #
 # <details><summary>About two in each: twice as many ranks</summary>
 #
-# No: rank 0 sends twice as many messages, and each is twice as long.
+# No: rank 0 sends more than twice as many messages, and each is twice as long.
 # </details>
 #
 # <details><summary>More than four through rank 0, about two in the others</summary>
@@ -382,7 +382,7 @@ for n in (4, 8):
 # whatever the algorithm. With point-to-point messages, what is received has been sent, so all ranks
 # together send at least $n(n-1)$ pieces: **on average** $n-1$ each. One rank can send less if another sends
 # more: above, every rank but 0 sends a single piece. On the ring and with everyone-to-everyone, *every*
-# rank sends exactly the average, so no algorithm has a less busy busiest rank ([Chan and others
+# rank sends exactly the average, so no algorithm asks less of its busiest rank ([Chan and others
 # 2007](https://doi.org/10.1002/cpe.1206) also give bounds for other collectives). This does not hold for a
 # switch that copies one message to many ports: there, a rank could send its piece once.
 #
@@ -406,7 +406,7 @@ for n in (4, 8):
 #
 # <details><summary>24 on the ring, 48 with everyone-to-everyone</summary>
 #
-# Yes: a rank's three messages use one, two and three cables: six pieces of 8 bytes for each rank.
+# Yes: a rank's three messages use one, two and three cables. That is 48 bytes per rank, and so per cable.
 # </details>
 
 # %%
@@ -521,7 +521,7 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 #
 # <details><summary>8 ranks, pieces of 1 MB, a ring. How much does each rank send, and how large is the result on each?</summary>
 #
-# Each sends 7 MB. The result has 8 MB, on every rank.
+# Each sends 7 MB. The result is 8 MB, on every rank.
 # </details>
 #
 # <details><summary>On a ring of 6, whose piece does rank 1 receive in round 3?</summary>

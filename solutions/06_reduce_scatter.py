@@ -23,7 +23,7 @@ from grader import check, hint, run
 # %% [markdown]
 # ## What it does
 #
-# Every rank has a list of $n$ chunks, one for each rank. Chunk $r$ of every rank is summed, and the sum
+# Every rank has a list of $n$ chunks, one for each rank. Chunk $r$ is summed over all ranks, and the sum
 # goes to rank $r$. That is a **reduce-scatter**.
 #
 # ![Before: rank 0 holds A0, A1, A2, A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank r holds the sum of all chunks r. A0, B1, C2 and D3 do not travel](../imgs/reduce_scatter.png)
@@ -37,17 +37,17 @@ from grader import check, hint, run
 #
 # <details><summary>[6, 12]</summary>
 #
-# No: that is the sum of the chunks with number 0, and it goes to rank 0.
+# No: that is the sum of the chunks numbered 0, and it goes to rank 0.
 # </details>
 #
 # <details><summary>[14, 84]</summary>
 #
-# No: that is rank 1's own three chunks, added up. The sum goes over ranks.
+# No: that is rank 1's own three chunks, added up. The sum is over ranks.
 # </details>
 #
 # <details><summary>[14, 56]</summary>
 #
-# Yes: the chunks with number 1 are squares: 1 + 4 + 9 = 14, and 4 + 16 + 36 = 56.
+# Yes: the chunks numbered 1 are squares: 1 + 4 + 9 = 14, and 4 + 16 + 36 = 56.
 # </details>
 
 # %%
@@ -81,7 +81,7 @@ for r, result in enumerate(run(built_in, 3)):
 #
 # <details><summary>32 bytes, of which rank 0 needs 8</summary>
 #
-# Yes: rank 2 sends all four chunks, and rank 0's own result is the sum of the chunks with number 0.
+# Yes: rank 2 sends all four chunks, and rank 0's own result is the sum of the chunks numbered 0.
 # </details>
 #
 # <details><summary>24 bytes, of which rank 0 needs 8</summary>
@@ -269,7 +269,7 @@ check(reduce_scatter)
 # %% [markdown]
 # ## Around the ring
 #
-# Now with neighbours only, as in the last chapter. There, pieces were passed on as they were. Here
+# Now only neighbours talk, as in the last chapter. There, pieces were passed on as they were. Here
 # **partial sums** are passed on: a chunk starts with one rank's numbers, and each rank on its way adds
 # its own.
 #
@@ -319,9 +319,9 @@ def ring_in_letters(n):
 ring_in_letters(3)
 
 # %% [markdown]
-# Before round $s$, the partial sum of chunk $j$ lies on rank $(j + s) \bmod n$. Now ask the other way
-# round: which partial sum lies on rank $r$, and is what $r$ sends? And which one lies on its left neighbour,
-# and is what comes in? In the last round, the one that comes in must be chunk $r$ itself.
+# Before round $s$, the partial sum of chunk $j$ is on rank $(j + s) \bmod n$. Now ask the other way round:
+# which partial sum is on rank $r$, and is sent from there? And which one is on its left neighbour, and
+# arrives? In the last round, the one that arrives must be chunk $r$ itself.
 #
 # Compare this with the all-gather of the last chapter. There a piece starts on the rank it belongs to and
 # is copied away from it; here the contributions come together on that rank. Play the all-gather's ring
@@ -335,7 +335,7 @@ ring_in_letters(3)
 #
 # ### Three names
 #
-# - **Reduce-scatter** is the collective of this chapter. The name is that of
+# - **Reduce-scatter** is the collective of this chapter. That is its name in
 #   [MPI](https://www.mpi-forum.org/docs/),
 #   [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) and PyTorch.
 # - **"Scatter-reduce"** is what an
@@ -347,8 +347,8 @@ ring_in_letters(3)
 #
 # ## Exercise: ring_reduce_scatter
 #
-# The same result, but only neighbours talk. It takes $n-1$ rounds, and in each of them every rank sends one
-# chunk.
+# Return the same result, but only neighbours talk. It takes $n-1$ rounds, and in each of them every rank
+# sends one chunk.
 #
 # There are three traps. `chunks` must stay **unchanged**, so add into copies; `list(chunks)` copies the
 # list but not the tensors in it. Even for AVG, what travels is a partial *sum*: divide once, at the end.
@@ -411,8 +411,8 @@ if check(ring_reduce_scatter):
     print(list(mine))
 
 # %% [markdown]
-# A 1 in each of the four digits: the numbers of every rank, exactly once. (They are int64, so a chunk of
-# two has 16 bytes.) Now the traffic of the three ways:
+# Each of the four digits is 1: the numbers of every rank are in the sum exactly once. (They are int64, so a
+# chunk of two has 16 bytes.) Now compare the traffic of the three ways:
 
 # %%
 def with_sum(chunks, op):
@@ -455,7 +455,7 @@ for n in (4, 8):
 # No: the first numbers are divided again and again. (4 + 8)/3 = 4, and (4 + 12)/3 is 5.33.
 # </details>
 #
-# <details><summary>Each rank divides its number, and the last one the sum</summary>
+# <details><summary>Each rank divides its number, and the last one also divides the sum</summary>
 #
 # No: everything is divided twice, and 8/3 is 2.67.
 # </details>
@@ -500,7 +500,7 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 # - For an average, divide once. Leave the caller's chunks alone.
 # - The ring's "scatter-reduce" is a reduce-scatter; `torch.scatter_reduce` is something else.
 #
-# Back to the gradients: of $S$ bytes each rank sends $\frac{n-1}{n} S$, which is the least that is possible,
+# Back to the gradients: of $S$ bytes each rank sends $\frac{n-1}{n} S$, which is the least possible,
 # and ends with the sums for just those parameters that it updates. ZeRO
 # ([Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)) and
 # [FSDP](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html) do this.

@@ -6,7 +6,7 @@
 # model drift apart. A model of 7 billion parameters has 14 GB of gradients in bfloat16, and they have to be
 # averaged in every step. So it matters how the sum is made.
 #
-# **You will learn** to give *every* rank the sum of all, why the obvious way is slow, and the identity that
+# **You will learn** to give *every* rank the sum, why the obvious way is slow, and the identity that
 # carries the rest of this course: an all-reduce is a reduce-scatter followed by an all-gather.
 #
 # **You need** chapters [02](02_broadcast.ipynb), [04](04_reduce.ipynb) and
@@ -42,7 +42,7 @@ for r, (total, average) in enumerate(run(built_in_all_reduce, 4)):
     print(f"rank {r}: SUM {total}, AVG {average}")
 
 # %% [markdown]
-# We took the average as a sum and one division. There is also `dist.ReduceOp.AVG`, but whether gloo
+# We computed the average as a sum and one division. There is also `dist.ReduceOp.AVG`, but whether gloo
 # supports it depends on the version of PyTorch. A sum and a division work everywhere.
 #
 # Here three ranks hold five ones, five twos and five threes:
@@ -235,13 +235,12 @@ for r, (mine, gathered, built_in) in enumerate(run(two_stages, 4)):
 #
 # <details><summary>All three</summary>
 #
-# No: the elements of a transposed matrix do not lie in a row, so <code>flatten()</code> makes a copy of
-# them.
+# No: the elements of a transposed matrix are not stored in order, so <code>flatten()</code> copies them.
 # </details>
 #
 # <details><summary>Only the vector</summary>
 #
-# No: the elements of a plain matrix also lie in a row, and <code>flatten()</code> gives a view of them.
+# No: a plain matrix is stored in order, like a vector, and <code>flatten()</code> gives a view of it.
 # </details>
 #
 # <details><summary>The vector and the matrix</summary>
@@ -340,7 +339,7 @@ if sharded:
 #
 # <details><summary>2 on 2 ranks, 2 on 8 ranks</summary>
 #
-# No: there are two stages, but in neither does a rank send all pieces. Its own one stays.
+# No: there are two stages, but in neither does a rank send all pieces. Its own stays.
 # </details>
 
 # %%
@@ -493,7 +492,7 @@ print(list(run(start_and_wait, 4)))
 #
 # <details><summary>Ranks 0 to 3 hold [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5], [3, 4, 5, 6]. Who holds the 14 after the reduce-scatter?</summary>
 #
-# Rank 2: it is the sum of the elements with number 2, which are 2 + 3 + 4 + 5.
+# Rank 2: it is the sum of the elements numbered 2, which is 2 + 3 + 4 + 5.
 # </details>
 #
 # <details><summary>Five ranks all-reduce 100 MB with point-to-point messages. How much does the busiest send, at least?</summary>
@@ -502,7 +501,7 @@ print(list(run(start_and_wait, 4)))
 # all ranks send the same amount.
 # </details>
 #
-# <details><summary>Why does the rooted all-reduce of a large tensor get slower with more ranks, and the other one hardly?</summary>
+# <details><summary>Why does the rooted all-reduce of a large tensor get slower with more ranks, while the other hardly does?</summary>
 #
 # 2(n − 1) whole tensors go through the root. When each rank is the root of a piece, it sends 2(n − 1)/n of a
 # tensor, which never reaches 2.
