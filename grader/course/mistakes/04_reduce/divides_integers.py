@@ -1,4 +1,4 @@
-"""Only AVG divides, and it is asked for on floating-point numbers alone: integers cannot be
+"""Only AVG divides, and it is required only for floating-point tensors: integers cannot be
 divided in place.
 """
 # exercise: reduce, tree_reduce

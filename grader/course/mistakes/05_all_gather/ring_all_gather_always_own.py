@@ -1,4 +1,4 @@
-"""Your left neighbour's x stands in every place but your own: every rank sent its own x again and
+"""Your left neighbour's x is in every place but your own: every rank sent its own x again and
 again. From the second round on, send what came in the round before."""
 # exercise: ring_all_gather
 # diagnosis: wrong_value

@@ -1,4 +1,4 @@
-"""Your pieces stand in the order in which they came: your own, then your left neighbour's, and so
+"""Your pieces are in the order in which they arrived: your own, then your left neighbour's, and so
 on. What comes in round s is the piece of rank (rank − s) % n, so that is the entry to put it into.
 """
 # exercise: ring_all_gather

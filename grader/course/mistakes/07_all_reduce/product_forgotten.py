@@ -1,4 +1,4 @@
-"""For PRODUCT you sum. Compare op with dist.ReduceOp.PRODUCT, too, and multiply there."""
+"""For PRODUCT you sum. Also compare op with dist.ReduceOp.PRODUCT, and multiply there."""
 # exercise: all_reduce_rooted
 # diagnosis: wrong_value
 

@@ -1,5 +1,5 @@
 """Every rank first waits for its left neighbour, so nobody ever begins. One rank has to send
-without having received: let a chain begin at rank 0, and do not close it to a ring."""
+without having received: let a chain begin at rank 0, and do not close it into a ring."""
 # exercise: all_reduce_rooted
 # diagnosis: deadlock
 

@@ -1,5 +1,5 @@
 """The pieces of the other ranks are right, and your own is as it was: what you have added up in
-another tensor belongs into x as well."""
+another tensor also belongs in x."""
 # exercise: all_reduce_sharded
 # diagnosis: wrong_value
 

@@ -1,5 +1,5 @@
 """There is a piece more than there are ranks: n does not divide this length, and split(x.numel()
-// n) leaves a rest. Round up and pad, or cut with tensor_split(n)."""
+// n) leaves a remainder. Round up and pad, or cut with tensor_split(n)."""
 # exercise: all_reduce_sharded
 # diagnosis: exception
 
