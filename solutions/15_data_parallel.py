@@ -716,9 +716,9 @@ shown
 #
 # The whole step need not have become shorter, and backward may even take longer than before: gloo copies
 # the bytes on the same cores that compute. To see what overlap is worth where a network carries the bytes,
-# take the virtual clock of chapter 13. The model has 48 gradients of 2 MB each, and backward needs half a millisecond for each. The class that
-# trains is *yours*; only the time of computing is made up, by `time.sleep`. For comparison, there is a
-# step with the same buckets, all of them reduced after backward.
+# take the virtual clock of chapter 13. The model has 48 gradients of 2 MB each, and backward needs half a
+# millisecond for each. The class that trains is *yours*; only the time of computing is made up, by
+# `time.sleep`. For comparison, there is a step with the same buckets, all of them reduced after backward.
 #
 # **Predict:** backward takes 24 ms. On 8 ranks with links of 10 GB/s and 20 µs, the all-reduces of 12
 # buckets of 8 MB take about 20 ms in all. How long is the step with overlap?

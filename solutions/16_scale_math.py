@@ -116,7 +116,7 @@ if block_known:
         print(f"PyTorch's, h = {h:5}: {more / h:.0f} h more than yours, {more / counted:.2%} of it")
 
 # %% [markdown]
-# Biases and norms add $13h$. Beside $12h^2$ that is little, and the wider the model, the less it is.
+# Biases and norms add $13h$. Next to $12h^2$ that is little, and its share shrinks as the model gets wider.
 # That is why they are usually left out.
 #
 # ## From a block to a model
@@ -350,7 +350,7 @@ if state_known:
 
 # %% [markdown]
 # > **Say the unit.** Adam's state of an $h \times h$ matrix is $3h^2$ *numbers*, or $12h^2$ *bytes*, as the
-# > first list says. You may also read $6h^2$: a float32 is as long as two bfloat16, so in units of two bytes
+# > first list says. You may also see $6h^2$: a float32 is as long as two bfloat16, so in units of two bytes
 # > it is 6. A sum like $h^2 + h^2 + 6h^2$ is right in those units, and wrong by a factor of 2 as bytes and
 # > of $\frac{8}{5}$ as numbers.
 #
@@ -637,7 +637,7 @@ if dp_known:
 # $$\frac{e \cdot P \cdot 2\frac{DP-1}{DP} \,/\, B}{4 \cdot \text{tokens} \cdot P \,/\, F}
 #   = \frac{e}{2 \cdot \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}.$$
 #
-# With $P$ in place of $e$, as you may also read, a model of 10¹¹ parameters would be a thousand times as
+# With $P$ in place of $e$, as you may also see it, a model of 10¹¹ parameters would be a thousand times as
 # hard to hide as one of 10⁸. The list above says that they are equal.
 #
 # ![Overlap ratio of data parallelism and of ZeRO-3 against the tokens of a replica, both axes logarithmic: two falling lines, one for a link of 450 GB/s inside the machine and one for 50 GB/s outside. A line at 1 separates what can be hidden, below, from what is too long, above. The line inside crosses it near 1,900 tokens, the one outside near 17,300](../imgs/overlap_tokens.png)
@@ -815,7 +815,7 @@ if tp_known:
 #
 # ### Beside what?
 #
-# Something is different from the two parallelisms before. There, the transfer and the computation
+# One thing differs from the two parallelisms before. There, the transfer and the computation
 # beside it had nothing to do with each other. Here, the product *needs* the activations that are being
 # gathered. Written as "gather, then multiply", nothing runs beside the transfer, and the layer takes
 # $1 + \text{ratio}$ times as long as its product. (In backward there is something: while the gradient
@@ -833,7 +833,7 @@ if tp_known:
 #
 # <details><summary>1.54, and 2.61</summary>
 #
-# No: that is gathering first and multiplying then. In pieces, both go on at the same time.
+# No: that is gathering first and multiplying afterwards. In pieces, both go on at the same time.
 # </details>
 #
 # <details><summary>1.00, and 1.86</summary>

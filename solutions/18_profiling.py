@@ -196,7 +196,7 @@ print("missing:", missing)
 #
 # ## Warm up, and take the median
 #
-# Here too the first calls are special: memory is allocated, libraries are loaded, and on a GPU kernels
+# The first calls are special: memory is allocated, libraries are loaded, and on a GPU kernels
 # are compiled or chosen. Leave them out. Now and then the machine also has something else to do, which
 # makes a call slower. So the times do not scatter evenly around the usual one.
 #
