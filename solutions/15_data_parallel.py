@@ -562,8 +562,8 @@ small[0](small(torch.ones(1, 2))).sum().backward()
 # you pass `find_unused_parameters=True`: then it searches the graph after each forward pass for parameters
 # that will get no gradient.) And if ranks use *different* parameters, as in a mixture of experts, their
 # buckets fill up in different orders, while collectives have to be called in the same order on all ranks.
-# One rule solves both: **bucket $k$ starts only after bucket $k-1$**, and at the end those that are left
-# are started, in order.
+# One rule solves both: **each bucket starts only after the one before it in the list**, and at the end those
+# that are left are started, in order.
 #
 # ## Exercise: BucketedDDP (3 points)
 #

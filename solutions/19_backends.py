@@ -806,7 +806,7 @@ print("your ring:", ring_works, "  your BucketedDDP:", ddp_works)
 #
 # - **Only one thread**, so that a ring begins only when the one before has ended. Two rings at once
 #   would use the same pairs of ranks, and one would receive what was meant for the other.
-# - **The same order on all ranks**, which your `BucketedDDP` keeps: bucket $k$ after bucket $k-1$.
+# - **The same order on all ranks**, which your `BucketedDDP` keeps: one bucket after the other.
 #
 # ### Write it: RingThread
 #
