@@ -95,9 +95,9 @@ print("the weighted mean is right:", torch.allclose(weighted, whole))
 # repeats or drops a few samples to make that possible.
 #
 # For a language model that is not enough. Its loss is a mean over *tokens*, and padding does not count, so
-# ranks with equally many samples may have 5 and 3 tokens that do. Then each rank has to divide the *sum* of
-# its losses by the tokens of **all** ranks, and multiply by $n$, because the mean over ranks divides again.
-# In 2024 a widely used library was found to do so neither over ranks nor over accumulated batches
+# ranks with the same number of samples may have 5 and 3 tokens that do. Then each rank has to divide the *sum*
+# of its losses by the tokens of **all** ranks, and multiply by $n$, because the mean over ranks divides again.
+# In 2024 a widely used library was found to do this neither across ranks nor across accumulated batches
 # ([its issue](https://github.com/huggingface/transformers/issues/34242)).
 #
 # ## Through one rank: the parameter server
@@ -140,8 +140,8 @@ server_works
 # %% [markdown]
 # ### What is wrong with it
 #
-# ![Left, a parameter server: rank 0 exchanges messages with each of three other ranks, it takes in 3 S
-# and gives out 3 S. Right, a ring: each rank sends to the next one, takes in and gives out twice three
+# ![Left, a parameter server: rank 0 exchanges messages with each of three other ranks; it takes in 3 S
+# and gives out 3 S. Right, a ring: each rank sends to the next one, and takes in and gives out twice three
 # quarters of S.](../imgs/server_and_ring.png)
 #
 # Nothing, if you look at the *total*: both move $2(n-1)S$ bytes. But look at a single link.
@@ -337,7 +337,7 @@ if averaging_works:
 # On paper the two curves are one. (Small differences of rounding can grow as training goes on.) It is the
 # same algorithm: **$n$ ranks with $B/n$ samples each train like one with $B$**, as long as no layer mixes
 # the samples of a batch, as batch normalisation does, and nothing is drawn at random, as dropout's masks
-# are: $n$ ranks draw other numbers than one.
+# are: $n$ ranks do not draw the numbers that one rank would.
 #
 # Two things have to hold for that, and both are easy to lose:
 #
@@ -444,7 +444,7 @@ timeline(plain, since="backward", until="done")
 #
 # <details><summary>Not at all: the bytes are the same</summary>
 #
-# No: the bytes are, but each all-reduce has 14 latencies in a row, and beside these 40 kB are little.
+# No: the bytes are, but each all-reduce has 14 latencies in a row, and next to those, 40 kB take little time.
 # </details>
 #
 # <details><summary>200 times: one in place of 200</summary>
@@ -562,8 +562,8 @@ small[0](small(torch.ones(1, 2))).sum().backward()
 # you pass `find_unused_parameters=True`: then it searches the graph after each forward pass for parameters
 # that will get no gradient.) And if ranks use *different* parameters, as in a mixture of experts, their
 # buckets fill up in different orders, while collectives have to be called in the same order on all ranks.
-# One rule solves both: **bucket $k$ starts only after bucket $k-1$**, and at the end those that are left
-# are started, in order.
+# One rule solves both: **each bucket starts only after the one before it in the list**, and at the end those
+# that are left are started, in order.
 #
 # ## Exercise: BucketedDDP (3 points)
 #
@@ -714,12 +714,11 @@ shown
 #
 # ### What it saves
 #
-# The whole step need not have become shorter, and backward may even take longer than before: your two
-# ranks share a processor with the bytes they send, since gloo copies them on the same cores that compute.
-# To see what overlap is worth where a network carries the bytes, take the virtual clock of chapter 13.
-# The model has 48 gradients of 2 MB each, and backward needs half a millisecond for each. The class that
-# trains is *yours*; only the time of computing is made up, by `time.sleep`. For comparison, there is a
-# step with the same buckets, all of them reduced after backward.
+# The whole step need not have become shorter, and backward may even take longer than before: gloo copies
+# the bytes on the same cores that compute. To see what overlap is worth where a network carries the bytes,
+# take the virtual clock of chapter 13. The model has 48 gradients of 2 MB each, and backward needs half a
+# millisecond for each. The class that trains is *yours*; only the time of computing is made up, by
+# `time.sleep`. For comparison, there is a step with the same buckets, all of them reduced after backward.
 #
 # **Predict:** backward takes 24 ms. On 8 ranks with links of 10 GB/s and 20 µs, the all-reduces of 12
 # buckets of 8 MB take about 20 ms in all. How long is the step with overlap?
@@ -852,17 +851,17 @@ for name, ran in (("each time", each), ("once", once)):
     print(f"{name:9}: {calls:2} all-reduces on each rank")
 
 # %% [markdown]
-# Reducing each time is right as well. It just takes four times the traffic.
+# Reducing each time is also right. It just takes four times the traffic.
 #
 # ## Against torch's own
 #
 # `torch.nn.parallel.DistributedDataParallel` does what yours does, in C++: a broadcast at the start,
 # hooks, and buckets in reverse order, which it
 # [rebuilds after the first step](https://github.com/pytorch/pytorch/pull/35137) in the order in which the
-# gradients really came. It waits for its buckets at the end of `backward`, so it needs no
+# gradients became ready. It waits for its buckets at the end of `backward`, so it needs no
 # `finish_gradient_synchronization`. By default its first bucket holds only 1 MiB. And it has
 # [options](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
-# that yours lacks: with `gradient_as_bucket_view=True` each `p.grad` lies in its bucket and need not be
+# that yours lacks: with `gradient_as_bucket_view=True` each `p.grad` is a view of its bucket and need not be
 # copied; `static_graph=True` promises that every step uses the same parameters; and a
 # [communication hook](https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html) may, for example, send the
 # gradients in bfloat16.
@@ -952,7 +951,7 @@ if ddp_works:
 #   them from hanging.
 #
 # **Where this is used:** in `DistributedDataParallel` and [Horovod](https://arxiv.org/abs/1802.05799).
-# When the model no longer fits into one rank's memory, its state is sharded as well.
+# When the model no longer fits into one rank's memory, it has to be sharded.
 #
 # ### Check yourself
 #

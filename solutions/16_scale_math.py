@@ -116,7 +116,7 @@ if block_known:
         print(f"PyTorch's, h = {h:5}: {more / h:.0f} h more than yours, {more / counted:.2%} of it")
 
 # %% [markdown]
-# Biases and norms add $13h$. Beside $12h^2$ that is little, and the wider the model, the less it is.
+# Biases and norms add $13h$. Next to $12h^2$ that is little, and its share shrinks as the model gets wider.
 # That is why they are usually left out.
 #
 # ## From a block to a model
@@ -165,8 +165,7 @@ model_known
 #
 # <details><summary>For the large ones: what is left out grows more slowly</summary>
 #
-# No: what it leaves out is small everywhere. What is wrong for LLaMA, large or small, is the width of a
-# matrix.
+# No: what it leaves out is small everywhere. For LLaMA, large or small, the width of a matrix is wrong.
 # </details>
 #
 # <details><summary>For the GPTs, and not for LLaMA</summary>
@@ -205,8 +204,8 @@ if model_known:
 #
 # *LLaMA's MLP is narrower.* A gated MLP of width $4h$ has $12h^2$ parameters instead of $8h^2$. To get
 # back to $8h^2$, LLaMA makes it $\frac{2}{3} \cdot 4h$ wide, rounded up to a multiple of 256 ([the
-# code](https://github.com/meta-llama/llama/blob/main/llama/model.py)). So its gated blocks have nearly
-# $12h^2$ parameters, where our formula has $16h^2$.
+# code](https://github.com/meta-llama/llama/blob/main/llama/model.py)). So its gated blocks have a little
+# over $12h^2$ parameters, where our formula has $16h^2$.
 #
 # *Heads can be grouped.* In Llama 3 8B ([paper, table 3](https://arxiv.org/abs/2407.21783)) four heads
 # of queries share one head of keys and values, so these two matrices have a quarter of the size. Its
@@ -318,7 +317,7 @@ state_known
 #
 # <details><summary>GPT-2 small, LLaMA 7B and Llama 3 8B</summary>
 #
-# No: their weights in bfloat16 are 13 to 16 GB, but training keeps eight times as much.
+# No: the weights of the larger two take 13 and 16 GB in bfloat16, but training keeps eight times as much.
 # </details>
 #
 # <details><summary>All but GPT-3</summary>
@@ -351,13 +350,13 @@ if state_known:
 
 # %% [markdown]
 # > **Say the unit.** Adam's state of an $h \times h$ matrix is $3h^2$ *numbers*, or $12h^2$ *bytes*, as the
-# > first list says. You may also read $6h^2$: a float32 is as long as two bfloat16, so in units of two bytes
+# > first list says. You may also see $6h^2$: a float32 is as long as two bfloat16, so in units of two bytes
 # > it is 6. A sum like $h^2 + h^2 + 6h^2$ is right in those units, and wrong by a factor of 2 as bytes and
 # > of $\frac{8}{5}$ as numbers.
 #
 # Data parallelism does not help here, because each replica keeps everything. **ZeRO** does: the replicas
 # *split* among them what stays. Each keeps $1/DP$ of it, and fetches the rest when it needs it. Stage 1
-# splits the optimizer's state, stage 2 the gradients too, and stage 3 the weights as well.
+# splits the optimizer's state, stage 2 also the gradients, and stage 3 also the weights.
 #
 # ![Bytes of one parameter on each of 8 replicas, as stacked bars. Without ZeRO: weights 2, gradients 2, optimizer 12, together 16. ZeRO-1: 2, 2 and 1.5, together 5.5. ZeRO-2: 2, 0.25 and 1.5, together 3.75. ZeRO-3: 0.25, 0.25 and 1.5, together 2](../imgs/zero_stages.png)
 #
@@ -520,7 +519,7 @@ print("as many operations without the causal mask:", without_mask == forward)
 # [benchmark](https://github.com/Dao-AILab/flash-attention/blob/main/benchmarks/benchmark_flash_attention.py)
 # counts half; so does
 # [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/training.py) today.
-# Both are in use. This chapter counts all pairs. When you compare two numbers, make sure that both
+# Both conventions are in use. This chapter counts all pairs. When you compare two numbers, make sure that both
 # count alike: at $s = 6h$, one is a third larger than the other.
 #
 # With `step_flops` you can check what was published. GPT-3 saw 300 billion tokens, and the
@@ -638,7 +637,7 @@ if dp_known:
 # $$\frac{e \cdot P \cdot 2\frac{DP-1}{DP} \,/\, B}{4 \cdot \text{tokens} \cdot P \,/\, F}
 #   = \frac{e}{2 \cdot \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}.$$
 #
-# With $P$ in place of $e$, as you may also read, a model of 10¹¹ parameters would be a thousand times as
+# With $P$ in place of $e$, as you may also see it, a model of 10¹¹ parameters would be a thousand times as
 # hard to hide as one of 10⁸. The list above says that they are equal.
 #
 # ![Overlap ratio of data parallelism and of ZeRO-3 against the tokens of a replica, both axes logarithmic: two falling lines, one for a link of 450 GB/s inside the machine and one for 50 GB/s outside. A line at 1 separates what can be hidden, below, from what is too long, above. The line inside crosses it near 1,900 tokens, the one outside near 17,300](../imgs/overlap_tokens.png)
@@ -816,7 +815,7 @@ if tp_known:
 #
 # ### Beside what?
 #
-# Something is different from the two parallelisms before. There, the transfer and the computation
+# One thing differs from the two parallelisms before. There, the transfer and the computation
 # beside it had nothing to do with each other. Here, the product *needs* the activations that are being
 # gathered. Written as "gather, then multiply", nothing runs beside the transfer, and the layer takes
 # $1 + \text{ratio}$ times as long as its product. (In backward there is something: while the gradient
@@ -834,7 +833,7 @@ if tp_known:
 #
 # <details><summary>1.54, and 2.61</summary>
 #
-# No: that is gathering first and multiplying then. In pieces, both go on at the same time.
+# No: that is gathering first and multiplying afterwards. In pieces, both go on at the same time.
 # </details>
 #
 # <details><summary>1.00, and 1.86</summary>
@@ -879,7 +878,7 @@ for h in (12288, 4096):
 # %% [markdown]
 # In pieces, a ratio of 0.54 costs nothing. So the ratio again says whether
 # the transfer *can* be hidden; the program decides whether it *is*. (With $n$ pieces there are $n - 1$
-# transfers, and the last product has none beside it: up to $\frac{n-1}{n}$ all is hidden, and smaller
+# transfers, and the last product has none beside it: up to a ratio of $\frac{n-1}{n}$ all is hidden, and smaller
 # pieces come closer to 1, until their products are too small to run at the peak.)
 #
 # ## Pipeline parallelism
@@ -919,19 +918,19 @@ if pp_known:
         print(f"outside, h = {hidden:5}, 1, 4, 16 layers in a stage:", *ratios)
 
 # %% [markdown]
-# Far below 1, even outside the machine: a stage sends little. But no ratio shows the real price of a pipeline.
-# The later stages have nothing to do at the beginning of a step, and nothing left at its end; the earlier ones
-# wait in between, until gradients come back. This idle time is the **bubble**. How large it is, and what makes it
-# smaller, is a matter of the order in which a stage works, and the subject of chapter [25](25_pipeline.ipynb).
+# These are far below 1, even outside the machine: a stage sends little. But no ratio shows the real price of a
+# pipeline. The later stages have nothing to do at the beginning of a step, and nothing left at its end; the
+# earlier ones wait in between, until gradients come back. This idle time is the **bubble**. Its size depends on
+# the order in which a stage works, which is the subject of chapter [25](25_pipeline.ipynb).
 #
 # ## What the ratios do not know
 #
-# All four assume the same things, and each of them hides a cost:
+# All four rest on the same assumptions, and each assumption hides a cost:
 #
 # - **Both sides reach their peak.** Real matrix products reach only a part of $F$ (then more is hidden
 #   than the ratio says), and real links only a part of $B$.
 # - **Nothing else uses the link.** Where data, tensor and pipeline parallelism run at the same time, they share it.
-# - **Side by side costs nothing.** On a GPU, a collective takes some of the processors that compute.
+# - **Running side by side costs nothing.** On a GPU, a collective takes some of the processors that compute.
 # - **There is always something to compute meanwhile.** The *last* gradients, those of the first layer,
 #   have no backward pass left to hide behind, and when ZeRO-3 makes its first all-gather there is nothing
 #   to compute yet.
@@ -957,10 +956,9 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 # %% [markdown]
 # It counts what this chapter counts, for one device of the *first* stage: the operations of a step, and
 # their seconds, are that device's share for all its micro-batches, 8 unless you say otherwise. Its
-# pipelines run 1F1B, the better of the orders in chapter 25, in which that stage keeps the most micro-batches, as
-# many as there are stages. Tensor
-# parallelism splits the activations too. The calculator leaves out the scores of the head (a long row for
-# each token), buffers, and gaps in memory.
+# pipelines run in the 1F1B order of chapter 25, in which that stage keeps the most micro-batches: as many as
+# there are stages. Tensor parallelism splits the activations too. The calculator leaves out the scores of the
+# head (a long row for each token), buffers, and gaps in memory.
 #
 # ### The 65 billion on 64 GPUs
 #
@@ -990,9 +988,9 @@ large = dict(hidden=8192, layers=80, vocab=32_000, glu=False, seq=2048, micro_ba
 calculator(**large, dp=2, pp=32, micro_batches=32)
 
 # %% [markdown]
-# Half of it is bubble, and each step takes twice as long as its work. *What can be
-# hidden is not what is fast.* More micro-batches shrink the bubble, as long as the batch may grow: with
-# 256 of them it is 10.8 %.
+# Half of each step is bubble, so it takes twice as long as its work. *A plan that hides its communication
+# need not be fast.* More micro-batches shrink the bubble, as long as the batch may grow: with 256 of them it
+# is 10.8 %.
 #
 # Or leave the pipeline out, and take ZeRO-3 over all 64 devices, with a larger micro-batch:
 

@@ -180,7 +180,7 @@ print("unsharded:", (x_all @ weight).tolist())
 #
 # A small trick helps: the rank's *own* columns do have a history, so put them back in their place.
 #
-# **Predict:** are the gradients of `weight` and of `x` right now?
+# **Predict:** does that make the gradients of `weight` and of `x` right?
 #
 # <details><summary>Both are right</summary>
 #
@@ -419,8 +419,8 @@ print("a ReLU, gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should 
 # %% [markdown]
 # The first is right only because the backward of a product does not look at its result. That of a ReLU
 # does, and the gradient is wrong without an error. All you get is PyTorch's warning in backward:
-# no kernel is registered that could differentiate `allreduce_`, this "may lead to silently incorrect
-# behavior", and it will be removed. A function with a backward of its own says what it means. In the
+# `allreduce_` has no autograd kernel, and going back through it is deprecated, since it "may lead to silently
+# incorrect behavior". A function with a backward of its own says what it means. In the
 # exercise below, `check` lets the lazy way pass, since its gradients are right there, but points it
 # out.
 #
@@ -694,8 +694,8 @@ cut
 # %% [markdown]
 # ## Exercise: sequence_unshard
 #
-# The way back. Every rank has its part; `full_length` is the length of the whole along `dim`. Return
-# the whole on every rank. Every rank computes the same loss from it: what does that mean for backward?
+# Every rank has its part; `full_length` is the length of the whole along `dim`. Return the whole on every
+# rank. Every rank computes the same loss from it: what does that mean for backward?
 # All-gathers are allowed.
 
 # %%
@@ -758,8 +758,8 @@ if cut and joined:
 # | `GatherPositions`, before the columns | all-gather | reduce-scatter |
 # | `ScatterSums`, after the rows | reduce-scatter | all-gather |
 #
-# `sequence_unshard` is an all-gather too, and in backward it only takes a part. Why does this one have
-# to add up? Because of what follows. After `sequence_unshard`, all ranks do the *same* with the whole,
+# `sequence_unshard` is an all-gather too, and in backward it only takes a part. Why does `GatherPositions`
+# have to add up? Because of what follows. After `sequence_unshard`, all ranks do the *same* with the whole,
 # and each has the whole gradient. Here each goes on with its own columns of $A$, and knows only what
 # these contribute: the all-reduce of `Share` is hidden in it. (The form is that of [Korthikanti and
 # others 2022](https://arxiv.org/abs/2205.05198).)
@@ -862,7 +862,7 @@ print("collectives of rank 0:", *[op.kind for op in result.trace.operations[0]])
 # Yes: it pays for the memory with one more all-gather.
 # </details>
 #
-# The output says it in units of $S$, the bytes of a tensor of all positions.
+# The output gives both in units of $S$, the bytes of a tensor of all positions.
 
 # %%
 def ring(chunks, first, combine):

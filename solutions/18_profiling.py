@@ -52,8 +52,8 @@ compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 # what that does to a measurement without a GPU. Here is a stand-in for one: a thread that takes work
 # from a queue. Each piece of work takes 50 ms.
 #
-# **Predict:** what does the clock show when `kernel` has returned, and what when the host has waited
-# for the device?
+# **Predict:** what does the clock show when `kernel` has returned, and what does it show when the host has
+# waited for the device?
 #
 # <details><summary>Some 50 ms, and the same 50 ms again</summary>
 #
@@ -196,7 +196,7 @@ print("missing:", missing)
 #
 # ## Warm up, and take the median
 #
-# Here too the first calls are special: memory is allocated, libraries are loaded, and on a GPU kernels
+# The first calls are special: memory is allocated, libraries are loaded, and on a GPU kernels
 # are compiled or chosen. Leave them out. Now and then the machine also has something else to do, which
 # makes a call slower. So the times do not scatter evenly around the usual one.
 #
@@ -210,8 +210,8 @@ print("median:", statistics.median(milliseconds))
 
 # %% [markdown]
 # The disturbed call doubles the mean. The median does not notice it. (Chapter [14](14_bandwidth.ipynb) took
-# the *minimum*, which says what an undisturbed call takes. The median says what a call usually takes, and
-# neither a slow call deceives it nor a fast one, as when a GPU has raised its clock for a moment.)
+# the *minimum*, which says what an undisturbed call takes. The median says what a call usually takes. It
+# is deceived neither by a slow call nor by a fast one, as when a GPU has raised its clock for a moment.)
 #
 # ## Exercise: time_kernel
 #
@@ -430,7 +430,7 @@ assert set(hottest_ops(training, 2)) == {"aten::mm", "aten::addmm"}, "the produc
 # ## The trace
 #
 # The table has lost *when* things happened. The trace has it: a JSON file that you can open in a
-# browser, in [Perfetto](https://ui.perfetto.dev) or at `chrome://tracing`. Of the layer norm on a GPU
+# browser, in [Perfetto](https://ui.perfetto.dev) or at `chrome://tracing`. For the layer norm on a GPU
 # it shows a picture like this one:
 #
 # ![A timeline of two threads. On the host: aten::layer_norm, below it aten::native_layer_norm, below that the launch of a kernel. On the device, later: the kernel. The host is done before the kernel begins](../imgs/profiler_timeline.png)
@@ -608,7 +608,7 @@ assert 2 * steps[0]["c10d::allreduce_"]["dur"] < steps[0]["gloo:all_reduce"]["du
 #
 # ### Waiting or transfer?
 #
-# Every element of the result contains a number of every rank. So **no rank can finish before the last
+# Every element of the result depends on all ranks. So **no rank can finish before the last
 # rank has begun**. Until that moment, the others wait. (They may already pass some pieces among
 # themselves, but they cannot finish.) The rest is transfer.
 #
@@ -698,7 +698,7 @@ print("the result has                   ", y.nbytes, "bytes")
 # bytes each. The backward pass will need them.
 #
 # On a GPU, where memory runs out sooner, PyTorch can [record every allocation with its Python
-# stack](https://docs.pytorch.org/docs/stable/torch_cuda_memory.html), and draws them over time in a browser.
+# stack](https://docs.pytorch.org/docs/stable/torch_cuda_memory.html), and draw them over time in a browser.
 #
 # ## Inside a kernel
 #
@@ -713,11 +713,11 @@ print("the result has                   ", y.nbytes, "bytes")
 # ```
 #
 # `--set full` collects everything that there is to collect. For that `ncu` runs **each kernel many
-# times**, with other counters each time. A program of one second may take minutes, so profile a short
+# times**, with different counters each time. A program of one second may take minutes, so profile a short
 # one, and never take times from it. `--kernel-name` and `--launch-count` choose which kernels to look
 # at.
 #
-# The machine on which this chapter was built has no GPU. On one that has, `python -m benchmarks.kernels`
+# The machine on which this chapter was built has no GPU. On one that does, `python -m benchmarks.kernels`
 # has recorded how long the layer norm of 10000 × 10000 numbers takes, and which kernels it runs:
 
 # %% tags=["nbval-ignore-output"]
@@ -760,7 +760,7 @@ else:
     print("no C++ compiler here")
 
 # %% [markdown]
-# It stumbles over the first word. Now a whole listing, and the naive version first: `halve` walks
+# It stumbles over the first word. Here is a whole listing, the naive version first: `halve` walks
 # through memory from the first number to the last. `TORCH_LIBRARY` binds it as
 # `torch.ops.lesson.halve`.
 #
@@ -873,7 +873,7 @@ check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)
 # %% [markdown]
 # ### The same on a GPU
 #
-# There the loop becomes a **kernel**, with one thread for each element. A **launch configuration**
+# On a GPU the loop becomes a **kernel**, with one thread for each element. A **launch configuration**
 # between `<<<` and `>>>` says how many blocks there are, and how many threads in each. The number of
 # elements is rarely a multiple of the block size, so each thread asks whether it is still inside. The
 # host has to check its arguments as before, and also whether the launch went well. `nvcc` compiles it,

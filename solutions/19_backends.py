@@ -84,7 +84,7 @@ for warning in warned:
 # PyTorch's own MPI backend [has to be built from
 # source](https://docs.pytorch.org/docs/stable/distributed.html#backends-that-come-with-pytorch), on a
 # machine with an MPI. What you install with `pip` does not have it, as you see. The warning adds that
-# MPI would set rank and world size, and not your call.
+# MPI, and not your call, would set rank and world size.
 #
 # So the MPI worlds of this course do *not* use that backend. They use a process group of our own, which
 # hands each message to MPI through [mpi4py](https://mpi4py.readthedocs.io). Your program sees no
@@ -180,7 +180,7 @@ for line in run(total, 2):
 # %% [markdown]
 # ## Which backend, which device
 #
-# A program that is to run everywhere begins with two decisions: which backend, and which device? You write a
+# A program that should run everywhere begins with two decisions: which backend, and which device? You write a
 # function for each, and then let `torchrun` start a program that uses them.
 #
 # ## Exercise: pick_backend
@@ -205,8 +205,8 @@ check(pick_backend)
 
 # %% [markdown]
 # PyTorch has this function too: `dist.get_default_backend_for_device`, which also knows `xccl`, for Intel's
-# GPUs. `init_process_group()` without a backend [uses
-# it](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group).
+# GPUs. `init_process_group()` without a backend [has the same
+# defaults](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group).
 #
 # The device takes a little more thought. Two machines with four GPUs each make eight ranks:
 #
@@ -493,7 +493,7 @@ assert not can_mpi or on_mpi["reduce_scatter float32"] == "✓", "ours does not 
 # documentation speaks of torch's own MPI backend, and our table of the course's.
 #
 # If you have a GPU, the next cell does the same for GPU tensors, on gloo and on NCCL. One GPU is enough
-# for both ranks; how that can be is said below, under *NCCL's traps*.
+# for both ranks; the first of *NCCL's traps*, below, says how.
 
 # %% tags=["nbval-ignore-output"]
 if torch.cuda.is_available():
@@ -546,11 +546,11 @@ else:
 # python -m grader check notebooks/11_ring_all_reduce.ipynb ring_all_reduce --backend nccl
 # ```
 #
-# That is what an interface is worth. It does *not* promise that every program which works on one
-# backend works on the next. The next two sections are about the exceptions. (For your ring on NCCL, it is
+# That is what an interface is worth. It does *not* promise that every program that works on one
+# backend works on the next. The next two sections are about the exceptions. (For your ring on NCCL, see
 # number 5 of its traps.)
 #
-# You know those of gloo. A `send` waits for its receive, at every size (chapter
+# You already know gloo's. A `send` waits for its receive, at every size (chapter
 # [01](01_point_to_point.ipynb)), which is a gift while you learn: a program that could hang does hang.
 # A send to oneself is an error ([03](03_scatter_gather.ipynb)). After `reduce`, the other ranks'
 # tensors hold leftovers ([04](04_reduce.ipynb)).
@@ -713,7 +713,7 @@ if devices_known:
 # In a group *without* a `device_id`, PyTorch makes a communicator for each pair of ranks (in the same
 # file), each with a stream of its own, so only two ranks that send to each other block each other. But there is an
 # earlier trap: the communicator is made at the first message of the pair, and there the CPU waits for the
-# other rank. On an H200, three ranks of a ring that all began with `isend` stood still in that call, with
+# other rank. On an H200, three ranks of a ring that all began with `isend` hung in that call, with
 # two numbers to send, and two ranks that began by sending to each other got an *internal error* of NCCL's
 # ([what was run](../docs/nccl.md)).
 #
@@ -806,7 +806,7 @@ print("your ring:", ring_works, "  your BucketedDDP:", ddp_works)
 #
 # - **Only one thread**, so that a ring begins only when the one before has ended. Two rings at once
 #   would use the same pairs of ranks, and one would receive what was meant for the other.
-# - **The same order on all ranks**, which your `BucketedDDP` keeps: bucket $k$ after bucket $k-1$.
+# - **The same order on all ranks**, which your `BucketedDDP` keeps: one bucket after the other.
 #
 # ### Write it: RingThread
 #
@@ -936,7 +936,7 @@ def training(ddp, ring, data, steps=60):
 # additions differs.
 # </details>
 #
-# <details><summary>Four ranks get down about four times as fast</summary>
+# <details><summary>The loss of four ranks falls about four times as fast</summary>
 #
 # No: their gradients are averaged and not added up, so a step is as long as that of one process.
 # </details>

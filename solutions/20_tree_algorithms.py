@@ -233,8 +233,8 @@ else:
 shown
 
 # %% [markdown]
-# Now the gradient of the layer norm, on the 512 ranks of the beginning. How many rounds are these, and so how
-# many microseconds?
+# Now the gradient of the layer norm, on the 512 ranks of the beginning. How many rounds does that take, and so
+# how many microseconds?
 
 # %%
 def summed(all_reduce, nbytes):
@@ -494,7 +494,7 @@ if doubling_works and halving_works:
 #
 # Which of its messages are large here, and which of them leave the node, in each of the two layouts?
 #
-# **Predict:** and what becomes of the ring at 64 MiB, when the ranks are dealt out?
+# **Predict:** what becomes of the ring at 64 MiB when the ranks are dealt out?
 #
 # <details><summary>It takes as long: each rank still has two neighbours</summary>
 #
@@ -604,7 +604,7 @@ shown
 #
 # One piece is bad: $n-1$ whole messages in sequence. A million pieces are worse: a million latencies. (In this
 # model a link carries one message at a time, latency included. On real links the latencies of consecutive pieces
-# overlap, and what each piece costs is the overhead of sending it. More pieces are then best.)
+# overlap, and what each piece costs is the overhead of sending it. The best number of pieces is then larger.)
 #
 # Take 64 MiB on 64 ranks. Which of these numbers of pieces is best?
 
@@ -623,7 +623,7 @@ if pipeline_works:
 # %% [markdown]
 # ## Exercise: the best number of pieces
 #
-# Find the whole number $k$ that makes $t(k)$ least, for any $n$, $S$ (`nbytes`), $\alpha$ and $\beta$. There is
+# Find the whole number $k$ that makes $t(k)$ smallest, for any $n$, $S$ (`nbytes`), $\alpha$ and $\beta$. There is
 # at least one piece, and a piece has at least one byte, so there are at most `nbytes` pieces (or one, if there
 # are no bytes). $\alpha$ is never 0; `nbytes` and `beta` may be. On one rank or two the answer is 1, since
 # nothing is passed on there. Multiply the brackets out, and ask which terms depend on $k$. The best $k$ on
@@ -738,7 +738,7 @@ shown
 #
 # $$t \;=\; \left(\lceil\log_2 n\rceil + n - 1\right)\alpha \;+\; 2\,\frac{n-1}{n}\,S\beta.$$
 #
-# Twice the bytes of the pipeline, and still $n-1$ latencies in the all-gather. (With recursive doubling in
+# That is twice the bytes of the pipeline, and the all-gather still takes $n-1$ latencies. (With recursive doubling in
 # place of the ring there are only $\log_2 n$, if $n$ is a power of two.) So this is for large tensors. The table
 # in your verdict is for 8000 bytes, and there the tree is faster; but compare the bytes that the busiest
 # rank sends.

@@ -90,7 +90,7 @@ for elements in (1, 16 * 10**6):
 #   send through the spine at once, each gets two thirds of the speed of its link.
 #
 # What stays on its rail does not meet the spine at all. (The simulator has nodes and links, and a network
-# between them that is never full. It does not know leaves and spines.)
+# between them that is never full. It knows nothing of leaves and spines.)
 #
 # ## What crosses
 #
@@ -329,7 +329,7 @@ hierarchy_works
 # %% [markdown]
 # ### What crosses now
 #
-# The eight ranks on two nodes again, and then the same ranks on *four* nodes of two, with 840 numbers each time.
+# Take the eight ranks on two nodes again, and then on *four* nodes of two, with 840 numbers each time.
 #
 # **Predict:** how many numbers leave node 0 when there are four nodes?
 #
@@ -358,7 +358,7 @@ if hierarchy_works:
         show_crossing(f"nodes of {each}", simulate(two_levels, 8, 840, each).trace, each)
 
 # %% [markdown]
-# In both cases these are the fewest possible from rank to rank, $2(k-1)/k \cdot S$, shared out among all cards.
+# In both cases that is the fewest possible from rank to rank, $2(k-1)/k \cdot S$, shared out among all cards.
 #
 # On simulated ranks, collectives run message by message, so you can step through your own run. Here it is
 # on two nodes of two ranks: which rounds stay inside the nodes?
@@ -483,7 +483,7 @@ if hierarchy_works:
     race(512, RACERS[1:])
 
 # %% [markdown]
-# With 1 GiB, two levels gain more on the flat ring in the larger cluster. But they do not always win. With
+# With 1 GiB, two levels gain more over the flat ring in the larger cluster. But they do not always win. With
 # 64 KiB and a ring across they take almost nine times as long as the flat tree: on 64 nodes that ring still has
 # $2 \cdot 63$ slow steps. And *eight* flat rings use all cards as well. On 128 ranks they are as fast; on 512
 # they take about twice as long, and most of that is latency, $2 \cdot 511$ times 14 µs.
@@ -592,7 +592,7 @@ for n in (2, 8, 512):
     print(f"{n:3} ranks: {ring:.3f} S on a ring, S with a switch that adds; {ring:.3f} times as fast")
 
 # %% [markdown]
-# Never quite twice as fast, and no faster at all for two ranks. Latency improves more: one trip to the switch and
+# It is never quite twice as fast, and no faster at all for two ranks. Latency improves more: one trip to the switch and
 # back, or up and down a tree of switches, in place of $2(n-1)$ steps from rank to rank.
 #
 # - With **SHARP**, the switches of an InfiniBand network do the sums. In 2016, that cut an all-reduce of 8 bytes
@@ -645,7 +645,7 @@ print(f"two levels: {1e3 * inside:.0f} ms inside and {1e3 * across:.0f} ms acros
 
 # %% [markdown]
 # If the data are cut into pieces, as in the pipelined ring of chapter [11](11_ring_all_reduce.ipynb), one piece
-# can travel inside the nodes while another crosses between them; then about the larger of the two times is what
+# can travel inside the nodes while another crosses between them; then only about the larger of the two times
 # remains.
 #
 # ### Check yourself
