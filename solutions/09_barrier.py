@@ -555,8 +555,8 @@ if check(barrier):
 #   rank that is always slow does not.
 # - An all-reduce also holds every rank back; with NCCL it holds back the stream and not your program.
 # - Central: $2(n-1)$ messages and $2(n-1)$ rounds. Tree: as many messages, at most
-#   $2 \lceil \log_2 n \rceil$ rounds. Dissemination: $n \lceil \log_2 n \rceil$
-#   messages and $\lceil \log_2 n \rceil$ rounds, the fewest that point-to-point messages allow.
+#   $2 \lceil \log_2 n \rceil$ rounds. Dissemination: $n \lceil \log_2 n \rceil$ messages, and
+#   $\lceil \log_2 n \rceil$ rounds, the fewest possible if a rank receives one message at a time.
 # - A message tells what its sender knew when it sent it.
 #
 # Back to the data set. Rank 0 unpacks it and then enters the barrier. The others enter at once, and read
