@@ -1081,7 +1081,7 @@ launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
 # hangs, the experimental debug server, `torch.distributed.debug.start_debug_server()`, shows the records
 # and the Python stacks of all ranks in a browser; PyTorch has
 # [a tutorial](https://docs.pytorch.org/tutorials/intermediate/debug_hangs_with_flight_recorder.html) on
-# both. And NCCL itself will talk if you set
+# both, with its newer library TorchComms. And NCCL itself will talk if you set
 # [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug): it
 # says which devices and links it uses, and what goes wrong.
 #
