@@ -162,7 +162,7 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
 # where links are of two kinds, a tree may spare the slow ones: NCCL's can show a busbw
 # [above what the network between two machines carries](https://github.com/NVIDIA/nccl-tests/issues/22).
 #
-# For comparison: between the eight H100s of one machine, NVLink carries 450 GB/s in each direction. NCCL's
+# For comparison: in a machine with eight H100s, NVLink carries 450 GB/s in and out of each of them. NCCL's
 # ring reaches a busbw of about 370, and with the adding done in the switches an all-reduce shows about
 # 480, more than the wire carries ([a maintainer of NCCL](https://github.com/NVIDIA/nccl-tests/issues/212)).
 #
