@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 08 · All-to-all
 #
-# In a mixture-of-experts model, each token is worked on by only a few of many small networks, the *experts*,
-# and these live on different ranks. So in every such layer, every rank has tokens for every other rank, and
+# In a mixture-of-experts model, only a few of many small networks, the *experts*, work on each token, and the
+# experts live on different ranks. So in every such layer, every rank has tokens for every other rank, and
 # wants them back afterwards. None of the collectives so far does just that.
 #
 # **You will learn** to let every rank send something different to every other rank, in an order in which no
@@ -63,7 +63,7 @@ for r, (before, after) in enumerate(rows):
     print(f"rank {r}: {before} → {after}")
 
 # %% [markdown]
-# Write the lists of all ranks below one another, and you see a matrix. Rank $r$ begins with *row* $r$
+# Write the lists of all ranks one below the other, and you see a matrix. Rank $r$ begins with *row* $r$
 # and ends with *column* $r$: **an all-to-all transposes** the matrix of chunks.
 
 # %%
@@ -72,7 +72,7 @@ after = torch.tensor([row for _, row in rows])
 print("a transpose:", torch.equal(after, before.T))
 
 # %% [markdown]
-# The chunks that do not travel are those on its diagonal.
+# The chunks on its diagonal do not travel.
 #
 # PyTorch has two forms. `dist.all_to_all_single` takes one tensor and cuts it along its first dimension;
 # `dist.all_to_all` takes lists. For years gloo had only the first: with older versions of PyTorch,
@@ -126,8 +126,8 @@ print("needed:      ", 4 * 3 * 100 * 4, "(4 ranks, 3 chunks that travel, 100 num
 # %% [markdown]
 # In an all-gather every rank needs everything; here each chunk is for one rank only, so $n$ times as many
 # bytes were sent as needed. (Where ranks are wired as a ring with traffic both ways, chunks pass through
-# other ranks, and an all-gather takes only [four times as
-# long](https://jax-ml.github.io/scaling-book/sharding/).)
+# other ranks, and an all-gather takes only
+# [four times as long](https://jax-ml.github.io/scaling-book/sharding/) as an all-to-all.)
 #
 # And mind the last factor above: a number of *elements* becomes a number of bytes only when you multiply it
 # by the size of one element.
@@ -378,7 +378,7 @@ for n in (4, 5, 8, 16):
 #
 # ## The same tensor, cut another way
 #
-# A 4 × 4 matrix of the numbers 0 to 15 lies on 2 ranks, cut by rows. The next step of a program needs it
+# A 4 × 4 matrix of the numbers 0 to 15 is spread over 2 ranks, cut by rows. The next step of a program needs it
 # cut by columns. No rank needs all of it, and an all-to-all moves just what has to move: each rank cuts its
 # rows into blocks of columns, and sends each rank its block.
 #
@@ -423,7 +423,7 @@ if check(all_to_all):
 # ## Pieces of different sizes
 #
 # Tokens choose their experts, so a rank has many tokens for some ranks and few for others. Let it have
-# `counts[j]` rows for rank $j$, which may be 0. The rows lie in one tensor, sorted by destination.
+# `counts[j]` rows for rank $j$, which may be 0. The rows are in one tensor, sorted by destination.
 #
 # A receive needs a tensor of the right size. Suppose that a rank expects to get from another rank as many
 # rows as it sends there.
@@ -432,7 +432,7 @@ if check(all_to_all):
 #
 # <details><summary>It takes the first 2 rows</summary>
 #
-# No: a message is not cut to fit. It has to be of the size of the tensor that receives it.
+# No: a message is not cut to fit. It must have the size of the tensor that receives it.
 # </details>
 #
 # <details><summary>It takes all 3 rows</summary>
@@ -601,7 +601,7 @@ def moe_layer():
 #
 # <details><summary>20, 21, 22 and 23</summary>
 #
-# No: these lie on rank 1 at first. The table sends three of them to expert 2 and one to expert 0.
+# No: these begin on rank 1. The table sends three of them to expert 2 and one to expert 0.
 # </details>
 #
 # <details><summary>11, 21 and 31</summary>
@@ -628,11 +628,11 @@ if check(all_to_all) and check(all_to_all_uneven):
 # the result for token `order[i]`.
 #
 # Expert 2 has seven of the twelve tokens and expert 1 only two, so all ranks wait for expert 2. That is one
-# reason why routers are often trained with an extra loss that rewards balance, as in both papers linked
-# above.
+# reason why routers are often trained with an extra loss that rewards balance, as in both papers linked at
+# the start of this section.
 #
-# Here is the dispatch with what PyTorch has built in. `all_to_all_single` takes both lists of counts; it
-# also has to be told what will arrive:
+# Here is the dispatch with PyTorch's own `all_to_all_single`. It takes two lists of counts, since it has to be
+# told what will arrive as well as what to send:
 
 # %%
 def built_in_dispatch():
@@ -657,14 +657,13 @@ run(built_in_dispatch, 3)
 # %% [markdown]
 # ## Summary
 #
-# - **All-to-all**: rank $r$ ends with the chunks $r$ of all ranks, in rank order. It transposes the matrix of
+# - **All-to-all**: rank $r$ ends with chunk $r$ of every rank, in rank order. It transposes the matrix of
 #   chunks; done twice, it changes nothing.
 # - Sent directly, it takes $n(n-1)$ messages of one chunk each; the diagonal is copied.
 # - With rotating peers it takes $n-1$ rounds. If all send to rank 0 first, it takes more. Bruck's
 #   way takes $\lceil \log_2 n \rceil$ rounds and sends more bytes.
 # - With different sizes, exchange the counts first: `counts` says what a rank sends, and only the senders
-#   know what will arrive. Where there are no rows, either both ranks leave the
-#   message out or neither does.
+#   know what will arrive. Where there are no rows, either both ranks leave the message out or neither does.
 #
 # Back to the experts. A layer takes two all-to-alls of tokens, one there and one back, and the counts have
 # to travel before the tokens. Its computation takes as long as that of its busiest expert.

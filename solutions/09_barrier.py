@@ -66,8 +66,8 @@ assert max(times[0][1], times[1][1]) < times[2][0], "only rank 2 leaves after th
 #
 # On a real clock, the barrier in the picture takes a little more than 2 seconds, and never the same time
 # twice. `simulate`, which you know from chapter 02, has a virtual clock: a sleep takes exactly what it says,
-# a message here takes no time at all, and you need not wait. So now in whole seconds, sleep and barrier
-# together:
+# a message here takes no time at all, and you need not wait. Here are sleep and barrier together, in
+# whole seconds:
 
 # %%
 def sleep_whole_seconds():
@@ -90,8 +90,7 @@ for r, seconds in enumerate(simulate(sleep_whole_seconds, 3, alpha=0.0, beta=0.0
 #
 # <details><summary>It may: both are past the message</summary>
 #
-# No: both have <em>started</em> the message. That all have got this far does not mean that it has
-# arrived.
+# No: both have <em>started</em> the message. They have got this far, but it may not have arrived.
 # </details>
 #
 # <details><summary>It may not: the message may still be on its way</summary>
@@ -141,7 +140,7 @@ show_who_leaves_late(run(sleep_then_add, 3))
 
 # %% [markdown]
 # If all you want is that no rank goes on before the last has arrived, an all-reduce that you need anyway
-# does that as well, and a barrier next to it is a second wait. A broadcast does not: with plain gloo, a
+# does the job, and a barrier next to it is a second wait. A broadcast does not: with plain gloo, a
 # rank may be gone before the others have arrived.
 #
 # That was gloo. **On a GPU**, an all-reduce of NCCL holds back the *stream* and not your program, which goes
@@ -165,7 +164,7 @@ show_who_leaves_late(run(sleep_then_add, 3))
 # In the picture, each rank is slow *once*. With a barrier after each step, it also pays for everyone else's
 # bad moments. Without barriers it pays only for its own.
 #
-# Here is the same as a real run. `timeline` shows where the time went: a thin grey bar is a rank's own
+# Here is the same thing as a real run. `timeline` shows where the time went: a thin grey bar is a rank's own
 # code, and a box is a rank that waits. What changes if you take the barrier out? Try it.
 
 # %% tags=["nbval-ignore-output"]
@@ -178,9 +177,10 @@ def slow_once():
 timeline(run(slow_once, 3))
 
 # %% [markdown]
-# In step $r + 1$ rank $r$ sleeps longest, and the two others wait for it. (The times are those of this one run; yours differ a little.)
+# In step $r + 1$ rank $r$ sleeps longest, and the two others wait for it. (The times are those of this one
+# run; yours differ a little.)
 #
-# Now on a larger scale. Eight ranks do 1000 steps of 1 second each. With a probability of 5 %, a step takes
+# Now take a larger case: eight ranks do 1000 steps of 1 second each. With a probability of 5 %, a step takes
 # 3 seconds instead: a slow disk, another program, the garbage collector. No process is started here; we only
 # add up numbers.
 #
@@ -224,8 +224,8 @@ for every in (1, 10, 100, 1000):
     print(f"a barrier every {every:4} steps: done after {done} s")
 
 # %% [markdown]
-# With a barrier after every step, it takes 50 % longer. The probability that *none* of the eight
-# ranks is slow is only $0.95^8 \approx 66\,\%$, so about one step in three takes 3 seconds. With more ranks
+# With a barrier after every step, it takes about 50 % longer than without. The probability that *none* of the
+# eight ranks is slow is only $0.95^8 \approx 66\,\%$, so about one step in three takes 3 seconds. With more ranks
 # it gets worse:
 
 # %%
@@ -249,7 +249,7 @@ for ranks in (1, 8, 64, 512):
 #
 # <details><summary>About 1060 seconds: it averages out</summary>
 #
-# No: that is the average over ranks. It would need slow steps that all ranks have in turn.
+# No: that is the average over ranks. For that, all ranks would have to be slow in turn.
 # </details>
 #
 # <details><summary>1000 seconds: the others need not wait</summary>
@@ -268,8 +268,8 @@ for every in (1, 10, 100, 1000):
 # %% [markdown]
 # Only bad luck averages out. A rank that is always slow has to be repaired, or given less to do.
 #
-# It does not take a `barrier` to make ranks wait for the slowest. So does every collective in which each rank
-# needs something from every other. Data-parallel training has one in each step, the all-reduce of the
+# It does not take a `barrier` to make ranks wait for the slowest: every collective in which each rank needs
+# something from every other does that. Data-parallel training has one in each step, the all-reduce of the
 # gradients, and so one slow machine can slow down a thousand.
 #
 # ## Building one: a rank in the middle
@@ -486,7 +486,7 @@ for n in (1, 2, 3, 4, 5, 8, 9, 1000):
 #
 # The price is a larger number of messages: $n \lceil \log_2 n \rceil$ instead of $2(n-1)$.
 #
-# Must a round wait for the one before? Here all messages are started at once, and they are the same ones.
+# Must a round wait for the one before? Here are the same messages, all started at once.
 #
 # **Predict:** which ranks of 8 has rank 0 heard from in the end?
 #
@@ -555,14 +555,14 @@ if check(barrier):
 #   rank that is always slow does not.
 # - An all-reduce also holds every rank back; with NCCL it holds back the stream and not your program.
 # - Central: $2(n-1)$ messages and $2(n-1)$ rounds. Tree: as many messages, at most
-#   $2 \lceil \log_2 n \rceil$ rounds. Dissemination: $n \lceil \log_2 n \rceil$
-#   messages and $\lceil \log_2 n \rceil$ rounds, the fewest that point-to-point messages allow.
+#   $2 \lceil \log_2 n \rceil$ rounds. Dissemination: $n \lceil \log_2 n \rceil$ messages, and
+#   $\lceil \log_2 n \rceil$ rounds, the fewest possible if a rank receives one message at a time.
 # - A message tells what its sender knew when it sent it.
 #
 # Back to the data set. Rank 0 unpacks it and then enters the barrier. The others enter at once, and read
 # when they leave. Then the data set is complete: each of them has heard from rank 0, directly or through
-# others. Only if it takes too long does the wait end in an error, after [10 minutes with NCCL and 30 with
-# gloo](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group) unless
+# others. If rank 0 takes too long, the wait ends in an error: after [10 minutes with NCCL and 30 with
+# gloo](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group), unless
 # `init_process_group` is given another `timeout`.
 #
 # **Where else it is used:** when one rank writes a checkpoint that the others will read; to line up the ranks
@@ -581,9 +581,9 @@ if check(barrier):
 # (rank + step) mod n exists for every n.
 # </details>
 #
-# <details><summary>On 1024 ranks the central barrier sends 2046 messages and dissemination 10 240. Why is dissemination still faster?</summary>
+# <details><summary>On 1024 ranks the central barrier sends 2046 messages and dissemination 10,240. Why is dissemination still faster?</summary>
 #
 # Its messages travel at the same time, in 10 rounds. The central ones queue at rank 0, for 2046 rounds.
 # </details>
 #
-# **Next:** [10 · torch.scatter_reduce](10_scatter_reduce.ipynb): a reduction inside one tensor, on one rank.
+# **Next:** [10 · scatter_reduce](10_scatter_reduce.ipynb): a reduction inside one tensor, on one rank.

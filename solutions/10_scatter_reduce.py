@@ -112,7 +112,7 @@ for name in ("sum", "mean", "prod", "amax", "amin"):
 #
 # <details><summary>An error: the index has duplicates</summary>
 #
-# No: it would be kinder. Numbers are lost, and nothing warns you.
+# No: an error would be kinder. Numbers are lost, and nothing warns you.
 # </details>
 #
 # <details><summary>4, 8, 8 and 4: some numbers are lost</summary>
@@ -195,7 +195,7 @@ print("cut:  ", (torch.tensor(-7) / 2).long().item())
 #
 # - all five reductions, with `include_self` true or false;
 # - every dtype that torch takes: floating-point numbers, integers, `bool` (no mean), complex numbers
-#   (no `amax` and `amin`). The result has the dtype of `input`;
+#   (here only `sum` and `prod`). The result has the dtype of `input`;
 # - a place that no index names keeps what `input` has there;
 # - `index` may be shorter than `src`, and then the rest of `src` is ignored; it may be empty;
 # - `amax` and `amin` of numbers with a `nan` among them are `nan`;
@@ -324,7 +324,7 @@ show("mean, without: input", gradients("mean", False)[0])
 # A **maximum** depends only on the largest number; the others could change a little, and nothing
 # would happen. So the largest gets all the gradient. But what if two are equally large?
 #
-# **Predict:** 6, 6 and 5 go to place 1, and `input` is smaller. Who gets the 10?
+# **Predict:** 6, 6 and 5 go to place 1, and `input` is smaller. Which of them gets the 10?
 #
 # <details><summary>The first 6 gets 10</summary>
 #
@@ -352,7 +352,7 @@ show("gradient of input", x_grad)
 show("gradient of src", src_grad)
 
 # %% [markdown]
-# In the second run `input` has a 3 at place 0, as large as the 3 of `src`, and gets its half as well.
+# In the second run `input` has a 3 at place 0, as large as the 3 of `src`, and gets half.
 # `torch.amax` [does the same](https://docs.pytorch.org/docs/stable/generated/torch.amax.html).
 #
 # One more condition from the documentation: the backward pass only exists if `index` and `src` have the
@@ -379,7 +379,7 @@ show("gradient of src", src_grad)
 #
 # <details><summary>The result is right, and the gradient too</summary>
 #
-# No: the <code>nan</code> is gone from the result, but it comes back on the way back.
+# No: the <code>nan</code> is gone from the result, but it returns in the backward pass.
 # </details>
 #
 # <details><summary>The result is right, and the gradient is nan</summary>
@@ -605,7 +605,7 @@ print("bincount:      ", torch.bincount(rolls, minlength=7).tolist())
 #
 # <details><summary>20; 63; and 63</summary>
 #
-# No: <code>scatter_reduce</code> is no collective. Rank 1 combines its own 11, 21 and 31.
+# No: <code>scatter_reduce</code> is not a collective. Rank 1 combines its own 11, 21 and 31.
 # </details>
 
 # %%
@@ -629,7 +629,7 @@ for r, (scattered, reduced, alone) in enumerate(run(the_three, 3)):
 
 # %% [markdown]
 # With `scatter_reduce`, each rank has added its *own* first and last number, and knows nothing of the
-# others. The record of the run says the same. These are rank 0's calls of the network:
+# others. The record of the run says the same. Here are rank 0's calls that use the network:
 
 # %%
 print([operation.kind for operation in run(the_three, 3).trace.operations[0]])

@@ -931,7 +931,7 @@ if ring_works and schedule_works:
 #
 # <details><summary>The loop in Python</summary>
 #
-# No: it turns only six times, and each turn moves megabytes.
+# No: it runs only six times, and moves megabytes each time.
 # </details>
 #
 # <details><summary>The additions</summary>
@@ -1068,7 +1068,7 @@ assert clock["additions_alone"] < 0.12 * clock["ring_sum"], "additions take less
 # more.
 #
 # NCCL's ring is this one several times over. It shares the tensor among *channels*, each of them a ring
-# over links of its own, and pipelines pieces in each. And it chooses how the two ends of a message agree:
+# that may have links of its own, and pipelines pieces in each. And it chooses how the two ends of a message agree:
 # the protocols LL and LL128 save latency, and Simple gets the most bandwidth
 # ([Hu and others 2025](https://arxiv.org/abs/2507.04786)).
 #
@@ -1095,7 +1095,7 @@ assert clock["additions_alone"] < 0.12 * clock["ring_sum"], "additions take less
 # where the root sent 882, and on 1000 ranks it would still be less than 28. An article from
 # [Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) brought this ring to deep
 # learning, and [Horovod](https://arxiv.org/abs/1802.05799) into many programs.
-# [Gloo](https://github.com/facebookincubator/gloo/blob/main/docs/algorithms.md) and NCCL have rings
+# [Gloo](https://github.com/pytorch/gloo/blob/main/docs/algorithms.md) and NCCL have rings
 # too, and `DistributedDataParallel` uses them. The two halves are used on their own where weights are
 # sharded.
 #

@@ -2,7 +2,7 @@
 # # 12 · Deadlock clinic
 #
 # In 54 days of its training, Llama 3 405B was [interrupted 466 times](https://arxiv.org/abs/2407.21783),
-# 419 of them unexpectedly: nearly eight times a day. Most of those were faults of hardware, and many are
+# 419 of them unexpectedly: nearly eight times a day. Most of those were hardware faults, and many are
 # easy to find: a program that crashes tells you a line. A program that hangs tells you nothing. All
 # processes are alive, none of them moves, and the GPUs cost money by the minute. Before you can repair it,
 # you have to know which of the thousands of ranks is to blame, and which only wait for it.
@@ -183,7 +183,7 @@ for n in (4, 5, 8):
 #
 # <details><summary>The message arrives, since there is only one</summary>
 #
-# No: a tag is no mere label. A receive takes only messages with its own tag.
+# No: a tag is not just a label. A receive takes only messages with its own tag.
 # </details>
 #
 # <details><summary>Both ranks wait forever</summary>
@@ -393,7 +393,7 @@ check(unblock_branch)
 #
 # <details><summary>In step 2, in the all-reduce of the losses</summary>
 #
-# Yes: from step 1 on rank 0 is one call behind. At its last call the others have finished.
+# Yes: in step 1 rank 0 falls one call behind, and by its last call the others have finished.
 # </details>
 
 # %%
@@ -482,7 +482,7 @@ run(order_that_hangs, 3, torch.ones(2), may_fail=True)
 # Real programs get here by looping over a `set`, or over the files of a directory: the elements are the
 # same on every rank, but not their order.
 #
-# PyTorch can look for this as well. At the end of the chapter you will see how.
+# PyTorch can look for this itself, as you will see at the end of the chapter.
 #
 # ## Exercise: mend the order
 #
@@ -508,7 +508,7 @@ def unblock_order(x: torch.Tensor) -> torch.Tensor:
 check(unblock_order)
 
 # %% [markdown]
-# Libraries do the same with many small collectives: what goes out in one call cannot get into another order.
+# Libraries do the same with many small collectives: what goes out in one call cannot get out of order.
 # (And one call pays one latency.)
 
 # %% [markdown]
@@ -553,7 +553,7 @@ run(two_groups, 4, False, may_fail=True)
 
 # %% [markdown]
 # The even ranks are in a call of one group, and the odd ones in a call of the other. Would it help if no
-# two ranks shared more than one group? Three ranks, and a group for each pair:
+# two ranks shared more than one group? Here are three ranks, with a group for each pair:
 
 # %%
 def three_groups(in_order):
@@ -577,11 +577,11 @@ run(three_groups, 3, False, may_fail=True)
 # 2), and rank 2 in (0, 2). Each **holds** one thing and **waits** for another, which a different rank
 # holds.
 #
-# This is the oldest deadlock of all, known from locks and printers long before there were
-# collectives. Coffman, Elphick and Shoshani wrote down in 1971
-# ([System Deadlocks](https://doi.org/10.1145/356586.356588)) what it takes: things that cannot be shared
-# (*mutual exclusion*), *hold and wait*, nothing that can be taken away by force (*no preemption*), and a
-# cycle (*circular wait*). If any one of the four is missing, there is no deadlock.
+# This is the classic deadlock, known from locks and printers long before there were collectives. Coffman,
+# Elphick and Shoshani wrote down in 1971 ([System Deadlocks](https://doi.org/10.1145/356586.356588)) what it
+# takes: things that cannot be shared (*mutual exclusion*), *hold and wait*, nothing that can be taken away by
+# force (*no preemption*), and a cycle (*circular wait*). If any one of the four is missing, there is no
+# deadlock.
 #
 # The usual cure takes the cycle away: put all groups in one order, and let every rank use its groups in
 # that order.
@@ -593,7 +593,7 @@ print(run(three_groups, 3, True))
 # %% [markdown]
 # ## Patient 9: the wrong handle
 #
-# A pipeline: each stage gets an activation from the left, passes it on to the right, gets a gradient from
+# In a pipeline, each stage gets an activation from the left, passes it on to the right, gets a gradient from
 # the right, and passes it back to the left. Both receives are posted early, that of the activation first,
 # and their handles are kept in a list. When a stage needs one of the two, it calls
 # `requests.pop().wait()`. With two stages it works.
@@ -657,8 +657,8 @@ print(run(pipeline_step, 4, torch.ones(1), 0))
 # - a **collective** needs *all* the others: AND;
 # - a **receive from any rank** needs *one* of the others: OR.
 #
-# Take four ranks, of which 1 and 2 wait for each other. First, rank 0 receives from any rank, and rank 3
-# sends to it: OR. Then ranks 0 and 3 call an all-reduce: AND.
+# Take four ranks, of which 1 and 2 wait for each other. In one case, rank 0 receives from any rank, and rank 3
+# sends to it: OR. In the other, ranks 0 and 3 call an all-reduce: AND.
 #
 # **Predict:** which ranks are stuck in each case?
 #
@@ -730,7 +730,7 @@ def stuck_ranks(waits_for: dict[int, int | None]) -> list[int]:
 check(stuck_ranks)
 
 # %% [markdown]
-# Your function on the picture from the beginning, and on what the first patient really did:
+# Here is your function on the picture from the beginning, and on what the first patient really did:
 
 # %%
 if check(stuck_ranks):
@@ -742,7 +742,7 @@ if check(stuck_ranks):
 # %% [markdown]
 # ## Exercise: AND, OR, and ranks that are gone
 #
-# Now the whole detector, for every kind of waiting that you have met. A rank may wait for *any* or for
+# Now write the whole detector, for every kind of waiting that you have met. A rank may wait for *any* or for
 # *all* of several ranks. And some ranks have returned, as in patient 3: they are not stuck, but they will
 # make no more calls, so a rank that needs them can never go on.
 #
@@ -788,7 +788,7 @@ def stuck_ranks_any_all(
 check(stuck_ranks_any_all)
 
 # %% [markdown]
-# Your detector on the table above, and on what patients 1 and 3 really did. In the verdict of a run, each
+# Here is your detector on the table above, and on what patients 1 and 3 really did. In the verdict of a run, each
 # wait says which ranks it is for, and whether any one of them would do.
 
 # %%
@@ -958,8 +958,8 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # with `torchrun`, without the grader. In the first, rank 2 takes a different branch, and never reaches the
 # barrier.
 #
-# An ordinary barrier would wait for half an hour, and then say that it has waited. Look at what this one
-# says:
+# If rank 2 were still busy elsewhere, an ordinary barrier would wait for half an hour, and then not say which
+# rank is missing. Look at what this one says:
 
 # %%
 def launch(script, **environment):
@@ -1081,7 +1081,7 @@ launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
 # hangs, the experimental debug server, `torch.distributed.debug.start_debug_server()`, shows the records
 # and the Python stacks of all ranks in a browser; PyTorch has
 # [a tutorial](https://docs.pytorch.org/tutorials/intermediate/debug_hangs_with_flight_recorder.html) on
-# both. And NCCL itself will talk if you set
+# both, with its newer library TorchComms. And NCCL itself will talk if you set
 # [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug): it
 # says which devices and links it uses, and what goes wrong.
 #

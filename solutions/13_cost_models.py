@@ -42,8 +42,8 @@ from grader.simulation.clusters import Nodes
 # | $\beta$ | cost of a byte, one divided by the bandwidth | seconds per **byte** |
 # | $S$ | size | bytes |
 #
-# This is the **alpha-beta model** ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) compare all
-# collectives with it). [LogP](https://doi.org/10.1145/155332.155333) and
+# This is the **alpha-beta model** ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) use it to compare
+# all collectives). [LogP](https://doi.org/10.1145/155332.155333) and
 # [LogGP](https://doi.org/10.1145/215399.215427) are more exact: they also count the processor's work for a
 # message, and the gap between two messages. This one is simple enough to think with.
 #
@@ -307,7 +307,7 @@ if ring_known and tree_known:
 # %% [markdown]
 # So there is no winner without a size: for a single number the tree is ten times as fast, for a gigabyte
 # the ring is six times as fast. (That is true of this tree, which sends whole tensors. Trees that cut them
-# into pieces and pipeline those are good at both ends:
+# into pieces, and pipeline the pieces, are good at both ends:
 # [Sanders, Speck and Träff 2009](https://doi.org/10.1016/j.parco.2009.09.001).)
 #
 # ![Seconds over the size of the tensor on 8, 64 and 1024 ranks, both axes logarithmic. In each panel
@@ -511,7 +511,7 @@ assert seconds[-1] > 1.5 * max(seconds[:7]), "4 MiB take visibly longer than any
 # There is a trap. Take a perfect machine with a latency of 10 µs, on which only the largest message, a
 # gigabyte, took 1 % too long.
 #
-# **Predict:** which latency does the best line find?
+# **Predict:** what latency does the best line find?
 #
 # <details><summary>A little more than 10 µs</summary>
 #
@@ -647,7 +647,7 @@ assert sum(ring / tree for ring, tree in raced[-2:]) / 2 < sum(
 # %% [markdown]
 # The tree wins for small tensors, and the ring gains on it as they grow: that is what the model says. The
 # numbers often do *not* hold. On a machine with few cores both take longer than predicted, the ring more
-# so, and the crossing lies at a larger size, or nowhere.
+# so, and the crossing is at a larger size, or nowhere.
 #
 # Ask the data why. Your `fit_alpha_beta` can look at the ring itself: each of its steps is a message
 # of $S/n$ bytes, and takes $1/(2(n-1))$ of the time. In the same way it can look at the tree. If the
@@ -752,7 +752,7 @@ if ring_known:
 #
 # <details><summary>At 4, and at 16</summary>
 #
-# Yes: 262 kB lie above the crossing of 8 ranks, and below that of 16.
+# Yes: 262 kB is above the crossing of 8 ranks, and below that of 16.
 # </details>
 #
 # <details><summary>At 64, and never</summary>
@@ -1014,7 +1014,7 @@ if ring_known and tree_known and crossing_known:
 # would save most of its 10 ms of latency; and where GPUs share network cards, lay the ring out as under
 # *Neighbours*.) Twice as many GPUs make their all-reduce slower, not faster, but only by five per cent. For
 # 4 kB the ring takes twice as long, the tree one level more. Put your own network's $\alpha$ and $\beta$
-# into it before you book.
+# into the formulas before you book.
 #
 # ## Summary
 #

@@ -28,8 +28,8 @@ from grader import check, hint, run
 # %% [markdown]
 # ## Bytes, seconds, and what people call them
 #
-# The **algorithm bandwidth** (*algbw*) of an operation tells how many bytes of its tensor it is done with in a
-# second, whatever travels inside. Mistakes creep in with the units:
+# The **algorithm bandwidth** (*algbw*) of an operation is the size of its tensor divided by the time that it
+# takes, however many bytes travel inside. Mistakes creep in with the units:
 #
 # - Networks are sold in **bits** per second: a link of 100 Gbit/s moves 12.5 GB/s.
 # - A gigabyte is $10^9$ bytes here. Memory is often counted in units of $2^{30}$ bytes, 7 % more.
@@ -124,7 +124,7 @@ for n in (2, 3, 4, 5, 8):
 # phases and moves $\frac{2(n-1)}{n} S$.
 #
 # So the 2 counts **phases**, and not "sent once and received once", which chapter
-# [11](11_ring_all_reduce.ipynb) has refuted: a reduce-scatter sends and receives as well, and has no 2.
+# [11](11_ring_all_reduce.ipynb) refuted: a reduce-scatter sends and receives as well, and has no 2.
 # Sending and receiving use the two directions of a link at the same time, and are not added up.
 #
 # The **bus bandwidth** (*busbw*) is what the busiest link had to carry in the time $t$, divided by $t$:
@@ -162,7 +162,7 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
 # where links are of two kinds, a tree may spare the slow ones: NCCL's can show a busbw
 # [above what the network between two machines carries](https://github.com/NVIDIA/nccl-tests/issues/22).
 #
-# For comparison: between the eight H100s of one machine, NVLink carries 450 GB/s in each direction. NCCL's
+# For comparison: in a machine with eight H100s, NVLink carries 450 GB/s in and out of each of them. NCCL's
 # ring reaches a busbw of about 370, and with the adding done in the switches an all-reduce shows about
 # 480, more than the wire carries ([a maintainer of NCCL](https://github.com/NVIDIA/nccl-tests/issues/212)).
 #
@@ -241,7 +241,7 @@ for op in costs.FACTORS:
 #
 # Now for $t$. There are four traps. Let us fall into the first two.
 #
-# **1. The first calls are special.** Memory is fetched, caches are cold, and with NCCL the first collective
+# **1. The first calls are special.** Memory is allocated, caches are cold, and with NCCL the first collective
 # also makes the connections. How much slower is the first call than the later ones?
 
 # %% tags=["nbval-ignore-output"]
@@ -357,7 +357,7 @@ assert waited["process_time"] < 0.25 < min(waited["perf_counter"], waited["monot
 )
 
 # %% [markdown]
-# `process_time` does not. (On a GPU a call may return before the GPU has finished, or even begun. Call
+# `process_time` does not notice. (On a GPU a call may return before the GPU has finished, or even begun. Call
 # `torch.cuda.synchronize()` before each reading of the clock; chapter 18 comes back to it.)
 #
 # ## Exercise: time_collective
@@ -397,7 +397,7 @@ check(time_collective)
 #
 # <details><summary>Hardly: the link is the same</summary>
 #
-# No: the time of a small message is latency, whatever the link. Few bytes divided by it are a small
+# No: the time of a small message is latency, whatever the link. Few bytes divided by it make a small
 # bandwidth.
 # </details>
 #
@@ -408,7 +408,7 @@ check(time_collective)
 #
 # <details><summary>It rises, more than a hundredfold</summary>
 #
-# Yes: for 4096 times the bytes it takes only a few times as long. (How often depends on the machine.)
+# Yes: for 4096 times the bytes it takes only a few times as long. (How many times depends on the machine.)
 # </details>
 
 # %% tags=["nbval-ignore-output"]
@@ -429,7 +429,7 @@ if check(time_collective) and check(bus_bandwidth):
 assert speeds[-1] > 100 * speeds[0], "the bandwidth rises more than a hundredfold"
 
 # %% [markdown]
-# The first rows look as if the link were more than a hundred times slower there. It is not. Compare the
+# The first row looks as if the link were more than a hundred times slower there. It is not. Compare the
 # *times*: they grow far less than the bytes do, and at first hardly or not at all. The first rows measure
 # the latency $\alpha$, the price of the messages themselves, and 1 KiB divided by it is a tiny number. Only
 # where $\beta S$ is well above $\alpha$ does bus bandwidth say something about a link.
