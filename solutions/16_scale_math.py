@@ -960,6 +960,14 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 # there are stages. Tensor parallelism splits the activations too. The calculator leaves out the scores of the
 # head (a long row for each token), buffers, and gaps in memory.
 #
+# <details><summary>Three ways that fit, and one that hides everything</summary>
+#
+# ZeRO-1 needs 74.46 GB, four stages 62.23 GB, four devices that share each matrix 41.85 GB. With eight replicas none
+# of them hides the all-reduce of gradients: 4096 tokens give a ratio of 4.225, whatever the other degrees are. More
+# tokens help: ZeRO-3 and five sequences at once reach 0.845, and with recomputation they need 27.1 GB. Recomputing
+# costs a third more operations.
+# </details>
+#
 # ### The 65 billion on 64 GPUs
 #
 # Back to the opening. LLaMA's narrower MLP brings its blocks down to nearly $12h^2$, so let us leave the

@@ -742,7 +742,7 @@ if cut and joined:
     (norm(x) ** 3).sum().backward()
     for r, (length, y, gradient) in enumerate(run(shared_norm, 4)):
         equal = torch.allclose(y, norm(x_mlp)) and torch.allclose(gradient, x.grad)
-        print(f"rank {r}: {length} positions, equal to one rank: {equal}")
+        print(f"rank {r}: positions: {length}, equal to one rank: {equal}")
 
 # %% [markdown]
 # ## Both together

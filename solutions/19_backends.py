@@ -434,7 +434,7 @@ def table(backend, device="cpu"):
         ran = run(try_all, 2, device, list(known), backend=backend, seconds=40, may_fail=True)
         if ran.failure is None:
             break
-        begun = min(ran.trace.marks, key=len)  # of the rank that came least far
+        begun = min(ran.trace.marks, key=len)  # of the rank that got least far
         if not begun:
             print(f"{backend}: {ran.failure.message}")
             return
@@ -866,7 +866,7 @@ if ready:
     if tried.failure:
         print("not yet:", tried.failure.message)
     else:
-        print("the calls return before rank 1 comes:", all(early for early, _ in tried))
+        print("the calls return before rank 1 arrives:", all(early for early, _ in tried))
         print("all sums are right:                  ", all(right for _, right in tried))
         thread_works = all(early and right for early, right in tried)
 else:

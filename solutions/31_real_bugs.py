@@ -923,7 +923,7 @@ print(run(powers_of_ten, 3, sum_of_the_wrong_buffers))
 
 # %% [markdown]
 # Two lines are wrong, and each is the kind that the eye completes. Zeros are sent in place of the rank's own numbers; and
-# what has just come lies in `coming`, but `recv` and `send` are added. It looks as if something had been added up, and
+# what has just arrived is in `coming`, but `recv` and `send` are added. It looks as if something had been added up, and
 # the more ranks there are, the larger it is. Where `recv` is used again and again, even that changes from call to
 # call, as it holds the sum from before.
 #

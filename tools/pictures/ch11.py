@@ -105,7 +105,7 @@ def ring_five() -> Sheet:
                 _frame(sheet, x0 + came[rank] * side, y, side, side)
     x, y = 0.62 + 4 * (block + gap) + 0.02, 0.75
     _frame(sheet, x, y + 0.55, side, side)
-    sheet.text(x + 0.38, y + 0.68, "has just come", 9, align="left")
+    sheet.text(x + 0.38, y + 0.68, "has just arrived", 9, align="left")
     fill = tint(colour_of(2), 0.9)
     sheet.axes.add_patch(Rectangle((x, y + 0.1), side, side, fc=fill, ec="#888888", lw=0.8))
     sheet.text(x + side / 2, y + 0.1 + side / 2, "5", 9, bold=True, colour="white")

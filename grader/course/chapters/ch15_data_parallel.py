@@ -623,8 +623,8 @@ BucketedDDP = Exercise(
         ),
         Mistake(
             "Where ranks use different parameters, their buckets fill up in different orders, or"
-            " never, but all ranks must call the same all-reduces in the same order. Start bucket k"
-            " only when bucket k − 1 has been started, and the rest in"
+            " never, but all ranks must call the same all-reduces in the same order. Start each"
+            " only when the one before it in the list has been started, and the rest in"
             " finish_gradient_synchronization, with zeros for gradients that are None.",
             when=lambda e: _fails_only(e, _OUT_OF_ORDER, "experts"),
         ),
