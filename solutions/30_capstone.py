@@ -16,9 +16,9 @@
 # whole world in a group, to read from a step's timeline who waits for whom and why, and to choose a layout by what
 # each dimension sends.
 #
-# **You need**, if you have them, your solutions of chapters [15](15_data_parallel.ipynb), [25](25_pipeline.ipynb) and
-# [26](26_tensor_parallel.ipynb), groups as in chapter [21](21_hierarchy.ipynb), and the formulas of chapter
-# [16](16_scale_math.ipynb).
+# **You need** groups as in chapter [21](21_hierarchy.ipynb), the formulas of chapter [16](16_scale_math.ipynb) and,
+# if you have them, your solutions of chapters [15](15_data_parallel.ipynb), [25](25_pipeline.ipynb) and
+# [26](26_tensor_parallel.ipynb).
 #
 # **Time:** 3 hours, and 2 exercises, of which the last is worth 5 points.
 
@@ -81,9 +81,9 @@ from grader.submission.submission import Submission
 # Rank 5 is $p = 1$, $d = 0$, $t = 1$: it shares its layers with rank 4 and averages gradients with rank 7, and rank 1
 # sends it activations.
 #
-# Why this order? Launchers such as `torchrun` give the ranks of one machine consecutive numbers. In tensor
-# parallelism each layer waits for what is sent (chapter 26), so it gets the fastest links. The end of the
-# chapter measures what another order costs.
+# Why this order? Launchers such as `torchrun` give the ranks of one machine consecutive numbers. Tensor parallelism
+# makes each layer wait for what is sent (chapter 26), so it gets the fastest links. The end of the chapter measures
+# what another order costs.
 #
 # ## Exercise: build_mesh
 #
@@ -139,7 +139,7 @@ if mesh_works:
 # a head. It teaches nothing new, so it is given. `config` is a dictionary.
 #
 # - `initial_weight(config, name)` makes a whole weight from a seed and its name. Every rank can make any weight and
-#   cut its part out of it, and nothing has to be sent at the beginning.
+#   cut its part out of it, so nothing has to be sent at the beginning.
 # - `Block` gets its weights in a dictionary, with the names in `BLOCK`. They are either whole, or the part
 #   for some heads and columns; `heads` is the number of heads in that part. As in chapter 26, `enter` is
 #   called where shards begin, and `leave` where they end. Each takes one tensor and returns another; in one
@@ -282,8 +282,7 @@ print(f"{len(TOKENS)} tokens, a vocabulary of {len(LETTERS)}")
 #
 # <details><summary>Well below: a random model knows something by chance</summary>
 #
-# No: its logits are random, so they are right no more often than a guess, and sure of it where they are
-# wrong.
+# No: its logits are random, so they are right no more often than a guess, and too sure where they are wrong.
 # </details>
 #
 # <details><summary>A little above</summary>
@@ -564,8 +563,8 @@ globals().update(pieces)
 #   of the columns of `up` and the rows of `down`. Embedding and head are whole on every rank of tp. Every division
 #   comes out even.
 # - `batches` is a list of pairs `(inputs, targets)` of shape (rows, length), with all rows on every rank. Rank $d$
-#   works on `1/dp` of the rows, cut into `micro_batches` equally large micro-batches. What travels between stages
-#   has the shape (rows of a micro-batch, length, width), and no message along pp is larger.
+#   works on `1/dp` of the rows, cut into `micro_batches` equally large micro-batches. What travels between stages has
+#   the shape (rows of a micro-batch, length, width), and no message along pp may be larger.
 # - After each batch, all weights make a step of SGD: `weight -= learning_rate * gradient`, with the gradient of the
 #   mean loss over the batch.
 # - Besides point-to-point calls, `new_group`, `all_reduce`, `broadcast`, `all_gather`, `reduce_scatter` and
@@ -632,7 +631,7 @@ train_works
 # %% [markdown]
 # ## It trains
 #
-# The text, on eight ranks.
+# Now it reads the text, on eight ranks.
 #
 # **Predict:** how far apart are the curves after 30 steps?
 #
@@ -684,9 +683,9 @@ assert max(b - a for a, b in zip(alone, alone[1:])) > 0.2, "one process makes th
 #
 # ### What it has learned
 #
-# Now for longer, on four ranks with $tp = pp = 2$. `layers_after` remembers the layers that `train` makes on a rank. At
-# the end we put their parts together, columns along tp and stages along pp, and let the whole model write, in one
-# process, one character after another. What would it have written before it was trained?
+# Now let it train for longer, on four ranks with $tp = pp = 2$. `layers_after` remembers the layers that `train`
+# makes on a rank. At the end we put their parts together, columns along tp and stages along pp, and let the whole
+# model write, in one process, one character after another. What would it have written before it was trained?
 
 # %% tags=["nbval-ignore-output"]
 def layers_after(train, *arguments):
@@ -740,11 +739,11 @@ assert trained[0][0][-1] < 2.3, "after 200 steps the model has learned more than
 
 # %% [markdown]
 # The first text is noise. The second has words of what the model has read, and others that could be words: not bad
-# for 51,000 weights, of which no rank ever had more than half, and 1,552 characters.
+# for 1,552 characters and 51,000 weights, of which each rank kept about a quarter.
 #
 # ## One step on the timeline
 #
-# Now the timeline of one step on $2 \times 2 \times 2$ simulated ranks. A block takes 1 ms forward and 2 ms
+# Here is one step on $2 \times 2 \times 2$ simulated ranks, on a timeline. A block takes 1 ms forward and 2 ms
 # backward on each rank, and each stage has two blocks. A message takes 0.1 ms.
 #
 # The first stage is ranks 0 to 3, and the second is ranks 4 to 7. Who waits at the beginning, and for what? When do
@@ -870,14 +869,14 @@ if train_works:
             print(f"  along {name}: {nbytes[name]:7,} bytes in {calls[name]:2} calls; formula {expected[name]:9,.0f}")
 
 # %% [markdown]
-# Counted and computed agree, if your pieces send what chapters 15, 25 and 26 ask for. (`average_gradients` may make
-# one more call along dp, with a number for each weight, to find out who has a gradient.) In 2 × 2 × 2, where
-# every dimension connects two ranks, most bytes go along tp. The same is true of the calls: 16 along tp,
-# four for each of two blocks and two micro-batches; one along dp for each of the 13 weights; 2 along pp.
+# The counts agree with the formulas, if your pieces send what chapters 15, 25 and 26 ask for. (`average_gradients`
+# may make one more call along dp, with a number for each weight, to find out who has a gradient.) In 2 × 2 × 2, where
+# every dimension connects two ranks, most bytes go along tp. The same is true of the calls: 16 along tp, four for
+# each of two blocks and two micro-batches; one along dp for each of the 13 weights; 2 along pp.
 #
-# The same formulas, for a model of the size of Llama 3 70B (80 layers, $h$ = 8192, bfloat16, without its grouped
-# queries) on 512 GPUs. A step takes 4 million tokens, and a micro-batch 8192, so the more replicas there are, the
-# fewer micro-batches each of them has.
+# Now use the same formulas for a model of the size of Llama 3 70B (80 layers, $h$ = 8192, bfloat16, without its
+# grouped queries) on 512 GPUs. A step takes 4 million tokens, and a micro-batch 8192, so the more replicas there are,
+# the fewer micro-batches each of them has.
 
 # %%
 LARGE = {"width": 8192, "layers": 80, "vocabulary": 128_000}
@@ -902,7 +901,7 @@ for layout in ((16, 8, 4), (64, 8, 1), (64, 2, 4)):
 #
 # ## Sixty-four ranks, and another layout
 #
-# Now eight nodes of eight ranks, and a model of eight layers. Our width is 32 where a real model has 8192. In
+# Now take eight nodes of eight ranks, and a model of eight layers. Our width is 32 where a real model has 8192. In
 # chapter 26's ratio of communication to computation, $\frac{e(n-1)}{6h} \cdot \frac{F}{B}$, that is a factor of 256,
 # and float32 in place of bfloat16 is another factor of 2. To keep the ratio, we take an H100 (989 TFLOP/s, 450 GB/s
 # inside, 50 GB/s between nodes), make everything 1000 times slower, and its processor another 512 times. Messages of
@@ -979,7 +978,7 @@ if train_works:
         print(f"   it computes for {1000 * computes:.1f} ms, and sends for", ", ".join(sends))
 
 # %% [markdown]
-# How long rank 0 sends is the bytes of the formulas divided by the bandwidth of the links in its group. The bubble
+# Rank 0 sends for as long as the bytes of the formulas take at the bandwidth of the links in its group. The bubble
 # stretches computing, and the messages along tp within it, by $\frac{11}{8}$: 8 micro-batches and 3 more to fill 4
 # stages.
 #
@@ -989,13 +988,12 @@ if train_works:
 # saved. First of all, $t$ belongs inside the node.
 #
 # C's ranks compute as much as A's, but send a seventh along tp: with two ranks an all-reduce sends
-# $2 \cdot \frac{1}{2}$ of the activations and not $2 \cdot \frac{7}{8}$, and with four times as many
-# replicas each has a quarter of the tokens. C pays with gradients, of four times as many weights on a rank.
-# This is the case for A: a rank holds a quarter of the weights, of their gradients and of the optimizer's
-# state. While the batch has rows enough for more replicas, **use as little tensor parallelism as memory
-# allows**, and ask first whether ZeRO or FSDP (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) along
-# dp would do. [DeepSeek-V3](https://arxiv.org/abs/2412.19437) (section 3.2) was trained without tensor
-# parallelism.
+# $2 \cdot \frac{1}{2}$ of the activations and not $2 \cdot \frac{7}{8}$, and with four times as many replicas each has a
+# quarter of the tokens. C pays with gradients, of four times as many weights on a rank. This is the argument for A: a
+# rank holds a quarter of the weights, of their gradients and of the optimizer's state. While the batch has rows
+# enough for more replicas, **use as little tensor parallelism as memory allows**, and ask first whether ZeRO or FSDP
+# (chapters [23](23_zero.ipynb) and [24](24_fsdp.ipynb)) along dp would do.
+# [DeepSeek-V3](https://arxiv.org/abs/2412.19437) (section 3.2) was trained without tensor parallelism.
 #
 # Your mesh is that of
 # [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/parallel_state.py), whose docstring
@@ -1076,8 +1074,8 @@ if train_works:
 #
 # Where to go from here:
 #
-# - Read [torchtitan](https://github.com/pytorch/torchtitan) and
-#   [Megatron-LM](https://github.com/NVIDIA/Megatron-LM); begin with where they make their meshes.
+# - Read [torchtitan](https://github.com/pytorch/torchtitan) and [Megatron-LM](https://github.com/NVIDIA/Megatron-LM);
+#   begin where they make their meshes.
 # - The [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) measures all these
 #   layouts on up to 512 GPUs, and [How to Scale Your Model](https://jax-ml.github.io/scaling-book/) derives them
 #   from the hardware.

@@ -2,12 +2,12 @@
 # # 31 · Real bugs
 #
 # In the deadlock clinic of chapter [12](12_deadlock_clinic.ipynb) the patients were made up. These eight were not.
-# People met each of these bugs at work, and reported it in public: in PyTorch, in libraries on top of it, and one in
-# PyTorch's own tutorial. Some made a job stand still until a watchdog ended it. Others were silent in a worse way: the
-# job ran on, with wrong numbers.
+# People met each of these bugs at work and reported it in public: in PyTorch, in libraries on top of it, and in
+# PyTorch's own tutorial. Some made a job hang until a watchdog ended it. Others were silent, which is worse: the job
+# ran on, with wrong numbers.
 #
-# For each patient you read the symptom first, as people have described it. You guess, you run the smallest program that
-# has the same bug, you read the verdict, and you mend it. The programs are our own; the reports are linked.
+# For each patient you read the symptom first, as people described it. You guess, you run the smallest program that has
+# the same bug, you read the verdict, and you mend it. The programs are our own; the reports are linked.
 #
 # **You will learn** to get from a symptom to the line: which question to ask first when a job hangs or a loss drifts,
 # which tool answers it, and what eight mistakes that look different have in common.
@@ -27,36 +27,38 @@ from grader import check, hint, run
 # %% [markdown]
 # ## How one reads a hang in production
 #
-# There is no grader on a cluster. Every job that hangs looks the same from outside: the log stops, and all processes are
-# alive. After ten minutes
+# There is no grader on a cluster. Every job that hangs looks the same from outside: the log stops, and all processes
+# are alive. After ten minutes
 # ([NCCL's default in PyTorch](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group))
-# a watchdog thread ends it. By then there is little left to look at, so prepare beforehand what you want to read:
+# a watchdog thread ends it. By then there is little left to look at, so prepare in advance what you will want to read:
 #
 # - **The flight recorder.** With `TORCH_FR_BUFFER_SIZE=2000` and `TORCH_NCCL_DUMP_ON_TIMEOUT=1` each rank writes its
 #   last calls to a [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when one of them
-#   takes too long: which call, in which group, with which sizes, from which line. `torchfrtrace` compares the files, and
-#   so does `python -m grader explain`. You have searched such records in chapter [22](22_failures.ipynb).
-# - **Stacks.** While the job still hangs, [`py-spy dump --pid …`](https://github.com/benfred/py-spy) shows the line of
-#   Python at which each thread of a process is. You need no restart for it. Most ranks will show the same line; look
-#   for the one that does not.
-# - **NCCL RAS.** Since version 2.24, a thread in each process keeps in touch with those of all others. The program
-#   [`ncclras`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/ras.html), started on a node of
-#   the job, asks them how many collectives each rank has called, and lists the ranks that are behind or do not answer.
-# - **`TORCH_DISTRIBUTED_DEBUG=DETAIL`** has every collective
+#   takes too long: which call, in which group, with which sizes, from which line. (The page has the first variable's
+#   older name, `TORCH_NCCL_TRACE_BUFFER_SIZE`.) `torchfrtrace` compares the files, and so does
+#   `python -m grader explain`. You have searched such records in chapter [22](22_failures.ipynb).
+# - **Stacks.** While the job still hangs, [`py-spy dump --pid …`](https://github.com/benfred/py-spy) shows which line
+#   of Python each thread of a process is at. It needs no restart. Most ranks will show the same line; look for the one
+#   that does not.
+# - **NCCL RAS.** Since version 2.24, a thread in each process keeps in touch with those of the others. The program
+#   [`ncclras`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/ras.html), started on a node
+#   of the job, asks them how many collectives each rank has called, and lists the ranks that are behind or do not
+#   answer.
+# - **`TORCH_DISTRIBUTED_DEBUG=DETAIL`** makes every collective
 #   [compare the calls of all ranks](https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications)
-#   first: its kind, its shapes, its dtypes. That is too slow for every day, and just right for the second run.
-# - **A small run.** Most of these bugs need neither GPUs nor many of them. `python -m grader run train.py` runs a script on
-#   your own machine, and says why it hangs.
+#   first: their kind, shapes and dtypes. That is too slow for every day, and just right for the second run.
+# - **A small run.** Most of these bugs need neither a GPU nor many ranks. `python -m grader run train.py` runs a script
+#   on your own machine, and says why it hangs.
 #
 # | symptom | first look | what it often is |
 # |---|---|---|
-# | hangs at the end of an epoch | the number of batches of each rank | a loop over one's own data |
+# | hangs at the end of an epoch | the number of batches of each rank | a loop over each rank's own data |
 # | hangs at the start, before any step | which groups each rank has made, in which order | a group made by its members only |
-# | hangs when it saves or logs | what stands under `if rank == 0` | a collective on one rank |
+# | hangs when it saves or logs | what is under `if rank == 0` | a collective on one rank |
 # | hangs, but only sometimes | what the number of calls depends on | a decision by a rank's own value |
 # | a collective passes, and the next one hangs | shapes, rank by rank | sizes that differ |
 # | no hang, wrong numbers on *some* ranks | the order of names, rank by rank | a set, a dictionary, a folder |
-# | no hang, wrong numbers on *all* ranks | the result on three ranks, by hand | a buffer that is used twice |
+# | no hang, wrong numbers on *all* ranks | the result on three ranks, by hand | the wrong buffer |
 #
 # For the last two there is no watchdog. Only a check of your own finds them: compare checksums of what should be equal on
 # all ranks, and now and then compare the result with what one process computes.
@@ -64,9 +66,8 @@ from grader import check, hint, run
 # ## Patient 1: the epoch that does not end
 #
 # The log stops near the end of an epoch. In 2020 PyTorch's developers wrote
-# [a proposal](https://github.com/pytorch/pytorch/issues/38174) about it: data-parallel training fails where ranks have
-# different numbers of inputs, a sampler that deals them out evenly does not fit every case, and many users have one that
-# it does not fit.
+# [a proposal](https://github.com/pytorch/pytorch/issues/38174) about it: data-parallel training fails when ranks have
+# different numbers of inputs, and samplers that deal them out evenly do not cover all the cases that users have.
 #
 # Here three ranks train a model, and rank 1 has one batch fewer than the others. Each rank returns how many steps it
 # has made.
@@ -113,13 +114,13 @@ def epoch(train, counts):
 run(epoch, 3, train_over_own_batches, [3, 2, 3], may_fail=True)
 
 # %% [markdown]
-# The line that is named is right, and innocent. So are the ranks that complain in production: they are those that
-# have **more** data. Do not ask why this all-reduce hangs. Ask how often each rank has called it.
+# The line that the verdict names is right, and innocent. So are the ranks that complain in production: they are the
+# ones with **more** data. Do not ask why this all-reduce hangs. Ask how often each rank has called it.
 #
 # The program above ends after the epoch, so the verdict is clear. In a real one rank 1 would go on to the evaluation,
-# whose first collective would then meet the third step of the others. If the sizes agree, nobody notices.
+# whose first collective would then meet the others' third step. If the sizes agree, nobody notices.
 #
-# What can one do?
+# What can you do?
 #
 # - **Stop at the shortest.** All ranks agree beforehand on the smallest number of batches. Simple, and some of the data
 #   is never seen.
@@ -128,10 +129,10 @@ run(epoch, 3, train_over_own_batches, [3, 2, 3], may_fail=True)
 # - **Go on without them.** A rank that has run out still makes all the calls, with zeros. In PyTorch,
 #   [`Join`](https://docs.pytorch.org/tutorials/advanced/generic_join.html) does that.
 #
-# The third leaves two questions, and both answers can be wrong without a hang. *What is the mean?* Of three ranks with
-# gradients 6, 0 and 6, where the 0 stands for "nothing left", the mean over all is 4, and that over those that still
-# have data is 6. And *who takes the step?* A rank that has run out of data has the same weights as the others, and must
-# keep them the same.
+# The third leaves two questions, and you can get either wrong without a hang. *What is the mean?* If three ranks have
+# gradients 6, 0 and 6, where the 0 means "nothing left", the mean over all is 4, and over those that still have data it
+# is 6. And *who takes the step?* A rank that has run out of data has the same weights as the others, and must keep them
+# the same.
 #
 # **Predict:** `DistributedDataParallel.join` has an argument for the first question. Which of the two means is its
 # [default](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html#torch.nn.parallel.DistributedDataParallel.join)?
@@ -154,9 +155,8 @@ run(epoch, 3, train_over_own_batches, [3, 2, 3], may_fail=True)
 # gradients over the ranks that **still have a batch**. The weights are equal on all ranks at the start, and equal
 # after every step. Return the number of steps, which is the largest number of batches that any rank has.
 #
-# A batch may have no rows. It still is a batch, and its gradients are zeros. `p.grad` may be `None`: on a rank
-# without a batch, and where a batch does not use a parameter. A frozen parameter stays as it is. `dist.all_reduce` is
-# allowed.
+# A batch may have no rows. It is still a batch, and its gradients are zeros. `p.grad` may be `None`: on a rank without
+# a batch, and where a batch does not use a parameter. A frozen parameter stays as it is. `dist.all_reduce` is allowed.
 
 
 # %%
@@ -186,7 +186,7 @@ def train_uneven(module: nn.Module, batches: list[torch.Tensor], lr: float) -> i
 check(train_uneven)
 
 # %% [markdown]
-# The same epoch with yours. All ranks make three steps, and have the same weights in the end:
+# Here is the same epoch with yours. All ranks make three steps, and end with the same weights:
 
 # %%
 if check(train_uneven):
@@ -201,8 +201,8 @@ if check(train_uneven):
 #
 # A user on four GPUs wanted two groups: ranks 0 and 3, and ranks 1 and 2. Each rank made the group that it belongs to,
 # and called a barrier in it. [The report](https://github.com/pytorch/pytorch/issues/130102) shows the output of two
-# runs. In one of them ranks 0 and 3 got through. In the other one ranks 0 and **2** did, which are no pair at
-# all; the rest hung.
+# runs. In one, ranks 0 and 3 got through. In the other, ranks 0 and **2** did, which are not a pair at all. The rest
+# hung.
 #
 # **Predict:** what does PyTorch need of a rank when a group is made of ranks 0 and 3?
 #
@@ -239,16 +239,17 @@ run(own_pair_only, 4, [(0, 3), (1, 2)], may_fail=True)
 # Why does it matter what ranks 1 and 2 do? The ranks of a new group have to find each other, and they do so in a store,
 # under the *name* of the group. PyTorch makes up that name by counting: each process calls its first group 1, its
 # second group 2
-# ([`_process_group_name`](https://github.com/pytorch/pytorch/blob/main/torch/distributed/distributed_c10d.py)). Here all
-# four ranks make their first group, so all four come to the same place, and whoever comes first is taken for the
-# partner. That is the second run of the report.
+# ([`_process_group_name`](https://github.com/pytorch/pytorch/blob/main/torch/distributed/distributed_c10d.py)). Here
+# all four ranks make their first group, so all four come to the same place, and whoever comes first is taken for the
+# partner. That is how ranks 0 and 2 got through.
 #
-# So the [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group) asks **all** ranks
-# to make **all** groups, in the same order, members or not. On a rank that is no member, `new_group` returns something
-# that is no group. Or you pass `use_local_synchronization=True`: then the name is made from the list of ranks, and
-# only the members call. (Not from that list alone, in many versions: it also depends on how many groups the process
-# already has. [Members that have made different numbers of groups](https://github.com/pytorch/pytorch/issues/173608) wait
-# for each other forever. Where in doubt, all groups on all ranks.)
+# So the [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group) asks **all**
+# ranks to make **all** groups, in the same order, members or not. On a rank that is not a member, `new_group` returns
+# something that is not a group. Or pass `use_local_synchronization=True`: then the name is made from the list of ranks,
+# and only the members call. (In many versions not from that list alone: the name also depends on how many groups the
+# process already has.
+# [Members that have made different numbers of groups](https://github.com/pytorch/pytorch/issues/173608) wait for each
+# other forever. When in doubt, make all groups on all ranks.)
 #
 # ## Exercise: a group for one's own pair
 #
@@ -304,28 +305,28 @@ def next_group():
 run(next_group, 3, may_fail=True)
 
 # %% [markdown]
-# The verdict puts two calls side by side that have nothing to do with each other, and both lines are right. The one that is
-# missing is somewhere before.
+# The verdict puts two calls side by side that have nothing to do with each other, and both lines are right. The call
+# that is missing is somewhere before them.
 #
-# **What would have found it?** Print what each rank passes to `new_group`, in order: the lists have to be the same on all
-# ranks. The flight recorder shows in each entry the group that it was called in. And `python -m grader run` compares the
-# groups of all ranks, as it did here.
+# **What would have found it?** Print what each rank passes to `new_group`, in order: the lists have to be the same on
+# all ranks. The flight recorder shows the group of each call. And `python -m grader run` compares the groups of all
+# ranks, as it did here.
 #
 # ## Patient 3: the gather that worked
 #
-# Rank 0 has a tensor of 3 × 4, the other ranks have one number. They call `all_gather`, it returns, and the program
-# prints "Gather returned". Then comes a barrier, and
+# Rank 0 has a tensor of 3 × 4, and each of the other ranks has one number. They call `all_gather`, it returns, and the
+# program prints "Gather returned". Then comes a barrier, and
 # [there it hangs](https://github.com/pytorch/pytorch/issues/174844). The user asks for a way to find out that an
 # *earlier* call has left the connection in a bad state.
 #
-# One meets it in evaluation: each rank gathers its predictions, and the last batch of one rank is shorter. Here
-# rank r has r + 1 rows, and makes room for as many rows of every other rank.
+# It happens in evaluation: each rank gathers the predictions, and one rank's last batch is shorter. Here rank r has
+# r + 1 rows, and makes room for as many from every other rank.
 #
-# **Predict:** rank 0 makes room for one row of each. Rank 1 has two. What may it count on?
+# **Predict:** rank 0 makes room for one row from each rank, and rank 1 sends two. What can rank 0 count on?
 #
 # <details><summary>On nothing: it may pass, hang or abort</summary>
 #
-# Yes: the sizes are never compared, and what happens depends on backend, size and luck.
+# Yes: nobody promises to compare the sizes, and what happens depends on the backend, the sizes and luck.
 # </details>
 #
 # <details><summary>On an error, since the sizes differ</summary>
@@ -333,7 +334,7 @@ run(next_group, 3, may_fail=True)
 # No: each rank's own call is without fault, and they compare no notes.
 # </details>
 #
-# <details><summary>On one row of each, since the rest is cut off</summary>
+# <details><summary>On one row from each, since the rest is cut off</summary>
 #
 # No: nothing is cut off on purpose. The bytes that do not fit go somewhere, or are waited for.
 # </details>
@@ -355,13 +356,13 @@ def evaluate(gather):
 run(evaluate, 3, gather_without_asking, may_fail=True)
 
 # %% [markdown]
-# The grader compares sizes, and NCCL does not. One of its authors puts it like
-# [this](https://github.com/NVIDIA/nccl/issues/1417): it may hang as soon as the sizes differ; it may also happen to work,
-# with wrong data; and to check would cost extra communication in every call. So the call that hangs comes later, and is
+# The grader compares sizes. NCCL does not always notice that they differ. One of its authors puts it like
+# [this](https://github.com/NVIDIA/nccl/issues/1417): it may hang as soon as the sizes differ; it may also happen to
+# work, with wrong data; and to check may cost extra communication. So the call that hangs may come later, and be
 # innocent. When a barrier hangs, look at the call **before** it.
 #
-# The cure has two steps, since a rank cannot make room for a tensor whose size it does not know: first gather the numbers
-# of rows, one integer of each rank; then gather the rows, in a form in which all tensors have the same size.
+# The cure has two steps, since a rank cannot make room for a tensor whose size it does not know: first gather the
+# numbers of rows, one integer from each rank; then gather the rows, in a form in which all tensors have the same size.
 #
 # ## Exercise: gather tensors with different numbers of rows
 #
@@ -397,20 +398,20 @@ if check(gather_ragged):
 
 # %% [markdown]
 # **What would have found it?** `TORCH_DISTRIBUTED_DEBUG=DETAIL` compares the shapes of each call, and names the first
-# two ranks that differ. The flight recorder has the sizes of every call; compare them rank by rank, and not only in
-# the last entry. And a rule for reviews: where a collective takes what data or a mask has made, such as the last
-# batch, a list of matches or the tokens of an expert, ask who says that all ranks have as many.
+# two ranks that differ. The flight recorder has the sizes of every call; compare them rank by rank, and not only in the
+# last entry. And a rule for reviews: where a collective takes what data or a mask has produced, such as the last batch,
+# a list of matches or the tokens of an expert, ask what makes sure that all ranks have equally many.
 #
 # ## Patient 4: the checkpoint
 #
 # This patient has two illnesses. With the first, training works, and the job hangs when it saves.
 # [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903) wanted the full weights on rank 0 only, for which
 # there is an option, `rank0_only=True`; the process hung in `state_dict()`, on rank 0.
-# [Two years later](https://github.com/huggingface/transformers/pull/48569) a trainer did it under tensor parallelism:
-# it saved on rank 0 only, but to save means to gather shards there. Rank 0 waited for ranks that never came, until the
-# watchdog fired after 600 s.
+# [Two years later](https://github.com/huggingface/transformers/pull/48569) the same happened in a trainer under tensor
+# parallelism: it saved on rank 0 only, and saving gathers the shards of all ranks. Rank 0 waited for ranks that never
+# came, until the watchdog fired after 600 s.
 #
-# Each rank has a shard of every tensor, and the whole is wanted on rank `dst`.
+# Here each rank has a shard of every tensor, and rank `dst` wants the whole.
 
 
 # %%
@@ -440,8 +441,8 @@ run(save, 3, state_on_one_rank, same_order, may_fail=True)
 # "On rank 0 only" is about the *result*. The *call* is everyone's: each rank has a part that rank 0 lacks. So let all of
 # them gather, and only rank 0 keep what comes.
 #
-# **Predict:** now all ranks take part, and go through their dictionaries. They hold the same names, but rank 1's is in
-# another order: `head` before `embed`. Both tensors have the same shape and dtype. What happens?
+# **Predict:** now all ranks take part, and go through their dictionaries. All have the same names, but rank 1 has them
+# in another order: `head` before `embed`. Both tensors have the same shape and dtype. What happens?
 #
 # <details><summary>It hangs: rank 1 waits for another name</summary>
 #
@@ -474,11 +475,11 @@ print(run(save, 3, state_in_own_order, other_order))
 
 # %% [markdown]
 # No tool complains, for nothing is wrong with any call. How can two processes that run the same code have different
-# orders? In August 2026 [someone trained](https://github.com/huggingface/transformers/pull/48162) a Gemma 3 model on four
-# GPUs. In each run some of the ranks produced garbage, and in each run others. The model registered its buffers in a
-# loop over a `set` of strings. Python draws a new seed for the hashes of strings in every process, so a set has
-# another order on every rank; and `DistributedDataParallel` synchronises buffers by their *place* in the list. Two
-# buffers of the same shape were exchanged.
+# orders? In August 2026 [someone trained](https://github.com/huggingface/transformers/pull/48162) a Gemma 3 model on
+# four GPUs. In each run some ranks produced garbage, and which ones changed from run to run. The model registered its
+# buffers in a loop over a `set` of strings. Python draws a new seed for the hashes of strings in every process, so a
+# set can have another order on every rank; and `DistributedDataParallel` synchronises buffers by their *place* in the
+# list. Two buffers of the same shape were exchanged.
 #
 # The grader knows this trap: if your answer uses a set or a hash, some of its ranks have other hash seeds, as they
 # have under `torchrun`.
@@ -520,14 +521,14 @@ if check(full_state):
 # compare those, as in chapter [22](22_failures.ipynb).
 
 # %% [markdown]
-# ## Patient 5: a metric more
+# ## Patient 5: one metric too many
 #
-# Training stops in the middle of an epoch, on all GPUs at once, with nothing in the log.
-# [The report](https://github.com/Lightning-AI/pytorch-lightning/issues/19106) calls it "NCCL silently dying". Its program
-# logs a dictionary of metrics, to be averaged over the ranks, and a rank adds another name to it by chance. The user
-# expects that each name is averaged over the ranks that have it.
+# Training stops in the middle of an epoch, with nothing in the log.
+# [The report](https://github.com/Lightning-AI/pytorch-lightning/issues/19106) calls it "NCCL silently dying". Its
+# program logs a dictionary of metrics, to be averaged over the ranks, and each rank adds another name at random. The
+# user expects each name to be averaged over the ranks that have it.
 #
-# Here all three ranks log their loss, and rank 1 has clipped its gradients in this step, which it logs as well.
+# Here all three ranks log their loss, and rank 1, which has clipped its gradients in this step, logs that too.
 #
 # **Predict:** which ranks are stuck?
 #
@@ -594,8 +595,8 @@ for r, means in enumerate(run(log_step, 2, mean_of_own_metrics, other_names)):
 
 # %% [markdown]
 # An accuracy of 10.25 looks wrong to anyone who sees it. A loss that is the mean of two different losses does not. A
-# [later pull request](https://github.com/Lightning-AI/pytorch-lightning/pull/21434) in the same library calls this silent
-# data corruption, and the mend that it proposes is a check: gather the names, and refuse to go on if they differ.
+# [later pull request](https://github.com/Lightning-AI/pytorch-lightning/pull/21434) in the same library calls this
+# silent data corruption, and proposes a check: gather the names, and refuse to go on if they differ.
 #
 # The same happens where all ranks log the same names in another **order**, as they do if the names come from a set.
 #
@@ -628,28 +629,28 @@ if check(mean_metrics):
         print(f"rank {r}: {means}")
 
 # %% [markdown]
-# **What would have found it?** The hang: the flight recorder, which has one all-reduce more on the rank that is to blame, or
-# `python -m grader run train.py`. The wrong numbers: neither, and not `DETAIL` either, since the calls are alike in kind,
-# size and dtype. What finds them is to compare what was *meant*: send the names along once in a while, and assert that
-# they are the same. And log the number of ranks that a mean is over; a reader sees at once if it is not what it
-# should be.
+# **What would have found it?** The hang: the flight recorder, which has one more all-reduce on the rank that logs more,
+# or `python -m grader run train.py`. The wrong numbers: neither, and not `DETAIL` either, since the calls are alike in
+# kind, size and dtype. So compare what was *meant*: send the names along now and then, and assert that they are the
+# same. And log how many ranks each mean is over: a reader sees at once if the number is not what it should be.
 #
 # ## Patient 6: it passed on the CPU
 #
-# A pipeline over four stages hangs in its first step, on GPUs only. In a
+# A pipeline over four stages hangs in its first step. In a
 # [report on Megatron-LM](https://github.com/NVIDIA/Megatron-LM/issues/5100) all ranks are stuck while the stages tell
-# each other the shapes of their tensors; the user blames a list of sends and receives that has the same order on
-# every rank, and points out that another function of the same library has odd ranks begin with the receive.
-# [One on PiPPy](https://github.com/pytorch/PiPPy/issues/969) has another cause and the same moral: a stage puts two receives
-# into one batch, and cannot go on with either until the other one's sender is there.
+# each other the shapes of their tensors. The user blames a list of sends and receives that has the same order on every
+# rank, and points out that another function of the library has odd ranks begin with the receive. (There, the list is
+# one batch, in which its order should not matter, and [a proposed fix](https://github.com/NVIDIA/Megatron-LM/pull/5271)
+# finds another fault.) [One on PiPPy](https://github.com/pytorch/PiPPy/issues/969) has another cause: a stage puts two
+# receives into one batch, and gets neither message until both senders are there.
 #
-# NCCL runs what you start as kernels on a stream. A send is a kernel that ends when its receive runs, `isend` or not: the
-# letter *i* says that Python does not wait. A second kernel between the same two ranks waits for the first.
+# NCCL runs what you start as kernels on a stream. A send is a kernel that ends when its receive runs, `isend` or not:
+# the letter *i* only says that Python does not wait. A second kernel between the same two ranks waits for the first.
 #
-# Here each stage swaps a tensor with its neighbour before and then one with its neighbour behind. It starts
-# everything, and then waits for everything.
+# Here each stage swaps a tensor with its neighbour before and then one with its neighbour behind. It starts all
+# messages, one by one, and then waits for all of them.
 #
-# **Predict:** what does the recorded run say, by gloo's rules and then by NCCL's?
+# **Predict:** does it hang, by gloo's rules and then by NCCL's?
 #
 # <details><summary>It hangs by both: two sends meet</summary>
 #
@@ -697,24 +698,25 @@ for r, came in enumerate(run(step_of_pipeline, 4, swap_with_both)):
 run(step_of_pipeline, 4, swap_with_both, semantics="nccl", may_fail=True)
 
 # %% [markdown]
-# The first run is right, on gloo. The second one is the same run: its record is played again by the rules of NCCL, of
-# which `docs/nccl.md` says what was seen on a real GPU. Rank 0 has issued its send first, and rank 1 its own, and each waits for a receive that is in line behind
-# the other one's send. It is the ring of chapter [12](12_deadlock_clinic.ipynb) once more, with two ranks.
+# The first run is right, on gloo. The second has the same calls: their record is played again by NCCL's rules, which
+# [docs/nccl.md](../docs/nccl.md) lists, with their sources and with what was seen on a real GPU. Ranks 0 and 1 have
+# each issued their send first, and each send waits for a receive that is in line behind the other send. It is the ring
+# of chapter [12](12_deadlock_clinic.ipynb) once more, with two ranks.
 #
-# The verdict says that it *can* hang: a message that is small enough may fit into NCCL's buffers, and then its send ends
-# without a receive. So such a program may pass a first test on GPUs as well, and stand still with real activations.
+# The verdict says that it *can* hang: a message that is small enough may fit into NCCL's buffers, and then its send
+# ends without a receive. So such a program may even pass a first test on GPUs, and hang with real activations.
 #
 # Two cures are common:
 #
 # - **One batch.** `dist.batch_isend_irecv` hands a list of messages to NCCL as *one* kernel, in which none waits for
 #   another. If the first call on a group is a batch,
 #   [all ranks of the group have to take part](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv).
-# - **Odd and even.** Odd ranks begin each swap with the receive. Two neighbours are never both even.
+# - **Odd and even.** Odd ranks begin each swap with the receive. Of two neighbours, one is odd and one is even.
 #
-# There is a second thing to think of. A rank has one way out and one way in, and what it lists first goes first. If
-# stage 1 serves its neighbour before and stage 2 as well, then both want to send to the left, while stage 0 wants to send
-# to the right, *into* stage 1, where the message from stage 2 is just arriving. If all first send forward, and then all
-# backward, no two messages want into the same rank at once.
+# There is a second thing to think of. When the grader counts rounds, a rank sends one message at a time and receives
+# one at a time, in the order in which it lists them. If stages 1 and 2 both serve the neighbour before them first, both
+# send to the left, while stage 0 sends to the right, *into* stage 1, where the message from stage 2 is just arriving.
+# If all stages send forward first, and then backward, no two messages arrive at a rank in the same round.
 #
 # ## Exercise: both directions at once
 #
@@ -723,7 +725,7 @@ run(step_of_pipeline, 4, swap_with_both, semantics="nccl", may_fail=True)
 # `forward` are alike in shape and dtype, and so are their `backward`, but the two may differ.
 #
 # There are 2(n − 1) messages. They may take two **rounds**, one forward and one backward, and must not hang by NCCL's
-# rules. Either is the point of the exercise.
+# rules. Both are the point of the exercise.
 
 
 # %%
@@ -758,21 +760,22 @@ if check(chain_exchange):
         print(f"rank {r} has got {came}")
 
 # %% [markdown]
-# **What would have found it?** A test on the CPU does not: gloo passes it, every time. A test on two GPUs does, if the two
-# exchange something, since two neighbours are enough. So does a record of the run on the CPU that is judged by NCCL's
+# **What would have found it?** Not a test on the CPU: gloo passes it every time. A test on two GPUs would have, if
+# large tensors go both ways: two neighbours are enough. So would a record of the run on the CPU, judged by NCCL's
 # rules. On the cluster, the flight recorder shows for each rank a send that has started and a receive that has not.
 #
 # ## Patient 7: half of the ranks have stopped
 #
-# The validation loss has not improved, so training stops early. Some processes say so and leave. The others train on, and
-# [the job hangs](https://github.com/Lightning-AI/pytorch-lightning/issues/379): the condition was met on some ranks and not
-# on all. Ranks that leave the loop at different moments are an old subject; PyTorch's
+# The validation loss has not improved, so training stops early. Some processes say so and leave. The others train on,
+# and [the job hangs](https://github.com/Lightning-AI/pytorch-lightning/issues/379): the condition was met on some ranks
+# and not on all. Ranks that leave a loop at different moments are an old problem: PyTorch's
 # [request for uneven inputs](https://github.com/pytorch/pytorch/issues/33148) is about the same hang.
 #
 # Here each rank looks at its own validation loss in every epoch, and stops when it is no better than its best. The
 # gradients are one number, which all ranks add up.
 #
-# **Predict:** rank 0 sees losses of 5, 4, 3, 2 and 1, rank 1 of 5, 4, 4, 3 and 2. Where does it hang?
+# **Predict:** rank 0 sees losses of 5, 4, 3, 2 and 1, and rank 1 sees 5, 4, 4, 3 and 2. Where does it hang, if epochs
+# count from 0?
 #
 # <details><summary>In epoch 2, where rank 1 sees the second 4</summary>
 #
@@ -816,10 +819,10 @@ run(train_until_no_better, 2, stops_by_itself, validation, may_fail=True)
 #
 # - one rank would stop, so all do (MAX of the flags);
 # - all would stop (MIN of the flags);
-# - rank 0 decides (a broadcast), though its losses are a part of the data only;
-# - the ranks compare the **mean** loss, which is the loss over all of the data if all ranks have as much.
+# - rank 0 decides (a broadcast), though its loss comes from only a part of the data;
+# - the ranks compare the **mean** loss, which is the loss over all of the data if all ranks have equally much of it.
 #
-# The first three have a bool to agree on, and the last a number.
+# The first three agree on a bool, and the last on a number.
 #
 # **Predict:** four ranks have losses of 1, 6, 6 and 6, and the best so far was 5. What do the first and the last rule say?
 #
@@ -867,8 +870,9 @@ if check(should_stop):
     print(run(all_losses_but_one, 4, should_stop))
 
 # %% [markdown]
-# There is a trap left, and it is not in the function: `best` has to be the same on all ranks. In `train_until_no_better`
-# it is the minimum of a rank's *own* losses. With your function in it, it would have to be that of the means.
+# There is a trap left, and it is not in the function: `best` has to be the same on all ranks. In
+# `train_until_no_better` it is the minimum of a rank's *own* losses. With your function in it, it would have to be the
+# minimum of the means.
 #
 # **What would have found it?** Ask of every `if` and `break` in the training loop: can its condition differ between ranks?
 # Losses, times, file systems, signals and random numbers can. In the flight recorder one rank's last record is older
@@ -877,10 +881,10 @@ if check(should_stop):
 # ## Patient 8: the tutorial
 #
 # The last patient hung nowhere and reported nothing. From 2017 to 2020 PyTorch's tutorial
-# [Writing Distributed Applications](https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html) had a ring all-reduce in it
-# that [does not reduce](https://github.com/pytorch/pytorch/issues/31572), until its reader mended it
-# ([#1039](https://github.com/pytorch/tutorials/pull/1039)). It has two buffers that take turns: one is sent while the other
-# receives. Here is a program of our own with both of its mistakes.
+# [Writing Distributed Applications](https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html) had a ring
+# all-reduce in it that [did not reduce](https://github.com/pytorch/pytorch/issues/31572), until the reader who had
+# reported it mended it ([#1039](https://github.com/pytorch/tutorials/pull/1039)). The ring has two buffers that take
+# turns: one is sent while the other receives. Here is a program of our own with both of the tutorial's mistakes.
 #
 # **Predict:** three ranks bring 1, 10 and 100. What do they return?
 #
@@ -922,20 +926,20 @@ def powers_of_ten(reduce):
 print(run(powers_of_ten, 3, sum_of_the_wrong_buffers))
 
 # %% [markdown]
-# Two lines are wrong, and each is the kind that the eye completes. Zeros are sent in place of the rank's own numbers; and
-# what has just arrived is in `coming`, but `recv` and `send` are added. It looks as if something had been added up, and
-# the more ranks there are, the larger it is. Where `recv` is used again and again, even that changes from call to
-# call, as it holds the sum from before.
+# Two lines are wrong, each in a way that the eye corrects. Zeros are sent in place of the rank's own numbers; and what
+# has just arrived is in `coming`, but `recv` and `send` are added. The result looks like a sum, and grows with the
+# number of ranks. Where `recv` is used again, the result even changes from call to call, because `recv` still holds the
+# last one.
 #
 # A test with ones on every rank finds it, one with a single rank does not. One with powers of ten also tells you what
 # has been added: 20 is twice rank 1's number, and nobody else's.
 #
 # ## Exercise: mend the ring of the tutorial
 #
-# Write `tutorial_all_reduce`: `recv` holds the sum of all ranks' `send` afterwards, and `send` is what it was. Both have the
-# same shape and dtype, of whatever length. What `recv` holds before means nothing. Messages go between neighbours on the
-# ring only, and there are **n(n − 1) of them at most**, as in the tutorial: each rank's numbers go round, whole, and stop
-# before they are home again.
+# Write `tutorial_all_reduce`: `recv` holds the sum of all ranks' `send` afterwards, and `send` is what it was. Both
+# have the same shape and dtype, whatever their length. What `recv` held before means nothing. Messages go between
+# neighbours on the ring only, and there are **n(n − 1) of them at most**, as in the tutorial: each rank's numbers go
+# round, whole, and stop before they are home again.
 #
 # This is not yet the ring of chapter [11](11_ring_all_reduce.ipynb), which cuts the tensor into chunks and sends fewer
 # bytes in more messages.
@@ -965,10 +969,10 @@ if check(tutorial_all_reduce):
     print(run(powers_of_ten, 3, tutorial_all_reduce))
 
 # %% [markdown]
-# **What would have found it?** Nothing that watches for hangs. A silent error needs an assertion: on a few ranks and small
-# numbers that say whose they are, with the result worked out by hand. Such a test has five lines, and belongs beside
+# **What would have found it?** Nothing that watches for hangs. A silent error needs an assertion: on a few ranks, with
+# small numbers that say whose they are, and a result worked out by hand. Such a test has five lines, and belongs beside
 # every collective that you write. What the grader says of this ring, before and after it was mended, and of others that
-# were published, is in `docs/verdicts.md`.
+# were published, is in [docs/verdicts.md](../docs/verdicts.md).
 #
 # ## What the eight have in common
 #
@@ -989,17 +993,19 @@ if check(tutorial_all_reduce):
 # shape before a collective, and ask: *do all ranks know this, and do they all know the same?* If they do not, let
 # them first agree on it. That takes one more collective, and a small one.
 #
-# The other two, the chain and the tutorial, do the same on every rank, and are wrong on every rank. For them, and for
-# all that is silent, ask a second question: *what would this program print if two ranks had exchanged their parts?* If it
-# would print the same, you have found where a check is missing.
+# The other two, the chain and the tutorial, do the same on every rank, and are wrong on every rank. NCCL's rules find
+# the first. For the second, and for all that is silent, you need a test, and another question: *would it fail if one
+# rank's part were missing, or not where it belongs?* If it would not, you have found where a check is missing.
 #
 # ## Summary
 #
 # - A hang names the line at which ranks wait. The mistake is usually elsewhere: in a call that one rank did not make, or
 #   in the call before.
-# - All ranks make the same calls, as often, in the same order, with the same sizes, in groups that all of them know.
+# - All ranks make the same calls, equally often, in the same order, with the same sizes, in groups that all of them
+#   know.
 # - What decides about a call has to be known to all ranks. If only one knows it, agree on it first.
-# - A collective knows neither names nor meanings: what is matched is the order, so put names in one that all ranks share.
+# - A collective knows neither names nor meanings: calls are matched by their order, so put names in an order that all
+#   ranks share.
 # - Prepare the flight recorder before you need it; ask `ncclras` and `py-spy` while the job still hangs.
 # - No tool sees wrong numbers in right calls. Compare what should be equal, and compare with one process.
 #
@@ -1009,7 +1015,7 @@ if check(tutorial_all_reduce):
 #
 # ### Check yourself
 #
-# <details><summary>A job hangs at the end of every epoch, but only on 48 GPUs, never on 32. What do you look at first?</summary>
+# <details><summary>A job hangs at the end of its first epoch, but only on 48 GPUs, never on 32. What do you look at first?</summary>
 #
 # The number of batches per rank: the data set may divide by 32 and not by 48.
 # </details>
@@ -1017,12 +1023,12 @@ if check(tutorial_all_reduce):
 # <details><summary>rank 0 alone computes a validation loss, by calling the wrapped model. Does that hang?</summary>
 #
 # It depends on what the wrapper does in its forward pass. With FSDP it gathers weights, and then rank 0 waits. With
-# DistributedDataParallel it may broadcast buffers, and then it does as well. Call the inner module, if all of its weights
-# are there, or let all ranks evaluate.
+# DistributedDataParallel it may broadcast buffers, and then rank 0 may wait there. Call the inner module, if all of its
+# weights are there, or let all ranks evaluate.
 # </details>
 #
 # <details><summary>You sort names with sorted(names, key=len) before a loop with collectives. Is that enough?</summary>
 #
-# No: names of the same length stay in the order in which they came, and that is another one on each rank. Sort by
-# the name itself.
+# No: names of the same length stay in the order in which they came, which may differ from rank to rank. Sort by the
+# name itself.
 # </details>

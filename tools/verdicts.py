@@ -66,10 +66,10 @@ PUBLISHED: tuple[Published, ...] = (
         `isend` and `recv`. In December 2019 a reader reported that it does [not reduce what it
         is given](https://github.com/pytorch/pytorch/issues/31572): both buffers begin with
         zeros, and what is added is not what has just been received.""",
-        """Two slips, and no hang, no exception and no warning to show them; that is why many could
-        read the page without a doubt. The idea was right all along: a ring, one message in
-        flight on each link, and two buffers that take turns so that none is written while it is
-        being sent.""",
+        """There are two slips, and no hang, exception or warning shows them, so many could read the
+        page without a doubt. The idea was right all along: a ring, one message in flight on
+        each link, and two buffers that take turns so that none is written while it is being
+        sent.""",
     ),
     Published(
         "The ring of PyTorch's tutorial, mended",
@@ -105,9 +105,9 @@ PUBLISHED: tuple[Published, ...] = (
         four nodes, are the clearest description of the algorithm that we know. It sums floats;
         our version of its schedule has the other reductions too, so that the exercise can judge
         it.""",
-        """Full marks at every size, lengths that n does not divide and empty tensors included: the
-        first segments take what is left over, and that is all it needs. A receive that is
-        posted before the send that blocks keeps the ring from standing still.""",
+        """It gets full marks at every size, with lengths that n does not divide and with empty
+        tensors: the first segments take what is left over, and that is all it needs. A receive
+        that is posted before the blocking send keeps the ring from hanging.""",
     ),
     Published(
         "MPICH's binomial broadcast",
@@ -115,11 +115,11 @@ PUBLISHED: tuple[Published, ...] = (
         "tree_broadcast",
         "tree_broadcast",
         f"""[`MPIR_Bcast_intra_binomial`]({_MPICH}/bcast/bcast_intra_binomial.c)
-        is what MPICH uses for short messages. Each rank receives from the rank whose number,
-        counted from the root, has one bit fewer, and then serves the ranks below that bit, the
-        farthest first.""",
-        """⌈log₂ n⌉ rounds from every root, and n need not be a power of two. All of that comes
-        from one bit mask that goes up once and down once.""",
+        is what MPICH uses for short messages. With numbers counted from the root, each rank
+        receives from its own number without the lowest set bit (110 from 100), and then sends
+        to its own number plus each lower bit, the farthest first.""",
+        """It takes ⌈log₂ n⌉ rounds from every root, and n need not be a power of two. All of that
+        comes from one bit mask that goes up once and down once.""",
     ),
     Published(
         "MPICH's pairwise exchange",
@@ -129,9 +129,10 @@ PUBLISHED: tuple[Published, ...] = (
         f"""[`MPIR_Alltoall_intra_pairwise`]({_MPICH}/alltoall/alltoall_intra_pairwise.c)
         is an all-to-all for long messages. In step i, rank r swaps with r XOR i if n is a power
         of two; otherwise it sends to r + i and receives from r − i.""",
-        """n − 1 rounds, the fewest there can be with one port, because in every step each rank
-        sends to one and receives from one. The course teaches the second half of it; the first
-        is worth knowing where links work best if both ends swap.""",
+        """It takes n − 1 rounds, the fewest there can be with one port if every chunk goes straight
+        to its rank: in every step each rank sends to one and receives from one. The course
+        teaches the second half of it; the first is worth knowing where links work best if both
+        ends swap.""",
     ),
 )
 

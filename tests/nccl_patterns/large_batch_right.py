@@ -1,4 +1,4 @@
-"""Three hundred messages in one batch.  NCCL may cut a batch of more than 256 differently on its
+"""Three hundred messages in one batch.  NCCL may cut a batch of hundreds differently on its
 ranks (pytorch/pytorch#174942), which is a bug of NCCL's, and no fault of the program."""
 
 # ranks: 2

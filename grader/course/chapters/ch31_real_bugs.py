@@ -357,11 +357,11 @@ _SINGLE = 1e-5
 #: Which ranks log which names, in the order in which they do, by the name of the case.
 _LOGGED: Mapping[str, Callable[[int, int], Sequence[str]]] = {
     "all ranks log loss and accuracy": lambda r, n: ("loss", "accuracy"),
-    "two names on each rank, the second another on the last": lambda r, n: (
+    "two names on each rank, the last rank's second differs": lambda r, n: (
         ("loss", "accuracy") if r < n - 1 else ("loss", "perplexity")
     ),
-    "rank 0 logs a name more": lambda r, n: ("loss", "lr") if r == 0 else ("loss",),
-    "the last rank logs a name more": lambda r, n: ("loss", "lr") if r == n - 1 else ("loss",),
+    "rank 0 logs one more name": lambda r, n: ("loss", "lr") if r == 0 else ("loss",),
+    "the last rank logs one more name": lambda r, n: ("loss", "lr") if r == n - 1 else ("loss",),
     "the same names, in another order on odd ranks": lambda r, n: ("accuracy", "loss", "norm")[
         :: -1 if r % 2 else 1
     ],

@@ -1,5 +1,5 @@
-"""A rank returns the group that stands at its own number in the list. It should be the one of the
-pair that the rank is in."""
+"""A rank returns the group at its own number in the list. It should be the one of the pair that the
+rank is in."""
 # exercise: pair_group
 # diagnosis: wrong_type
 import torch.distributed as dist
