@@ -152,7 +152,7 @@ def row_of(whole):
     ### END SOLUTION
 
 
-def gather(mine, shape):
+def weight_of(mine, shape):
     """The whole weight of this shape, of which each rank has a shard."""
     ### BEGIN SOLUTION
     row = mine.new_empty(dist.get_world_size() * len(mine))
@@ -169,7 +169,7 @@ class Gathered(torch.autograd.Function):
         """Return the whole weight. (The dtype is for the second step.)"""
         ### BEGIN SOLUTION
         ctx.own = shard.dtype
-        return gather(shard.detach().to(dtype or shard.dtype), shape)
+        return weight_of(shard.detach().to(dtype or shard.dtype), shape)
         ### END SOLUTION
 
     @staticmethod
@@ -461,7 +461,7 @@ for dtype in (torch.float32, torch.bfloat16):
 # - `all_gather*`, `reduce_scatter*` and `broadcast` are allowed, and `all_reduce` for the replicated
 #   parameters.
 #
-# The method that begins with an underscore is a suggestion; do it another way if you like. Your `row_of`, `gather`
+# The method that begins with an underscore is a suggestion; do it another way if you like. Your `row_of`, `weight_of`
 # and `Gathered` do the sending. To let a layer use the whole weight, you may replace `layer.forward`, and put plain
 # tensors into `layer._parameters` while it runs. Begin without `compute_dtype`, and with one `nn.Linear`.
 
@@ -501,7 +501,7 @@ class FullySharded(nn.Module):
             shard, view = packed
             if shard not in self.again:
                 mine = shard.detach().to(self.compute_dtype or shard.dtype)
-                self.again[shard] = gather(mine, self.shapes[shard])
+                self.again[shard] = weight_of(mine, self.shapes[shard])
             return self.again[shard].as_strided(*view)
 
         def done(shard, gradient):  # backward needs the weight no more
@@ -553,7 +553,7 @@ class FullySharded(nn.Module):
         state = dict(self.module.state_dict())
         for name, p in self.module.named_parameters():
             if p in self.shapes:
-                state[name] = gather(p.detach(), self.shapes[p])
+                state[name] = weight_of(p.detach(), self.shapes[p])
         return state
         ### END SOLUTION
 
