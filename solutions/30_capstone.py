@@ -421,11 +421,13 @@ def average_in_group(module, group):
 
 def one_f_one_b(stage, stages, micro_batches):
     """The passes of a stage in the order of 1F1B."""
-    warm_up = min(stages - stage - 1, micro_batches)
-    order = [("forward", i) for i in range(warm_up)]
-    for i in range(warm_up, micro_batches):
-        order += [("forward", i), ("backward", i - warm_up)]
-    return order + [("backward", i) for i in range(micro_batches - warm_up, micro_batches)]
+    behind, order = stages - stage - 1, []
+    for i in range(micro_batches + behind):
+        if i < micro_batches:
+            order.append(("forward", i))
+        if i >= behind:
+            order.append(("backward", i - behind))
+    return order
 
 
 def pipeline_in_group(stage, order, inputs, targets, loss_fn, shape, group):

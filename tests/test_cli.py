@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from grader.classroom.assignment import Assignment
 from grader.cli.main import _parser, main
 from grader.core.verdict import Diagnosis
 from grader.launch.sandbox import missing
@@ -131,7 +132,7 @@ def test_a_grading_may_give_a_call_more_seconds_and_an_exercise_with_it(tmp_path
     asked = []
 
     def grade(source, out, make_engine, exercises, options, as_json):
-        asked.append(options.limits)
+        asked.append(options.settled(Assignment()).limits)
         return 0
 
     monkeypatch.setattr("grader.classroom.command.grade", grade)
@@ -349,7 +350,7 @@ def test_list(request_here):
     assert (done.returncode, done.stderr) == (0, "")
     chapter = "02_broadcast  worth 3\n   1  broadcast(x: Tensor, src: int) -> None\n"
     assert chapter in done.stdout
-    assert done.stdout.endswith("\n88 exercises, 103 points\n")
+    assert done.stdout.endswith("\n96 exercises, 111 points\n")
     assert max(map(len, done.stdout.splitlines())) <= 80
     rows = json.loads(request_here("list", "--json").stdout)
     assert [row["name"] for row in rows][:3] == ["who_am_i", "neighbours", "ping_pong"]

@@ -292,8 +292,9 @@ def test_a_scheduler_that_everybody_can_command_is_warned_of(scheduler, warned):
 
 def test_the_warning_is_a_line_of_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("grader.classroom.engines._ANSWER", 1)
-    (tmp_path / "ada.py").write_text("def broadcast(x, src): ...\n")
-    asked = [str(tmp_path), "--out", str(tmp_path / "out"), "--scheduler", "127.0.0.1:9"]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "ada.py").write_text("def broadcast(x, src): ...\n")
+    asked = [str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--scheduler", "127.0.0.1:9"]
     assert main(["grade", *asked, "--sandbox", "none", "--layout", "files"]) == 2
     lines = capsys.readouterr().err.splitlines()
     (warning,) = [line for line in lines if line.startswith("grader: warning:")]
