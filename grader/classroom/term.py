@@ -217,7 +217,7 @@ def term(folders: Sequence[Path], to: Path) -> list[str]:
     titles = [results.title for results in assignments]
     counts = Counter(titles)
     titles = [
-        title if counts[title] == 1 else f"{title} ({folder.resolve().name})"
+        title if counts[title] == 1 else f"{title} ({folder})"
         for title, folder in zip(titles, folders, strict=True)
     ]
     found = joined(assignments, titles)
