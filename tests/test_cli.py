@@ -132,7 +132,7 @@ def test_a_grading_may_give_a_call_more_seconds_and_an_exercise_with_it(tmp_path
     asked = []
 
     def grade(source, out, make_engine, exercises, options, as_json):
-        asked.append(options.settled(Assignment()).limits)
+        asked.append(options.for_assignment(Assignment()).limits)
         return 0
 
     monkeypatch.setattr("grader.classroom.command.grade", grade)

@@ -392,7 +392,7 @@ def read_assignment(path: Path) -> StatedAssignment:
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
     try:
-        said = msgspec.toml.decode(text, type=AssignmentFile)
+        stated = msgspec.toml.decode(text, type=AssignmentFile)
     except ImportError:
         raise MissingPackage("an assignment.toml", "tomli") from None
     except msgspec.ValidationError as error:
@@ -401,42 +401,44 @@ def read_assignment(path: Path) -> StatedAssignment:
         mend = "https://toml.io shows how it is written"
         raise RequestError(f"{path} is no TOML: {error}; {mend}") from None
     file = _File(path, text)
-    zone = file.zone(said.time_zone)
+    zone = file.zone(stated.time_zone)
     with file.at("title"):
-        if not said.title.strip():
+        if not stated.title.strip():
             raise RequestError("the title is empty; name the assignment as your gradebook does")
-    exercises = file.exercises(said.exercises, said.weights)
+    exercises = file.exercises(stated.exercises, stated.weights)
     with file.at("late"):
-        percent = (said.late.per_day, said.late.cap)
-        if not (all(0 <= number <= 100 for number in percent) and 0 <= said.late.grace < math.inf):
+        percent = (stated.late.per_day, stated.late.cap)
+        if not (
+            all(0 <= number <= 100 for number in percent) and 0 <= stated.late.grace < math.inf
+        ):
             raise RequestError(
                 "per_day and cap are percent, 0 to 100, and grace minutes, from 0 up"
             )
     with file.at("limits"):
-        limits = (said.limits.timeout, said.limits.seconds, said.limits.memory)
+        limits = (stated.limits.timeout, stated.limits.seconds, stated.limits.memory)
         if any(limit is not None and not 0 < limit < math.inf for limit in limits):
             raise RequestError("timeout and seconds are seconds and memory megabytes, all above 0")
-    roster = path.parent / said.roster if said.roster else None
+    roster = path.parent / stated.roster if stated.roster else None
     with file.at("roster"):
         if roster is not None and not roster.is_file():
             raise RequestError(f"there is no file {roster}; its path is relative to {path.name}")
-    due = None if said.due is None else file.moment("due", said.due, zone)
-    if due is None and (said.extensions or said.late != LateTable()):
-        with file.at("extensions" if said.extensions else "late"):
+    due = None if stated.due is None else file.moment("due", stated.due, zone)
+    if due is None and (stated.extensions or stated.late != LateTable()):
+        with file.at("extensions" if stated.extensions else "late"):
             raise RequestError("there is no deadline; say it, such as due = 2026-11-20 23:59:00")
     return StatedAssignment(
         Assignment(
-            said.title.strip(),
+            stated.title.strip(),
             exercises,
             due,
-            said.time_zone,
-            LatePolicy(said.late.per_day, said.late.cap, said.late.grace),
-            {who: file.moment(who, at, zone) for who, at in said.extensions.items()},
-            {who: file.moment(who, at, zone) for who, at in said.handed_in.items()},
-            said.attempts,
-            said.students_see,
-            seed=said.seed,
-            limits=said.limits,
+            stated.time_zone,
+            LatePolicy(stated.late.per_day, stated.late.cap, stated.late.grace),
+            {who: file.moment(who, at, zone) for who, at in stated.extensions.items()},
+            {who: file.moment(who, at, zone) for who, at in stated.handed_in.items()},
+            stated.attempts,
+            stated.students_see,
+            seed=stated.seed,
+            limits=stated.limits,
         ),
         roster,
     )
@@ -536,10 +538,10 @@ _KINDS = {
 }
 
 
-def _validation(path: Path, text: str, said: str) -> str:
+def _validation(path: Path, text: str, message: str) -> str:
     """Return the message for a file of another form than :class:`AssignmentFile`."""
-    found = _PLACE.fullmatch(said)
-    what, place = (found["what"], found["path"] or "") if found else (said, "")
+    found = _PLACE.fullmatch(message)
+    what, place = (found["what"], found["path"] or "") if found else (message, "")
     names = [name for name in re.split(r"[.\[\]]+", place) if name]
     if unknown := _UNKNOWN.fullmatch(what):
         table = {"late": LateTable, "limits": LimitsTable}.get(names[0] if names else "")

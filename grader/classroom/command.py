@@ -99,7 +99,7 @@ class Options:
         add: whether rows of students who are not among the submissions stay.
         only: the students to grade, by name, number, address or key; everybody, if empty.
         drop: the students whose rows are to be deleted, named in the same way.
-        said: the limits that the command line says, which count before the assignment's.
+        command_limits: limits of the command line, which count before the assignment's.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -112,17 +112,17 @@ class Options:
     add: bool = False
     only: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
-    said: LimitsTable = field(default_factory=LimitsTable)
+    command_limits: LimitsTable = field(default_factory=LimitsTable)
 
-    def settled(self, assignment: Assignment) -> Options:
+    def for_assignment(self, assignment: Assignment) -> Options:
         """Return the options with the limits and the seed that hold for an assignment."""
-        said, stated = self.said, assignment.limits
-        seconds = said.seconds or stated.seconds or DEFAULTS.call
+        given, stated = self.command_limits, assignment.limits
+        seconds = given.seconds or stated.seconds or DEFAULTS.call
         limits = Limits(
             call=seconds,
             exercise=DEFAULTS.exercise * max(1.0, seconds / DEFAULTS.call),
-            submission=said.timeout or stated.timeout or DEFAULTS.submission,
-            memory=(said.memory or stated.memory or DEFAULTS.submission_memory >> 20) << 20,
+            submission=given.timeout or stated.timeout or DEFAULTS.submission,
+            memory=(given.memory or stated.memory or DEFAULTS.submission_memory >> 20) << 20,
             sandbox=self.limits.sandbox,
         )
         seed = assignment.seed if self.seed is None else self.seed
@@ -415,7 +415,7 @@ def grade(
         with _Signals() as signals, _workplace(signals) as place:
             _refuse_out_inside(source, out)
             assignment = options.assignment(out, _stored_assignment(out))
-            options = options.settled(assignment)
+            options = options.for_assignment(assignment)
             if options.stated is not None and options.stated.roster is not None:
                 assignment = replace(assignment, roster=read_roster(options.stated.roster))
             assignment = widened(assignment)

@@ -583,15 +583,15 @@ def _failure(play: _Play, conditions: str) -> Failure | None:
     named = cycle or list(waits)
     if not any(wait.site and wait.site.line for wait in map(waits.__getitem__, named)):
         return None
-    told = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:_NAMED])
+    stuck = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:_NAMED])
     if len(named) > _NAMED:
-        told += f", … ({len(named)} ranks in all)"
+        stuck += f", … ({len(named)} ranks in all)"
     depends = f" ({conditions})" if conditions else ""
     first = waits[named[0]]
     others = [rank for rank in waits if rank not in named[:_NAMED]]
     return Failure(
         Diagnosis.DEADLOCK,
-        f"{_UNDER} this can hang{depends}: {told}",
+        f"{_UNDER} this can hang{depends}: {stuck}",
         first.rank,
         first.site,
         (*_explained(play, named), *(f"rank {rank} {waits[rank].text}" for rank in others)),
