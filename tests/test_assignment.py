@@ -12,6 +12,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from grader.api import catalogue
 from grader.classroom.arrivals import StudentSubmission, collect
 from grader.classroom.assignment import (
     Assignment,
@@ -23,6 +24,7 @@ from grader.classroom.assignment import (
 from grader.classroom.exports import export
 from grader.classroom.feedback import feedback_names
 from grader.classroom.gradescope import autograder, submitters
+from grader.classroom.grading import plan
 from grader.classroom.moodle import moodle
 from grader.classroom.results import (
     ClassResults,
@@ -35,6 +37,7 @@ from grader.classroom.roster import complete, read_roster
 from grader.classroom.store import Store, StoredSubmission
 from grader.core.errors import RequestError
 from grader.launch.sandbox import missing
+from grader.submission.submission import Submission
 from tests.classes import ASKED, failed, passed
 from tests.test_grade import HEAD, RIGHT, WRONG, grade
 
@@ -488,3 +491,29 @@ def test_exercises_on_the_command_line_and_a_mean_request(tmp_path):
         done = grade(home, *request)
         assert (done.returncode, says in done.stderr) == (2, True), done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
+
+
+# Several files with one exercise. -------------------------------------------------
+
+BOTH = b"def broadcast(x, src): ...\ndef tree_broadcast(x, src): ...\n"
+
+
+@pytest.mark.parametrize(
+    "labels, note",
+    [
+        (["02_broadcast.py"], []),
+        (
+            ["02_broadcast.py", "02_broadcast.py"],
+            ["broadcast and tree_broadcast are taken from the newest 02_broadcast.py"],
+        ),
+        (
+            ["02_broadcast.py", "extra.py", "extra.py"],
+            ["broadcast and tree_broadcast are taken from the newest extra.py;"
+             " also in 02_broadcast.py"],
+        ),
+    ],
+)  # fmt: skip
+def test_it_is_said_once_which_of_several_files_counts(labels, note):
+    wanted = ["broadcast", "tree_broadcast"]
+    files = [Submission.from_bytes(BOTH, label, wanted) for label in labels]
+    assert plan(files, catalogue(), wanted).notes == note

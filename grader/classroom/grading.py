@@ -43,6 +43,7 @@ from grader.launch.frame_channel import FrameChannel, messages
 from grader.launch.launchers import ForkServer, Launcher, ProcessGroupHandle
 from grader.launch.sandbox import Sandbox, new_sandbox
 from grader.rank.process_limits import die_with_parent
+from grader.report.summary import listed
 from grader.submission.definitions import Broken
 from grader.submission.submission import Submission
 
@@ -121,16 +122,33 @@ def plan(
         if beyond:
             names = ", ".join(name for name in catalogue if name in beyond)
             found.notes.append(f"not part of this assignment, and not judged: {names}")
+    several: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for name in catalogue:
         if name in due:
-            found.sources[name] = _choose(name, due[name], catalogue, found.notes)
+            chosen, others = _choose(name, due[name], catalogue)
+            found.sources[name] = chosen
+            if others:
+                several.setdefault((chosen.label, others), []).append(name)
+    found.notes += [_which_file(names, *files) for files, names in several.items()]
     return found
 
 
+def _which_file(names: Sequence[str], chosen: str, others: Sequence[str]) -> str:
+    """Return the sentence on exercises that several files define."""
+    verb = "is" if len(names) == 1 else "are"
+    newest = "the newest " if chosen in others else ""
+    elsewhere = [label for label in dict.fromkeys(others) if label != chosen]
+    also = f"; also in {', '.join(elsewhere)}" if elsewhere else ""
+    return f"{listed(names)} {verb} taken from {newest}{chosen}{also}"
+
+
 def _choose(
-    name: str, files: Sequence[Submission], catalogue: Catalogue[Exercise], notes: list[str]
-) -> Submission:
-    """Return an exercise's file: one that defines it, of its own chapter if any, the newest."""
+    name: str, files: Sequence[Submission], catalogue: Catalogue[Exercise]
+) -> tuple[Submission, tuple[str, ...]]:
+    """Return an exercise's file, and the names of the others that define it.
+
+    It is one that defines the exercise, of its own chapter if there is one; of these the newest.
+    """
 
     def rank(item: tuple[int, Submission]) -> tuple[bool, bool, int]:
         position, file = item
@@ -141,10 +159,7 @@ def _choose(
 
     defining = [file for file in files if name in file.names or name in file.broken]
     _, chosen = max(enumerate(files), key=rank)
-    others = [file.label for file in defining if file is not chosen]
-    if others:
-        notes.append(f"{name} is taken from {chosen.label}; also in {', '.join(others)}")
-    return chosen
+    return chosen, tuple(file.label for file in defining if file is not chosen)
 
 
 # Parsing of a file in a process of its own, where a sandbox runs if there is one. ---
