@@ -485,7 +485,7 @@ def test_exercises_on_the_command_line_and_a_mean_request(tmp_path):
     )
     for request, says in (
         (["--out", home / "out"], "would be taken for a student"),
-        (["--out", out, "--only", "adda"], "did you mean 'ada'?"),
+        (["--out", out, "--only", "adda"], "did you mean ada (ada-"),
         (["--out", out, "--drop", "eve"], "there is no student 'eve'"),
     ):
         done = grade(home, *request)
