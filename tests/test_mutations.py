@@ -65,6 +65,30 @@ def test_only_the_lines_asked_for_are_changed():
     assert changes("x = 1\ny = 2\n", {2}.__contains__) == {"y = 2  →  y = 3", "y = 2  →  y = 1"}
 
 
+def test_a_helper_concerns_the_exercises_that_use_it_and_practice_none(tmp_path):
+    lines = []
+    for name, body in (
+        ("half", "return x / 2"),
+        ("mean", "return half(x + x)"),
+        ("one", "return mean(x)"),
+        ("other", "return x * 3"),
+        ("practice", "return half(x) + 7"),
+    ):
+        lines += [
+            f"def {name}(x):",
+            "    ### BEGIN SOLUTION",
+            f"    {body}",
+            "    ### END SOLUTION",
+        ]
+    path = tmp_path / "chapter.py"
+    path.write_text("\n".join(lines))
+    concerned = {
+        suspect.mutant.line: suspect.exercises
+        for suspect in run.suspects(path, ["one", "other"], ["one", "other"])
+    }
+    assert concerned == {3: ("one",), 7: ("one",), 11: ("one",), 15: ("other",)}
+
+
 @pytest.mark.skipif(
     sys.version_info < (3, 11), reason="ast.unparse writes some tuples differently before 3.11"
 )

@@ -50,21 +50,34 @@ class Suspect:
 
 
 def suspects(path: Path, exercises: Sequence[str], chosen: Sequence[str]) -> Iterator[Suspect]:
-    """Every mutant of a chapter's solutions that the chosen exercises could tell.
+    """Yield every mutant of a chapter's solutions that one of the chosen exercises could tell.
 
-    A change in the function of an exercise concerns that exercise; one in a
-    helper concerns all of the chapter.
+    A change in the function of an exercise concerns that exercise; one in a helper, those whose
+    functions use it.  What no exercise uses is practice, which is never judged.
     """
     text = path.read_text(encoding="utf-8")
     marked = _marked(text)
     kinds = (ast.FunctionDef, ast.ClassDef)
     tops = [node for node in ast.parse(text).body if isinstance(node, kinds)]
+    uses = {name: _used_by(name, tops) for name in exercises}
     for mutant in mutants(text, marked.__contains__):
         home = next((t.name for t in tops if t.lineno <= mutant.line <= (t.end_lineno or 0)), "")
-        concerned = (home,) if home in exercises else tuple(exercises)
+        concerned = [home] if home in exercises else [n for n in exercises if home in uses[n]]
         asked = tuple(name for name in concerned if name in chosen)
         if asked:
             yield Suspect(path, mutant, asked)
+
+
+def _used_by(name: str, tops: Sequence[ast.FunctionDef | ast.ClassDef]) -> set[str]:
+    """Return the names of a chapter's functions and classes that one of them reaches."""
+    reached, left = set[str](), [name]
+    while left:
+        one = left.pop()
+        if one not in reached:
+            reached.add(one)
+            bodies = [node for top in tops if top.name == one for node in ast.walk(top)]
+            left += [node.id for node in bodies if isinstance(node, ast.Name)]
+    return reached
 
 
 def _marked(text: str) -> set[int]:
@@ -135,21 +148,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tallies: dict[str, Tally] = {}
     words: Counter[str] = Counter()
     complaints = []
+    passed: set[tuple[str, str]] = set()
+    rejected: dict[tuple[str, str], str] = {}
     for suspect in track(everyone, "mutants", console=console, disable=not console.is_terminal):
         tally = tallies.setdefault(suspect.name, Tally())
         diagnosis = verdict_on(suspect, catalogue, request.seed)
-        explained = (suspect.name, suspect.mutant.change) in known
-        told = f"{suspect.name}: {suspect.mutant.change}"
+        change = suspect.name, suspect.mutant.change
         if diagnosis is not None:
             tally.rejected += 1
             words[diagnosis] += 1
-            if explained:
-                complaints.append(f"said to be equivalent, but rejected as {diagnosis}: {told}")
-        elif explained:
+            rejected[change] = diagnosis
+            continue
+        passed.add(change)
+        if change in known:
             tally.equivalent += 1
         else:
             tally.survived += 1
-            complaints.append(f"survives: {told}")
+            complaints.append(f"survives: {suspect.name}: {suspect.mutant.change}")
+    complaints += [
+        f"said to be equivalent, but rejected as {diagnosis}: {name}: {change}"
+        for (name, change), diagnosis in rejected.items()
+        # the same line may stand at two places, and its change matter at one
+        if (name, change) in known and (name, change) not in passed
+    ]
     _print(console, tallies, complaints, words)
     console.print(f"{(time.monotonic() - started) / 60:.1f} min")
     return 1 if complaints else 0
