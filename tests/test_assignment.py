@@ -356,6 +356,28 @@ def test_moodles_worksheet_is_filled_in_and_read_back_as_moodle_does(tmp_path):
         moodle(a_class(), written(tmp_path, "Kennung,Grade\n"))
 
 
+def test_a_worksheet_of_another_moodle_assignment_is_left_alone(tmp_path):
+    """Moodle numbers everybody anew in each assignment; addresses and names stay the same."""
+    results = a_class()
+    results = replace(results, rows=results.rows[:2])
+    # the week before: other numbers
+    other = written(tmp_path, MOODLE.replace("Participant 9", "Participant 8"))
+    with pytest.raises(RequestError) as refused:
+        moodle(results, other)
+    assert "José Muñoz is participant 800 there, and 900 in what was handed in" in str(
+        refused.value
+    )
+    assert rows_of(moodle(results, other, force=True).data)[0]["Grade"] == "33.33"
+    # graded again: the numbers show that the grades there are this assignment's
+    graded = MOODLE.replace("grading,,", "grading,50.00,").replace("No submission,,", "Draft,7.00,")
+    again = moodle(results, written(tmp_path, graded))
+    assert again.replaced == ("José Muñoz 50.00 → 33.33", "李 小龙 7.00 → 100")
+    # without a number nothing shows it, whatever the title is
+    unknown = replace(results, rows=results.rows[1:])
+    with pytest.raises(RequestError, match="does not say of which assignment they are"):
+        moodle(unknown, written(tmp_path, graded))
+
+
 def test_pages_are_named_so_that_people_and_platforms_find_whose_they_are():
     names = feedback_names(a_class())
     assert names == {

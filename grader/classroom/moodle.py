@@ -64,7 +64,8 @@ def moodle(
         force: whether grades in it may be replaced by others.
 
     Raises:
-        RequestError: the file is no worksheet of Moodle's, or holds other grades.
+        RequestError: the file is no worksheet of Moodle's, is that of another assignment, or holds
+            other grades and nothing shows that it is of this one.
     """
     return _fresh(results) if worksheet is None else _fill(results, worksheet, force)
 
@@ -108,6 +109,7 @@ def _fill(results: ClassResults, path: Path, force: bool) -> FilledGradebook:
     matched, left_out, unsure = match(
         results.rows, _by_identity(head, lines), _by_name(head, lines)
     )
+    own = _require_own_worksheet(path, head, matched, force)
     grade, most = head.index(_GRADE), head.index(_MOST) if _MOST in head else None
     possible = as_number(lines[0][most]) if most is not None and lines else None
     replaced = []
@@ -124,10 +126,10 @@ def _fill(results: ClassResults, path: Path, force: bool) -> FilledGradebook:
         line[grade] = now
         if _COMMENTS in head:
             line[head.index(_COMMENTS)] = _comment(results, row)
-    if replaced and not results.assignment.title and not force:
+    if replaced and not own and not force:
         raise RequestError(
-            f"{path} has other grades ({', '.join(replaced[:3])}), and the results have no title"
-            " that says of which assignment they are; if they are of this one, --force"
+            f"{path} has other grades ({', '.join(replaced[:3])}), and does not say of which"
+            " assignment they are; if they are of this one, --force"
         )
     order = {row.key: position for position, row in enumerate(results.rows)}
     left_out.sort(key=lambda item: order[item.row.key])
@@ -140,6 +142,39 @@ def _fill(results: ClassResults, path: Path, force: bool) -> FilledGradebook:
     )
 
 
+def _require_own_worksheet(
+    path: Path, head: list[str], matched: list[tuple[list[str], SubmissionRow]], force: bool
+) -> bool:
+    """Check that a worksheet is not another assignment's, as far as participants' numbers show it.
+
+    Moodle gives everybody another number in each assignment
+    (https://github.com/moodle/moodle, ``assign_user_mapping`` in ``mod/assign/db/install.xml``).
+
+    Returns:
+        Whether the numbers show that it is this assignment's.
+    """
+    known = [
+        (row, _participant(line[head.index(_ID)]))
+        for line, row in matched
+        if row.platform == "moodle" and row.number
+    ]
+    other = [(row, there) for row, there in known if there != row.number]
+    if other and not force:
+        row, there = other[0]
+        raise RequestError(
+            f"{path} is the worksheet of another assignment: {row.student} is participant {there}"
+            f" there, and {row.number} in what was handed in; download the worksheet of this"
+            " assignment (or fill in that one nevertheless: --force)"
+        )
+    return bool(known) and not other
+
+
+def _participant(identifier: str) -> str:
+    """Return the number at the end of an identifier, or an empty string."""
+    found = re.search(r"\d+\Z", identifier.strip())
+    return found[0] if found else ""
+
+
 def _points(score: float) -> str:
     return number(round(score, _DECIMALS))
 
@@ -148,8 +183,8 @@ def _by_identity(head: list[str], lines: list[list[str]]) -> Iterator[Finder]:
     """Yield ways to find a student's line by identity, the surest first."""
     own: dict[str, list[list[str]]] = {}
     for line in lines:
-        if found := re.search(r"\d+\Z", line[head.index(_ID)].strip()):
-            own.setdefault(found[0], []).append(line)
+        if participant := _participant(line[head.index(_ID)]):
+            own.setdefault(participant, []).append(line)
     yield lambda row: own.get(row.number or "", []) if row.platform == "moodle" else []
     if _ADDRESS in head:
         yield finder(lines, head.index(_ADDRESS), lambda row: row.email)
