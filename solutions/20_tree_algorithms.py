@@ -1055,7 +1055,7 @@ if doubling_works and halving_works:
 # %% [markdown]
 # Be careful with what you read from this. On one machine a "message" is a copy by the processor, and where the
 # processes share a few cores, its latency is mostly the time until the operating system wakes the other process.
-# From one run to the next the small sizes can differ several times over: 1 KiB may even take longer than 1 MiB.
+# The times of small sizes can vary severalfold from run to run: 1 KiB may even take longer than 1 MiB.
 # For 1 KiB count rounds: recursive doubling has 2, halving 4 and the ring 6. For 16 MiB count bytes: recursive
 # doubling sends the tensor twice, and the other two send it one and a half times. With four ranks that is all the
 # difference there is. Run the cell twice, and compare before you believe in a difference.

@@ -485,8 +485,8 @@ if hierarchy_works:
 # %% [markdown]
 # With 1 GiB, two levels gain more over the flat ring in the larger cluster. But they do not always win. With
 # 64 KiB and a ring across they take almost nine times as long as the flat tree: on 64 nodes that ring still has
-# $2 \cdot 63$ slow steps. And *eight* flat rings use all cards as well. On 128 ranks they are as fast; on 512
-# they take about twice as long, and most of that is latency, $2 \cdot 511$ times 14 µs.
+# $2 \cdot 63$ slow steps. And *eight* flat rings also use all cards. On 128 ranks they are even a little faster; on
+# 512 they take about twice as long, and most of that is latency, $2 \cdot 511$ times 14 µs.
 #
 # ### The same algorithm on other ranks
 #

@@ -907,7 +907,7 @@ if fsdp_works:
 # [the shards are filled](https://docs.pytorch.org/tutorials/intermediate/FSDP_tutorial.html), for example from a
 # checkpoint (chapter [22](22_failures.ipynb)).
 #
-# How long do the three steps take on four ranks of this computer?
+# How long does a step take on four ranks of this computer, with whole weights, with your class and with torch's?
 
 # %% tags=["nbval-ignore-output"]
 def seconds_of_a_step(wrap, data=None, steps=12):
@@ -964,7 +964,7 @@ if fsdp_works:
 # between the micro-batches. Both cost memory, which is what you wanted to save.
 # </details>
 #
-# <details><summary>Why is the norm layer's weight not cut?</summary>
+# <details><summary>Why is the weight of a small norm layer not cut?</summary>
 #
 # It could be. But a gather of a few hundred bytes costs its latency and saves next to nothing: small
 # parameters are replicated, or gathered together with others of their layer.

@@ -296,7 +296,7 @@ alternate_known
 #
 # <details><summary>Also once, for 9 ms</summary>
 #
-# No: its first gradient is back sooner than with GPipe, after 6 ms.
+# No: its first gradient is back sooner than with GPipe, after a wait of 6 ms.
 # </details>
 #
 # <details><summary>A little after every pass</summary>
