@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import resource
 import stat
 from pathlib import Path
 
@@ -143,6 +144,28 @@ def test_what_is_written_is_for_its_owner_alone(tmp_path):
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
     assert len(modes) > 10
     assert {path: f"{mode:o}" for path, mode in modes.items() if mode & 0o077} == {}
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path):
+    with Store(tmp_path / "out") as store:
+        store.note(0, StoredSubmission(key(b"ada", "ada"), "ada", "digest", [], [], []))
+    to = tmp_path / "grades.csv"
+    to.write_text("what was there")
+    to.chmod(0o640)
+    (tmp_path / "link.csv").symlink_to(to)
+    # a limit on the size of files ends a write as a full disk does
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
+        with pytest.raises(RequestError, match="File too large"):
+            export(tmp_path / "out", "csv", tmp_path / "link.csv")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert to.read_text() == "what was there"
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "grades.csv", "link.csv"}
+    export(tmp_path / "out", "csv", tmp_path / "link.csv")
+    assert "ada" in to.read_text()
+    assert f"{stat.S_IMODE(to.stat().st_mode):o}" == "640"
 
 
 def test_only_forms_that_fill_in_a_gradebook_take_one(tmp_path):

@@ -8,7 +8,7 @@ functions import what they need when they are called, since every command reads 
 
 from __future__ import annotations
 
-import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -216,7 +216,6 @@ def export(
         RequestError: there are no results, grades of another assignment would be replaced, or the
             target cannot be written.
     """
-    from grader.classroom.pages import replace_file
     from grader.classroom.results import class_results, doubts
     from grader.classroom.store import Store, make_private_folder
     from grader.report.summary import visible
@@ -234,12 +233,8 @@ def export(
         made = form.make(results, ExportRequest(book, column, force))
         if form.is_folder:
             make_private_folder(to)
-            for path, data in made.folder.items():
-                replace_file(to / path, data)
-        else:
-            to.parent.mkdir(parents=True, exist_ok=True)
-            with open(to, "wb", opener=_privately) as file:
-                file.write(made.data)
+        for path, data in made.folder.items() if form.is_folder else [("", made.data)]:
+            _write(to / path, data)
     except OSError as error:
         raise RequestError(f"{error.filename or to}: {error.strerror}") from None
     remarks = made.remarks + _unjudged(results)
@@ -248,9 +243,16 @@ def export(
     return [visible(line) for line in remarks]
 
 
-def _privately(path: str, flags: int) -> int:
-    """Open a file that only its owner may read if it is new; one that exists keeps its mode."""
-    return os.open(path, flags, 0o600)
+def _write(path: Path, data: bytes) -> None:
+    """Write a file as a whole; only its owner may read a new one, and an old one keeps its mode."""
+    from grader.classroom.pages import replace_file
+
+    path = path.resolve()  # a link stays one
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)  # a pipe, or a terminal: nothing that could be lost
+    else:
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
+        replace_file(path, data, mode)
 
 
 def _unjudged(results: ClassResults) -> list[str]:

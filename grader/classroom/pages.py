@@ -706,16 +706,23 @@ def _tidy(folder: Path, ending: str, keys: set[str]) -> None:
             path.unlink()
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Write a file as a whole: a reader finds the old contents or the new ones.
 
-    Only its owner may read it, whatever was there before.
+    Args:
+        path: the file.
+        data: the new contents.
+        mode: its permissions, whatever was there before; by default only its owner may read it.
+
+    Raises:
+        OSError: it cannot be written; what was there before is still there.
     """
     make_private_folder(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=_PART[0], suffix=_PART[1])
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+            os.fchmod(file.fileno(), mode)
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
