@@ -198,8 +198,9 @@ for name, x in thousands.items():
 #
 # ## Exercise: reduce
 #
-# Write it for SUM, AVG, MIN, MAX and PRODUCT. The result is in place, in `x` on `dst`; on every other
-# rank `x` must be **unchanged**, bit for bit. AVG is required only for floating-point tensors.
+# Write it with point-to-point calls, for SUM, AVG, MIN, MAX and PRODUCT. The result is in place, in `x` on
+# `dst`; on every other rank `x` must be **unchanged**, bit for bit. AVG is required only for floating-point
+# tensors.
 #
 # Compare `op` with `==`, as in `op == dist.ReduceOp.MAX`. Useful: `torch.minimum(a, b)` and
 # `torch.maximum(a, b)`, and `x.copy_(...)` to write into `x`.
