@@ -277,7 +277,8 @@ check(reduce_scatter)
 #
 # The colours show whose numbers are in a chunk. Chunks with a solid line travel in the next round, if there
 # is one; a dashed chunk stays where it is until a partial sum reaches it. Follow chunk 0: it leaves rank 1,
-# ranks 2 and 3 add theirs, and rank 0 adds the last. To be complete *on rank 0*, it has to start one rank *after* rank 0.
+# ranks 2 and 3 add theirs, and rank 0 adds the last. To be complete *on rank 0*, it has to start one rank
+# *after* rank 0.
 #
 # In general, chunk $j$ starts on rank $j+1$ (counted modulo $n$), moves one rank to the right in each round,
 # and is complete on rank $j$.
