@@ -262,9 +262,9 @@ torchrun(script, 2)
 #
 # The patterns are the same for all of them. So is most of the vocabulary: *send*, *receive*, *broadcast*,
 # *scatter*, *gather* and *reduce* are also what the [MPI standard](https://www.mpi-forum.org/docs/), first
-# published in 1994, calls them. What each backend can do is listed in the
-# [documentation](https://docs.pytorch.org/docs/stable/distributed.html#backends). Any rank can ask which
-# one it has:
+# published in 1994, calls them. The
+# [documentation](https://docs.pytorch.org/docs/stable/distributed.html#backends) lists what each backend can
+# do. Any rank can ask which one it has:
 
 # %%
 def which_backend():
@@ -297,7 +297,7 @@ run(my_team, 4)
 # and all ranks have to make their groups in the same order. (So training code often leaves this to a
 # [`DeviceMesh`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.device_mesh.DeviceMesh),
 # which arranges the ranks in a grid and makes a group of each row and each column: chapter
-# [21](21_hierarchy.ipynb).) Here rank 1 does not call it:
+# [21](21_hierarchy.ipynb).) Here rank 1 does not call `new_group`:
 
 # %%
 def only_rank_0_makes_the_group():

@@ -46,7 +46,7 @@ run(first_message, 3)
 # Rank 2 took no part and returned at once. `recv` returns the rank that the message came from.
 #
 # `replay` runs a function as well, and shows its messages as they travel. Press *Play* to see them again, or
-# *Next* to go step by step. (What a "round" is comes later in this chapter.)
+# *Next* to go step by step. (Later in this chapter you will see what a "round" is.)
 
 # %%
 replay(first_message, 2)

@@ -7,7 +7,7 @@
 # collecting them again are two collectives: **scatter** and **gather**.
 #
 # **You will learn** to hand out pieces of data, to collect them again, to split a tensor for $n$
-# ranks without losing any of it, and why no rank sends to itself.
+# ranks without losing any of it, and what a rank does with its own piece.
 #
 # **You need** chapter [02](02_broadcast.ipynb).
 #
@@ -106,8 +106,9 @@ run(source_like_the_others, 3, may_fail=True)
 #
 # ## Exercise: scatter
 #
-# `out` has the size of one piece on every rank and holds the result; nothing is returned. `chunks`
-# is a list of $n$ tensors on `src` and `None` elsewhere. The caller's chunks must stay as they are.
+# Write it with point-to-point calls. `chunks` is the list of pieces: $n$ tensors of one size on `src`, and
+# `None` elsewhere. `out` has the size of one piece on every rank and holds the result; nothing is returned.
+# The caller's chunks must stay as they are.
 
 # %%
 def scatter(out: torch.Tensor, chunks: list[torch.Tensor] | None, src: int) -> None:
@@ -240,11 +241,12 @@ for n in (2, 3, 4, 8):
     print(f"n = {n}: chunk gives too few pieces for {len(bad)} of 40 lengths, such as {bad[:6]}")
 
 # %% [markdown]
-# Now put the two together: cut a tensor on one rank, hand it out, let every rank work on its piece, and
-# collect the results. This is the batch we began with, and squares stand in for losses.
+# Now put scatter and gather together: cut a tensor on one rank, hand it out, let every rank work on its
+# piece, and collect the results. This is the batch we began with, and squares stand in for losses.
 #
-# Since `tensor_split` gives pieces of different sizes, each rank first has to know how large its own
-# is. It can compute that, without a message:
+# `tensor_split` gives pieces of different sizes, but our two functions, like PyTorch's, want pieces of
+# one size. So each piece is padded to the length of the largest, and the padding is cut off in the end.
+# Every rank can compute the sizes without a message:
 
 # %%
 def square_in_parallel(length):
@@ -269,9 +271,9 @@ if check(scatter) and check(gather):
 # %% [markdown]
 # ## Count the elements
 #
-# A gather neither makes nor loses elements: $n$ ranks with $k$ elements each give $n \cdot k$. So if each
-# of four ranks $r$ holds $[r]$, rank 0 cannot end with four numbers *from each*. Counting on both sides is
-# a quick test of any example, and of your own code:
+# A gather neither makes nor loses elements: $n$ ranks with $k$ elements each give $n \cdot k$. So if rank
+# $r$ of four holds $[r]$, rank 0 ends with four numbers, and not with sixteen. Counting on both sides is a
+# quick test of any example, and of your own code:
 
 # %%
 def count_elements(k):

@@ -198,8 +198,9 @@ for name, x in thousands.items():
 #
 # ## Exercise: reduce
 #
-# Write it for SUM, AVG, MIN, MAX and PRODUCT. The result is in place, in `x` on `dst`; on every other
-# rank `x` must be **unchanged**, bit for bit. AVG is required only for floating-point tensors.
+# Write it with point-to-point calls, for SUM, AVG, MIN, MAX and PRODUCT. The result is in place, in `x` on
+# `dst`; on every other rank `x` must be **unchanged**, bit for bit. AVG is required only for floating-point
+# tensors.
 #
 # Compare `op` with `==`, as in `op == dist.ReduceOp.MAX`. Useful: `torch.minimum(a, b)` and
 # `torch.maximum(a, b)`, and `x.copy_(...)` to write into `x`.
@@ -334,8 +335,8 @@ for r, (own, partial) in enumerate(run(powers, 4)):
 # $\lceil \log_2 n \rceil$ rounds, for any number of ranks. The rounds are the point of this exercise, so
 # a queue at the destination earns half. `x` must stay as it was on every rank but `dst`.
 #
-# Which of the two trees you take, or another one, is up to you. Before you write: in which of the rounds
-# with step 1, 2, 4 does rank 6 send, and how can you tell from its number?
+# You may take either of the two trees, or another one. Before you write: in the picture, messages go 1, 2
+# and then 4 ranks to the left. In which round does rank 6 send, and how can you tell from its number?
 #
 # You have written the five operations out once, and that is enough. Here they are as a helper, which later
 # chapters give you again.

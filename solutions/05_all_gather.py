@@ -308,8 +308,9 @@ check(ring_all_gather)
 # ## What your ring did
 #
 # The record of a run has every message, its size, and the round in which it would travel if each message
-# took one unit of time. From it we can print your ring as a table. What is *in* a message is not recorded.
-# But if every rank passes on in each round what arrived in the round before, it is the piece in brackets.
+# took one unit of time. From it we can print your ring as a table. The *contents* of a message are not
+# recorded. But if every rank passes on in each round what arrived in the round before, a message holds the
+# piece in brackets.
 
 # %%
 def step_table(trace):

@@ -273,11 +273,12 @@ check(reduce_scatter)
 # **partial sums** are passed on: a chunk starts with one rank's numbers, and each rank on its way adds
 # its own.
 #
-# ![Four panels. At the start each rank holds its own four chunks; one of them, with a solid line, is about to leave: chunk 0 on rank 1, chunk 1 on rank 2, chunk 2 on rank 3, chunk 3 on rank 0. In each round these go one rank to the right and take on one more colour, until after round 3 chunk r lies on rank r with all four colours](../imgs/ring_reduce_scatter.png)
+# ![Four panels. At the start each rank holds its own four chunks; one of them, with a solid line, is about to leave: chunk 0 on rank 1, chunk 1 on rank 2, chunk 2 on rank 3, chunk 3 on rank 0. In each round these go one rank to the right and take on one more colour, until after round 3 chunk r is on rank r with all four colours](../imgs/ring_reduce_scatter.png)
 #
-# The colours show whose numbers are in a chunk. Chunks with a solid line travel in the next round; a dashed
-# one stays where it is until a partial sum reaches it. Follow chunk 0: it leaves rank 1, ranks 2 and 3 add
-# theirs, and rank 0 adds the last. To be complete *on rank 0*, it has to start one rank *after* rank 0.
+# The colours show whose numbers are in a chunk. Chunks with a solid line travel in the next round, if there
+# is one; a dashed chunk stays where it is until a partial sum reaches it. Follow chunk 0: it leaves rank 1,
+# ranks 2 and 3 add theirs, and rank 0 adds the last. To be complete *on rank 0*, it has to start one rank
+# *after* rank 0.
 #
 # In general, chunk $j$ starts on rank $j+1$ (counted modulo $n$), moves one rank to the right in each round,
 # and is complete on rank $j$.
