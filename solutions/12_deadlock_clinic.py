@@ -1073,7 +1073,7 @@ launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
 
 # %% [markdown]
 # Side by side, the records show the first call that differs: rank 0's second comes from line 14. With
-# NCCL you need not print anything: set `TORCH_NCCL_DUMP_ON_TIMEOUT=1` beside the size of the memory,
+# NCCL you need not print anything: set `TORCH_NCCL_DUMP_ON_TIMEOUT=1` and the number of entries to keep,
 # `TORCH_FR_BUFFER_SIZE`, and every rank writes its record to a
 # [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when a collective
 # takes too long. Nor need you compare by eye: the command `torchfrtrace`, which comes with PyTorch, reads
