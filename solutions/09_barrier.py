@@ -6,7 +6,7 @@
 # How can they know?
 #
 # **You will learn** what a barrier promises and what it does not, what it costs to wait for the
-# slowest, and how $n$ ranks can learn in $\lceil \log_2 n \rceil$ rounds that all of them have arrived.
+# slowest, and how ranks can learn in only a few rounds that all of them have arrived.
 #
 # **You need** chapters [01](01_point_to_point.ipynb), [02](02_broadcast.ipynb) (trees, `simulate`) and
 # [07](07_all_reduce.ipynb) (streams).

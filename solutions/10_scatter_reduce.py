@@ -509,7 +509,7 @@ print(combine_naive(rows, token_index, weight, 2).tolist())
 #
 # A layer has thousands of such rows, and for each of them the loop calls torch several times, for a
 # handful of numbers. So a Python loop over the rows is refused in this exercise, and so is one over the
-# tokens: `check` counts whether more lines of your code run for more rows or for more tokens. Duplicates
+# tokens: `check` compares how many lines of your code run for few rows or tokens and for many. Duplicates
 # add up, a token without rows gets zeros, and gradients flow back to `rows` (the experts learn) and to
 # `weight` (the router learns). Use the weights as the router gives them; do not normalise them.
 

@@ -435,7 +435,7 @@ for n in (2, 3, 4, 5, 8, 28, 840):
 # The exact factor is $2(n-1)/n$. The 2 counts **two phases**, and in each of them a rank sends all
 # chunks but one: $n-1$ out of $n$.
 #
-# Could another algorithm send less? Not with point-to-point messages: to add up $n$ tensors, some rank
+# Could another algorithm send less? Not with point-to-point messages: to give every rank the sum, some rank
 # has to send at least $2(n-1)/n \cdot K$ elements. The proof, and the ring as an algorithm that reaches
 # the bound, are in [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002). Switches that
 # add on the way, which chapter [07](07_all_reduce.ipynb) mentions, are outside this model, and get by
@@ -505,7 +505,7 @@ for one_step in (even_ranks_first, started_together):
 # ### 3. n chunks, for every length
 #
 # Cut with `tensor_split(n)`, which always gives $n$ chunks; `chunk(n)` may give fewer, as chapter
-# [07](07_all_reduce.ipynb) showed. The sizes differ by at most one, and some chunks may be empty:
+# [03](03_scatter_gather.ipynb) showed. The sizes differ by at most one, and some chunks may be empty:
 
 # %%
 for length in (9, 2):
@@ -827,7 +827,7 @@ if ring_works:
 #
 # ## Against the built-in one
 #
-# How does your ring do against `dist.all_reduce`, which gloo has written in C++? Look at one step. The
+# How does your ring do against `dist.all_reduce`, which gloo implements in C++? Look at one step. The
 # link is busy while a chunk travels. Then it is idle until the chunk has been added. And before the
 # next step, both ends must be ready. Here is the time line of one rank:
 #

@@ -29,8 +29,9 @@ import torch.distributed as dist
 from grader import check, hint, run, timeline
 
 # %% [markdown]
-# Every patient in this clinic hangs. For each of them we do three things: run it, **read the verdict**, and
-# fix it. With `may_fail=True`, `run` shows what went wrong instead of stopping the notebook.
+# The patients in this clinic are short programs that go wrong. For each of them we do three things: run it,
+# **read the verdict**, and look for the cure. With `may_fail=True`, `run` shows what went wrong instead of
+# stopping the notebook.
 #
 # ## Patient 1: a ring in which all ranks send first
 #
@@ -39,19 +40,19 @@ from grader import check, hint, run, timeline
 # In chapter 01 *two* ranks that both sent first were stuck. Now there are four, and no rank sends to the
 # rank that it receives from.
 #
-# **Predict:** what happens?
+# **Predict:** how many of the four ranks receive anything?
 #
-# <details><summary>It works, since no two ranks wait for each other</summary>
+# <details><summary>All four, since no two ranks wait for each other</summary>
 #
 # No: each waits for its right neighbour, and that leads all the way round.
 # </details>
 #
-# <details><summary>It works, since four is an even number</summary>
+# <details><summary>Two: every second rank, from its left neighbour</summary>
 #
-# No: that would help if every second rank received first. Here all of them send.
+# No: for that, every second rank would have to receive first. Here all of them send.
 # </details>
 #
-# <details><summary>It hangs, since all of them send</summary>
+# <details><summary>None, since all of them send first</summary>
 #
 # Yes: no rank reaches its receive, so no send ever ends.
 # </details>
@@ -1073,7 +1074,7 @@ launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
 
 # %% [markdown]
 # Side by side, the records show the first call that differs: rank 0's second comes from line 14. With
-# NCCL you need not print anything: set `TORCH_NCCL_DUMP_ON_TIMEOUT=1` beside the size of the memory,
+# NCCL you need not print anything: set `TORCH_NCCL_DUMP_ON_TIMEOUT=1` and the number of entries to keep,
 # `TORCH_FR_BUFFER_SIZE`, and every rank writes its record to a
 # [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when a collective
 # takes too long. Nor need you compare by eye: the command `torchfrtrace`, which comes with PyTorch, reads

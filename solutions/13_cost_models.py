@@ -311,8 +311,8 @@ if ring_known and tree_known:
 # [Sanders, Speck and Träff 2009](https://doi.org/10.1016/j.parco.2009.09.001).)
 #
 # ![Seconds over the size of the tensor on 8, 64 and 1024 ranks, both axes logarithmic. In each panel
-# the curve of the tree lies below that of the ring for small sizes, and above it for large ones. The
-# crossing is marked; the more ranks, the larger the size at which it lies.](../imgs/cost_curves.png)
+# the curve of the tree is below that of the ring for small sizes, and above it for large ones. The
+# crossing is marked; the more ranks, the larger the size at which they cross.](../imgs/cost_curves.png)
 #
 # Each curve is flat on the left, where the latency counts, and rises on the right, where the bytes do.
 # With more ranks the crossing moves to the right: a ring of 1024 has 2046 latencies in a row, and only
@@ -786,7 +786,7 @@ if crossing_known:
         print(f"{n:2} ranks: your formula lets them cross at {crossover_bytes(n, ALPHA, BETA):,.0f} bytes")
 
 # %% [markdown]
-# With 262 kB the ring wins on 8 ranks and the tree on 16, and the size lies between your two
+# With 262 kB the ring wins on 8 ranks and the tree on 16, and the size is between your two
 # crossings. In the picture, marks are simulated and lines are your formulas: every mark is on its
 # line. The tree rises by one step for each doubling of $n$; the ring's latency grows with $n$ itself. On
 # the left, with little data, they part early. On the right the ring begins below the tree, and the lines
