@@ -252,7 +252,7 @@ for n in (2, 3, 4, 8):
 def square_in_parallel(length):
     rank, n = dist.get_rank(), dist.get_world_size()
     sizes = [len(piece) for piece in torch.empty(length).tensor_split(n)]
-    mine = torch.empty(max(sizes))  # our scatter needs pieces of one size: pad them
+    mine = torch.empty(max(sizes))  # all pieces of one size: padded
     pieces = None
     if rank == 0:
         pieces = [

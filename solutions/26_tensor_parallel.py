@@ -949,7 +949,7 @@ timeline(in_turn)
 
 # %% [markdown]
 # Virtual time goes from left to right. For 15 µs no rank computes, and for 16 µs no link is used. Yet each
-# rank has a piece that it could multiply from the first moment on: its own.
+# rank has a piece that it could multiply from the start: its own.
 #
 # **Predict:** if each piece is multiplied while the next one travels, how long does the layer take?
 #
@@ -1027,8 +1027,8 @@ if overlaps:
 #
 # ### What spoils it
 #
-# **Predict:** which of these makes the pieces slower than one all-gather and one product: a latency of 20
-# µs, a start-up cost of 5 µs for every product, a rank that begins 20 µs late?
+# **Predict:** on 8 ranks, which of these makes the pieces slower than one all-gather and one product: a latency
+# of 20 µs, a start-up cost of 5 µs for every product, a rank that begins 20 µs late?
 #
 # <details><summary>Only the latency</summary>
 #

@@ -1,6 +1,6 @@
 # exercise: segment_mean
 # diagnosis: wrong_dtype
-# hint: the counts no wider
+# hint: Integer counts leave it as it is
 import torch
 
 

@@ -1,6 +1,6 @@
 # exercise: unblock_order
 # diagnosis: deadlock
-# hint: does it ever come to that call
+# hint: does it ever reach that call
 # not: somebody has to go first | Does every rank make both calls
 # Rank 0's x goes by messages, and the last rank gets none.
 import torch

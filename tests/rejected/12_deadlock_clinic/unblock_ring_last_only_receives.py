@@ -1,6 +1,6 @@
 # exercise: unblock_ring
 # diagnosis: deadlock
-# hint: does it ever come to that call
+# hint: does it ever reach that call
 # not: Still a cycle | isend
 # No cycle any more, but the first rank waits for one that has returned.
 import torch

@@ -1,5 +1,5 @@
-"""There are fewer pieces than ranks. chunk(n) and split make at most n, and for many lengths
-fewer: 9 elements for 4 ranks give 3. tensor_split(n) always gives n."""
+"""There are fewer pieces than ranks. chunk(n), or split with the size rounded up, makes at most
+n, and for many lengths fewer: 9 elements for 4 ranks give 3. tensor_split(n) always gives n."""
 # exercise: all_reduce_sharded
 # diagnosis: exception
 # or: PADDED = False

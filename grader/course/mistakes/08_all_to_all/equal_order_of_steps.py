@@ -1,5 +1,5 @@
 """The list is in the order of your steps: your own chunk, then the left neighbour's, and so on.
-Entry j belongs to rank j: put what comes from src into place src."""
+Entry j belongs to rank j: put what arrives from src into place src."""
 # exercise: all_to_all
 # diagnosis: wrong_value
 

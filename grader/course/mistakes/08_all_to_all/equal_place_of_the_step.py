@@ -1,5 +1,5 @@
-"""What comes in step s is put into place s. Entry j of the result belongs to rank j: put what
-comes from src into place src."""
+"""What arrives in step s is put into place s. Entry j of the result belongs to rank j: put what
+arrives from src into place src."""
 # exercise: all_to_all
 # diagnosis: wrong_value
 

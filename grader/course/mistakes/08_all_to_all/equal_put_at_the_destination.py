@@ -1,4 +1,4 @@
-"""What comes from rank src is put into the place of rank dst, to which you send in this step.
+"""What arrives from rank src is put into the place of rank dst, to which you send in this step.
 Entry j of the result belongs to the rank that it comes from."""
 # exercise: all_to_all
 # diagnosis: wrong_value

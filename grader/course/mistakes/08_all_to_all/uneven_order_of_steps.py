@@ -1,4 +1,4 @@
-"""The rows are in the order of your steps. They belong in rank order: put what comes from src into
+"""The rows are in the order of your steps. They belong in rank order: put what arrives from src into
 place src of a list, and join the list at the end."""
 # exercise: all_to_all_uneven
 # diagnosis: wrong_value

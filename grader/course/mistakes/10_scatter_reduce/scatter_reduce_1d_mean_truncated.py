@@ -1,4 +1,4 @@
-"""A mean of integers is rounded down, to minus infinity: -7/2 gives -4. Converting to integers
+"""A mean of integers is rounded down, towards minus infinity: -7/2 gives -4. Converting to integers
 cuts towards zero, and round() goes to the nearest: torch.div(total, count, rounding_mode='floor')
 or Python's // do what torch does."""
 # exercise: scatter_reduce_1d

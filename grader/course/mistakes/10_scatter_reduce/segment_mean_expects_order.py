@@ -1,4 +1,4 @@
-"""The rows of a segment need not stand together: row i belongs to segment segment_ids[i]."""
+"""The rows of a segment need not be next to each other: row i belongs to segment segment_ids[i]."""
 # exercise: segment_mean
 # diagnosis: wrong_value
 

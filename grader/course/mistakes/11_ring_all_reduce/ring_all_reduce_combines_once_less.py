@@ -1,4 +1,4 @@
-"""One step too few combines. The first n − 1 steps combine what comes with your own part; only
+"""One step too few combines. The first n − 1 steps combine what arrives with your own part; only
 then do finished chunks come, which replace it.
 """
 # exercise: ring_all_reduce

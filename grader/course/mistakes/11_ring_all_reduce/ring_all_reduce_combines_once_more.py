@@ -1,5 +1,5 @@
-"""One step too many combines. The first n − 1 steps combine; from step n − 1 on, if you count
-from 0, what comes is a finished chunk and replaces yours.
+"""One step too many combines. The first n − 1 steps combine; in step n − 1 and later ones, if you
+count from 0, what arrives is a finished chunk and replaces yours.
 """
 # exercise: ring_all_reduce
 # diagnosis: wrong_value

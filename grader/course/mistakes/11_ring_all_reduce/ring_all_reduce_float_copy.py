@@ -1,4 +1,4 @@
-"""x.float() is a copy of every tensor that is not float32, so the result never comes into x,
+"""x.float() is a copy of every tensor that is not float32, so the result never reaches x,
 and a long integer loses digits. Work on x.view(-1), in the dtype that x has.
 """
 # exercise: ring_all_reduce

@@ -1,4 +1,4 @@
-"""The all-gather combines as well. In the second phase a chunk that comes is finished: it
+"""The all-gather combines as well. In the second phase a chunk that arrives is finished: it
 replaces what is there.
 """
 # exercise: ring_all_reduce

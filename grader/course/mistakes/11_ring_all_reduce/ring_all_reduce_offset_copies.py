@@ -1,4 +1,4 @@
-"""Each chunk of the result is that of one rank alone. Either what comes replaces your own part
+"""Each chunk of the result is that of one rank alone. Either what arrives replaces your own part
 in the reduce-scatter, where both should be combined; or the all-gather does not begin with the
 chunk that came last, which is the finished one.
 """

@@ -1,9 +1,9 @@
-"""One buffer holds what goes and what comes, so the chunk that arrives overwrites the one that
-is still on its way. Send the chunk itself, chunks[send], and receive into a buffer of its own.
-"""
+"""One buffer holds what is sent and what is received, so the chunk that arrives overwrites the one
+that is still on its way. Send the chunk itself, chunks[send], and receive into a buffer of its
+own."""
 # exercise: ring_all_reduce
 # diagnosis: buffer_race
-# One buffer for what goes and for what comes.
+# One buffer for what is sent and for what is received.
 
 
 def ring_all_reduce(x, op):

@@ -1,5 +1,5 @@
-"""What comes replaces your own part in the first phase, so your own is missing from the result:
-in the reduce-scatter, combine what comes with what is there.
+"""What arrives replaces your own part in the first phase, so your own is missing from the result:
+in the reduce-scatter, combine what arrives with what is there.
 """
 # exercise: ring_all_reduce
 # diagnosis: wrong_value

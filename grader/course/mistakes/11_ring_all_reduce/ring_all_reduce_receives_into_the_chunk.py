@@ -1,5 +1,5 @@
-"""In the first phase what comes is received into the very chunk that it should be combined
-with, so your own part is gone, and what came is combined with itself. Receive into a buffer,
+"""In the first phase what arrives is received into the very chunk that it should be combined
+with, so your own part is gone, and what arrived is combined with itself. Receive into a buffer,
 torch.empty_like(chunk).
 """
 # exercise: ring_all_reduce

@@ -1,4 +1,4 @@
-"""The chunks are not all of one size. The buffer has to be as long as the chunk that comes:
+"""The chunks are not all of one size. The buffer has to be as long as the chunk that arrives:
 torch.empty_like(chunks[receive]), anew in each step.
 """
 # exercise: ring_all_reduce

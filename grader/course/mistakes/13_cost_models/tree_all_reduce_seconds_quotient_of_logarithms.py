@@ -1,4 +1,4 @@
-"""math.log(n, 2) is log(n) / log(2), one rounded number by another, and for this n the result lies
+"""math.log(n, 2) is log(n) / log(2), one rounded number by another, and for this n the result is
 a hair above a whole number; rounded up, it is one too many. Use math.log2(n), or (n -
 1).bit_length().
 """
