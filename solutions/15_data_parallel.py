@@ -797,8 +797,8 @@ if ddp_works:
 # Compare the two columns of times. With one bucket for everything (the last row) they are the same:
 # your all-reduce begins in the hook of the very last gradient, when there is nothing left to compute.
 # With a bucket for each gradient (the first row), all of them together take longer than backward, since
-# each pays its latency, and they queue up. In between, nearly all of the communication disappears behind
-# the computation, and what remains is about one bucket.
+# each pays its latency, and they queue up. In between, most of the communication disappears behind the
+# computation, and what remains is about one bucket.
 #
 # That answers the question from the beginning: averaging costs the step only what does not fit behind
 # backward, and that is at least the last bucket. But it can hide no more than backward takes. On a slower

@@ -971,7 +971,7 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 # ### The 65 billion on 64 GPUs
 #
 # Back to the opening. LLaMA's narrower MLP brings its blocks down to nearly $12h^2$, so let us leave the
-# gate out. Here is a plan with a deep pipeline: 32 stages on 2 replicas, with 32 micro-batches. It fits,
+# gate out. Here is a plan with a deep pipeline: 2 replicas of 32 stages, with 32 micro-batches. It fits,
 # and both ratios are below 1.
 #
 # **Predict:** what is wrong with it?

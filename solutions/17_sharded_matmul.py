@@ -974,7 +974,7 @@ for n in (2, 4, 8):
 #
 # Chapter [16](16_scale_math.ipynb) compared the time of one such all-gather with that of one
 # $h \times h$ product, $\frac{e(n-1)}{2h} \cdot \frac{F}{B}$: the number of tokens cancels, so only a
-# wider layer, fewer ranks or a faster link help. It also showed that in forward nothing runs beside the
+# wider layer, fewer ranks or a faster link helps. It also showed that in forward nothing runs beside the
 # transfer unless the product is cut into pieces, since the product needs what is being gathered. That
 # is why tensor parallelism stays where links are fast, inside one machine or one NVLink domain, while data
 # parallelism crosses machines ([Narayanan and others 2021](https://arxiv.org/abs/2104.04473)).

@@ -145,7 +145,7 @@ device.synchronize()
 print("milliseconds:", [round(begin.elapsed_time(end), 1) for begin, end in pairs])
 
 # %% [markdown]
-# Only when the device has reached the last event, so the host has to synchronize before it asks. On a GPU
+# The host can ask only when the device has reached the last event, so it has to synchronize first. On a GPU
 # the class is `torch.cuda.Event(enable_timing=True)`, the wait is `torch.cuda.synchronize()`, and the code
 # looks the same. Here it is in full, on the layer norm that we will take apart below:
 

@@ -48,12 +48,12 @@ from grader.submission.submission import Submission
 # | | what it is | when to use it |
 # |---|---|---|
 # | **gloo** | a small library made for machine learning, part of every PyTorch | training on CPUs; control messages beside NCCL; this course |
-# | **MPI** | a *standard* with several implementations: MPICH, Open MPI, those of vendors | programs written for MPI; clusters of CPUs, for whose networks vendors tune it |
+# | **MPI** | a *standard* with several implementations: MPICH, Open MPI, those of vendors | programs written for MPI; clusters of CPUs, where vendors tune it for their networks |
 # | **NCCL** | NVIDIA's collectives for GPUs | training on NVIDIA GPUs: [the documentation's rule of thumb](https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use) |
 #
-# On AMD GPUs the part of NCCL is played by
+# On AMD GPUs,
 # [RCCL](https://rocm.docs.amd.com/projects/rccl/en/latest/what-is-rccl.html)
-# ([source](https://github.com/ROCm/rccl)). PyTorch for AMD [calls it `nccl` all the
+# ([source](https://github.com/ROCm/rccl)) plays the part of NCCL. PyTorch for AMD [calls it `nccl` all the
 # same](https://docs.pytorch.org/docs/stable/notes/hip.html#torch-distributed-backends), so what this
 # chapter says of your program holds there too.
 #
@@ -247,7 +247,7 @@ devices_known
 #
 # A training program has tensors on its GPU, but also some on the CPU: a number for the log, the pieces of a
 # pickled object. NCCL takes none of those. So a group may have *several* backends, one for each type of device,
-# and each tensor goes to that of its own: `"cpu:gloo,cuda:nccl"`. Here is the beginning of such a program, with
+# and each tensor goes to the one for its device: `"cpu:gloo,cuda:nccl"`. Here is the beginning of such a program, with
 # both of your functions in it.
 
 # %% tags=["nbval-ignore-output"]
@@ -646,7 +646,7 @@ for name in ("gloo", "mpi"):
 # one.
 #
 # **1. One GPU for each rank.** Two ranks on one GPU are refused with `Duplicate GPU detected` ([as in
-# this report](https://github.com/stanford-futuredata/ColBERT/issues/331)). NCCL's guide says that it
+# this report](https://github.com/stanford-futuredata/ColBERT/issues/331)). NCCL's guide says that this
 # [is not supported and may
 # hang](https://docs.nvidia.com/deeplearning/nccl/archives/nccl_2134/user-guide/docs/usage/communicators.html).
 # For tests there is a way around. NCCL only asks whether two ranks have the same GPU of the same
@@ -703,17 +703,17 @@ if devices_known:
 # GPU](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/p2p.html) until the other side
 # receives. If your own receive is queued behind it, and every rank has done the same, all wait forever. In
 # a group with a `device_id` it *is* queued behind it: there PyTorch [serializes](https://github.com/pytorch/pytorch/blob/main/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp)
-# single sends and receives with all other calls on the group, and warns you. With small messages [it often
+# single sends and receives with all other calls on the group, and warns you. With small messages such a program [often
 # works](https://github.com/pytorch/pytorch/issues/138074), since there are buffers: MPI's trap again. The
 # cure is to give NCCL both as one group, in which [calls never block each
 # other](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html).
 # [`dist.batch_isend_irecv([...])`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv)
 # makes such a group, and works on every backend.
 #
-# In a group *without* a `device_id`, PyTorch makes a communicator for each pair of ranks (in the same
-# file), each with a stream of its own, so only two ranks that send to each other block each other. But there is an
-# earlier trap: the communicator is made at the first message of the pair, and there the CPU waits for the
-# other rank. On an H200, three ranks of a ring that all began with `isend` hung in that call, with
+# In a group *without* a `device_id`, PyTorch makes a communicator for each pair of ranks, with a stream of
+# its own (the source is the same file), so only two ranks that send to each other block each other. But there
+# is an earlier trap: the communicator is made at the first message of the pair, and there the CPU waits for
+# the other rank. On an H200, three ranks of a ring that all began with `isend` hung in that call, with
 # two numbers to send, and two ranks that began by sending to each other got an *internal error* of NCCL's
 # ([what was run](../docs/nccl.md)).
 #
@@ -812,7 +812,7 @@ print("your ring:", ring_works, "  your BucketedDDP:", ddp_works)
 #
 # `RingThread(ring)` has a method `all_reduce` with the arguments of `dist.all_reduce`. It lets a thread
 # of its own run `ring(tensor, op)`. With `async_op=True` it returns at once, and what it returns has a
-# method `wait()` that blocks until the ring is done. Without, it returns only when the ring is done.
+# method `wait()` that blocks until the ring is done. Otherwise it returns only when the ring is done.
 # You may ignore `group`.
 #
 # Python has the thread ready: a
@@ -873,7 +873,7 @@ else:
     print("first write ring_all_reduce and BucketedDDP, in chapters 11 and 15")
 
 # %% [markdown]
-# How does it get into your `BucketedDDP`, which says `dist.all_reduce`? In each rank we put it in the
+# How does it get into your `BucketedDDP`, which calls `dist.all_reduce`? In each rank we put it in the
 # place of that name, **for this run**: a rank ends with its run, and so does the change. (A program
 # that lives longer would hand the function over as an argument. If your class uses `from
 # torch.distributed import all_reduce`, change it to say `dist.all_reduce`.)
@@ -978,8 +978,8 @@ if trained:
 #
 # ### Watch it
 #
-# Now a network with more to compute, buckets of 1 MiB, and two ranks. The lanes are the ranks. Between
-# the marks `backward` and `finish` a rank computes gradients, and its thread sends.
+# Now take a network with more to compute, buckets of 1 MiB, and two ranks. The lanes are the ranks. A rank
+# computes its gradients between the marks `backward` and `finish`.
 #
 # **Predict:** when does the first ring begin?
 #
