@@ -1106,7 +1106,7 @@ assert slowest["your buckets, your ring"] > torchs, "your ring is slower than to
 # - **C++.** Its hooks and its gloo run outside Python. On four ranks your ring takes 6 steps for each
 #   bucket, with several Python calls in each, and Python runs one thread at a time: while your ring has
 #   the interpreter, a hook has to wait.
-# - **Memory.** It makes its buckets once and uses them in every step. A `torch.cat` makes new ones each
+# - **Memory.** It makes its buckets once and uses them in every step. Yours makes new ones with `torch.cat` each
 #   time.
 # - **A single entry in the record.** In `run` every message of yours is **recorded**, 6 sends and 6
 #   receives for each bucket; torch's all-reduce is one entry.

@@ -521,7 +521,7 @@ NOT_THOSE_BUCKETS = dict.fromkeys(
     ),
     "One all-reduce a step for each bucket of assign_buckets, over the distinct parameters that"
     " require a gradient. Tied weights are one parameter; sizes are bytes, p.numel() *"
-    " p.element_size(); a bucket is reduced also where its gradients are None.",
+    " p.element_size(); a bucket is reduced even where its gradients are None.",
 )
 
 

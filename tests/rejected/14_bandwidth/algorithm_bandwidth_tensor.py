@@ -1,6 +1,6 @@
 # exercise: algorithm_bandwidth
 # diagnosis: wrong_type
-# hint: of a tensor, .item()
+# hint: turns a tensor of one element into one
 import torch
 
 
