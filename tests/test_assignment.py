@@ -372,6 +372,10 @@ def test_a_worksheet_of_another_moodle_assignment_is_left_alone(tmp_path):
     graded = MOODLE.replace("grading,,", "grading,50.00,").replace("No submission,,", "Draft,7.00,")
     again = moodle(results, written(tmp_path, graded))
     assert again.replaced == ("José Muñoz 50.00 → 33.33", "李 小龙 7.00 → 100")
+    # one number that agrees is enough: a namesake of another number is no other assignment
+    namesake = replace(results.rows[0], key="jose-2", number="77", email="li@example.edu")
+    both = replace(results, rows=(results.rows[0], namesake))
+    assert len(moodle(both, written(tmp_path, graded)).replaced) == 2
     # without a number nothing shows it, whatever the title is
     unknown = replace(results, rows=results.rows[1:])
     with pytest.raises(RequestError, match="does not say of which assignment they are"):

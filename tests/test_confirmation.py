@@ -90,11 +90,11 @@ def test_the_document_names_what_only_the_rank_itself_has_counted():
 def test_the_document_counts_the_exercises_that_allow_collectives():
     allowing = [name for name, exercise in discover().items() if exercise.traffic.allowed]
     text = " ".join(section("What the kernel counters cannot see").split())
-    said = re.search(
+    found = re.search(
         r"which (\d+) exercises allow, from `(\w+)` in chapter 02 to `(\w+)` in chapter 31", text
     )
-    assert said is not None
-    assert said.groups() == (str(len(allowing)), allowing[0], allowing[-1])
+    assert found is not None
+    assert found.groups() == (str(len(allowing)), allowing[0], allowing[-1])
 
 
 def test_instruments_are_found_through_helpers_and_classes():

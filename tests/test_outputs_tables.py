@@ -9,6 +9,8 @@ import os
 import re
 import resource
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -166,6 +168,16 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     export(tmp_path / "out", "csv", tmp_path / "link.csv")
     assert "ada" in to.read_text()
     assert f"{stat.S_IMODE(to.stat().st_mode):o}" == "640"
+
+
+def test_an_export_can_go_into_a_pipe(tmp_path):
+    with Store(tmp_path / "out") as store:
+        store.note(0, StoredSubmission(key(b"ada", "ada"), "ada", "digest", [], [], []))
+    command = [sys.executable, "-m", "grader", "export", tmp_path / "out", "--format", "csv"]
+    done = subprocess.run(
+        [*command, "--to", "/dev/stdout"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "ada" in done.stdout
 
 
 def test_only_forms_that_fill_in_a_gradebook_take_one(tmp_path):

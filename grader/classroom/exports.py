@@ -247,10 +247,10 @@ def _write(path: Path, data: bytes) -> None:
     """Write a file as a whole; only its owner may read a new one, and an old one keeps its mode."""
     from grader.classroom.pages import replace_file
 
-    path = path.resolve()  # a link stays one
     if path.exists() and not path.is_file():
         path.write_bytes(data)  # a pipe, or a terminal: nothing that could be lost
     else:
+        path = path.resolve()  # a link stays one
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
         replace_file(path, data, mode)
 

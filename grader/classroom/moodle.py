@@ -158,15 +158,15 @@ def _require_own_worksheet(
         for line, row in matched
         if row.platform == "moodle" and row.number
     ]
-    other = [(row, there) for row, there in known if there != row.number]
-    if other and not force:
-        row, there = other[0]
+    own = any(there == row.number for row, there in known)
+    if known and not own and not force:
+        row, there = known[0]
         raise RequestError(
             f"{path} is the worksheet of another assignment: {row.student} is participant {there}"
             f" there, and {row.number} in what was handed in; download the worksheet of this"
             " assignment (or fill in that one nevertheless: --force)"
         )
-    return bool(known) and not other
+    return own
 
 
 def _participant(identifier: str) -> str:
