@@ -2,16 +2,18 @@
 
 A mistake is recognised if its program does what the answer did, in every case that was judged: it
 holds the same values, sends as much, and fails in the same way.  The programs are the grader's own,
-so they run in one process, one after the other; it never runs a student's code.
+so they share processes; it never runs a student's code.
 """
 
 from __future__ import annotations
 
 import marshal
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
-from itertools import zip_longest
+from itertools import cycle, zip_longest
 from typing import Any
 
 from grader.core.program import Program, Unit
@@ -32,6 +34,9 @@ __all__ = ["recognised"]
 #: Runs, besides one of each program, after which those count that agree so far; and in how many
 #: cases they have to.  As soon as they have one hint, `SURE` cases are enough.
 RUNS, ENOUGH, SURE = 40, 4, 8
+
+#: Processes of simulated ranks.  While one program's outcome is compared, others run.
+PROCESSES = 2
 
 #: Makes the call of an exercise for a case.
 MakeJob = Callable[[Case], Job]
@@ -64,9 +69,11 @@ def recognised(
     if not known or evidence.case.pauses:
         return ""
     here, *others = _telling(evidence)
-    with SimulationProcess(launcher) as process:
-        runs = _MistakeRuns(process, exercise, make_job, memory)
-        likely = [one for one in known if runs.agrees(one[1], here)]
+    with ExitStack() as stack:
+        processes = [stack.enter_context(SimulationProcess(launcher)) for _ in range(PROCESSES)]
+        runs = _MistakeRuns(processes, exercise, make_job, memory)
+        agreeing = runs.agreeing([source for _, source, _ in known], here)
+        likely = [one for one, agrees in zip(known, agreeing, strict=True) if agrees]
         left = _agreeing(runs, [(mistake, source) for mistake, source, _ in likely], others)
         if not left:
             styled = [(mistake, text) for mistake, _, styles in likely for text in styles]
@@ -74,7 +81,7 @@ def recognised(
         if len({mistake.hint for mistake, _ in left}) > 1:
             # on two ranks, ways of sending look alike that differ on more
             largest = max(evidence.failed, key=lambda one: one.case.n)
-            likeness = [runs.likeness(source, largest) for _, source in left]
+            likeness = runs.likeness([source for _, source in left], largest)
             most = max(likeness)
             left = [one for one, alike in zip(left, likeness, strict=True) if alike == most]
     hints = {mistake.hint for mistake, _ in left}
@@ -92,7 +99,8 @@ def _agreeing(runs: _MistakeRuns, known: list[_Known], cases: Iterable[JudgedCas
         more -= len(left)
         if more < 0:
             return left if tried >= ENOUGH else []
-        left = [entry for entry in left if runs.agrees(entry[1], one)]
+        agreeing = runs.agreeing([source for _, source in left], one)
+        left = [entry for entry, agrees in zip(left, agreeing, strict=True) if agrees]
         if not left or (tried >= SURE and len({mistake.hint for mistake, _ in left}) == 1):
             break
     return left
@@ -121,33 +129,54 @@ class _MistakeRuns:
     """Runs of mistakes of one exercise on simulated ranks.
 
     Args:
-        process: runs them.
+        processes: run them.
         exercise: the exercise.
         make_job: makes the call for a case.
         memory: bytes that the simulated ranks may allocate.
     """
 
     def __init__(
-        self, process: SimulationProcess, exercise: Exercise, make_job: MakeJob, memory: int
+        self,
+        processes: Sequence[SimulationProcess],
+        exercise: Exercise,
+        make_job: MakeJob,
+        memory: int,
     ) -> None:
-        self._process = process
+        self._processes = processes
         self._exercise = _with_memory(exercise)
         self._make_job = make_job
         self._memory = memory
 
-    def agrees(self, source: str, one: JudgedCase) -> bool:
-        """Return whether a program does in a case what the answer did."""
-        if one.limit is not None:
-            return self._misses(source, one.case, one.limit, one.diagnosis)
+    def agreeing(self, sources: Sequence[str], one: JudgedCase) -> list[bool]:
+        """Return of each program whether it does in a case what the answer did."""
         exercise, case = self._exercise, one.case
-        recorded = one.failure is not None or case.network or exercise.traffic.proof
-        outcome = self._run(source, case, recorded=bool(recorded))
+        failed = one.failure is not None or one.limit is not None
+        recorded = failed or bool(case.network or exercise.traffic.proof)
+        outcomes = self._outcomes(sources, case, recorded)
+        if exercise.adapter is not None and not recorded:
+            outcomes = self._recorded_where_failed(sources, case, outcomes)
+        return [self._agrees(outcome, one) for outcome in outcomes]
+
+    def _recorded_where_failed(
+        self, sources: Sequence[str], case: Case, outcomes: Iterable[Outcome]
+    ) -> Iterator[Outcome]:
+        """Yield outcomes, of what failed those of a run with a record.
+
+        An adapter may count what only a record holds.
+        """
+        found = list(outcomes)
+        failed = [source for source, one in zip(sources, found, strict=True) if one.failure]
+        again = self._outcomes(failed, case, recorded=True)
+        return (next(again) if one.failure else one for one in found)
+
+    def _agrees(self, outcome: Outcome, one: JudgedCase) -> bool:
+        """Return whether a program has done in a case what the answer did."""
+        exercise, case = self._exercise, one.case
+        if one.limit is not None:
+            return self._misses(outcome, case, one.limit, one.diagnosis)
         if one.failure is not None:
             _, other = assess(exercise, case, outcome)
             return other.diagnosis is one.diagnosis and _fail_alike(one.failure, other.failure)
-        if outcome.failure is not None and exercise.adapter is not None:
-            # an adapter may count what only a record holds
-            outcome = self._run(source, case, recorded=True)
         # what disagrees in values is never assessed, which takes longer than to compare
         actual = held_by(exercise, case, outcome)
         if len(actual) != len(one.actual):
@@ -158,24 +187,25 @@ class _MistakeRuns:
         _, other = assess(exercise, case, outcome)
         return other.failure is None and other.diagnosis is one.diagnosis
 
-    def likeness(self, source: str, one: JudgedCase) -> int:
-        """Return how like the answer's a program's messages are.
+    def likeness(self, sources: Sequence[str], one: JudgedCase) -> list[int]:
+        """Return of each program how like the answer's its messages are.
 
         A point each: both send some, or none; as many; the same; and the same as far as both have
         come, since a run that fails ends at a different moment each time.
         """
-        trace = self._run(source, one.case, recorded=True).trace
-        likeness = (
-            _sends(trace) == _sends(one.trace),
-            _amounts(trace) == _amounts(one.trace),
-            _calls(trace) == _calls(one.trace),
-            _begin_alike(trace, one.trace),
-        )
-        return sum(likeness)
+        traces = [outcome.trace for outcome in self._outcomes(sources, one.case, recorded=True)]
+        return [
+            (_sends(trace) == _sends(one.trace))
+            + (_amounts(trace) == _amounts(one.trace))
+            + (_calls(trace) == _calls(one.trace))
+            + _begin_alike(trace, one.trace)
+            for trace in traces
+        ]
 
-    def _misses(self, source: str, case: Case, bound: Bound, diagnosis: Diagnosis | None) -> bool:
+    def _misses(
+        self, outcome: Outcome, case: Case, bound: Bound, diagnosis: Diagnosis | None
+    ) -> bool:
         """Return whether a program's values are right, and its traffic breaks the same limit."""
-        outcome = self._run(source, case, recorded=True)
         _, values = assess(self._exercise, case, outcome)
         if not values.passed:
             return False
@@ -186,11 +216,22 @@ class _MistakeRuns:
                     return (seen.diagnosis, seen.limit.measured) == (diagnosis, bound.measured)
         return False
 
-    def _run(self, source: str, case: Case, recorded: bool) -> Outcome:
-        """Run a program on simulated ranks; without a record only what its ranks hold is known."""
-        program = _program(self._exercise.name, source)
-        world = SimulationWorld(self._process, program, self._memory, recorded=recorded)
-        return world.run(self._make_job(case))
+    def _outcomes(self, sources: Sequence[str], case: Case, recorded: bool) -> Iterator[Outcome]:
+        """Yield the outcomes of programs on simulated ranks, in their order.
+
+        While the caller looks at one, the processes run the next.  Without a record only what its
+        ranks hold is known of a program.
+        """
+        ahead: deque[Callable[[], Outcome]] = deque()
+        for source, process in zip(sources, cycle(self._processes), strict=False):
+            # a process that is to run another program has run the one that is next in order
+            done = [ahead.popleft()()] if len(ahead) == len(self._processes) else []
+            program = _program(self._exercise.name, source)
+            world = SimulationWorld(process, program, self._memory, recorded=recorded)
+            ahead.append(world.begin(self._make_job(case)))
+            yield from done
+        for finish in ahead:
+            yield finish()
 
 
 def _with_memory(exercise: Exercise) -> Exercise:

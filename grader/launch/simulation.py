@@ -11,7 +11,7 @@ import importlib.util
 import marshal
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.abc import InspectLoader
 from types import MappingProxyType
@@ -238,6 +238,39 @@ class SimulationProcess:
         seed: int = 0,
     ) -> Simulation:
         """Run a job on simulated ranks; arguments and exceptions as of :func:`simulate`."""
+        return self.begin(
+            program,
+            job,
+            cluster,
+            eager=eager,
+            recorded=recorded,
+            counted=counted,
+            answered=answered,
+            memory=memory,
+            algorithms=algorithms,
+            policy=policy,
+            seed=seed,
+        )()
+
+    def begin(
+        self,
+        program: Program,
+        job: Job,
+        cluster: Cluster,
+        *,
+        eager: int = -1,
+        recorded: int = 0,
+        counted: bool = False,
+        answered: bool = True,
+        memory: int = MEMORY,
+        algorithms: Mapping[str, str] = MappingProxyType({}),
+        policy: WildcardPolicy = _FIRST_SENT,
+        seed: int = 0,
+    ) -> Callable[[], Simulation]:
+        """Begin to run a job, as :meth:`run` does, and return a function that waits for its end.
+
+        It must be called before the next job begins.
+        """
         functions = packed(algorithms, job.allowed)
         _require_network(cluster, len(job.arguments), eager)
         environment = self._launcher.environment
@@ -266,8 +299,13 @@ class SimulationProcess:
         )
         listener = _Listener(self._handle, self._channel, job)
         listener.ask(request)
-        self._usable = listener.failure is None
-        return _read(listener, request, len(job.arguments))
+
+        def finish() -> Simulation:
+            listener.listen()
+            self._usable = listener.failure is None
+            return _read(listener, request, len(job.arguments))
+
+        return finish
 
 
 @functools.cache
@@ -330,10 +368,13 @@ class _Listener:
         return self._printed.decode("utf-8", "replace")
 
     def ask(self, request: Simulate) -> None:
-        """Send the request, and wait for the answer or for a failure."""
-        printed = self._handle.outputs[0]
+        """Send the request."""
         self._channel.limit(STRUCTURE + 4 * request.answer_limit + _EVENT * request.recorded)
         self._channel.send(request)
+
+    def listen(self) -> None:
+        """Wait for the answer or for a failure."""
+        printed = self._handle.outputs[0]
         try:
             self._listen(printed)
             # all output from before the answer, or before the end, can be read by now

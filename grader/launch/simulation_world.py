@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from grader.core.program import Program
@@ -54,8 +55,15 @@ class SimulationWorld:
 
     def run(self, job: Job) -> Outcome:
         """Run a job on simulated ranks."""
+        return self.begin(job)()
+
+    def begin(self, job: Job) -> Callable[[], Outcome]:
+        """Begin to run a job, and return a function that waits for its outcome.
+
+        It must be called before the process runs anything else.
+        """
         started = time.monotonic()
-        run = self._process.run(
+        finish = self._process.begin(
             self._program,
             job,
             Flat(*(job.network or (0.0, 0.0))),
@@ -64,7 +72,7 @@ class SimulationWorld:
             policy=job.policy,
             seed=self._seed,
         )
-        return replace(outcome_of(run, job), seconds=time.monotonic() - started)
+        return lambda: replace(outcome_of(finish(), job), seconds=time.monotonic() - started)
 
     def close(self) -> None:
         """End the process of the ranks."""

@@ -300,29 +300,21 @@ def clock_and_generators(world: SimulatedWorld, seed: int) -> Iterator[RankGener
         seed: the seed of their random numbers, see :mod:`grader.core.random_numbers`.
     """
     generators = RankGenerators(world, seed)
-    with contextlib.ExitStack() as stack:
-        for name, call in _clocks(world).items():
-            stack.enter_context(_replaced(time, name, call))
-        starters: list[tuple[Any, str]] = [
-            (threading.Thread, "start"),
-            (_thread, "start_new_thread"),
-        ]
-        for place, name in starters:
-            stack.enter_context(_replaced(place, name, world.noting_threads(getattr(place, name))))
-        for name in ("backward", "grad"):
-            call = _in_own_thread(world, getattr(torch.autograd, name))
-            stack.enter_context(_replaced(torch.autograd, name, call))
-        for owner in (torch, torch.Tensor, torch.nn.functional):
-            for name in _drawing():
-                draws = getattr(owner, name, None)
-                if callable(draws):
-                    stack.enter_context(_replaced(owner, name, generators.with_state(draws)))
-        for module, shared, own in (
-            (random, random._inst, generators.of_python),
-            (np.random, np.random.mtrand._rand, generators.of_numpy),
-        ):
-            for name in _methods(module, shared):
-                stack.enter_context(_replaced(module, name, _on_own(own, name)))
+    starters: list[tuple[Any, str]] = [
+        (threading.Thread, "start"),
+        (_thread, "start_new_thread"),
+    ]
+    with _replaced(
+        *((time, name, call) for name, call in _clocks(world).items()),
+        *((place, name, world.noting_threads(getattr(place, name))) for place, name in starters),
+        *(
+            (torch.autograd, name, _in_own_thread(world, getattr(torch.autograd, name)))
+            for name in ("backward", "grad")
+        ),
+        *((owner, name, generators.with_state(getattr(owner, name))) for owner, name in _drawing()),
+        *((random, name, _on_own(generators.of_python, name)) for name in _of_python()),
+        *((np.random, name, _on_own(generators.of_numpy, name)) for name in _of_numpy()),
+    ):
         yield generators
 
 
@@ -341,18 +333,22 @@ def _in_own_thread(world: SimulatedWorld, call: Callable[..., Any]) -> Callable[
 
 
 @contextlib.contextmanager
-def _replaced(place: Any, name: str, call: Callable[..., Any]) -> Iterator[None]:
-    own = name in vars(place)
-    before = getattr(place, name)
-    setattr(place, name, call)
+def _replaced(*replacements: tuple[Any, str, Callable[..., Any]]) -> Iterator[None]:
+    """Give attributes other values, inside the context: of each its owner, name and value."""
+    before = [
+        (place, name, name in vars(place), getattr(place, name)) for place, name, _ in replacements
+    ]
     try:
+        for place, name, call in replacements:
+            setattr(place, name, call)
         yield
     finally:
-        # a method that was inherited must be inherited again
-        if own:
-            setattr(place, name, before)
-        else:
-            delattr(place, name)
+        for place, name, own, value in before:
+            # a method that was inherited must be inherited again
+            if own:
+                setattr(place, name, value)
+            elif name in vars(place):
+                delattr(place, name)
 
 
 def _clocks(world: SimulatedWorld) -> dict[str, Callable[..., Any]]:
@@ -385,8 +381,8 @@ def _clocks(world: SimulatedWorld) -> dict[str, Callable[..., Any]]:
 
 
 @functools.cache
-def _drawing() -> list[str]:
-    """Return the names of functions and methods that use torch's generator."""
+def _drawing() -> list[tuple[Any, str]]:
+    """Return the owner and name of each function and method that uses torch's generator."""
     found = set(_ALSO)
     for name in dir(torch.ops.aten):
         packet = getattr(torch.ops.aten, name)
@@ -394,7 +390,22 @@ def _drawing() -> list[str]:
             continue
         if any(_DRAWS in getattr(packet, one).tags for one in packet.overloads()):
             found.add(name)
-    return sorted(found)
+    return [
+        (owner, name)
+        for owner in (torch, torch.Tensor, torch.nn.functional)
+        for name in sorted(found)
+        if callable(getattr(owner, name, None))
+    ]
+
+
+@functools.cache
+def _of_python() -> list[str]:
+    return _methods(random, random._inst)
+
+
+@functools.cache
+def _of_numpy() -> list[str]:
+    return _methods(np.random, np.random.mtrand._rand)
 
 
 def _methods(module: Any, shared: object) -> list[str]:
@@ -531,10 +542,10 @@ def installed(
         _replace("new_group", _group_maker(world, builtins, record))
         _replace("init_process_group", refuse_management_call("init_process_group"))
         _replace("destroy_process_group", destroy_process_group)
-        with (
-            _replaced(DistributedDataParallel, "__init__", _no_ddp),
-            _replaced(torch.futures, "wait_all", wait_all),
-            _replaced(torch.futures, "collect_all", collect_all),
+        with _replaced(
+            (DistributedDataParallel, "__init__", _no_ddp),
+            (torch.futures, "wait_all", wait_all),
+            (torch.futures, "collect_all", collect_all),
         ):
             yield
     finally:
