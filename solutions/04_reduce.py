@@ -342,16 +342,16 @@ for r, (own, partial) in enumerate(run(powers, 4)):
 # chapters give you again.
 
 # %%
-def combine(mine, came, op):
-    """Reduce what came into mine, in place. For AVG it adds, and the division is still to come."""
+def combine(mine, received, op):
+    """Reduce received into mine, in place. For AVG it adds; divide once, at the end."""
     if op == dist.ReduceOp.MIN:
-        torch.minimum(mine, came, out=mine)
+        torch.minimum(mine, received, out=mine)
     elif op == dist.ReduceOp.MAX:
-        torch.maximum(mine, came, out=mine)
+        torch.maximum(mine, received, out=mine)
     elif op == dist.ReduceOp.PRODUCT:
-        mine *= came
+        mine *= received
     else:
-        mine += came
+        mine += received
 
 
 # %%

@@ -18,7 +18,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, replay, run
 
 # %% [markdown]
 # ## Every rank has something for every other
@@ -353,21 +353,31 @@ def bruck(chunks):
     return [by_distance[(rank - source) % n] for source in range(n)]
 
 
-def transposed(algorithm):
+def numbers_by_bruck():
     rank, n = dist.get_rank(), dist.get_world_size()
-    result = algorithm([torch.tensor([10.0 * rank + j]) for j in range(n)])
-    return torch.cat(result).tolist() == [10.0 * j + rank for j in range(n)]
+    result = bruck([torch.tensor([10.0 * rank + j]) for j in range(n)])
+    return torch.cat(result).tolist()
 
 
 for n in (4, 5, 8, 16):
-    result = run(transposed, n, bruck)
+    result = run(numbers_by_bruck, n)
+    right = all(row == [10.0 * j + r for j in range(n)] for r, row in enumerate(result))
     t = result.trace.traffic
     print(
-        f"{n:2} ranks: right {all(result)}, {t.messages:2} messages, {t.rounds} rounds,"
+        f"{n:2} ranks: right {right}, {t.messages:2} messages, {t.rounds} rounds,"
         f" {t.max_sent // 4:2} chunks sent by a rank (rotation: {n - 1:2} rounds, {n - 1:2} chunks)"
     )
 
 # %% [markdown]
+# Watch it on four ranks. As before, chunk $j$ of rank $r$ is the number $10r + j$. Which way does 3 take, from
+# rank 0 to rank 3?
+
+# %%
+replay(numbers_by_bruck, 4)
+
+# %% [markdown]
+# Its distance is 3 = 1 + 2. So round 1 takes it to rank 1, together with 1, and round 2 on to rank 3.
+#
 # Fewer rounds, more bytes: where $n$ is a power of two, half of the $n$ distances contain a given step, so
 # a rank sends $\frac{n}{2}$ chunks in each round. With $b$ bytes a chunk it takes
 # $\log_2 n \cdot (\alpha + \frac{n}{2} b \beta)$, where the rotation takes $(n-1)(\alpha + b\beta)$. For
@@ -590,8 +600,8 @@ def moe_layer():
 
     worked = arrived + 100 * (rank + 1)  # the expert of this rank
 
-    came_from = all_to_all([torch.tensor([count]) for count in counts])
-    back = all_to_all_uneven(worked, [int(count) for count in came_from])  # combine
+    arriving = all_to_all([torch.tensor([count]) for count in counts])
+    back = all_to_all_uneven(worked, [int(count) for count in arriving])  # combine
     result = torch.empty_like(tokens)
     result[order] = back  # the old order again
     return tokens.tolist(), arrived.tolist(), result.tolist()

@@ -476,8 +476,9 @@ print("gradient:", [[round(x, 4) for x in row] for row in leaf.grad.tolist()])
 # %% [markdown]
 # The `nan` of the empty segment still appears in the backward pass, but the backward of an `index_add` is a
 # gather: it only reads the places that a row went to, and no row went there. That is
-# good luck. Make the *divisor* harmless before you divide, with `counts.clamp(min=1)`, and there is no
-# `nan` to spread, whatever comes before or after.
+# good luck. (And a `nan` that was in `values` would become a zero, where nobody sees it.) Make the *divisor*
+# harmless before you divide, with `counts.clamp(min=1)`, and there is no `nan` to spread, whatever comes
+# before or after.
 #
 # ## Exercise: put the experts' answers together
 #
