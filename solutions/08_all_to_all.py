@@ -436,24 +436,7 @@ if check(all_to_all):
 # `counts[j]` rows for rank $j$, which may be 0. The rows are in one tensor, sorted by destination.
 #
 # A receive needs a tensor of the right size. Suppose that a rank expects to get from another rank as many
-# rows as it sends there.
-#
-# **Predict:** rank 0 sends 3 rows to rank 1, which has 2 rows for rank 0. What happens to rank 1's receive?
-#
-# <details><summary>It takes the first 2 rows</summary>
-#
-# No: a message is not cut to fit. It must have the size of the tensor that receives it.
-# </details>
-#
-# <details><summary>It takes all 3 rows</summary>
-#
-# No: rank 1 has made room for 2, and a receive makes no room of its own.
-# </details>
-#
-# <details><summary>It fails: the sizes differ</summary>
-#
-# Yes: 3 rows arrive, and rank 1 has made room for 2.
-# </details>
+# rows as it sends there. Here rank 0 sends 3 rows to rank 1, which has 2 rows for rank 0:
 
 # %%
 def expects_what_it_sends():
@@ -467,9 +450,9 @@ def expects_what_it_sends():
 run(expects_what_it_sends, 2, may_fail=True)
 
 # %% [markdown]
-# `counts` says what a rank *sends*. Only the senders know what will *arrive*, so they have to say so first.
-# That is itself an all-to-all, in which each chunk is one number: rank $r$ knows row $r$ of the matrix of
-# counts, and needs column $r$.
+# 3 rows arrive where rank 1 has made room for 2. `counts` says what a rank *sends*. Only the senders know
+# what will *arrive*, so they have to say so first. That is itself an all-to-all, in which each chunk is one
+# number: rank $r$ knows row $r$ of the matrix of counts, and needs column $r$.
 
 # %%
 def exchange_counts():
@@ -607,22 +590,7 @@ def moe_layer():
     return tokens.tolist(), arrived.tolist(), result.tolist()
 
 # %% [markdown]
-# **Predict:** which tokens does expert 1 see?
-#
-# <details><summary>20, 21, 22 and 23</summary>
-#
-# No: these begin on rank 1. The table sends three of them to expert 2 and one to expert 0.
-# </details>
-#
-# <details><summary>11, 21 and 31</summary>
-#
-# No: the table is read by its entries. Where it says 1, the token goes to expert 1.
-# </details>
-#
-# <details><summary>13 and 30</summary>
-#
-# Yes: the table has a 1 for the last token of rank 0 and for the first of rank 2, and nowhere else.
-# </details>
+# Before you run it: which tokens will expert 1 see?
 
 # %%
 if check(all_to_all) and check(all_to_all_uneven):
