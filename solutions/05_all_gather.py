@@ -434,13 +434,16 @@ for algorithm in algorithms:
 # the same round.
 #
 # The ring has a price. With the $\alpha$ and $\beta$ of chapter [02](02_broadcast.ipynb), its $n-1$ rounds,
-# one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$ bytes. The $(n-1)\,b\beta$ cannot be
-# avoided by a rank that receives one message at a time, as we have just seen. (If it can receive from both
-# neighbours at once, half of each piece goes to the left, and the bytes take half as long: [How to Scale
-# Your Model](https://jax-ml.github.io/scaling-book/sharding/).) The $(n-1)\,\alpha$ can be avoided. For
-# many ranks and *small* pieces, algorithms with $\lceil \log_2 n \rceil$ rounds win. [Thakur, Rabenseifner
-# and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe them, and say that MPICH keeps the ring
-# for longer messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings cross.
+# one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$ bytes. How near is that to a real
+# machine? In [How to Scale Your Model](https://jax-ml.github.io/scaling-book/sharding/), four TPU chips gather
+# pieces of 8.4 MB over links of 45 GB/s. Three rounds of these bytes take 560 µs, and a profile shows 680.
+#
+# The $(n-1)\,b\beta$ cannot be avoided by a rank that receives one message at a time, as we have just seen.
+# (If it can receive from both neighbours at once, half of each piece goes to the left, and the bytes take half
+# as long.) The $(n-1)\,\alpha$ can be avoided. For many ranks and *small* pieces, algorithms with
+# $\lceil \log_2 n \rceil$ rounds win. [Thakur, Rabenseifner and Gropp
+# 2005](https://doi.org/10.1177/1094342005051521) describe them, and say that MPICH keeps the ring for longer
+# messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings cross.
 #
 # A ring has no central *bottleneck*. Does that make it robust?
 #
