@@ -103,13 +103,13 @@ check(who_am_i)
 
 # %%
 def pass_it_on():
-    me, ranks = who_am_i().tolist()
-    total, received = torch.tensor([me]), torch.tensor([0])
-    if me > 0:
-        dist.recv(received, me - 1)
+    rank, n = who_am_i().tolist()
+    total, received = torch.tensor([rank]), torch.tensor([0])
+    if rank > 0:
+        dist.recv(received, rank - 1)
         total += received
-    if me < ranks - 1:
-        dist.send(total, me + 1)
+    if rank < n - 1:
+        dist.send(total, rank + 1)
     return total
 
 

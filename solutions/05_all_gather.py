@@ -396,20 +396,20 @@ for n in (4, 8):
 # </details>
 
 # %%
-def load_of_cables(trace):
+def bytes_through_cables(trace):
     n = trace.world_size
     load = [0] * n  # load[r]: bytes through the cable from r to r + 1
     for message in trace.messages:
-        at = message.source
-        while at != message.destination:
-            load[at] += message.nbytes
-            at = (at + 1) % n
+        position = message.source
+        while position != message.destination:
+            load[position] += message.nbytes
+            position = (position + 1) % n
     return load
 
 
 for algorithm in algorithms:
     record = run(gathered_by, 4, algorithm).trace
-    print(f"{algorithm.__name__:22} bytes through each cable: {load_of_cables(record)}")
+    print(f"{algorithm.__name__:22} bytes through each cable: {bytes_through_cables(record)}")
 
 # %% [markdown]
 # Everyone-to-everyone loads each cable with $1 + 2 + \dots + (n-1) = n(n-1)/2$ pieces, the ring with only

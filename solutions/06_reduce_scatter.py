@@ -395,11 +395,11 @@ def sum_by(algorithm):
     return algorithm(chunks, dist.ReduceOp.SUM).tolist()
 
 
-def with_sum(chunks, op):
+def sum_through_rank_0(chunks, op):
     return reduce_then_scatter(chunks)
 
 
-algorithms = {"through rank 0": with_sum}
+algorithms = {"through rank 0": sum_through_rank_0}
 if check(reduce_scatter):
     algorithms["reduce_scatter"] = reduce_scatter
 if check(ring_reduce_scatter):
