@@ -103,13 +103,13 @@ check(who_am_i)
 
 # %%
 def pass_it_on():
-    me, ranks = who_am_i().tolist()
-    total, came = torch.tensor([me]), torch.tensor([0])
-    if me > 0:
-        dist.recv(came, me - 1)
-        total += came
-    if me < ranks - 1:
-        dist.send(total, me + 1)
+    rank, n = who_am_i().tolist()
+    total, received = torch.tensor([rank]), torch.tensor([0])
+    if rank > 0:
+        dist.recv(received, rank - 1)
+        total += received
+    if rank < n - 1:
+        dist.send(total, rank + 1)
     return total
 
 
@@ -221,7 +221,9 @@ run(forgets_to_ask, 2, may_fail=True)
 #
 # Usually a launcher starts the processes and tells them these three things in environment variables.
 # It also sets `LOCAL_RANK`, which counts the processes of *one machine* from 0: with 8 GPUs in each
-# machine, rank 11 is local rank 3 of the second machine, and works on that machine's GPU number 3.
+# machine, rank 11 is local rank 3 of the second machine, and works on that machine's GPU number 3. (How it
+# tells PyTorch so, with `set_device` and `device_id`, is in chapter [19](19_backends.ipynb).)
+#
 # PyTorch's launcher is [`torchrun`](https://docs.pytorch.org/docs/stable/elastic/run.html). The next
 # cell hands it a small script, and launches two processes on this machine. The first line that it prints
 # is what you would type in a terminal. It takes a few seconds: every process is a fresh Python that

@@ -52,14 +52,9 @@ run(first_message, 3)
 replay(first_message, 2)
 
 # %% [markdown]
-# ## A send may wait
+# ## When does a send return?
 #
-# With gloo, `send` returns only when the message has been handed over, and that needs a receive on
-# the other side. If the receiver is late, the sender waits. This is called a **synchronous send**.
-#
-# ![Two time lines. Rank 0 calls send early and waits until rank 1, after its own work, calls recv; then the data moves and both go on](../imgs/send_recv.png)
-#
-# Here rank 1 sleeps for 0.3 seconds before it receives. Does rank 0's `send` return before that?
+# Here rank 1 is late: it sleeps for 0.3 seconds before it receives. Does rank 0's `send` return before that?
 
 # %%
 def late_receiver():
@@ -77,6 +72,12 @@ sent, ready = run(late_receiver, 2)
 print("send returned after rank 1 was ready to receive:", sent > ready)
 
 # %% [markdown]
+# It does not. With gloo, `send` returns only when the message has been handed over, and that needs a
+# receive on the other side. If the receiver is late, the sender waits. This is called a **synchronous
+# send**.
+#
+# ![Two time lines. Rank 0 calls send early and waits until rank 1, after its own work, calls recv; then the data moves and both go on](../imgs/send_recv.png)
+#
 # Other libraries may copy a small message into a buffer of their own and let the sender go on: an
 # *eager* send. The [MPI standard](https://www.mpi-forum.org/docs/mpi-4.1/mpi41-report.pdf) (sections
 # 3.4 and 3.5) allows both, and calls a program that relies on the buffer *unsafe*. A correct program
@@ -232,12 +233,12 @@ run(both_send_first, 2, may_fail=True)
 # draws a graph of who waits for whom, the *wait-for graph*. Here it has a cycle: each rank on it waits for
 # the next, and none of them will ever go on.
 #
-# There are two ways out. In the picture, the arrows on the left mean "waits for"; the others are
+# There are two fixes. In the picture, the arrows on the left mean "waits for"; the others are
 # messages.
 #
 # ![Three panels of two ranks each. Left, a cycle: both are in send, and each waits for the other. Middle, one receives first: rank 0 sends while rank 1 receives, then the other way round. Right, both isend first: both messages travel at the same time while both receive, and then both call wait](../imgs/head_to_head.png)
 #
-# ### Way out 1: one of them receives first
+# ### Fix 1: one of them receives first
 #
 # Break the symmetry. Let the lower rank send first and the higher one receive first.
 
@@ -258,7 +259,7 @@ def one_receives_first():
 run(one_receives_first, 2)
 
 # %% [markdown]
-# ### Way out 2: start the send, and do not wait for it yet
+# ### Fix 2: start the send, and do not wait for it yet
 #
 # `dist.isend` (the *i* stands for *immediate*) starts a send and returns a **request** at once. The
 # message is on its way, or will be; `request.wait()` blocks until the send is done. `dist.irecv` does
@@ -285,9 +286,9 @@ print("isend returned before rank 1 was ready to receive:", after_isend < ready)
 print("wait returned after that:                         ", after_wait > ready)
 
 # %% [markdown]
-# ### Leave the tensor alone until `wait` has returned
+# ### While the send is under way
 #
-# The send is still under way when rank 0 goes on. Suppose that it now changes `x` from 1 to 2.
+# After `isend`, rank 0 goes on at once. Suppose that it now changes `x` from 1 to 2.
 #
 # **Predict:** which value does rank 1 get?
 #
@@ -338,7 +339,7 @@ run(forget_to_wait, 2, may_fail=True)
 # %% [markdown]
 # ## Rounds: which messages can travel together?
 #
-# A network link carries data in both directions at once. Does way out 1 make use of that?
+# A network link carries data in both directions at once. Does fix 1 make use of that?
 
 # %%
 replay(one_receives_first, 2)
@@ -349,7 +350,7 @@ replay(one_receives_first, 2)
 # We count that in **rounds**. Imagine that every message takes one unit of time, and that a rank
 # can send one message and receive one message at a time. The record of your run is replayed under
 # these rules, and the number of units until the last message has arrived is the number of rounds.
-# It does not depend on how fast your computer is today. Way out 1 takes two rounds.
+# It does not depend on how fast your computer is today. Fix 1 takes two rounds.
 #
 # ## Exercise: exchange
 #
@@ -357,7 +358,7 @@ replay(one_receives_first, 2)
 # your peer is 3, then 3's peer is you. A rank whose peer is itself returns a copy.
 #
 # Both messages of a pair should travel in **one round**. That is the point of the exercise: taking
-# turns, as in way out 1, gives the right result and earns half.
+# turns, as in fix 1, gives the right result and earns half.
 
 # %%
 def exchange(x: torch.Tensor, peer: int) -> torch.Tensor:
@@ -472,6 +473,8 @@ print("rank 1 received", run(by_tag, 2)[1])
 # and ignores the one you give. There, the order of the calls is all you have.
 #
 # ## Exercise: shift
+#
+# In `exchange`, a rank received from the rank that it sent to. On a ring of more than two, they differ.
 #
 # Every rank passes its `x` on by `k` places around the ring, and returns what arrives: the `x` of
 # rank $(r - k) \bmod n$.

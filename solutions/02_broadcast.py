@@ -274,6 +274,10 @@ if check(tree_broadcast):
         print(f"ranks {ranks:4}   messages {tree.messages:4}   rounds: {rounds}")
 
 # %% [markdown]
+# The difference shows on a real network. With 16 processes on Ethernet and 400,000 bytes,
+# [mpitutorial.com](https://mpitutorial.com/tutorials/mpi-broadcast-and-collective-communication/) measured
+# 0.51 seconds for a loop, and 0.13 for the broadcast of an MPI library, which it describes as a tree.
+#
 # ## Rounds are not seconds
 #
 # A round counts as one, whether it moves 4 bytes or 4 gigabytes. The simplest model that tells them
@@ -333,7 +337,11 @@ for elements, text in ((100, "400 bytes"), (25_000_000, "100 MB")):
 # %% [markdown]
 # At 400 bytes, latency is all that matters, and 3 latencies beat 106. At 100 MB the bytes matter: each of
 # the 3 rounds of the tree takes 10 ms, and each of the 106 rounds of the chain little more than a
-# hundredth of that. This is why libraries switch algorithms by message size. NCCL has
+# hundredth of that:
+#
+# ![When each of eight ranks receives the 100 MB. In the tree rank 1 receives from 0 to 10 ms, ranks 2 and 3 from 10 to 20 ms, ranks 4 to 7 from 20 to 30 ms. In the chain all of them receive nearly at the same time, for 11 ms each, and rank 7 is done after 11.7 ms](../imgs/tree_and_chain.png)
+#
+# This is why libraries switch algorithms by message size. NCCL has
 # [no tree for broadcasts](https://github.com/NVIDIA/nccl/issues/317): it passes pieces along
 # [a chain](https://github.com/NVIDIA/nccl/blob/master/src/device/broadcast.h).
 #

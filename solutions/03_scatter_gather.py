@@ -149,8 +149,11 @@ def built_in_gather():
 run(built_in_gather, 3)
 
 # %% [markdown]
-# The list is in **rank order**: entry $r$ is what rank $r$ sent. Here is a gather that takes the messages
-# as they arrive, and appends them to a list.
+# The list is in **rank order**: entry $r$ is what rank $r$ sent. And a gather neither makes nor loses elements:
+# three ranks had 5 each, and rank 0 has 15. (Counting on both sides is a quick test of any example, and of your
+# own code.)
+#
+# Here is a gather that takes the messages as they arrive, and appends them to a list.
 #
 # **Predict:** four ranks run it, and rank $r$ has $10r$. What can the list on rank 0 be?
 #
@@ -170,7 +173,7 @@ run(built_in_gather, 3)
 # </details>
 
 # %%
-def gather_as_they_come():
+def gather_as_they_arrive():
     rank, n = dist.get_rank(), dist.get_world_size()
     x = torch.tensor([rank * 10])
     if rank != 0:
@@ -184,7 +187,7 @@ def gather_as_they_come():
     return [int(y) for y in found]
 
 
-run(gather_as_they_come, 4)[0]
+run(gather_as_they_arrive, 4)[0]
 
 # %% [markdown]
 # Where several messages could be received, `run` takes the highest rank's; on a network it is the one that
@@ -267,28 +270,6 @@ def square_in_parallel(length):
 
 if check(scatter) and check(gather):
     print(run(square_in_parallel, 4, 9)[0])
-
-# %% [markdown]
-# ## Count the elements
-#
-# A gather neither makes nor loses elements: $n$ ranks with $k$ elements each give $n \cdot k$. So if rank
-# $r$ of four holds $[r]$, rank 0 ends with four numbers, and not with sixteen. Counting on both sides is a
-# quick test of any example, and of your own code:
-
-# %%
-def count_elements(k):
-    x = torch.full((k,), float(dist.get_rank()))
-    pieces = (
-        [torch.empty(k) for _ in range(dist.get_world_size())] if dist.get_rank() == 0 else None
-    )
-    dist.gather(x, pieces, dst=0)
-    return x.numel(), sum(p.numel() for p in pieces) if pieces else None
-
-
-for k in (1, 4):
-    print(
-        f"4 ranks with k = {k}: rank 0 has {run(count_elements, 4, k)[0][1]} elements in the end"
-    )
 
 # %% [markdown]
 # ## Summary

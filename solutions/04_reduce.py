@@ -62,14 +62,14 @@ print("rank 0 holds", run(built_in_reduce, 3)[0].tolist())
 # </details>
 
 # %%
-def what_is_left():
+def stays_unchanged():
     x = torch.full((5,), float(dist.get_rank() + 1))
     before = x.clone()
     dist.reduce(x, dst=0)
     return torch.equal(x, before)
 
 
-unchanged = run(what_is_left, 3)
+unchanged = run(stays_unchanged, 3)
 print("rank 1 unchanged:", unchanged[1])
 print("rank 2 unchanged:", unchanged[2])
 
@@ -163,17 +163,17 @@ def in_order(values):
 generator = torch.Generator().manual_seed(4)
 large = torch.rand(500, generator=generator) * 1000
 small = torch.rand(500, generator=generator)
-thousands = {
+samples = {
     "all positive": torch.cat([large, small]),
     "both signs": torch.cat([large, small - large.flip(0)]),
 }
-for name, x in thousands.items():
+for name, x in samples.items():
     forwards, backwards = in_order(x), in_order(x.flip(0))
-    sizes = math.fsum(x.abs().tolist())
-    apart = abs(forwards - backwards)
-    print(f"{name}: sum {forwards:.3f} or {backwards:.3f}, sum of |x| {sizes:.3f}")
-    print(f"    apart by {apart / forwards:.0e} of the sum,")
-    print(f"    and by {apart / sizes:.0e} of the sum of |x|")
+    magnitude = math.fsum(x.abs().tolist())
+    difference = abs(forwards - backwards)
+    print(f"{name}: sum {forwards:.3f} or {backwards:.3f}, sum of |x| {magnitude:.3f}")
+    print(f"    apart by {difference / forwards:.0e} of the sum,")
+    print(f"    and by {difference / magnitude:.0e} of the sum of |x|")
 
 # %% [markdown]
 # Measured against the sum, the error can be as large as you like: it is large wherever the terms nearly
@@ -342,16 +342,16 @@ for r, (own, partial) in enumerate(run(powers, 4)):
 # chapters give you again.
 
 # %%
-def combine(mine, came, op):
-    """Reduce what came into mine, in place. For AVG it adds, and the division is still to come."""
+def combine(mine, received, op):
+    """Reduce received into mine, in place. For AVG it adds; divide once, at the end."""
     if op == dist.ReduceOp.MIN:
-        torch.minimum(mine, came, out=mine)
+        torch.minimum(mine, received, out=mine)
     elif op == dist.ReduceOp.MAX:
-        torch.maximum(mine, came, out=mine)
+        torch.maximum(mine, received, out=mine)
     elif op == dist.ReduceOp.PRODUCT:
-        mine *= came
+        mine *= received
     else:
-        mine += came
+        mine += received
 
 
 # %%

@@ -18,7 +18,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, replay, run
 
 # %% [markdown]
 # ## What it does
@@ -113,12 +113,12 @@ def reduce_then_scatter(chunks):
     return result
 
 
-def of_powers(algorithm):
+def powers_reduced_by(algorithm):
     return algorithm(powers()).tolist()
 
 
-print("three ranks:", list(run(of_powers, 3, reduce_then_scatter)))
-print(run(of_powers, 4, reduce_then_scatter).trace)
+print("three ranks:", list(run(powers_reduced_by, 3, reduce_then_scatter)))
+print(run(powers_reduced_by, 4, reduce_then_scatter).trace)
 
 # %% [markdown]
 # The results are the same as above, but three quarters of what arrives at rank 0 is only added up there and
@@ -233,16 +233,16 @@ for r, (part, everything) in enumerate(run(two_steps, 4)):
 # chapter [04](04_reduce.ipynb) is there again.
 
 # %%
-def combine(mine, came, op):
-    """Reduce what came into mine, in place. For AVG it adds, and the division is still to come."""
+def combine(mine, received, op):
+    """Reduce received into mine, in place. For AVG it adds; divide once, at the end."""
     if op == dist.ReduceOp.MIN:
-        torch.minimum(mine, came, out=mine)
+        torch.minimum(mine, received, out=mine)
     elif op == dist.ReduceOp.MAX:
-        torch.maximum(mine, came, out=mine)
+        torch.maximum(mine, received, out=mine)
     elif op == dist.ReduceOp.PRODUCT:
-        mine *= came
+        mine *= received
     else:
-        mine += came
+        mine += received
 
 
 # %%
@@ -308,8 +308,8 @@ def ring_in_letters(n):
     names = "ABCDEFGH"
     parts = [[f"{names[r]}{j}" for j in range(n)] for r in range(n)]
     for s in range(1, n):
-        lies_on = {j: (j + s) % n for j in range(n)}  # where chunk j is before round s
-        for j, r in sorted(lies_on.items(), key=lambda item: item[1]):
+        holder = {j: (j + s) % n for j in range(n)}  # the rank that has chunk j before round s
+        for j, r in sorted(holder.items(), key=lambda item: item[1]):
             right = (r + 1) % n
             print(f"round {s}: rank {r} sends {parts[r][j]:5} to rank {right}")
             parts[right][j] = parts[r][j] + "+" + parts[right][j]
@@ -379,48 +379,27 @@ check(ring_reduce_scatter)
 # %% [markdown]
 # ## What your ring did
 #
-# Once more we print the record of your own run. Which chunk is in a message? We read the record from its
-# end: what reaches rank $r$ in the last round is chunk $r$, and what a rank sends in one round reached it
-# in the round before.
-#
-# To see *whose* numbers are in each sum, let every element of rank $r$ be $10^r$. Then each digit of a sum
-# tells how often a rank's numbers are in it.
+# Here it is at work, with names for the numbers: A2 is chunk 2 of rank 0, and A2+D2 is a partial sum.
 
 # %%
-def step_table(trace):
-    last = trace.traffic.rounds - 1
-    number = {}  # round and sender: which chunk
-    for s in range(last, -1, -1):
-        for m in trace.messages:
-            if m.start == s:
-                number[s, m.source] = number[s + 1, m.destination] if s < last else m.destination
-    for s in range(last + 1):
-        in_round = [m for m in trace.messages if m.start == s]
-        sends = [f"{m.source}→{m.destination} (chunk {number[s, m.source]})" for m in in_round]
-        print(f"round {s + 1}: " + "   ".join(sends) + f"   {in_round[0].nbytes} bytes each")
+replay(ring_reduce_scatter, 4) if check(ring_reduce_scatter) else None
 
+# %% [markdown]
+# Rank $r$ ends with A…D$r$, in which the chunk $r$ of every rank counts once. Now compare the traffic of the
+# three ways. The chunks have two int64 numbers each, which are 16 bytes:
 
-def digits(algorithm):
+# %%
+def sum_by(algorithm):
     rank, n = dist.get_rank(), dist.get_world_size()
-    chunks = [torch.full((2,), 10**rank) for _ in range(n)]
+    chunks = [torch.full((2,), rank) for _ in range(n)]
     return algorithm(chunks, dist.ReduceOp.SUM).tolist()
 
 
-if check(ring_reduce_scatter):
-    mine = run(digits, 4, ring_reduce_scatter)
-    step_table(mine.trace)
-    print(list(mine))
-
-# %% [markdown]
-# Each of the four digits is 1: the numbers of every rank are in the sum exactly once. (They are int64, so a
-# chunk of two has 16 bytes.) Now compare the traffic of the three ways:
-
-# %%
-def with_sum(chunks, op):
+def sum_through_rank_0(chunks, op):
     return reduce_then_scatter(chunks)
 
 
-algorithms = {"through rank 0": with_sum}
+algorithms = {"through rank 0": sum_through_rank_0}
 if check(reduce_scatter):
     algorithms["reduce_scatter"] = reduce_scatter
 if check(ring_reduce_scatter):
@@ -429,7 +408,7 @@ if check(ring_reduce_scatter):
 for n in (4, 8):
     print(f"{n} ranks, chunks of 16 bytes")
     for name, algorithm in algorithms.items():
-        t = run(digits, n, algorithm).trace.traffic
+        t = run(sum_by, n, algorithm).trace.traffic
         counts = f"{t.messages:2} messages, {t.rounds:2} rounds, {t.max_sent:3} bytes at most by one"
         print(f"   {name:20} {counts}, {t.bytes:4} in all")
 
@@ -438,6 +417,12 @@ for n in (4, 8):
 # each rank sends $n-1$ chunks. If a list has $S$ bytes, a chunk has $S/n$, so each rank sends
 # $\frac{n-1}{n} S$, which is less than $S$ however many ranks there are. Through rank 0, each of the others
 # sends all of its $S$ bytes, and rank 0 has to receive $(n-1)\,S$ and add them up.
+#
+# In one respect the direct way is better. There the ranks' own numbers travel, and the receiver can add them
+# up in float32 even if they travel in bfloat16. On a ring partial sums travel, and in bfloat16 each of them is
+# rounded again. So Megatron-LM has [a reduce-scatter for low
+# precision](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/distributed/reduce_scatter_with_fp32_accumulation.py)
+# that sends every chunk straight to its rank, and adds there in float32.
 #
 # ### Where to divide
 #

@@ -107,16 +107,16 @@ print(list(run(reduce_then_broadcast, 4)))
 # needs one division. Where? Here is `combine` of chapter 04, for you to use:
 
 # %%
-def combine(mine, came, op):
-    """Reduce what came into mine, in place. For AVG it adds, and the division is still to come."""
+def combine(mine, received, op):
+    """Reduce received into mine, in place. For AVG it adds; divide once, at the end."""
     if op == dist.ReduceOp.MIN:
-        torch.minimum(mine, came, out=mine)
+        torch.minimum(mine, received, out=mine)
     elif op == dist.ReduceOp.MAX:
-        torch.maximum(mine, came, out=mine)
+        torch.maximum(mine, received, out=mine)
     elif op == dist.ReduceOp.PRODUCT:
-        mine *= came
+        mine *= received
     else:
-        mine += came
+        mine += received
 
 
 # %%

@@ -18,7 +18,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, replay, run
 
 # %% [markdown]
 # ## Every rank has something for every other
@@ -353,21 +353,31 @@ def bruck(chunks):
     return [by_distance[(rank - source) % n] for source in range(n)]
 
 
-def transposed(algorithm):
+def numbers_by_bruck():
     rank, n = dist.get_rank(), dist.get_world_size()
-    result = algorithm([torch.tensor([10.0 * rank + j]) for j in range(n)])
-    return torch.cat(result).tolist() == [10.0 * j + rank for j in range(n)]
+    result = bruck([torch.tensor([10.0 * rank + j]) for j in range(n)])
+    return torch.cat(result).tolist()
 
 
 for n in (4, 5, 8, 16):
-    result = run(transposed, n, bruck)
+    result = run(numbers_by_bruck, n)
+    right = all(row == [10.0 * j + r for j in range(n)] for r, row in enumerate(result))
     t = result.trace.traffic
     print(
-        f"{n:2} ranks: right {all(result)}, {t.messages:2} messages, {t.rounds} rounds,"
+        f"{n:2} ranks: right {right}, {t.messages:2} messages, {t.rounds} rounds,"
         f" {t.max_sent // 4:2} chunks sent by a rank (rotation: {n - 1:2} rounds, {n - 1:2} chunks)"
     )
 
 # %% [markdown]
+# Watch it on four ranks. As before, chunk $j$ of rank $r$ is the number $10r + j$. Which way does 3 take, from
+# rank 0 to rank 3?
+
+# %%
+replay(numbers_by_bruck, 4)
+
+# %% [markdown]
+# Its distance is 3 = 1 + 2. So round 1 takes it to rank 1, together with 1, and round 2 on to rank 3.
+#
 # Fewer rounds, more bytes: where $n$ is a power of two, half of the $n$ distances contain a given step, so
 # a rank sends $\frac{n}{2}$ chunks in each round. With $b$ bytes a chunk it takes
 # $\log_2 n \cdot (\alpha + \frac{n}{2} b \beta)$, where the rotation takes $(n-1)(\alpha + b\beta)$. For
@@ -426,24 +436,7 @@ if check(all_to_all):
 # `counts[j]` rows for rank $j$, which may be 0. The rows are in one tensor, sorted by destination.
 #
 # A receive needs a tensor of the right size. Suppose that a rank expects to get from another rank as many
-# rows as it sends there.
-#
-# **Predict:** rank 0 sends 3 rows to rank 1, which has 2 rows for rank 0. What happens to rank 1's receive?
-#
-# <details><summary>It takes the first 2 rows</summary>
-#
-# No: a message is not cut to fit. It must have the size of the tensor that receives it.
-# </details>
-#
-# <details><summary>It takes all 3 rows</summary>
-#
-# No: rank 1 has made room for 2, and a receive makes no room of its own.
-# </details>
-#
-# <details><summary>It fails: the sizes differ</summary>
-#
-# Yes: 3 rows arrive, and rank 1 has made room for 2.
-# </details>
+# rows as it sends there. Here rank 0 sends 3 rows to rank 1, which has 2 rows for rank 0:
 
 # %%
 def expects_what_it_sends():
@@ -457,9 +450,9 @@ def expects_what_it_sends():
 run(expects_what_it_sends, 2, may_fail=True)
 
 # %% [markdown]
-# `counts` says what a rank *sends*. Only the senders know what will *arrive*, so they have to say so first.
-# That is itself an all-to-all, in which each chunk is one number: rank $r$ knows row $r$ of the matrix of
-# counts, and needs column $r$.
+# 3 rows arrive where rank 1 has made room for 2. `counts` says what a rank *sends*. Only the senders know
+# what will *arrive*, so they have to say so first. That is itself an all-to-all, in which each chunk is one
+# number: rank $r$ knows row $r$ of the matrix of counts, and needs column $r$.
 
 # %%
 def exchange_counts():
@@ -590,29 +583,14 @@ def moe_layer():
 
     worked = arrived + 100 * (rank + 1)  # the expert of this rank
 
-    came_from = all_to_all([torch.tensor([count]) for count in counts])
-    back = all_to_all_uneven(worked, [int(count) for count in came_from])  # combine
+    arriving = all_to_all([torch.tensor([count]) for count in counts])
+    back = all_to_all_uneven(worked, [int(count) for count in arriving])  # combine
     result = torch.empty_like(tokens)
     result[order] = back  # the old order again
     return tokens.tolist(), arrived.tolist(), result.tolist()
 
 # %% [markdown]
-# **Predict:** which tokens does expert 1 see?
-#
-# <details><summary>20, 21, 22 and 23</summary>
-#
-# No: these begin on rank 1. The table sends three of them to expert 2 and one to expert 0.
-# </details>
-#
-# <details><summary>11, 21 and 31</summary>
-#
-# No: the table is read by its entries. Where it says 1, the token goes to expert 1.
-# </details>
-#
-# <details><summary>13 and 30</summary>
-#
-# Yes: the table has a 1 for the last token of rank 0 and for the first of rank 2, and nowhere else.
-# </details>
+# Before you run it: which tokens will expert 1 see?
 
 # %%
 if check(all_to_all) and check(all_to_all_uneven):

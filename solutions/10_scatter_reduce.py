@@ -12,7 +12,8 @@
 # **You need** chapters [03](03_scatter_gather.ipynb), which explains the name, and [04](04_reduce.ipynb),
 # which explains the reductions. Nothing is sent in the exercises: one process is enough.
 #
-# **Time:** 105 minutes, and 3 exercises.
+# **Time:** 105 minutes, with 3 exercises. Only chapter [28](28_expert_parallel.ipynb) builds on them: if you
+# would rather go on with messages between ranks, take chapter [11](11_ring_all_reduce.ipynb) first.
 
 # %%
 import torch
@@ -476,8 +477,9 @@ print("gradient:", [[round(x, 4) for x in row] for row in leaf.grad.tolist()])
 # %% [markdown]
 # The `nan` of the empty segment still appears in the backward pass, but the backward of an `index_add` is a
 # gather: it only reads the places that a row went to, and no row went there. That is
-# good luck. Make the *divisor* harmless before you divide, with `counts.clamp(min=1)`, and there is no
-# `nan` to spread, whatever comes before or after.
+# good luck. (And a `nan` that was in `values` would become a zero, where nobody sees it.) Make the *divisor*
+# harmless before you divide, with `counts.clamp(min=1)`, and there is no `nan` to spread, whatever comes
+# before or after.
 #
 # ## Exercise: put the experts' answers together
 #
@@ -563,7 +565,7 @@ assert best["combine_naive"] > 10 * best["combine_experts"], "a few calls are fa
 # If the experts are spread over many ranks, the rows first travel to them and back. That is the all-to-all
 # of chapter [08](08_all_to_all.ipynb). What you wrote is the last step, after the rows have returned.
 #
-# ## A histogram is a scatter-sum, too
+# ## A histogram is also a scatter-sum
 #
 # To count how often each number occurs, add a 1 to its place each time that it occurs.
 

@@ -39,7 +39,34 @@ def broadcast_rounds() -> Sheet:
     return sheet
 
 
+def tree_and_chain() -> Sheet:
+    """When each rank receives 100 MB: from a tree, and from a chain of 100 pieces."""
+    sheet, size = Sheet(8, 2.85), 8
+    latency, whole, pieces = 0.01, 10.0, 100  # milliseconds, as in the chapter
+    one = latency + whole / pieces  # what a piece takes
+    tree = [(rank.bit_length() - 1) * (latency + whole) for rank in range(1, size)]
+    chain = [(rank - 1) * one for rank in range(1, size)]
+    scale = 0.093
+    for x0, starts, length, title in (
+        (0.85, tree, latency + whole, "binomial tree"),
+        (4.75, chain, pieces * one, "chain of 100 pieces"),
+    ):
+        done = max(starts) + length
+        sheet.text(x0, 2.66, f"{title}: {done:.1f} ms", 11, bold=True, align="left")
+        for rank, start in enumerate(starts, 1):
+            y = 2.36 - (rank - 1) * 0.27
+            sheet.text(x0 - 0.42, y, f"rank {rank}", 9)
+            box = (x0 + start * scale, y - 0.1, length * scale, 0.2)
+            sheet.cell(*box, Cell("", (0,)))
+        for tick in (0, 10, 20, 30):
+            sheet.text(x0 + tick * scale, 0.28, f"{tick}", 9, colour=FAINT)
+        sheet.arrow((x0, 0.5), (x0 + 33 * scale, 0.5), colour=FAINT, width=1)
+        sheet.text(x0 + 33 * scale, 0.28, "ms", 9, colour=FAINT)
+    return sheet
+
+
 PICTURES = (
     broadcast,
     broadcast_rounds,
+    tree_and_chain,
 )

@@ -8,21 +8,21 @@ from grader.report.drawing import FAINT, INK, Cell, Sheet, colour_of
 
 
 def barrier() -> Sheet:
-    """Ranks come at different times and leave together."""
+    """Ranks arrive at different times and leave together."""
     sheet = Sheet(8, 3.1)
     scale, x0 = 2.3, 1.1
     door = x0 + 2 * scale
     for rank in range(3):
         y = 2.35 - rank * 0.72
         sheet.text(0.55, y, f"rank {rank}", 11, bold=True)
-        came = x0 + rank * scale
+        arrival = x0 + rank * scale
         if rank:
-            sheet.bar(x0, y, came - x0, f"sleeps {rank} s", FAINT)
-        if came < door:
-            sheet.bar(came, y, door - came, f"waits {2 - rank} s", colour_of(1))
+            sheet.bar(x0, y, arrival - x0, f"sleeps {rank} s", FAINT)
+        if arrival < door:
+            sheet.bar(arrival, y, door - arrival, f"waits {2 - rank} s", colour_of(1))
         sheet.bar(door, y, 1.5, "goes on", colour_of(2))
     sheet.axes.plot([door, door], [0.55, 2.72], color=INK, lw=2, zorder=6)
-    sheet.text(door, 2.9, "the last has come: all leave", 10, bold=True)
+    sheet.text(door, 2.9, "the last has arrived: all leave", 10, bold=True)
     sheet.arrow((x0, 0.4), (7.6, 0.4), colour=FAINT, width=1)
     for second in range(3):
         sheet.text(x0 + second * scale, 0.2, f"{second} s", 9, colour=FAINT)

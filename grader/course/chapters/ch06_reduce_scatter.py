@@ -69,7 +69,7 @@ ADVICE = {
     " chunks[rank].",
     Diagnosis.WRONG_SHAPE: "Rank r returns one chunk, and not all of them.",
     Diagnosis.WRONG_DTYPE: "The result has the dtype of the chunks. Buffers from"
-    " torch.empty_like(chunks[0]) keep it. (An average of integers is not asked for.)",
+    " torch.empty_like(chunks[0]) keep it. (An average of integers is not required.)",
     Diagnosis.ALIASED: "The result must be a tensor of its own: begin with chunks[rank].clone()."
     " Note that list(chunks) copies the list and not the tensors in it.",
     Diagnosis.INPUT_CHANGED: "The chunks belong to the caller. Combine in copies: [c.clone() for c"

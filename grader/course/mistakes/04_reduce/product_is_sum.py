@@ -1,5 +1,5 @@
-"""Where PRODUCT is asked for, dst holds the sum: op is not compared with dist.ReduceOp.PRODUCT, or
-the values are not multiplied there.
+"""For PRODUCT, dst holds the sum: op is not compared with dist.ReduceOp.PRODUCT, or the values are
+not multiplied there.
 """
 # exercise: reduce, tree_reduce
 # diagnosis: wrong_value

@@ -1,5 +1,5 @@
-"""The mean is rounded down, by // or by a conversion to integers. AVG is asked for on
-floating-point numbers, and / is their division.
+"""The mean is rounded down, by // or by a conversion to integers. AVG is only for floating-point
+numbers, and / is their division.
 """
 # exercise: reduce, tree_reduce
 # diagnosis: wrong_value

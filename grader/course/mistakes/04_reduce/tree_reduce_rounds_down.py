@@ -4,8 +4,11 @@ need three rounds, as many as 8. Let the steps be all powers of two below n.
 # exercise: tree_reduce
 # diagnosis: wrong_value
 # or: STEPS = "from n // 2 down"
+# or: WRITES_BACK = "every rank"
+# or: STEPS = "from n // 2 down"; WRITES_BACK = "every rank"
 
 STEPS = "int(log2(n))"
+WRITES_BACK = "dst"
 
 
 def tree_reduce(x, dst, op):
@@ -31,6 +34,6 @@ def tree_reduce(x, dst, op):
                 dist.recv(buffer, (v + step + dst) % n)
                 combine(op, total, buffer)
             step //= 2
-    if v == 0:
+    if v == 0 or WRITES_BACK == "every rank":
         finish(op, total, n)
         x.copy_(total)
