@@ -272,7 +272,7 @@ if model_known:
 # heads: there the MLP makes all the difference.) A formula is only as good as what you know about the
 # model. Ask for the shapes of its matrices first.
 #
-# ## How much memory? What stays
+# ## Memory that stays
 #
 # Training in *mixed precision* with Adam keeps five numbers for each parameter:
 #
@@ -360,7 +360,7 @@ if state_known:
 #
 # ![Bytes of one parameter on each of 8 replicas, as stacked bars. Without ZeRO: weights 2, gradients 2, optimizer 12, together 16. ZeRO-1: 2, 2 and 1.5, together 5.5. ZeRO-2: 2, 0.25 and 1.5, together 3.75. ZeRO-3: 0.25, 0.25 and 1.5, together 2](../imgs/zero_stages.png)
 #
-# ## How much memory? What comes and goes
+# ## Memory that comes and goes
 #
 # Between two blocks there are $s \cdot b$ rows of $h$ numbers, for a micro-batch of $b$ sequences of
 # $s$ tokens: $sbh$ elements. Such tensors are called **activations**, and backward needs many of them
