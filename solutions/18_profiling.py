@@ -226,7 +226,8 @@ print("median:", statistics.median(milliseconds))
 # event for its time before the device has reached it. So the GPU half of your answer is judged on every
 # machine. (In your own work, the `Timer` of
 # [`torch.utils.benchmark`](https://docs.pytorch.org/docs/stable/benchmark_utils.html) warms up,
-# synchronizes and reports the median for you.)
+# synchronizes and reports the median for you; for Triton's kernels there is
+# [`do_bench`](https://triton-lang.org/main/python-api/generated/triton.testing.do_bench.html).)
 
 # %%
 def time_kernel(fn, *args, warmup: int, iterations: int) -> float:
@@ -369,7 +370,8 @@ print(" → ".join(name for name in callers(inner) if name.startswith("aten")))
 #
 # From a finished profile, return the names of the `k` operators with the most **self** time on the CPU,
 # hottest first; all of them if there are fewer than `k`. Operators that take equally long may be in any
-# order.
+# order. (The table has rows that are no operators too, such as `ProfilerStep*`. The profiles of `check` have
+# none, so you may keep them or leave them out.)
 
 # %%
 def hottest_ops(profile, k: int) -> list[str]:
