@@ -602,24 +602,26 @@ else:
 # `Issend` is the **synchronous** send: it is done only when the receive has begun, at every size. (MPI
 # libraries call this exchange the *rendezvous protocol*. It has nothing to do with the rendezvous at
 # the start of a program.) Use it in your tests: replace `Send` by `Ssend`, and a program that still
-# runs does not rely on buffers. The course's MPI worlds use no other send.
+# runs does not rely on buffers.
+#
+# In the course's MPI worlds `dist.send` is one of these two, and `check` judges your programs with it.
 #
 # **Predict:** both ranks send first, a small tensor. On gloo that hangs. What does it do in the
 # course's MPI worlds?
 #
 # <details><summary>It hangs, as on gloo</summary>
 #
-# Yes: a synchronous send waits for its receive, however short the message is.
+# Yes: they use the synchronous send, which waits for its receive, however short the message is.
 # </details>
 #
 # <details><summary>It runs: four numbers are sent eagerly</summary>
 #
-# No: only a plain send may be eager, and the course's worlds do not use it.
+# No: a plain send would let this mistake pass. The course's worlds use the synchronous one.
 # </details>
 #
 # <details><summary>It runs or hangs, depending on which rank is faster</summary>
 #
-# No: with synchronous sends each waits for a receive that comes later. Timing does not change that.
+# No: a plain send of this size is eager or it is not, and a synchronous one never is. Speed does not decide.
 # </details>
 
 # %% tags=["nbval-ignore-output"]
@@ -637,8 +639,9 @@ for name in ("gloo", "mpi"):
         print(f"{name:4} {failure.diagnosis if failure else 'it ran'}")
 
 # %% [markdown]
-# What could hang does hang in the course's MPI worlds, and so the grader can say which rank waits for
-# which, and calls it a deadlock. With plain sends this MPI would have let it run.
+# The course's MPI worlds use no other send than the synchronous one. What could hang does hang there, and so
+# the grader can say which rank waits for which, and calls it a deadlock. With plain sends this MPI would have
+# let it run.
 #
 # ## NCCL's traps
 #
