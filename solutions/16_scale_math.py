@@ -954,11 +954,10 @@ if pp_known:
 calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 
 # %% [markdown]
-# It counts what this chapter counts, for one device of the *first* stage: the operations of a step, and
-# their seconds, are that device's share for all its micro-batches, 8 unless you say otherwise. Its
-# pipelines run in the 1F1B order of chapter 25, in which that stage keeps the most micro-batches: as many as
-# there are stages. Tensor parallelism splits the activations too. The calculator leaves out the scores of the
-# head (a long row for each token), buffers, and gaps in memory.
+# It counts what this chapter counts, for one device of the *first* stage: its memory, and its share of the work
+# of a step, for all micro-batches. Its pipelines run in the 1F1B order of chapter 25, in which that stage keeps
+# the most micro-batches: as many as there are stages. Tensor parallelism splits the activations too. The
+# calculator leaves out the scores of the head (a long row for each token), buffers, and gaps in memory.
 #
 # <details><summary>Three ways that fit, and one that hides everything</summary>
 #
