@@ -164,7 +164,7 @@ if on_gpu:
     torch.cuda.synchronize()
     print(f"events:                     {begin.elapsed_time(end):7.3f} ms")
 else:
-    print("no GPU here")
+    print("no GPU here; what one has measured is in the record under 'Inside a kernel'")
 
 # %% [markdown]
 # A benchmark needs more than a good clock: it has to run. Here is the start of one, and two of its
