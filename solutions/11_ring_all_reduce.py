@@ -289,10 +289,10 @@ def ring_schedule(rank: int, world_size: int) -> list[tuple[int, int]]:
     ### END SOLUTION
 
 
-check(ring_schedule)
+schedule_works = check(ring_schedule)
+schedule_works
 
 # %%
-schedule_works = check(ring_schedule)
 if schedule_works:
     print("rank 3 of 5 sends", *(out for out, _ in ring_schedule(3, 5)))
 
@@ -1061,11 +1061,10 @@ assert clock["additions_alone"] < 0.12 * clock["ring_sum"], "additions take less
 # **posted early**, so that a message does not have to wait for its receive.
 #
 # Which of the two is it? Hiding every addition saves no more than `additions_alone` takes, and that is
-# less than an eighth of `ring_sum`. In the table above, the pieces saved from 12 to 22 per cent. So the
-# drawing is not the whole reason. (With 256 bytes a chunk is a single piece. If `pipelined_ring_sum` is
-# faster all the same, the pieces are not why; receives that are posted early may be.) And where a network
-# card carries the data while the processor is free, there is more waiting to fill, and overlap is worth
-# more.
+# less than an eighth of `ring_sum`. In the table above, the pieces saved up to 22 per cent. So the drawing is
+# not the whole reason. (With 256 bytes a chunk is a single piece. If `pipelined_ring_sum` is faster all the
+# same, the pieces are not why; receives that are posted early may be.) And where a network card carries the
+# data while the processor is free, there is more waiting to fill, and overlap is worth more.
 #
 # NCCL's ring is this one several times over. It shares the tensor among *channels*, each of them a ring
 # that may have links of its own, and pipelines pieces in each. And it chooses how the two ends of a message agree:

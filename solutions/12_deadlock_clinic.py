@@ -92,7 +92,7 @@ print("the cycle:", list(ring.failure.cycle))
 # Look at ranks 0 and 4 in the picture. They are on no cycle, but they wait for one, so they are
 # stuck as well. Ranks 5 and 6 wait too, but they can still go on: rank 7 runs.
 #
-# ## Exercise: mend the ring
+# ## Exercise: fix the ring
 #
 # Write `unblock_ring`. It does the same work as `ring_that_hangs`, for any number of ranks, and
 # cannot hang. Each rank sends one message; a rank that is alone sends none.
@@ -352,7 +352,7 @@ run(train_one_step, 3, may_fail=True)
 # take must not contain it. (A branch for the members of a smaller group is fine, and common:
 # `if rank in members: dist.all_reduce(x, group=group)`. All of its ranks take it.)
 #
-# ## Exercise: mend the branch
+# ## Exercise: fix the branch
 #
 # Write `unblock_branch`. It returns the mean of the losses on **every** rank, and leaves `loss` itself
 # as it is. `loss` is a tensor with a single number and no dimension. `dist.all_reduce` is
@@ -485,7 +485,7 @@ run(order_that_hangs, 3, torch.ones(2), may_fail=True)
 #
 # PyTorch can look for this itself, as you will see at the end of the chapter.
 #
-# ## Exercise: mend the order
+# ## Exercise: fix the order
 #
 # Write `unblock_order`: it returns the maximum over ranks of `x`, plus rank 0's `x`. `x` stays as it
 # is. `dist.all_reduce` and `dist.broadcast` are allowed.

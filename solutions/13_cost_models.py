@@ -1063,4 +1063,11 @@ if ring_known and tree_known and crossing_known:
 # of them.
 # </details>
 #
+# <details><summary>64 machines have eight H100s each, and each GPU has a network card of 400 Gbit/s. One ring goes through all 512, machine by machine. How long do 14 GB of gradients take, if only the bytes count? And with eight rings, each through a card of its own?</summary>
+#
+# One ring leaves a machine through one card, 50 GB/s, and goes at its pace: 2 · 511/512 · 14 GB take 0.56 s,
+# while seven cards are idle. Eight rings share the tensor, and take an eighth of that, 0.07 s. Together they
+# need 400 GB/s of each GPU's NVLink, which has 450. These are the channels of NCCL in chapter 11.
+# </details>
+#
 # **Next:** [14 · Bandwidth](14_bandwidth.ipynb): how fast is a collective, and how fast could it be?

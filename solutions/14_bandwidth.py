@@ -493,13 +493,14 @@ alpha, beta = torch.linalg.lstsq(columns, torch.ones(len(rows), 1, dtype=torch.f
 print(f"alpha: {alpha * 1e6:.0f} µs   1/beta: {1 / beta / 1e9:.2f} GB/s")
 print(f"half of the time is latency at {alpha / beta / 1e3:.0f} kB")
 misfit = (columns @ torch.stack([alpha, beta]) - 1).abs().max()
-print(f"the line misses the worst row by {misfit:.0%}")
+verdict = "the two numbers describe the rows" if misfit < 0.3 else "do not quote the two numbers"
+print(f"the line misses the worst row by {misfit:.0%}: {verdict}")
 
 # %% [markdown]
 # Below the size $\alpha/\beta$ you pay mainly for *messages*, above it for *bytes*, as in chapter 13; that
-# is why gradients are packed into buckets before they are reduced. But look at the last line before you
-# quote the two numbers. If it says more than some tens of per cent, the computer was busy or the model does
-# not hold, and neither number is worth much. Run it again.
+# is why gradients are packed into buckets before they are reduced. But two numbers come out of any fit. Quote
+# them only if the line is near every row, here within 30 %. If it is not, the computer was busy with something
+# else, or the model does not hold: run it again.
 #
 # ## Summary
 #

@@ -931,7 +931,7 @@ if ddp_works:
 
 # %% [markdown]
 # The times vary from run to run, and so may the order. With gloo the cores that compute also carry the
-# bytes: starting early may gain a little here, and may lose as much, when the threads that send take the
+# bytes: starting early may gain time here, and may lose as much, when the threads that send take the
 # processor from backward. Torch makes fewer all-reduces: it closes a bucket once the cap *has been* passed;
 # you close it before that. NCCL gives a small part of a GPU to communication and lets the links move the
 # bytes, so there the virtual table above is closer to what you will see.

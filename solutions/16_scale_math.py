@@ -272,7 +272,7 @@ if model_known:
 # heads: there the MLP makes all the difference.) A formula is only as good as what you know about the
 # model. Ask for the shapes of its matrices first.
 #
-# ## How much memory? What stays
+# ## Memory that stays
 #
 # Training in *mixed precision* with Adam keeps five numbers for each parameter:
 #
@@ -360,7 +360,7 @@ if state_known:
 #
 # ![Bytes of one parameter on each of 8 replicas, as stacked bars. Without ZeRO: weights 2, gradients 2, optimizer 12, together 16. ZeRO-1: 2, 2 and 1.5, together 5.5. ZeRO-2: 2, 0.25 and 1.5, together 3.75. ZeRO-3: 0.25, 0.25 and 1.5, together 2](../imgs/zero_stages.png)
 #
-# ## How much memory? What comes and goes
+# ## Memory that comes and goes
 #
 # Between two blocks there are $s \cdot b$ rows of $h$ numbers, for a micro-batch of $b$ sequences of
 # $s$ tokens: $sbh$ elements. Such tensors are called **activations**, and backward needs many of them
@@ -954,11 +954,10 @@ if pp_known:
 calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 
 # %% [markdown]
-# It counts what this chapter counts, for one device of the *first* stage: the operations of a step, and
-# their seconds, are that device's share for all its micro-batches, 8 unless you say otherwise. Its
-# pipelines run in the 1F1B order of chapter 25, in which that stage keeps the most micro-batches: as many as
-# there are stages. Tensor parallelism splits the activations too. The calculator leaves out the scores of the
-# head (a long row for each token), buffers, and gaps in memory.
+# It counts what this chapter counts, for one device of the *first* stage: its memory, and its share of the work
+# of a step, for all micro-batches. Its pipelines run in the 1F1B order of chapter 25, in which that stage keeps
+# the most micro-batches: as many as there are stages. Tensor parallelism splits the activations too. The
+# calculator leaves out the scores of the head (a long row for each token), buffers, and gaps in memory.
 #
 # <details><summary>Three ways that fit, and one that hides everything</summary>
 #

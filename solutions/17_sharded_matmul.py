@@ -722,7 +722,9 @@ joined
 
 # %% [markdown]
 # Here is a layer norm on six positions, split among four ranks: two of them have two positions, and two
-# have one.
+# have one. (Megatron-LM does not take such lengths. There the number of ranks [has to
+# divide](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/utils.py) what they share, so nothing is
+# padded.)
 
 # %%
 def norm(x):

@@ -602,24 +602,26 @@ else:
 # `Issend` is the **synchronous** send: it is done only when the receive has begun, at every size. (MPI
 # libraries call this exchange the *rendezvous protocol*. It has nothing to do with the rendezvous at
 # the start of a program.) Use it in your tests: replace `Send` by `Ssend`, and a program that still
-# runs does not rely on buffers. The course's MPI worlds use no other send.
+# runs does not rely on buffers.
+#
+# In the course's MPI worlds `dist.send` is one of these two, and `check` judges your programs with it.
 #
 # **Predict:** both ranks send first, a small tensor. On gloo that hangs. What does it do in the
 # course's MPI worlds?
 #
 # <details><summary>It hangs, as on gloo</summary>
 #
-# Yes: a synchronous send waits for its receive, however short the message is.
+# Yes: they use the synchronous send, which waits for its receive, however short the message is.
 # </details>
 #
 # <details><summary>It runs: four numbers are sent eagerly</summary>
 #
-# No: only a plain send may be eager, and the course's worlds do not use it.
+# No: a plain send would let this mistake pass. The course's worlds use the synchronous one.
 # </details>
 #
 # <details><summary>It runs or hangs, depending on which rank is faster</summary>
 #
-# No: with synchronous sends each waits for a receive that comes later. Timing does not change that.
+# No: a plain send of this size is eager or it is not, and a synchronous one never is. Speed does not decide.
 # </details>
 
 # %% tags=["nbval-ignore-output"]
@@ -637,8 +639,9 @@ for name in ("gloo", "mpi"):
         print(f"{name:4} {failure.diagnosis if failure else 'it ran'}")
 
 # %% [markdown]
-# What could hang does hang in the course's MPI worlds, and so the grader can say which rank waits for
-# which, and calls it a deadlock. With plain sends this MPI would have let it run.
+# The course's MPI worlds use no other send than the synchronous one. What could hang does hang there, and so
+# the grader can say which rank waits for which, and calls it a deadlock. With plain sends this MPI would have
+# let it run.
 #
 # ## NCCL's traps
 #
@@ -842,7 +845,7 @@ class RingThread:
 
 # %% [markdown]
 # This cell tests it on three ranks. Rank 1 is a second late. Do the calls of the others return before it
-# arrives, and are all sums right in the end?
+# arrives, and is each sum right when its `wait()` has returned?
 
 # %%
 def three_sums(ring_thread, ring):
@@ -856,8 +859,9 @@ def three_sums(ring_thread, ring):
     early = time.perf_counter() - started < 0.8
     for work in works:
         work.wait()
+    sums = [tensor.unique().tolist() for tensor in tensors[:2]]  # before another ring runs
     reducer.all_reduce(tensors[2])
-    return early, [tensor.unique().tolist() for tensor in tensors] == [[6.0]] * 3
+    return early, [*sums, tensors[2].unique().tolist()] == [[6.0]] * 3
 
 
 thread_works = False

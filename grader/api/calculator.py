@@ -283,7 +283,8 @@ def _sizes(plan: TrainingPlan) -> _Rows:
         *kinds,
         ("memory of a device", _gigabytes(memory.total)),
         ("", _fit(plan)),
-        ("operations of a step", f"{plan.flops_here / 1e12:,.0f} TFLOP"),
+        ("work of a device", f"{plan.flops_here / 1e12:,.0f} TFLOP a step"),
+        ("", f"{plan.micro_batches} micro-batches of {plan.seq * plan.micro_batch:,} tokens"),
         ("", f"{seconds:.3g} s at the peak" + (", a third more to recompute" * plan.recompute)),
     ]
     if plan.pp > 1:

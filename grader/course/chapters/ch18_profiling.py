@@ -131,8 +131,8 @@ _JUDGED = ((1, 5), (2, 3))
 _WHERE = {
     "cpu": "tensors on the CPU",
     "nowhere": "no argument",
-    "cuda": "tensors on a device that is played",
-    "second": "a number, then a tensor on a device that is played",
+    "cuda": "tensors on a simulated device",
+    "second": "a number, then a tensor on a simulated device",
 }
 
 

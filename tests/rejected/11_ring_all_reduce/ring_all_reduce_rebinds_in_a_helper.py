@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: wrong_value
-# hint: `mine = torch.minimum(mine, came)` in combine
+# hint: `mine = torch.minimum(mine, came)` leaves the chunk of x as it was
 # not: off by one | not finished | index
 # The indices are right; two operations in a helper give a name to a new tensor.
 import torch

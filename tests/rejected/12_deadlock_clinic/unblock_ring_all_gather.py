@@ -1,6 +1,6 @@
 # exercise: unblock_ring
 # diagnosis: forbidden_call
-# hint: Mend the ring itself
+# hint: Fix the ring itself
 import torch
 import torch.distributed as dist
 
