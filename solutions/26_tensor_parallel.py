@@ -639,8 +639,8 @@ for top in (10.0, 100.0, 1000.0, -1000.0):
 # logit of the target, by SUM: 0 from rank 0 and 5 from rank 1. Each all-reduce carries one number a
 # row.](../imgs/vocab_parallel_loss.png)
 #
-# And backward? The gradient of the loss with respect to $l_j$ is $\mathrm{softmax}(l)_j$, less 1 for the target.
-# Which messages does that need?
+# And backward? Differentiate the loss of a row with respect to $l_j$, on paper. Which parts of the derivative does
+# a rank already have after forward, and which messages does it need for the rest?
 #
 # ## Exercise: vocab_parallel_cross_entropy
 #
@@ -651,7 +651,7 @@ for top in (10.0, 100.0, 1000.0, -1000.0):
 # - Each rank gets its columns of the gradient of the whole logits. Every rank computes the same loss, and may
 #   make it part of a larger sum.
 # - `dist.all_reduce` is allowed. No call carries more than one element for each row, and all calls together
-#   carry at most four. One more call, of a single element, may find out how large the vocabulary is.
+#   carry at most four for each. One more call, of a single element, may find out how large the vocabulary is.
 # - Large logits do not overflow, and very negative ones do not vanish.
 # - With a small vocabulary, some ranks have no columns at all.
 
@@ -721,8 +721,10 @@ if loss_works:
         )
 
 # %% [markdown]
-# However large the vocabulary is, three numbers a row are reduced, and none in backward: each rank can work
-# out its own part of the softmax from the sum that it has kept. (Megatron-LM does it
+# However large the vocabulary is, three numbers a row are reduced, for which a rank sends
+# $3 \cdot 64 \cdot 2 \, \frac{n-1}{n} = 288$. Ours sends one more, to find out how large the vocabulary is. Backward
+# sends none. The derivative is $\mathrm{softmax}(l)_j$, less 1 for the target, and each rank can work out its own
+# part of it from the sum that it has kept. (Megatron-LM does it
 # [like this](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/tensor_parallel/cross_entropy.py),
 # and in torch it is
 # [`loss_parallel`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.loss_parallel).)
@@ -818,7 +820,7 @@ if pair_works and loss_works:
 #
 # Torch cuts a finished module according to a plan:
 # [`parallelize_module`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html) replaces the
-# weights of the named layers by *distributed tensors*, and puts $f$ and $g$ where the plan says.
+# weights of the named layers with *distributed tensors*, and puts $f$ and $g$ where the plan says.
 #
 # Does torch's MLP make other calls than yours, or calls that carry more?
 
@@ -889,7 +891,7 @@ if mlp_works:
 
 # %% [markdown]
 # Torch makes the same two calls, with the same numbers of elements. A plan is shorter than code, and for
-# sequence parallelism there is a `SequenceParallel`. What does it cost on this computer?
+# sequence parallelism there is a `SequenceParallel`. How much time does the plan cost on this computer?
 
 # %% tags=["nbval-ignore-output"]
 if mlp_works:
@@ -1027,8 +1029,9 @@ if overlaps:
 #
 # ### What spoils it
 #
-# **Predict:** on 8 ranks, which of these makes the pieces slower than one all-gather and one product: a latency
-# of 20 µs, a start-up cost of 5 µs for every product, a rank that begins 20 µs late?
+# **Predict:** a piece again travels for 5 µs and takes 4 µs to multiply, now on 8 ranks. Which of these makes the
+# pieces slower than one all-gather and one product: a latency of 20 µs instead of 1, a start-up cost of 5 µs for
+# every product, a rank that begins 20 µs late?
 #
 # <details><summary>Only the latency</summary>
 #
@@ -1110,7 +1113,7 @@ if overlaps:
 # Llama](https://github.com/pytorch/torchtitan) by torch's own plan. Servers such as
 # [vLLM](https://docs.vllm.ai/en/v0.8.3/serving/distributed_serving.html) cut models in the same way, for
 # memory and for the time that a single answer takes. To read on: the chapters on sharded products in [How
-# to Scale Your Model](https://jax-ml.github.io/scaling-book/sharded/), which speaks of TPUs, and on tensor
+# to Scale Your Model](https://jax-ml.github.io/scaling-book/sharded/), which is about TPUs, and on tensor
 # parallelism in the [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook).
 #
 # ### Check yourself
