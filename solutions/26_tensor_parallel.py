@@ -722,9 +722,9 @@ if loss_works:
 
 # %% [markdown]
 # However large the vocabulary is, three numbers a row are reduced, for which a rank sends
-# $3 \cdot 64 \cdot 2 \, \frac{n-1}{n} = 288$. Ours sends one more, to find out how large the vocabulary is. Backward
-# sends none. The derivative is $\mathrm{softmax}(l)_j$, less 1 for the target, and each rank can work out its own
-# part of it from the sum that it has kept. (Megatron-LM does it
+# $3 \cdot 64 \cdot 2 \, \frac{n-1}{n} = 288$ elements. Ours sends one more, to find out how large the vocabulary is.
+# Backward sends none. The derivative is $\mathrm{softmax}(l)_j$, less 1 for the target, and each rank can work out
+# its own part of it from the sum that it has kept. (Megatron-LM does it
 # [like this](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/tensor_parallel/cross_entropy.py),
 # and in torch it is
 # [`loss_parallel`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.loss_parallel).)
