@@ -761,7 +761,10 @@ if zigzag_works:
 # and the *heads* and columns are cut. In context parallelism the tokens stay cut from the embedding to the loss.
 # </details>
 #
-# **To go on:** in the backward pass, gradients of keys and values travel round the ring with their blocks. See how
+# **To go on:** backward goes round the ring once more. A rank has kept $L$ for each of its rows. From it, the rank
+# computes the weights of each block again, and adds what its queries contribute to the gradients of that block's keys
+# and values. These gradients travel with the block and are home after $n$ steps. So a rank sends $2(n-1)\,Q$ for the
+# blocks and $2n\,Q$ for the gradients. See how
 # [ring-flash-attention](https://github.com/zhuzilin/ring-flash-attention) does it, around the kernels of FlashAttention.
 #
 # **Next:** [28 · Expert parallelism](28_expert_parallel.ipynb): there the tokens themselves travel, to the experts that
