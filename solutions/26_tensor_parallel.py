@@ -950,8 +950,8 @@ print(f"a piece travels for 5 µs, and its product takes 4 µs: {1e6 * in_turn.s
 timeline(in_turn)
 
 # %% [markdown]
-# Virtual time goes from left to right. For 15 µs no rank computes, and for 16 µs no link is used. Yet each
-# rank has a piece that it could multiply from the start: its own.
+# Virtual time goes from left to right. For 15 µs no rank computes, and for 16 µs no link is used. Which piece
+# could each rank multiply from the start?
 #
 # **Predict:** if each piece is multiplied while the next one travels, how long does the layer take?
 #
