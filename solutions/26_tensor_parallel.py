@@ -581,6 +581,35 @@ if pair_works:
 # (It counts 34 bytes for each element of $x$ in such a block, in 16 bits and with dropout, besides the
 # attention weights. Of these, 10 are outside of the pairs.)
 #
+# Norms usually have weights, and every rank keeps a copy of them. Here is the second half of the block, whose norm
+# now has a scale for each column. With own tokens, does each rank find the whole gradient of the scale?
+
+
+# %%
+def scale_gradient(form):
+    """The gradient of the norm's scale, as this rank finds it."""
+    enter, leave = FORMS[form]
+    *_, w_up, w_down = my_shards(*block_weights(wide))
+    x = torch.randn(many, wide, generator=torch.Generator().manual_seed(2))
+    x = x if form == "replicated" else x.tensor_split(dist.get_world_size())[dist.get_rank()]
+    scale = torch.ones(wide, requires_grad=True)
+    y = leave(F.gelu(enter(scale * norm(x), w_up)) @ w_down)
+    y.square().sum().backward()
+    return scale.grad
+
+
+if pair_works:
+    whole, parts = (list(run(scale_gradient, 4, form)) for form in ("replicated", "own tokens"))
+    for form, found in (("replicated", whole), ("own tokens", parts)):
+        print(f"{form}: the same on all ranks: {all(torch.equal(one, found[0]) for one in found)}")
+    print("own tokens, added up over ranks: the whole:", torch.allclose(sum(parts), whole[0], rtol=1e-4))
+
+# %% [markdown]
+# It does not: a rank has seen its own tokens only. So the gradients of all weights outside of the pairs have to
+# be added up over the ranks, once a step. Leave that out and nothing fails, but the ranks' copies drift apart.
+# (Megatron-LM does it [at the end of
+# backward](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/distributed/finalize_model_grads.py).)
+#
 # ## The loss over a vocabulary
 #
 # At the top of the model, one more product turns each token's activations into **logits**, one for every
@@ -812,9 +841,9 @@ if pair_works and loss_works:
 
 # %% [markdown]
 # Outside of the pairs every rank computes the same, so the gradient of the embedding is the same
-# everywhere, thanks to the all-reduce in the backward of $f$. With sequence parallelism that changes: a
-# rank sees its own tokens only, so gradients of weights outside of the pairs, such as those of a norm, have
-# to be added up, and the loss has to gather its tokens before the product with the vocabulary.
+# everywhere, thanks to the all-reduce in the backward of $f$. With sequence parallelism it would have to be
+# added up, like that of the scale above, and the loss has to gather its tokens before the product with the
+# vocabulary.
 #
 # ## Compared with torch's own
 #
