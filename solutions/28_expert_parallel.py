@@ -727,9 +727,10 @@ if experts_work:
         print(f"{hot:5.1%} go to expert 0: {1e6 * seconds:5.0f} µs, {seconds / even:.1f} times as long")
 
 # %% [markdown]
-# When half of the tokens go to it, expert 0 has 2176 rows, 8.5 times its share: 2048, and in its turn a sixteenth
-# of the other half. (The whole layer takes less than 8.5 times as long, because its messages take their time in
-# either case.) Adding more ranks does not help: the share of the hot expert stays what it is.
+# When half of the tokens go to it, expert 0 has 2176 rows: these 2048, and a sixteenth of the other half, which is
+# dealt out to all experts. That is 8.5 times its share. (The whole layer takes less than 8.5 times as long, because
+# its messages take their time in either case.) Adding more ranks does not help: the share of the hot expert stays
+# what it is.
 #
 # A capacity limits the damage. Each rank routes its own tokens here, like a *group* of
 # [GShard](https://arxiv.org/abs/2006.16668), so a capacity is the number of tokens that an expert takes
