@@ -1133,7 +1133,8 @@ if overlaps:
 # - Communication takes $\frac{e(n-1)}{6h} \cdot \frac{F}{B}$ of the computation's time, whatever the batch.
 #   So $n$ is rarely more than the number of GPUs that NVLink connects: often 8, in a
 #   [rack](https://www.nvidia.com/en-us/data-center/gb200-nvl72/) up to 72.
-# - Sequence parallelism sends the same bytes and cuts what is kept outside of the pairs.
+# - Sequence parallelism sends the same bytes and cuts what is kept outside of the pairs. The gradients of
+#   weights there have to be added up.
 # - If the vocabulary is cut, the loss needs three numbers a row: the largest logit, the sum, the target's
 #   logit.
 # - Multiply one piece while the next one travels, and the longer of the two hides the shorter.
