@@ -581,6 +581,35 @@ if pair_works:
 # (It counts 34 bytes for each element of $x$ in such a block, in 16 bits and with dropout, besides the
 # attention weights. Of these, 10 are outside of the pairs.)
 #
+# Norms usually have weights, and every rank keeps a copy of them. Here is the second half of the block, whose norm
+# now has a scale for each column. With own tokens, does each rank find the whole gradient of the scale?
+
+
+# %%
+def scale_gradient(form):
+    """The gradient of the norm's scale, as this rank finds it."""
+    enter, leave = FORMS[form]
+    *_, w_up, w_down = my_shards(*block_weights(wide))
+    x = torch.randn(many, wide, generator=torch.Generator().manual_seed(2))
+    x = x if form == "replicated" else x.tensor_split(dist.get_world_size())[dist.get_rank()]
+    scale = torch.ones(wide, requires_grad=True)
+    y = leave(F.gelu(enter(scale * norm(x), w_up)) @ w_down)
+    y.square().sum().backward()
+    return scale.grad
+
+
+if pair_works:
+    whole, parts = (list(run(scale_gradient, 4, form)) for form in ("replicated", "own tokens"))
+    for form, found in (("replicated", whole), ("own tokens", parts)):
+        print(f"{form}: the same on all ranks: {all(torch.equal(one, found[0]) for one in found)}")
+    print("own tokens, added up over ranks: the whole:", torch.allclose(sum(parts), whole[0], rtol=1e-4))
+
+# %% [markdown]
+# It does not: a rank has seen its own tokens only. So the gradients of all weights outside of the pairs have to
+# be added up over the ranks, once a step. Leave that out and nothing fails, but the ranks' copies drift apart.
+# (Megatron-LM does it [at the end of
+# backward](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/distributed/finalize_model_grads.py).)
+#
 # ## The loss over a vocabulary
 #
 # At the top of the model, one more product turns each token's activations into **logits**, one for every
@@ -639,8 +668,8 @@ for top in (10.0, 100.0, 1000.0, -1000.0):
 # logit of the target, by SUM: 0 from rank 0 and 5 from rank 1. Each all-reduce carries one number a
 # row.](../imgs/vocab_parallel_loss.png)
 #
-# And backward? The gradient of the loss with respect to $l_j$ is $\mathrm{softmax}(l)_j$, less 1 for the target.
-# Which messages does that need?
+# And backward? Differentiate the loss of a row with respect to $l_j$, on paper. Which parts of the derivative does
+# a rank already have after forward, and which messages does it need for the rest?
 #
 # ## Exercise: vocab_parallel_cross_entropy
 #
@@ -651,7 +680,7 @@ for top in (10.0, 100.0, 1000.0, -1000.0):
 # - Each rank gets its columns of the gradient of the whole logits. Every rank computes the same loss, and may
 #   make it part of a larger sum.
 # - `dist.all_reduce` is allowed. No call carries more than one element for each row, and all calls together
-#   carry at most four. One more call, of a single element, may find out how large the vocabulary is.
+#   carry at most four for each. One more call, of a single element, may find out how large the vocabulary is.
 # - Large logits do not overflow, and very negative ones do not vanish.
 # - With a small vocabulary, some ranks have no columns at all.
 
@@ -721,8 +750,10 @@ if loss_works:
         )
 
 # %% [markdown]
-# However large the vocabulary is, three numbers a row are reduced, and none in backward: each rank can work
-# out its own part of the softmax from the sum that it has kept. (Megatron-LM does it
+# However large the vocabulary is, three numbers a row are reduced, for which a rank sends
+# $3 \cdot 64 \cdot 2 \, \frac{n-1}{n} = 288$ elements. Ours sends one more, to find out how large the vocabulary is.
+# Backward sends none. The derivative is $\mathrm{softmax}(l)_j$, less 1 for the target, and each rank can work out
+# its own part of it from the sum that it has kept. (Megatron-LM does it
 # [like this](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/tensor_parallel/cross_entropy.py),
 # and in torch it is
 # [`loss_parallel`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.loss_parallel).)
@@ -810,15 +841,15 @@ if pair_works and loss_works:
 
 # %% [markdown]
 # Outside of the pairs every rank computes the same, so the gradient of the embedding is the same
-# everywhere, thanks to the all-reduce in the backward of $f$. With sequence parallelism that changes: a
-# rank sees its own tokens only, so gradients of weights outside of the pairs, such as those of a norm, have
-# to be added up, and the loss has to gather its tokens before the product with the vocabulary.
+# everywhere, thanks to the all-reduce in the backward of $f$. With sequence parallelism it would have to be
+# added up, like that of the scale above, and the loss has to gather its tokens before the product with the
+# vocabulary.
 #
 # ## Compared with torch's own
 #
 # Torch cuts a finished module according to a plan:
 # [`parallelize_module`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html) replaces the
-# weights of the named layers by *distributed tensors*, and puts $f$ and $g$ where the plan says.
+# weights of the named layers with *distributed tensors*, and puts $f$ and $g$ where the plan says.
 #
 # Does torch's MLP make other calls than yours, or calls that carry more?
 
@@ -889,7 +920,7 @@ if mlp_works:
 
 # %% [markdown]
 # Torch makes the same two calls, with the same numbers of elements. A plan is shorter than code, and for
-# sequence parallelism there is a `SequenceParallel`. What does it cost on this computer?
+# sequence parallelism there is a `SequenceParallel`. How much time does the plan cost on this computer?
 
 # %% tags=["nbval-ignore-output"]
 if mlp_works:
@@ -948,8 +979,8 @@ print(f"a piece travels for 5 µs, and its product takes 4 µs: {1e6 * in_turn.s
 timeline(in_turn)
 
 # %% [markdown]
-# Virtual time goes from left to right. For 15 µs no rank computes, and for 16 µs no link is used. Yet each
-# rank has a piece that it could multiply from the start: its own.
+# Virtual time goes from left to right. For 15 µs no rank computes, and for 16 µs no link is used. Which piece
+# could each rank multiply from the start?
 #
 # **Predict:** if each piece is multiplied while the next one travels, how long does the layer take?
 #
@@ -1027,8 +1058,9 @@ if overlaps:
 #
 # ### What spoils it
 #
-# **Predict:** on 8 ranks, which of these makes the pieces slower than one all-gather and one product: a latency
-# of 20 µs, a start-up cost of 5 µs for every product, a rank that begins 20 µs late?
+# **Predict:** a piece again travels for 5 µs and takes 4 µs to multiply, now on 8 ranks. Which of these makes the
+# pieces slower than one all-gather and one product: a latency of 20 µs instead of 1, a start-up cost of 5 µs for
+# every product, a rank that begins 20 µs late?
 #
 # <details><summary>Only the latency</summary>
 #
@@ -1101,7 +1133,8 @@ if overlaps:
 # - Communication takes $\frac{e(n-1)}{6h} \cdot \frac{F}{B}$ of the computation's time, whatever the batch.
 #   So $n$ is rarely more than the number of GPUs that NVLink connects: often 8, in a
 #   [rack](https://www.nvidia.com/en-us/data-center/gb200-nvl72/) up to 72.
-# - Sequence parallelism sends the same bytes and cuts what is kept outside of the pairs.
+# - Sequence parallelism sends the same bytes and cuts what is kept outside of the pairs. The gradients of
+#   weights there have to be added up.
 # - If the vocabulary is cut, the loss needs three numbers a row: the largest logit, the sum, the target's
 #   logit.
 # - Multiply one piece while the next one travels, and the longer of the two hides the shorter.
@@ -1110,7 +1143,7 @@ if overlaps:
 # Llama](https://github.com/pytorch/torchtitan) by torch's own plan. Servers such as
 # [vLLM](https://docs.vllm.ai/en/v0.8.3/serving/distributed_serving.html) cut models in the same way, for
 # memory and for the time that a single answer takes. To read on: the chapters on sharded products in [How
-# to Scale Your Model](https://jax-ml.github.io/scaling-book/sharded/), which speaks of TPUs, and on tensor
+# to Scale Your Model](https://jax-ml.github.io/scaling-book/sharded/), which is about TPUs, and on tensor
 # parallelism in the [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook).
 #
 # ### Check yourself

@@ -30,8 +30,8 @@ from grader import check, hint, run, simulate, timeline
 # %% [markdown]
 # ## Where tokens meet
 #
-# Here is one transformer block of chapter 16, in pieces. Give each piece the first half of a sequence and
-# then the second half, and put the two results together.
+# Here is one transformer block of chapter 16, in four pieces: a norm, a projection, an MLP and attention. Give each
+# piece the first half of a sequence and then the second half, and put the two results together.
 #
 # **Predict:** for which of the four is that the same as giving it the whole sequence?
 #
@@ -130,7 +130,7 @@ for larger in (0, 80, 85, 86, 200):
 # weights shrink by the same factor $e^{-m}$, which cancels in the quotient, and the largest weight is 1.
 #
 # But each block has a largest score of its own, and the second is not known while the first is being computed. Work it
-# out on paper: block A was summed with $m_A$, block B with $m_B$. What do you multiply each with before you add them?
+# out on paper: block A was summed with $m_A$, block B with $m_B$. By what do you multiply each before you add them?
 # Then write it. (No exercise judges this cell; the next one tries it.)
 
 # %%
@@ -177,8 +177,8 @@ print(*(tried[0] if tried.failure is None else ["not yet:", tried.failure.messag
 #
 # It can be written with one number in place of two. The logarithm of the sum of weights,
 # $L = m + \ln \ell = \ln \sum_j e^{s_j}$, is called the **log-sum-exp**. Besides it, only the result
-# $\bar o = o / \ell$ of a finished block is needed: its weight among all blocks is $e^{L_A - L}$, with
-# $L = \ln\left(e^{L_A} + e^{L_B}\right)$.
+# $\bar o = o / \ell$ of a finished block is needed. The weight of block A, for example, is $e^{L_A - L}$, with
+# $L = \ln\left(e^{L_A} + e^{L_B}\right)$ for both blocks together.
 #
 # The results of the blocks are *averaged with weights*, and a block's weight is its share of the softmax.
 # What do you get if you take the plain mean of the two results instead? Below, B's values are A's plus 10,
@@ -404,8 +404,8 @@ if ring_works:
 #
 # In each exchange a rank keeps one $n$-th and sends the rest.
 #
-# The messages are easy; the order of dimensions is not. Take 4 heads of 3 tokens on 2 ranks, and let each
-# element say where it comes from:
+# The messages are easy; the order of dimensions is not. Take 4 heads, and 2 ranks with 3 tokens each, and let
+# each element say where it comes from:
 
 
 # %%
@@ -492,7 +492,7 @@ if ring_works and ulysses_works:
 # anyone use the ring?
 #
 # **Its messages can hide.** While a block travels, a rank computes with the one before. In one step it multiplies
-# $q$ with $k$ and the weights with $v$, $4\,t^2\,hd$ operations for $t$ tokens with $h$ heads of $d$ elements, and sends
+# $q$ by $k$ and the weights by $v$, $4\,t^2\,hd$ operations for $t$ tokens with $h$ heads of $d$ elements, and sends
 # $2\,t\,hd$ elements of $e$ bytes. With $F$ operations and $B$ bytes a second, sending is hidden if
 #
 # $$\frac{2\,t\,hd\,e}{B} \le \frac{4\,t^2\,hd}{F} \quad\Longleftrightarrow\quad t \ge \frac{e}{2}\cdot\frac{F}{B}$$
@@ -704,14 +704,15 @@ if zigzag_works:
 # A rank then no longer has consecutive tokens, so the mask has to follow from the tokens' places and not
 # from the rank alone, and so do the embeddings of positions. Nothing else in the block cares about the
 # order of its tokens. Llama 3 cuts its sequences in this way (section 3.3.2), and so does
-# [Megatron-LM](https://docs.nvidia.com/megatron-core/developer-guide/latest/apidocs/core/core.ssm.mamba_context_parallel.html),
-# whose six chunks on three ranks are in the order 16 25 34.
+# [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/00611e6eeb0b09b5ee074750956855215ddbd67f/megatron/core/utils.py),
+# in `get_pretrain_batch_on_this_cp_rank`.
 #
 # Two more things are easy to forget in training. All ranks have the same weights, and each sees different
 # tokens, so gradients are added up over the ranks of context parallelism as over those of data parallelism,
-# and a mean loss has to count the tokens of both. And targets are shifted by one *before* the sequence is
-# cut: the target of a chunk's last token is the first token of the next chunk, which may be on another
-# rank.
+# and a mean loss has to count the tokens of both. (Megatron-LM once [counted the data-parallel ranks
+# alone](https://github.com/NVIDIA/Megatron-LM/commit/3bdcbbb).) And targets are shifted by one *before* the
+# sequence is cut: the target of a chunk's last token is the first token of the next chunk, which may be on
+# another rank.
 #
 # ## What torch has
 #
@@ -748,8 +749,10 @@ if zigzag_works:
 #
 # <details><summary>A row has seen only blocks in which it sees nothing. What are its maximum, its sum of weights, and its result? What will merging it with a finished block do?</summary>
 #
-# −∞, 0, and 0/0. In the merge the weight of such a block should be 0, but $e^{-\infty - (-\infty)}$ is not a number. If
-# the first block is the rank's own, every row has seen at least its own key, and the case never comes up.
+# −∞, 0, and 0/0. A merge of sums is right: the factor of $\ell = 0$ and $o = 0$ is $e^{-\infty - m} = 0$. But a result
+# that has been divided already is not a number, and 0 times that is not one either. And the sums are 0 only if you
+# take care: each weight is $e^{s - m}$, and $-\infty - (-\infty)$ is not a number. If the first block is the rank's own,
+# every row has seen at least its own key, so $m$ is never −∞, and none of this comes up.
 # </details>
 #
 # <details><summary>Sequence parallelism of chapter 17 also cuts along the sequence. What is the difference?</summary>
@@ -758,7 +761,10 @@ if zigzag_works:
 # and the *heads* and columns are cut. In context parallelism the tokens stay cut from the embedding to the loss.
 # </details>
 #
-# **To go on:** in the backward pass, gradients of keys and values travel round the ring with their blocks. See how
+# **To go on:** backward goes round the ring once more. A rank has kept $L$ for each of its rows. From it, the rank
+# computes the weights of each block again, and adds what its queries contribute to the gradients of that block's keys
+# and values. These gradients travel with the block and are home after $n$ steps. So a rank sends $2(n-1)\,Q$ for the
+# blocks and $2n\,Q$ for the gradients. See how
 # [ring-flash-attention](https://github.com/zhuzilin/ring-flash-attention) does it, around the kernels of FlashAttention.
 #
 # **Next:** [28 · Expert parallelism](28_expert_parallel.ipynb): there the tokens themselves travel, to the experts that

@@ -335,8 +335,10 @@ if route_works:
 # There is none: with less room more is dropped, and with more room more of it is empty. Where buffers
 # have a fixed size, empty room is sent and computed like any other. Where sizes may vary, there is no
 # need to pad: [MegaBlocks](https://arxiv.org/abs/2211.15841) computes experts with different numbers of
-# tokens in one go, and drops nothing. The exercise below does not pad either; a capacity is the router's
-# business there.
+# tokens in one go, and drops nothing. (A kernel that multiplies groups of different sizes at once is known as
+# a *grouped GEMM*; torch's is
+# [`grouped_mm`](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.grouped_mm.html).) The
+# exercise below does not pad either; a capacity is the router's business there.
 #
 # ## There and back
 #
@@ -349,7 +351,7 @@ if route_works:
 # experts 2 and 3. It regroups them by expert, B with R and D with P](../imgs/expert_dispatch.png)
 #
 # First, each rank has to know what will arrive, and for which of its experts. `counts` has a number for
-# each expert of all ranks. An all-to-all hands each rank its `len(experts)` of them.
+# each expert of all ranks. An all-to-all hands each rank its `len(experts)` numbers from every rank.
 #
 # What does each rank get in the picture?
 
@@ -574,7 +576,7 @@ if experts_work:
 # %% [markdown]
 # If your answer is like ours, you see five: the counts, the dispatch and the combine in forward, and two in
 # backward. The counts carry the least, yet their bar need not be the shortest: a rank that is early waits
-# in it for all others. The exchange cannot be skipped, since no rank can make room for its rows before it
+# there for all others. The exchange cannot be skipped, since no rank can make room for its rows before it
 # knows how many will arrive. Between two all-to-alls the experts work.
 #
 # ## One process, four ranks
@@ -725,9 +727,10 @@ if experts_work:
         print(f"{hot:5.1%} go to expert 0: {1e6 * seconds:5.0f} µs, {seconds / even:.1f} times as long")
 
 # %% [markdown]
-# When half of the tokens go to it, expert 0 has 2176 rows, 8.5 times its share. (The whole layer takes less
-# than 8.5 times as long, because its messages take their time in either case.) Adding more ranks does not help:
-# the share of the hot expert stays what it is.
+# When half of the tokens go to it, expert 0 has 2176 rows: these 2048, and a sixteenth of the other half, which is
+# dealt out to all experts. That is 8.5 times its share. (The whole layer takes less than 8.5 times as long, because
+# its messages take their time in either case.) Adding more ranks does not help: the share of the hot expert stays
+# what it is.
 #
 # A capacity limits the damage. Each rank routes its own tokens here, like a *group* of
 # [GShard](https://arxiv.org/abs/2006.16668), so a capacity is the number of tokens that an expert takes
@@ -789,10 +792,11 @@ print(f"chosen freely: {nodes_of(free):.1f} nodes; on at most 4: {nodes_of(limit
 # of eight, so its row crosses the network $5.3 \cdot \frac{7}{8} = 4.6$ times on average, and with the
 # limit 3.5 times.
 #
-# DeepSeek-V3 does more to make messages cheap. Rows are dispatched in FP8, which is half of bfloat16. The
-# exchange for one micro-batch runs while another computes. One *shared* expert works on every token, and
-# for it nothing has to be sent. For serving, the busiest experts are kept in several copies. Its
-# all-to-alls are a library of their own, [DeepEP](https://github.com/deepseek-ai/DeepEP).
+# DeepSeek-V3 does more to make messages cheap. Rows are dispatched in FP8, which takes half the bytes of
+# bfloat16. The exchange for one micro-batch runs while another computes. One *shared* expert works on every
+# token, and for it nothing has to be sent. For serving, the busiest experts are kept in several copies. Its
+# all-to-alls are a library of their own, [DeepEP](https://github.com/deepseek-ai/DeepEP); NVIDIA's is
+# [Hybrid-EP](https://developer.nvidia.com/blog/optimizing-communication-for-mixture-of-experts-training-with-hybrid-expert-parallel).
 #
 # ## Summary
 #

@@ -191,7 +191,7 @@ ring_attention = Exercise(
         ),
         Mistake(
             "There is one block more than needed: the one that you are working on, the one that is"
-            " coming, and another. A copy of a block counts, too, and so does one that an old"
+            " coming, and another. A copy of a block also counts, and so does one that an old"
             " variable still refers to.",
             when=lambda e: e.diagnosis is Diagnosis.MEMORY_LIMIT and _blocks_held(e) < 4,
         ),

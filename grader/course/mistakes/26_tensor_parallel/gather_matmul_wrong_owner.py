@@ -1,4 +1,4 @@
-"""A product stands in the place of another rank's piece. Pieces that go to the right come from the
+"""A product is in the place of another rank's piece. Pieces that go to the right arrive from the
 left: after s steps you have that of rank (r − s) mod n."""
 # exercise: gather_matmul
 # diagnosis: wrong_value

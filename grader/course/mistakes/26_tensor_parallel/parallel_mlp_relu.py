@@ -1,4 +1,4 @@
-"""Between the two products stands a ReLU, and it should be a GELU."""
+"""There is a ReLU between the two products, and it should be a GELU."""
 # exercise: parallel_mlp
 # diagnosis: wrong_value
 

@@ -1,4 +1,4 @@
-"""Between the two products stands a SiLU, and it should be a GELU."""
+"""There is a SiLU between the two products, and it should be a GELU."""
 # exercise: parallel_mlp
 # diagnosis: wrong_value
 

@@ -4,11 +4,17 @@ to add up. What the ranks have to add up is what their rows make of them, after 
 # exercise: parallel_mlp
 # diagnosis: size_mismatch
 # or: REST = True
+# or: SHARED = False
+# or: REST = True; SHARED = False
 
 #: Whether what follows is added up once more.
 REST = False
 
+#: Whether the gradients of x are added up.
+SHARED = True
+
 
 def parallel_mlp(x, w_in_shard, w_out_shard):
-    inside = F.gelu(Leave.apply(Enter.apply(x) @ w_in_shard))
+    x = Enter.apply(x) if SHARED else x
+    inside = F.gelu(Leave.apply(x @ w_in_shard))
     return Leave.apply(inside @ w_out_shard) if REST else inside @ w_out_shard

@@ -1,5 +1,5 @@
-"""In the gradient 1 is subtracted on ranks that do not have the target, too: at the clamped place,
-which is another column. Mask it there as in forward."""
+"""Ranks that do not have the target also subtract 1 from the gradient, at the clamped place, which
+is another column. Mask it there as in forward."""
 # exercise: vocab_parallel_cross_entropy
 # diagnosis: wrong_gradient
 

@@ -1,6 +1,6 @@
 """The results of the blocks are averaged, but they do not weigh the same: the result of a block
-counts with its sum of exp(score). Keep that sum, too, relative to a maximum that is common to all
-blocks."""
+counts with its sum of exp(score). So keep that sum with it, relative to a maximum that is common
+to all blocks."""
 # exercise: ring_attention
 # diagnosis: wrong_value
 # or: OVER_ALL = True

@@ -1,4 +1,4 @@
-"""With causal=True your own block is taken whole. In it, too, a query sees only its own key and
+"""With causal=True your own block is taken whole. Even there, a query sees only its own key and
 those before it."""
 # exercise: ring_attention
 # diagnosis: wrong_value

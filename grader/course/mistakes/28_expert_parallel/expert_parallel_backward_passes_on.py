@@ -1,5 +1,5 @@
 """The gradient that backward returns has as many rows as forward was given: it is sent the other
-way, with the two lists of counts exchanged."""
+way, with the two lists of counts swapped."""
 # exercise: expert_parallel
 # diagnosis: exception
 
