@@ -146,7 +146,8 @@ for n in (2, 8, 64, 512):
 # rounds). In random data of many ranks, many errors cancel and sums do not reach $nM$, so both do much
 # better than that, but the ring still falls behind more and more. That is why
 # [ZeRO++](https://arxiv.org/abs/2306.10209) replaces the ring's reduce-scatter by an all-to-all when it
-# sends 4-bit gradients.
+# sends 4-bit gradients. (A sum in bfloat16 suffers in the same way, at every hop of a ring. Chapter
+# [04](04_reduce.ipynb) names FSDP's cure, to add up in float32, which takes twice the bytes.)
 #
 # Both ways send the same: from each rank, $2(n-1)$ messages of one chunk.
 #
@@ -751,16 +752,20 @@ diloco_works
 #
 # $$v \leftarrow \mu v + \Delta, \qquad \theta \leftarrow \theta - \eta\,(\Delta + \mu v)$$
 #
-# Why $\Delta + \mu v$, where plain momentum has $v$? Nesterov's idea is to take the gradient not where we
-# are, at $\varphi$, but where momentum is about to carry us, at $\theta = \varphi - \eta \mu v$:
+# <details><summary>Why Δ + μv, where plain momentum has v?</summary>
+#
+# Nesterov's idea is to take the gradient not where we are, at $\varphi$, but where momentum is about to carry
+# us, at $\theta = \varphi - \eta \mu v$:
 #
 # $$v' = \mu v + \Delta(\theta), \qquad \varphi' = \varphi - \eta v'$$
 #
-# The weights that a program keeps are those at which it takes gradients, so write the same step for the points ahead, $\theta$ and
+# A program keeps the weights at which it takes gradients, so write the same step for the points ahead, $\theta$ and
 # $\theta' = \varphi' - \eta \mu v'$:
 #
 # $$\theta' = \underbrace{\theta + \eta \mu v}_{\varphi} - \eta v' - \eta \mu v' = \theta - \eta\,(v' - \mu v) - \eta \mu v'
 # = \theta - \eta\,(\Delta + \mu v').$$
+#
+# </details>
 #
 # What is an outer step with $\eta = 1$ and $\mu = 0$?
 #
