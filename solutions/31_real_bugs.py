@@ -6,8 +6,8 @@
 # PyTorch's own tutorial. Some made a job hang until a watchdog ended it. Others were silent, which is worse: the job
 # ran on, with wrong numbers.
 #
-# For each patient you read the symptom first, as people described it. You guess, you run the smallest program that has
-# the same bug, you read the verdict, and you mend it. The programs are our own; the reports are linked.
+# For each patient you first read the symptom, as people described it. You guess, you run the smallest program that has
+# the same bug, you read the verdict, and you mend the bug. The programs are our own; the reports are linked.
 #
 # **You will learn** to get from a symptom to the line: which question to ask first when a job hangs or a loss drifts,
 # which tool answers it, and what eight mistakes that look different have in common.
@@ -25,7 +25,7 @@ from torch import nn
 from grader import check, hint, run
 
 # %% [markdown]
-# ## How one reads a hang in production
+# ## How to read a hang in production
 #
 # There is no grader on a cluster. Every job that hangs looks the same from outside: the log stops, and all processes
 # are alive. After ten minutes
@@ -120,7 +120,7 @@ run(epoch, 3, train_over_own_batches, [3, 2, 3], may_fail=True)
 # The program above ends after the epoch, so the verdict is clear. In a real one rank 1 would go on to the evaluation,
 # whose first collective would then meet the others' third step. If the sizes agree, nobody notices.
 #
-# What can you do?
+# There are three ways out:
 #
 # - **Stop at the shortest.** All ranks agree beforehand on the smallest number of batches. Simple, and some of the data
 #   is never seen.
@@ -204,7 +204,7 @@ if check(train_uneven):
 # runs. In one, ranks 0 and 3 got through. In the other, ranks 0 and **2** did, which are not a pair at all. The rest
 # hung.
 #
-# **Predict:** what does PyTorch need of a rank when a group is made of ranks 0 and 3?
+# **Predict:** what does PyTorch need in order to make a group of ranks 0 and 3?
 #
 # <details><summary>That ranks 0 and 3 call new_group</summary>
 #
@@ -218,7 +218,7 @@ if check(train_uneven):
 #
 # <details><summary>That all four ranks call it, for this group and in the same order as for others</summary>
 #
-# Yes: and if they do not, groups with different members get mixed up.
+# Yes. If they do not, groups with different members get mixed up.
 # </details>
 
 
@@ -358,7 +358,7 @@ run(evaluate, 3, gather_without_asking, may_fail=True)
 # %% [markdown]
 # The grader compares sizes. NCCL does not always notice that they differ. One of its authors puts it like
 # [this](https://github.com/NVIDIA/nccl/issues/1417): it may hang as soon as the sizes differ; it may also happen to
-# work, with wrong data; and to check may cost extra communication. So the call that hangs may come later, and be
+# work, with wrong data; and checking may cost extra communication. So the call that hangs may come later, and be
 # innocent. When a barrier hangs, look at the call **before** it.
 #
 # The cure has two steps, since a rank cannot make room for a tensor whose size it does not know: first gather the
@@ -407,7 +407,7 @@ if check(gather_ragged):
 # This patient has two illnesses. With the first, training works, and the job hangs when it saves.
 # [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903) wanted the full weights on rank 0 only, for which
 # there is an option, `rank0_only=True`; the process hung in `state_dict()`, on rank 0.
-# [Two years later](https://github.com/huggingface/transformers/pull/48569) the same happened in a trainer under tensor
+# [Two and a half years later](https://github.com/huggingface/transformers/pull/48569) it happened in a trainer under tensor
 # parallelism: it saved on rank 0 only, and saving gathers the shards of all ranks. Rank 0 waited for ranks that never
 # came, until the watchdog fired after 600 s.
 #
@@ -439,7 +439,7 @@ run(save, 3, state_on_one_rank, same_order, may_fail=True)
 
 # %% [markdown]
 # "On rank 0 only" is about the *result*. The *call* is everyone's: each rank has a part that rank 0 lacks. So let all of
-# them gather, and only rank 0 keep what comes.
+# them gather, and only rank 0 keep the result.
 #
 # **Predict:** now all ranks take part, and go through their dictionaries. All have the same names, but rank 1 has them
 # in another order: `head` before `embed`. Both tensors have the same shape and dtype. What happens?
