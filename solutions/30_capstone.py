@@ -350,7 +350,7 @@ print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}"
 #   **world**, whatever the group; for a place there is `dist.send(x, group=group, group_dst=place)`, and for receiving
 #   `group_src`.
 #
-# No exercise judges this cell; what follows tries it.
+# No exercise judges this cell, but the cells below try it.
 
 
 # %%
@@ -370,7 +370,7 @@ def within(group):
 
 
 # %% [markdown]
-# Here are the pieces with a group for an argument, in case you have not written one of them: $f$ and $g$ of chapter 26,
+# Here are the pieces with the group as an argument, in case you have not written one of them: $f$ and $g$ of chapter 26,
 # `average_gradients` of chapter 15 (here every parameter has a gradient), and the order and the pipeline of chapter 25.
 # (Under their old names, the grader would take them for answers to those exercises.)
 
@@ -470,7 +470,7 @@ def pipeline_in_group(stage, order, inputs, targets, loss_fn, shape, group):
 # %% [markdown]
 # The next cell looks for yours in your notebooks of those chapters, as chapter [19](19_backends.ipynb) did, and tries
 # them on four ranks in two groups: ranks 0 and 2, and ranks 1 and 3. So the place in the group is never the rank in the
-# world, except on rank 0. Whichever is right there takes the place of the given one.
+# world, except on rank 0. Each of yours that is right there replaces the given one.
 
 # %%
 def yours(chapter, name):
