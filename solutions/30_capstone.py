@@ -336,7 +336,7 @@ print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}"
 # character is.
 #
 # Why plain SGD, when almost everyone uses AdamW? Adam divides a gradient by its typical size, so one that is twice
-# as large makes nearly the same step. With SGD every wrong factor shows in the next loss.
+# as large makes for nearly the same step. With SGD every wrong factor shows in the next loss.
 #
 # ## Your pieces, in a group
 #
@@ -567,7 +567,7 @@ globals().update(pieces)
 # - `batches` is a list of pairs `(inputs, targets)` of shape (rows, length), with all rows on every rank. Rank $d$
 #   works on `1/dp` of the rows, cut into `micro_batches` equally large micro-batches. What travels between stages has
 #   the shape (rows of a micro-batch, length, width), and no message along pp may be larger.
-# - After each batch, all weights make a step of SGD: `weight -= learning_rate * gradient`, with the gradient of the
+# - After each batch, all weights take a step of SGD: `weight -= learning_rate * gradient`, with the gradient of the
 #   mean loss over the batch.
 # - Besides point-to-point calls, `new_group`, `all_reduce`, `broadcast`, `all_gather`, `reduce_scatter` and
 #   `all_to_all` are allowed, so you can use other pieces than those above, such as ZeRO along dp, or another order
@@ -681,7 +681,7 @@ assert max(b - a for a, b in zip(alone, alone[1:])) > 0.2, "one process makes th
 # %% [markdown]
 # Three curves look like one. They are not equal to the last bit: sums are added up in another order, and
 # each step carries the difference on. (The jumps are not the mesh's fault, since one process makes the same
-# ones: every step has other text, and plain SGD with so large a learning rate sometimes goes too far.)
+# ones: every step has different text, and plain SGD with so large a learning rate sometimes goes too far.)
 #
 # ### What it has learned
 #

@@ -70,7 +70,7 @@ from grader import check, hint, run
 # different numbers of inputs, and samplers that deal them out evenly do not cover all the cases that users have.
 #
 # Here three ranks train a model, and rank 1 has one batch fewer than the others. Each rank returns how many steps it
-# has made.
+# has taken.
 #
 # **Predict:** what happens after rank 1's last batch?
 #
@@ -186,7 +186,7 @@ def train_uneven(module: nn.Module, batches: list[torch.Tensor], lr: float) -> i
 check(train_uneven)
 
 # %% [markdown]
-# Here is the same epoch with yours. All ranks make three steps, and end with the same weights:
+# Here is the same epoch with yours. All ranks take three steps, and end with the same weights:
 
 # %%
 if check(train_uneven):
@@ -240,7 +240,7 @@ run(own_pair_only, 4, [(0, 3), (1, 2)], may_fail=True)
 # under the *name* of the group. PyTorch makes up that name by counting: each process calls its first group 1, its
 # second group 2
 # ([`_process_group_name`](https://github.com/pytorch/pytorch/blob/main/torch/distributed/distributed_c10d.py)). Here
-# all four ranks make their first group, so all four come to the same place, and whoever comes first is taken for the
+# all four ranks make their first group, so all four look in the same place, and whoever is there first is taken for the
 # partner. That is how ranks 0 and 2 got through.
 #
 # So the [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group) asks **all**
@@ -598,7 +598,7 @@ for r, means in enumerate(run(log_step, 2, mean_of_own_metrics, other_names)):
 # [later pull request](https://github.com/Lightning-AI/pytorch-lightning/pull/21434) in the same library calls this
 # silent data corruption, and proposes a check: gather the names, and refuse to go on if they differ.
 #
-# The same happens where all ranks log the same names in another **order**, as they do if the names come from a set.
+# The same happens where all ranks log the same names in different **orders**, as they do if the names come from a set.
 #
 # ## Exercise: the mean of each metric
 #
