@@ -405,8 +405,9 @@ if check(gather_ragged):
 # ## Patient 4: the checkpoint
 #
 # This patient has two illnesses. With the first, training works, and the job hangs when it saves.
-# [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903) wanted the full weights on rank 0 only, for which
-# there is an option, `rank0_only=True`; the process hung in `state_dict()`, on rank 0.
+# [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903), which keeps only a part of each weight on a rank,
+# wanted the full weights on rank 0, for which there is an option, `rank0_only=True`; the process hung in
+# `state_dict()`, on rank 0.
 # [Two and a half years later](https://github.com/huggingface/transformers/pull/48569) it happened in a trainer under tensor
 # parallelism: it saved on rank 0 only, and saving gathers the shards of all ranks. Rank 0 waited for ranks that never
 # came, until the watchdog fired after 600 s.
@@ -474,7 +475,7 @@ other_order = [["embed", "head"], ["head", "embed"], ["embed", "head"]]
 print(run(save, 3, state_in_own_order, other_order))
 
 # %% [markdown]
-# No tool complains, for nothing is wrong with any call. How can two processes that run the same code have different
+# No tool complains, because nothing is wrong with any call. How can two processes that run the same code have different
 # orders? In August 2026 [someone trained](https://github.com/huggingface/transformers/pull/48162) a Gemma 3 model on
 # four GPUs. In each run some ranks produced garbage, and which ones changed from run to run. The model registered its
 # buffers in a loop over a `set` of strings. Python draws a new seed for the hashes of strings in every process, so a
@@ -569,7 +570,7 @@ run(log_step, 3, mean_of_own_metrics, a_name_more, may_fail=True)
 # In a real program the other ranks go on: their next all-reduce, of gradients perhaps, meets rank 1's metric, and what
 # happens then depends on the sizes. The job stops somewhere else, later, or not at all.
 #
-# That last case is the worse one. Now each of two ranks logs *two* names, and the second differs.
+# That last case is the worst. Now each of two ranks logs *two* names, and the second differs.
 #
 # **Predict:** rank 0 logs an accuracy of 0.5, and rank 1 a perplexity of 20. What do they return?
 #
@@ -644,8 +645,9 @@ if check(mean_metrics):
 # finds another fault.) [One on PiPPy](https://github.com/pytorch/PiPPy/issues/969) has another cause: a stage puts two
 # receives into one batch, and gets neither message until both senders are there.
 #
-# NCCL runs what you start as kernels on a stream. A send is a kernel that ends when its receive runs, `isend` or not:
-# the letter *i* only says that Python does not wait. A second kernel between the same two ranks waits for the first.
+# NCCL runs what you start as *kernels*, programs on the GPU, which queue up in a *stream*. A send is a kernel that ends
+# when its receive runs, `isend` or not: the letter *i* only says that Python does not wait. A second kernel between the
+# same two ranks waits for the first.
 #
 # Here each stage swaps a tensor with its neighbour before and then one with its neighbour behind. It starts all
 # messages, one by one, and then waits for all of them.
