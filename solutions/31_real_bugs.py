@@ -405,8 +405,8 @@ if check(gather_ragged):
 # ## Patient 4: the checkpoint
 #
 # This patient has two illnesses. With the first, training works, and the job hangs when it saves.
-# [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903), which keeps only a part of each weight on a rank,
-# wanted the full weights on rank 0, for which there is an option, `rank0_only=True`; the process hung in
+# [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903), which keeps only a part of each weight, a *shard*,
+# on a rank, wanted the full weights on rank 0, for which there is an option, `rank0_only=True`; the process hung in
 # `state_dict()`, on rank 0.
 # [Two and a half years later](https://github.com/huggingface/transformers/pull/48569) it happened in a trainer under tensor
 # parallelism: it saved on rank 0 only, and saving gathers the shards of all ranks. Rank 0 waited for ranks that never
