@@ -65,11 +65,11 @@ for name, bandwidth in LINKS.items():
 #
 # - make $e$ smaller: **fewer bits for each number** (quantization);
 # - send **fewer numbers** (the largest ones, or a low rank);
-# - send **less often**, so that more tokens pass from one time to the next (local steps, DiLoCo).
+# - send **less often**, so that more tokens pass between two exchanges (local steps, DiLoCo).
 #
 # ## Fewer bits: quantization
 #
-# An int8 holds the whole numbers from −128 to 127 in one byte. To send floats in int8, divide them by a
+# An int8 holds a whole number from −128 to 127 in one byte. To send floats in int8, divide them by a
 # **scale** that makes the largest of them 127, and round. The receiver multiplies by the same scale, so the
 # scale has to travel with them: one float32 for a whole chunk.
 
@@ -146,7 +146,8 @@ for n in (2, 8, 64, 512):
 # rounds). In random data of many ranks, many errors cancel and sums do not reach $nM$, so both do much
 # better than that, but the ring still falls behind more and more. That is why
 # [ZeRO++](https://arxiv.org/abs/2306.10209) replaces the ring's reduce-scatter by an all-to-all when it
-# sends 4-bit gradients.
+# sends 4-bit gradients. (A sum in bfloat16 suffers in the same way, at every hop of a ring. Chapter
+# [04](04_reduce.ipynb) names FSDP's cure, to add up in float32, which takes twice the bytes.)
 #
 # Both ways send the same: from each rank, $2(n-1)$ messages of one chunk.
 #
@@ -159,7 +160,7 @@ for n in (2, 8, 64, 512):
 #   8 bytes for anything else you put into a message. (`scale.view(torch.int8)` shows the four bytes of a
 #   float32, and `.view(torch.float32)` turns four bytes back into one; of a slice, `clone()` them first.)
 # - An element may be off by at most $2n \cdot \max|x| / 127$, where the maximum goes over all ranks.
-# - All ranks end with **the same bits**, and with the same ones if the call is repeated. A model whose ranks disagree about
+# - All ranks end with **the same bits**, and with these again if the call is repeated. A model whose ranks disagree about
 #   a gradient is no longer one model. Which numbers does the rank that adds up a chunk have to keep, then?
 #
 # A rank may have nothing but zeros, and there may be fewer elements than ranks.
@@ -512,8 +513,8 @@ assert all(trained[name][1][0][-1] < 0.1 for name in ("1 bit", "the largest 45")
 assert trained["the largest 9"][1][0][-1] > 1.5 * trained["float32"][0][0][-1], "9 numbers are well above float32"
 
 # %% [markdown]
-# int8 trains like float32, with or without feedback: the curves lie on top of one another. Without feedback
-# the other three fall behind, and one bit for each number most of all. With it, 1 bit, a thirty-second of
+# int8 trains like float32, with or without feedback: the three curves coincide. Without feedback the other
+# three fall behind, and one bit for each number most of all. With it, 1 bit, a thirty-second of
 # the bytes, ends near float32, and so does the largest 1 %, after a slow beginning: most elements have to
 # pile up before they are sent. Even with 9 numbers of 4482 the network learns, but more slowly: after 150
 # steps its loss is still well above that of float32.
@@ -522,7 +523,7 @@ assert trained["the largest 9"][1][0][-1] > 1.5 * trained["float32"][0][0][-1], 
 # was left out. [1-bit Adam](https://arxiv.org/abs/2102.02888) therefore freezes Adam's running mean of
 # squares after a warm-up.)
 #
-# Your `TopKFeedback` does what the codec with feedback does, so it should train alike:
+# Your `TopKFeedback` does what the codec with feedback does, so it should train just as well:
 
 # %%
 class WithYours(TopK):
@@ -596,7 +597,7 @@ for n in (2, 8, 32, 64, 100, 128, 512):
 #
 # The gradient of a layer is a matrix $G$ of $a \times b$. [PowerSGD](https://arxiv.org/abs/1905.13727) (Vogels and others
 # 2019) replaces it by a product of two thin ones, $G \approx P Q^\top$ with $r$ columns each: $r(a + b)$ numbers instead of
-# $ab$. Such a product is a matrix of *rank* $r$, in the sense of linear algebra. To find $P$ and $Q$, it makes one step of
+# $ab$. Such a product is a matrix of *rank* $r$, in the sense of linear algebra. To find $P$ and $Q$, it takes one step of
 # the **power iteration**, which turns any few columns towards the directions in which $G$ is largest, by multiplying again
 # and again with $G$ and $G^\top$. Each training step begins with the $Q$ of the one before:
 #
@@ -622,7 +623,7 @@ for step in range(1, 6):
     print(f"after {step} steps: {(G - left @ Q.T).norm() / G.norm():.3f} of G is missing; at best {best:.3f}")
 
 # %% [markdown]
-# Two steps are enough. PowerSGD makes only one for each gradient, but each goes on where the last one ended, and error
+# Two steps are enough. PowerSGD takes only one for each gradient, but each goes on where the last one ended, and error
 # feedback keeps what is missed.
 #
 # ### Compared with torch's own
@@ -674,7 +675,7 @@ for kind in ("no hook", "float16", "PowerSGD"):
 #
 # ## Less often: local steps
 #
-# All of this still waits for the network in each step. So let ranks walk alone for a while: each makes $H$
+# All of this still waits for the network in each step. So let ranks walk alone for a while: each takes $H$
 # ordinary steps on its own data with its own optimizer, and only then are their weights averaged. This is
 # **local SGD**; [Stich 2018](https://arxiv.org/abs/1805.09767) proves for smooth, strongly convex losses
 # that it can keep the rate of SGD, and communicate up to $\sqrt{T}$ times less often in $T$ steps. Torch
@@ -687,7 +688,7 @@ for kind in ("no hook", "float16", "PowerSGD"):
 # $$\Delta = \frac{1}{n} \sum_r (\theta - \theta_r),$$
 #
 # points *away* from where everyone went, as a gradient points away from where SGD goes. So treat it as a gradient, and let an
-# **outer optimizer** make a step with it: SGD with Nesterov momentum. The optimizers of the $H$ **inner steps** know
+# **outer optimizer** take a step with it: SGD with Nesterov momentum. The optimizers of the $H$ **inner steps** know
 # nothing of it.
 #
 # ![An outer step. From common weights, three ranks walk along crooked paths of inner steps to three different places. The mean
@@ -697,7 +698,7 @@ for kind in ("no hook", "float16", "PowerSGD"):
 # ## Exercise: DiLoCo
 #
 # `DiLoCo(module, inner_steps, outer_lr, momentum)` is made once; at that moment all ranks get rank 0's parameters.
-# `after_inner_step()` is called after every step of the inner optimizer. Every `inner_steps` calls it makes an outer step:
+# `after_inner_step()` is called after every step of the inner optimizer. Every `inner_steps` calls it takes an outer step:
 # the mean change is a gradient for SGD with Nesterov momentum on the last common weights, with the learning rate
 # `outer_lr` and `momentum`; the result goes into the parameters, and it returns `True`. In all other calls it
 # returns `False`, changes nothing, and **sends nothing**.
@@ -751,16 +752,20 @@ diloco_works
 #
 # $$v \leftarrow \mu v + \Delta, \qquad \theta \leftarrow \theta - \eta\,(\Delta + \mu v)$$
 #
-# Why $\Delta + \mu v$, where plain momentum has $v$? Nesterov's idea is to take the gradient not where we
-# are, at $\varphi$, but where momentum is about to carry us, at $\theta = \varphi - \eta \mu v$:
+# <details><summary>Why Δ + μv, where plain momentum has v?</summary>
+#
+# Nesterov's idea is to take the gradient not where we are, at $\varphi$, but where momentum is about to carry
+# us, at $\theta = \varphi - \eta \mu v$:
 #
 # $$v' = \mu v + \Delta(\theta), \qquad \varphi' = \varphi - \eta v'$$
 #
-# The weights that a program keeps are those at which it takes gradients, so write the same step for the points ahead, $\theta$ and
+# A program keeps the weights at which it takes gradients, so write the same step for the points ahead, $\theta$ and
 # $\theta' = \varphi' - \eta \mu v'$:
 #
 # $$\theta' = \underbrace{\theta + \eta \mu v}_{\varphi} - \eta v' - \eta \mu v' = \theta - \eta\,(v' - \mu v) - \eta \mu v'
 # = \theta - \eta\,(\Delta + \mu v').$$
+#
+# </details>
 #
 # What is an outer step with $\eta = 1$ and $\mu = 0$?
 #
@@ -1019,7 +1024,7 @@ if quantized_works and diloco_works:
 #   All ranks keep what was sent, the owner of a chunk included, or they drift apart.
 # - **Fewer numbers.** The largest ones, with **error feedback**: what is not sent is added to the next gradient, so nothing is
 #   lost, only late. What is gathered grows with $n$; what is linear, such as PowerSGD's factors, can be all-reduced.
-# - **Less often.** Ranks make many inner steps alone; the mean change is a gradient for an outer optimizer.
+# - **Less often.** Ranks take many inner steps alone; the mean change is a gradient for an outer optimizer.
 #   The bytes for each token fall by a factor of $H$. Each rank's data should be a fair sample.
 # - Compression is worth its error only where the link is the bound, and gradients cannot hide behind the
 #   backward pass.
@@ -1033,8 +1038,8 @@ if quantized_works and diloco_works:
 #
 # <details><summary>The owner of a chunk keeps its exact sum, the others have the quantized one. The error bound holds. What goes wrong in training?</summary>
 #
-# Each rank makes its step with a slightly different gradient, and so its weights differ from then on. Nothing ever brings them back
-# together: the differences add up step after step.
+# Each rank takes its step with a slightly different gradient, so its weights differ from then on. Nothing ever brings
+# the weights back together: the differences add up step after step.
 # </details>
 #
 # <details><summary>Why does each rank have to keep what it left out? Could the rank that adds up not do that?</summary>

@@ -336,7 +336,7 @@ print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}"
 # character is.
 #
 # Why plain SGD, when almost everyone uses AdamW? Adam divides a gradient by its typical size, so one that is twice
-# as large makes nearly the same step. With SGD every wrong factor shows in the next loss.
+# as large makes for nearly the same step. With SGD every wrong factor shows in the next loss.
 #
 # ## Your pieces, in a group
 #
@@ -350,7 +350,7 @@ print(f"the first loss: {alone[0]:.1f}; below 2.7 in the end: {alone[-1] < 2.7}"
 #   **world**, whatever the group; for a place there is `dist.send(x, group=group, group_dst=place)`, and for receiving
 #   `group_src`.
 #
-# No exercise judges this cell; what follows tries it.
+# No exercise judges this cell, but the cells below try it.
 
 
 # %%
@@ -370,7 +370,7 @@ def within(group):
 
 
 # %% [markdown]
-# Here are the pieces with a group for an argument, in case you have not written one of them: $f$ and $g$ of chapter 26,
+# Here are the pieces with the group as an argument, in case you have not written one of them: $f$ and $g$ of chapter 26,
 # `average_gradients` of chapter 15 (here every parameter has a gradient), and the order and the pipeline of chapter 25.
 # (Under their old names, the grader would take them for answers to those exercises.)
 
@@ -470,7 +470,7 @@ def pipeline_in_group(stage, order, inputs, targets, loss_fn, shape, group):
 # %% [markdown]
 # The next cell looks for yours in your notebooks of those chapters, as chapter [19](19_backends.ipynb) did, and tries
 # them on four ranks in two groups: ranks 0 and 2, and ranks 1 and 3. So the place in the group is never the rank in the
-# world, except on rank 0. Whichever is right there takes the place of the given one.
+# world, except on rank 0. Each of yours that is right there replaces the given one.
 
 # %%
 def yours(chapter, name):
@@ -567,7 +567,7 @@ globals().update(pieces)
 # - `batches` is a list of pairs `(inputs, targets)` of shape (rows, length), with all rows on every rank. Rank $d$
 #   works on `1/dp` of the rows, cut into `micro_batches` equally large micro-batches. What travels between stages has
 #   the shape (rows of a micro-batch, length, width), and no message along pp may be larger.
-# - After each batch, all weights make a step of SGD: `weight -= learning_rate * gradient`, with the gradient of the
+# - After each batch, all weights take a step of SGD: `weight -= learning_rate * gradient`, with the gradient of the
 #   mean loss over the batch.
 # - Besides point-to-point calls, `new_group`, `all_reduce`, `broadcast`, `all_gather`, `reduce_scatter` and
 #   `all_to_all` are allowed, so you can use other pieces than those above, such as ZeRO along dp, or another order
@@ -681,7 +681,7 @@ assert max(b - a for a, b in zip(alone, alone[1:])) > 0.2, "one process makes th
 # %% [markdown]
 # Three curves look like one. They are not equal to the last bit: sums are added up in another order, and
 # each step carries the difference on. (The jumps are not the mesh's fault, since one process makes the same
-# ones: every step has other text, and plain SGD with so large a learning rate sometimes goes too far.)
+# ones: every step has different text, and plain SGD with so large a learning rate sometimes goes too far.)
 #
 # ### What it has learned
 #

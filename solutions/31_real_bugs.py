@@ -6,8 +6,8 @@
 # PyTorch's own tutorial. Some made a job hang until a watchdog ended it. Others were silent, which is worse: the job
 # ran on, with wrong numbers.
 #
-# For each patient you read the symptom first, as people described it. You guess, you run the smallest program that has
-# the same bug, you read the verdict, and you mend it. The programs are our own; the reports are linked.
+# For each patient you first read the symptom, as people described it. You guess, you run the smallest program that has
+# the same bug, you read the verdict, and you mend the bug. The programs are our own; the reports are linked.
 #
 # **You will learn** to get from a symptom to the line: which question to ask first when a job hangs or a loss drifts,
 # which tool answers it, and what eight mistakes that look different have in common.
@@ -25,7 +25,7 @@ from torch import nn
 from grader import check, hint, run
 
 # %% [markdown]
-# ## How one reads a hang in production
+# ## How to read a hang in production
 #
 # There is no grader on a cluster. Every job that hangs looks the same from outside: the log stops, and all processes
 # are alive. After ten minutes
@@ -70,7 +70,7 @@ from grader import check, hint, run
 # different numbers of inputs, and samplers that deal them out evenly do not cover all the cases that users have.
 #
 # Here three ranks train a model, and rank 1 has one batch fewer than the others. Each rank returns how many steps it
-# has made.
+# has taken.
 #
 # **Predict:** what happens after rank 1's last batch?
 #
@@ -120,7 +120,7 @@ run(epoch, 3, train_over_own_batches, [3, 2, 3], may_fail=True)
 # The program above ends after the epoch, so the verdict is clear. In a real one rank 1 would go on to the evaluation,
 # whose first collective would then meet the others' third step. If the sizes agree, nobody notices.
 #
-# What can you do?
+# There are three ways out:
 #
 # - **Stop at the shortest.** All ranks agree beforehand on the smallest number of batches. Simple, and some of the data
 #   is never seen.
@@ -186,7 +186,7 @@ def train_uneven(module: nn.Module, batches: list[torch.Tensor], lr: float) -> i
 check(train_uneven)
 
 # %% [markdown]
-# Here is the same epoch with yours. All ranks make three steps, and end with the same weights:
+# Here is the same epoch with yours. All ranks take three steps, and end with the same weights:
 
 # %%
 if check(train_uneven):
@@ -204,7 +204,7 @@ if check(train_uneven):
 # runs. In one, ranks 0 and 3 got through. In the other, ranks 0 and **2** did, which are not a pair at all. The rest
 # hung.
 #
-# **Predict:** what does PyTorch need of a rank when a group is made of ranks 0 and 3?
+# **Predict:** what does PyTorch need in order to make a group of ranks 0 and 3?
 #
 # <details><summary>That ranks 0 and 3 call new_group</summary>
 #
@@ -218,7 +218,7 @@ if check(train_uneven):
 #
 # <details><summary>That all four ranks call it, for this group and in the same order as for others</summary>
 #
-# Yes: and if they do not, groups with different members get mixed up.
+# Yes. If they do not, groups with different members get mixed up.
 # </details>
 
 
@@ -240,7 +240,7 @@ run(own_pair_only, 4, [(0, 3), (1, 2)], may_fail=True)
 # under the *name* of the group. PyTorch makes up that name by counting: each process calls its first group 1, its
 # second group 2
 # ([`_process_group_name`](https://github.com/pytorch/pytorch/blob/main/torch/distributed/distributed_c10d.py)). Here
-# all four ranks make their first group, so all four come to the same place, and whoever comes first is taken for the
+# all four ranks make their first group, so all four look in the same place, and whoever is there first is taken for the
 # partner. That is how ranks 0 and 2 got through.
 #
 # So the [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group) asks **all**
@@ -358,7 +358,7 @@ run(evaluate, 3, gather_without_asking, may_fail=True)
 # %% [markdown]
 # The grader compares sizes. NCCL does not always notice that they differ. One of its authors puts it like
 # [this](https://github.com/NVIDIA/nccl/issues/1417): it may hang as soon as the sizes differ; it may also happen to
-# work, with wrong data; and to check may cost extra communication. So the call that hangs may come later, and be
+# work, with wrong data; and checking may cost extra communication. So the call that hangs may come later, and be
 # innocent. When a barrier hangs, look at the call **before** it.
 #
 # The cure has two steps, since a rank cannot make room for a tensor whose size it does not know: first gather the
@@ -405,9 +405,10 @@ if check(gather_ragged):
 # ## Patient 4: the checkpoint
 #
 # This patient has two illnesses. With the first, training works, and the job hangs when it saves.
-# [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903) wanted the full weights on rank 0 only, for which
-# there is an option, `rank0_only=True`; the process hung in `state_dict()`, on rank 0.
-# [Two years later](https://github.com/huggingface/transformers/pull/48569) the same happened in a trainer under tensor
+# [A user of FSDP](https://github.com/pytorch/pytorch/issues/122903), which keeps only a part of each weight, a *shard*,
+# on a rank, wanted the full weights on rank 0, for which there is an option, `rank0_only=True`; the process hung in
+# `state_dict()`, on rank 0.
+# [Two and a half years later](https://github.com/huggingface/transformers/pull/48569) it happened in a trainer under tensor
 # parallelism: it saved on rank 0 only, and saving gathers the shards of all ranks. Rank 0 waited for ranks that never
 # came, until the watchdog fired after 600 s.
 #
@@ -439,7 +440,7 @@ run(save, 3, state_on_one_rank, same_order, may_fail=True)
 
 # %% [markdown]
 # "On rank 0 only" is about the *result*. The *call* is everyone's: each rank has a part that rank 0 lacks. So let all of
-# them gather, and only rank 0 keep what comes.
+# them gather, and only rank 0 keep the result.
 #
 # **Predict:** now all ranks take part, and go through their dictionaries. All have the same names, but rank 1 has them
 # in another order: `head` before `embed`. Both tensors have the same shape and dtype. What happens?
@@ -474,7 +475,7 @@ other_order = [["embed", "head"], ["head", "embed"], ["embed", "head"]]
 print(run(save, 3, state_in_own_order, other_order))
 
 # %% [markdown]
-# No tool complains, for nothing is wrong with any call. How can two processes that run the same code have different
+# No tool complains, because nothing is wrong with any call. How can two processes that run the same code have different
 # orders? In August 2026 [someone trained](https://github.com/huggingface/transformers/pull/48162) a Gemma 3 model on
 # four GPUs. In each run some ranks produced garbage, and which ones changed from run to run. The model registered its
 # buffers in a loop over a `set` of strings. Python draws a new seed for the hashes of strings in every process, so a
@@ -569,7 +570,7 @@ run(log_step, 3, mean_of_own_metrics, a_name_more, may_fail=True)
 # In a real program the other ranks go on: their next all-reduce, of gradients perhaps, meets rank 1's metric, and what
 # happens then depends on the sizes. The job stops somewhere else, later, or not at all.
 #
-# That last case is the worse one. Now each of two ranks logs *two* names, and the second differs.
+# That last case is the worst. Now each of two ranks logs *two* names, and the second differs.
 #
 # **Predict:** rank 0 logs an accuracy of 0.5, and rank 1 a perplexity of 20. What do they return?
 #
@@ -598,7 +599,7 @@ for r, means in enumerate(run(log_step, 2, mean_of_own_metrics, other_names)):
 # [later pull request](https://github.com/Lightning-AI/pytorch-lightning/pull/21434) in the same library calls this
 # silent data corruption, and proposes a check: gather the names, and refuse to go on if they differ.
 #
-# The same happens where all ranks log the same names in another **order**, as they do if the names come from a set.
+# The same happens where all ranks log the same names in different **orders**, as they do if the names come from a set.
 #
 # ## Exercise: the mean of each metric
 #
@@ -644,8 +645,9 @@ if check(mean_metrics):
 # finds another fault.) [One on PiPPy](https://github.com/pytorch/PiPPy/issues/969) has another cause: a stage puts two
 # receives into one batch, and gets neither message until both senders are there.
 #
-# NCCL runs what you start as kernels on a stream. A send is a kernel that ends when its receive runs, `isend` or not:
-# the letter *i* only says that Python does not wait. A second kernel between the same two ranks waits for the first.
+# NCCL runs what you start as *kernels*, programs on the GPU, which queue up in a *stream*. A send is a kernel that ends
+# when its receive runs, `isend` or not: the letter *i* only says that Python does not wait. A second kernel between the
+# same two ranks waits for the first.
 #
 # Here each stage swaps a tensor with its neighbour before and then one with its neighbour behind. It starts all
 # messages, one by one, and then waits for all of them.

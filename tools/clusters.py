@@ -1,4 +1,4 @@
-"""``python -m tools.clusters`` writes the table of presets into ``docs/simulation.md``."""
+"""``python -m tools.clusters`` writes the tables of presets into ``docs/simulation.md``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from pathlib import Path
 from grader.simulation.clusters import PRESETS, Citation, Flat, Preset
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "simulation.md"
-BEGIN = "<!-- presets: written by python -m tools.clusters -->"
-END = "<!-- end of presets -->"
 
 
-def table() -> str:
-    """The presets in Markdown: their constants, and where these come from."""
+def presets() -> str:
+    """The constants of the presets, in Markdown."""
     lines = ["| name | | inside a node | between nodes |", "|---|---|---|---|"]
     lines += [
         f"| `{name}` | {one.what} | {' | '.join(_levels(one))} |" for name, one in PRESETS.items()
     ]
-    lines += ["", "| name | field | source | |", "|---|---|---|---|"]
+    return "\n".join(lines)
+
+
+def sources() -> str:
+    """Where these constants come from, in Markdown."""
+    lines = ["| name | field | source | |", "|---|---|---|---|"]
     for name, one in PRESETS.items():
         for field, source in one.sources.items():
             lines.append(f"| `{name}` | `{field}` | {source.kind} | {_said(source)} |")
@@ -44,10 +47,15 @@ def _said(source: Citation) -> str:
 
 
 def page() -> str:
-    """The page with the table that it should have."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    """The page with the tables that it should have."""
+    text = PAGE.read_text()
+    for what, table in (("presets", presets()), ("sources", sources())):
+        begin = f"<!-- {what}: written by python -m tools.clusters -->"
+        end = f"<!-- end of {what} -->"
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        text = f"{before}{begin}\n{table}\n{end}{after}"
+    return text
 
 
 if __name__ == "__main__":

@@ -66,10 +66,10 @@ PUBLISHED: tuple[Published, ...] = (
         `isend` and `recv`. In December 2019 a reader reported that it does [not reduce what it
         is given](https://github.com/pytorch/pytorch/issues/31572): both buffers begin with
         zeros, and what is added is not what has just been received.""",
-        """There are two slips, and no hang, exception or warning shows them, so many could read the
-        page without a doubt. The idea was right all along: a ring, one message in flight on
-        each link, and two buffers that take turns so that none is written while it is being
-        sent.""",
+        """There are two slips, and no hang, exception or warning points to either, so a reader who
+        did not check the sums had no reason to doubt the page. The idea was right all along: a
+        ring, one message in flight on each link, and two buffers that take turns so that none
+        is written while it is being sent.""",
     ),
     Published(
         "The ring of PyTorch's tutorial, mended",
@@ -89,11 +89,11 @@ PUBLISHED: tuple[Published, ...] = (
         "ring",
         f"""The tutorial itself says what is left to do, as [an exercise for the
         reader]({_TUTORIAL}): to cut the tensor into chunks, so that the bandwidth is used well.
-        Chapter 11 is that exercise, and asks for five reductions as well. The tutorial promises
+        Chapter 11 is that exercise, and asks for five reductions besides. The tutorial promises
         neither.""",
         """Nothing here is a mistake: it is the distance between an all-reduce that is easy to
-        explain and one that is fast. The verdict names the chunks first, since with them the
-        rest is written anew. The averages come second.""",
+        explain and one that is fast. The verdict names the chunks first, since cutting the
+        tensor means rewriting the rest. The averages come second.""",
     ),
     Published(
         "Baidu's ring all-reduce",
@@ -130,9 +130,9 @@ PUBLISHED: tuple[Published, ...] = (
         is an all-to-all for long messages. In step i, rank r swaps with r XOR i if n is a power
         of two; otherwise it sends to r + i and receives from r − i.""",
         """It takes n − 1 rounds, the fewest there can be with one port if every chunk goes straight
-        to its rank: in every step each rank sends to one and receives from one. The course
-        teaches the second half of it; the first is worth knowing where links work best if both
-        ends swap.""",
+        to its rank: in every step each rank sends to one rank and receives from one. The course
+        teaches the second way, for any n; the first is worth knowing where links work best if
+        both ends swap.""",
     ),
 )
 
@@ -177,6 +177,11 @@ grader judges a few of the best known. No line of theirs is in this repository: 
 [`tests/published/`](../tests/published) make the same calls in the same order, so that the verdicts
 are about the schedule. A verdict says how well a program fits *our* exercise, and not how good it
 is at what its authors wrote it for.
+
+In the lists of messages, the letters A to D are the ranks 0 to 3, and a number is a chunk: `A0` is
+chunk 0 of rank 0, `A2+D2` the sum of two chunks, `A…D2` that of all four, and `·` is nothing that a
+rank has brought, such as zeros. The last lines show what each rank holds at the end, tensor by
+tensor.
 
 `python -m tools.verdicts` writes this page, and a test compares it with what the grader says."""
     return "\n\n".join((opening, *sections)) + "\n"
