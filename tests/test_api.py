@@ -301,6 +301,7 @@ def test_an_error_inside_a_library_ends_at_the_call_that_led_to_it():
     assert [frame.text for frame in frames] == ['return torch.cat([torch.ones(1), "text"])']
 
 
+@pytest.mark.exhaustive
 def test_a_script_ends_with_its_own_frames_alone(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
@@ -321,6 +322,7 @@ def test_a_script_ends_with_its_own_frames_alone(tmp_path):
     assert lines[-1] == "    line 4:  dist.recv(torch.ones(1), 1 - dist.get_rank())"
 
 
+@pytest.mark.exhaustive
 def test_pytest_shows_no_frame_of_ours(tmp_path):
     test = tmp_path / "test_mine.py"
     test.write_text(

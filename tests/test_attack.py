@@ -232,6 +232,7 @@ def test_a_delay_that_does_not_come_again_is_the_machines():
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
+@pytest.mark.exhaustive
 def test_a_success_in_a_real_sandbox_is_found_told_and_kept(tmp_path, monkeypatch, capsys):
     """A rank that prints the word of a breach stands for one that has found a way."""
     payload = Payload("output/says so", "def payload():\n    print('BREACH')\n")

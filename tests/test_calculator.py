@@ -58,6 +58,7 @@ def shown(kernel):
 
 
 @in_kernel
+@pytest.mark.exhaustive
 def test_a_notebook_gets_controls_and_the_text(kernel):
     data = kernel.execute("found")["data"]
     assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}

@@ -181,6 +181,7 @@ def test_a_student_notebook_is_not_attempted(request_here):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="PYTHONSAFEPATH came with 3.11")
+@pytest.mark.exhaustive
 def test_it_works_from_any_folder(tmp_path):
     (tmp_path / "random.py").write_text("raise SystemExit('shadowed')")
     answer = tmp_path / "answer.py"
@@ -374,6 +375,7 @@ def test_the_whole_answer_is_announced_before_it_is_shown(request_here):
     assert "dist.send(x, dst)" in request_here("hint", "broadcast", "--more", "--more").stdout
 
 
+@pytest.mark.exhaustive
 def test_doctor():
     done = grader("doctor")
     assert done.returncode == 0
@@ -437,6 +439,7 @@ def test_output_that_cannot_be_written_is_one_line(shell, says):
         assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.exhaustive
 def test_a_terminal_without_unicode():
     done = grader("check", RIGHT, "--world-sizes", "1", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0
@@ -457,6 +460,7 @@ def test_ctrl_c_counts_even_where_its_exception_is_lost(monkeypatch, capsys):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_on_a_terminal_leaves_nothing(tmp_path):
     path = tmp_path / "answer.py"
     path.write_text("def broadcast(x, src):\n    while True: pass\n")

@@ -56,6 +56,7 @@ def call(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".py", ".ipynb"])
+@pytest.mark.exhaustive
 def test_a_file_is_checked(call, suffix):
     done = call("check", ROOT / "solutions" / f"02_broadcast{suffix}", "broadcast")
     assert done.returncode == 0, done.stderr

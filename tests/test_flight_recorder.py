@@ -51,6 +51,7 @@ def recorded(function, size, folder):
     return explain(read_dumps(folder))
 
 
+@pytest.mark.exhaustive
 def test_torchs_own_dumps_are_explained(tmp_path):
     (tmp_path / "train.py").write_text(PLAIN)
     dumps = tmp_path / "dumps"
@@ -121,6 +122,7 @@ def test_a_right_run_shows_no_fault(tmp_path):
     assert json.loads(explanation_json(found))["ok"]
 
 
+@pytest.mark.exhaustive
 def test_torch_reads_what_is_written(tmp_path):
     recorded(steps, 2, tmp_path)
     done = subprocess.run(

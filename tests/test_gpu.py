@@ -45,6 +45,7 @@ def test_a_step_that_takes_too_long_is_stopped_and_said_to_be(monkeypatch):
     assert (result.status, result.ended) == (None, "stopped after 0.5 s")
 
 
+@pytest.mark.exhaustive
 def test_every_step_is_a_command_that_exists():
     """Each is asked for its help or its tests, which needs no GPU."""
     for step in gpu.steps(2):

@@ -182,6 +182,7 @@ def test_what_is_missed_lowers_each_share_on_its_own():
     assert other_line.missed_goals == ["line 0.000 < 0.98"]
 
 
+@pytest.mark.exhaustive
 def test_the_command_prints_one_object_and_says_by_its_status_that_all_is_met(capsys, monkeypatch):
     monkeypatch.setattr("benchmarks.hangs.measure.SECONDS", 60)  # not a matter of time
     assert main(["--json", "--repeat", "2", "both_receive_first"]) == 0
@@ -210,7 +211,7 @@ def test_the_command_refuses_what_there_is_not(capsys):
     assert "no class and no program is called no_such_program" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_plain_gloo_hangs_where_torchs_own_checks_name_the_mismatch():
     """The two levels of torch's own checks, on real processes without the grader."""
     pairs = pairs_named(["one_rank_gathers_while_others_reduce"])

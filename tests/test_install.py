@@ -209,6 +209,7 @@ def test_a_wheel_runs_without_the_checkout(wheel, tmp_path):
 
 
 @of_the_wheel
+@pytest.mark.exhaustive
 def test_a_wheel_judges_an_answer(wheel, tmp_path):
     answer = next((ROOT / "tests" / "accepted" / "02_broadcast").glob("broadcast_*.py"))
     (tmp_path / "answer.py").write_bytes(answer.read_bytes())

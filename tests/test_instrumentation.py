@@ -94,6 +94,7 @@ print("held:", *(set(sys.modules) - before))
 """
 
 
+@pytest.mark.exhaustive
 def test_an_instrument_imports_nothing():
     # it would be imported in every rank, while the clock of the student's call runs
     done = subprocess.run([sys.executable, "-c", INSTRUMENTED], capture_output=True, text=True)
@@ -112,6 +113,7 @@ def _deferred(code):
     return done.stdout.splitlines()
 
 
+@pytest.mark.exhaustive
 def test_training_imports_no_compiler():
     assert _deferred(
         "weight = torch.nn.Parameter(torch.ones(2))\n"

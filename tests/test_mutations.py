@@ -110,6 +110,7 @@ def test_the_list_of_equivalent_mutants_has_reasons_and_names_what_exists():
     assert known <= made, f"no such mutants any more: {known - made}"
 
 
+@pytest.mark.exhaustive
 def test_survivors_fail_the_run_and_are_named(monkeypatch, capsys):
     monkeypatch.setattr(run, "equivalent", lambda: {})
     assert run.main(["neighbours"]) == 0

@@ -42,6 +42,7 @@ def grader(*words):
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_the_ring_passes_or_the_reason_is_said():
     done = grader("check", str(RING), "ring_all_reduce", "--backend", "nccl", "--json")
     missing = backends()["nccl"]

@@ -171,6 +171,7 @@ def uses_of_the_grader():
         yield path, Uses(tree, near)
 
 
+@pytest.mark.exhaustive
 def test_every_private_name_that_is_used_stands_in_the_table():
     found = {}
     for path, uses in uses_of_the_grader():

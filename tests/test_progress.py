@@ -134,7 +134,7 @@ def test_before_anything_is_checked(course):
     assert not file_of(course).parent.exists()  # to ask leaves nothing behind
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_checks_are_entered_and_what_passed_stays_passed(course):
     assert grader("check", "notebooks/wrong.py", cwd=course).returncode == 1
     assert states(course) == {"broadcast": "tried"}
@@ -252,6 +252,7 @@ def test_a_kernel_enters_its_checks(course, folder, counts):
     assert bool(re.search("✓</strong> <code>who_am_i", page)) is counts
 
 
+@pytest.mark.exhaustive
 def test_a_script_prints_it(course):
     (course / "mine.py").write_text(f"{WHO_AM_I}progress()\n")
     done = subprocess.run(
@@ -286,6 +287,7 @@ def test_elsewhere(course, tmp_path):
     assert states(tmp_path, GRADER_PROGRESS=str(place)) == {"broadcast": "passed"}
 
 
+@pytest.mark.exhaustive
 def test_an_installed_package_far_from_any_course(course, tmp_path):
     """Then it is a small file of the user's."""
     shutil.copytree(ROOT / "grader", tmp_path / "site" / "grader")
@@ -297,6 +299,7 @@ def test_an_installed_package_far_from_any_course(course, tmp_path):
     assert not file_of(course).exists()
 
 
+@pytest.mark.exhaustive
 def test_a_package_within_a_course_far_from_it(course, tmp_path):
     """As a course's own virtual environment has it, called from another folder."""
     shutil.copytree(ROOT / "grader", course / "venv" / "grader")
@@ -381,6 +384,7 @@ def unprivileged():
     return ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"]
 
 
+@pytest.mark.exhaustive
 def test_a_folder_that_must_not_be_written(course):
     course.chmod(0o555)
     try:
@@ -469,6 +473,7 @@ for _ in range(100):
     assert counts == {"first": 100, "second": 100, "shared": 200}
 
 
+@pytest.mark.exhaustive
 def test_a_lock_that_nobody_gives_back_holds_up_no_check(course):
     """The check goes on without its entry, and its own process can say why."""
     import fcntl

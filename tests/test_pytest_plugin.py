@@ -65,6 +65,7 @@ def test_without_ranks():
 """
 
 
+@pytest.mark.exhaustive
 def test_pytest_runs_a_marked_test_on_ranks(tmp_path):
     (tmp_path / "test_ranks.py").write_text(TESTS)
     done = subprocess.run(

@@ -32,10 +32,12 @@ def test_a_chapter_is_judged_with_its_answers():
         "solutions/02_broadcast.py",
         "grader/course/chapters/ch03_scatter_gather.py",
         "tests/rejected/11_ring_all_reduce/a.py",
+        "grader/course/help/12_deadlocks.md",
+        "grader/course/mistakes/30_capstone/a.py",
         "grader/exercise/limits.py",
         "docs/02_no.py",
     ]
-    assert quick.chapters(paths) == ["02", "03", "11"]
+    assert quick.chapters(paths) == ["02", "03", "11", "12", "30"]
     judged = quick.run("09")
     assert judged.status == 0, judged.output
     assert ": 0 wrong" in judged.output
@@ -62,6 +64,7 @@ def test_a_change_is_what_differs_from_a_commit_and_what_git_does_not_know(tmp_p
     assert quick.changed("HEAD", tmp_path) == ["edited.py", "new name.py"]
 
 
+@pytest.mark.exhaustive
 def test_a_failure_is_a_failure_and_no_test_is_none(tmp_path):
     (tmp_path / "test_one.py").write_text("def test_it():\n    assert 1 == 2\n")
     result = quick.run(str(tmp_path / "test_one.py"))

@@ -183,6 +183,7 @@ def said(client, code):
 
 @pytest.mark.slow
 @in_notebook
+@pytest.mark.exhaustive
 def test_in_a_notebook_the_stub_goes_into_a_new_cell(kernel):
     shown, payload = said(kernel, 'from grader import reset\nreset("broadcast")')
     stub = course_index()["broadcast"].stub

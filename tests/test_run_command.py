@@ -39,6 +39,7 @@ def command(project, *words, **more):
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_a_module_gets_its_arguments_its_folder_and_torchruns_variables(project):
     (project / "trainer" / "train.py").write_text(
         "import os, pickle, sys, atexit\n"
@@ -70,6 +71,7 @@ def test_a_module_gets_its_arguments_its_folder_and_torchruns_variables(project)
     assert report["command"] == ["trainer.train", "--json", "--ranks", "x"]
 
 
+@pytest.mark.exhaustive
 def test_a_deadlock_is_reported_in_words_and_as_json(project):
     (project / "train.py").write_text(
         "import torch\n"
@@ -113,6 +115,7 @@ def test_the_exit_status_says_what_ended_it(project, source, words, status, said
     assert "grader/" not in done.stdout + done.stderr
 
 
+@pytest.mark.exhaustive
 def test_inside_torchrun_its_ranks_are_recorded(project):
     (project / "train.py").write_text(
         "import sys\n"
@@ -140,6 +143,7 @@ def test_inside_torchrun_its_ranks_are_recorded(project):
     assert "rank 2 waits in barrier at train.py:9 for ranks 0, 1" in hung.stderr.replace("\n", " ")
 
 
+@pytest.mark.exhaustive
 def test_what_is_printed_comes_at_once_and_ctrl_c_ends_all(project):
     (project / "train.py").write_text(
         "import time, torch.distributed as dist\n"

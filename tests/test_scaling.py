@@ -230,6 +230,7 @@ def judged(path, **settings):
     return judge.judge(exercise, submission)
 
 
+@pytest.mark.exhaustive
 def test_a_check_goes_on_to_many_simulated_ranks():
     verdict = judged(ACCEPTED)
     assert verdict.passed
@@ -264,7 +265,7 @@ def test_what_fails_on_real_ranks_is_not_simulated():
     assert all(case.message.startswith("not run: ") for case in simulated)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_as_many_cases_whether_it_is_right_or_not():
     wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_rooted_no_answer.py"
     assert len(judged(wrong).cases) == len(judged(ACCEPTED).cases)

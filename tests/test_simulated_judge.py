@@ -160,6 +160,7 @@ def test_a_world_of_simulated_ranks_outlives_a_failure_but_not_its_process():
         assert not world.usable
 
 
+@pytest.mark.exhaustive
 def test_the_command_compares_every_known_answer_both_ways(capsys):
     name = "neighbours"
     assert course.main(["--simulated", "--seed", "1", name]) in (0, 1)

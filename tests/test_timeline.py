@@ -215,6 +215,7 @@ def test_a_notebook_gets_a_picture_its_words_and_a_table():
     assert not re.search(r"<(script|svg)|https?://(?!www\.w3\.org/2000/svg)", page)
 
 
+@pytest.mark.exhaustive
 def test_the_picture_is_small_and_opaque():
     def chatter():
         rank, n, x = dist.get_rank(), dist.get_world_size(), torch.ones(1)

@@ -212,7 +212,7 @@ def build(*arguments, cwd=ROOT):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_one_command_builds_both_editions(toy, tmp_path):
     out = tmp_path / "notebooks"
     # the toy's exercises are none of the course's, which the cells for points would ask for
@@ -226,6 +226,7 @@ def test_one_command_builds_both_editions(toy, tmp_path):
     assert solved["metadata"] == student["metadata"]
 
 
+@pytest.mark.exhaustive
 def test_a_failing_cell_stops_the_build(toy, tmp_path, capsys):
     toy.write_text(toy.read_text().replace("print(helper())", "print(helpers())", 1))
     options = ["--solutions", str(toy.parent), "--notebooks", str(tmp_path / "notebooks")]
@@ -337,6 +338,7 @@ def test_every_picture_is_drawn_by_code_and_used_with_alt_text():
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)
+@pytest.mark.exhaustive
 def test_a_picture_can_be_drawn_again_and_is_the_stored_one(name, tmp_path):
     import matplotlib.image
     import numpy as np
@@ -493,18 +495,38 @@ def test_a_wrong_header_is_named(tmp_path, header, text):
 
 
 @pytest.mark.parametrize("failing", ["code", "notebooks"])
+@pytest.mark.exhaustive
 def test_a_failure_of_the_code_or_of_a_notebook_fails_all(tmp_path, monkeypatch, capfd, failing):
     for name in ("code", "notebooks"):
         text = f"def test_{name}():\n    assert {name != failing}\n"
         (tmp_path / f"test_{name}.py").write_text(text)
     quiet = ("-q", "-p", "no:cacheprovider")
     monkeypatch.setattr(tests, "CODE", (*quiet, str(tmp_path / "test_code.py")))
-    monkeypatch.setattr(tests, "NOTEBOOKS", {"solutions": (str(tmp_path / "test_notebooks.py"),)})
+    monkeypatch.setattr(tests, "NOTEBOOKS", {"solutions": ()})
+    monkeypatch.setattr(tests, "notebooks", lambda: [str(tmp_path / "test_notebooks.py")])
     assert tests.main([]) == 1
     said = capfd.readouterr().out
     assert "1 failed" in said
     assert "1 passed" in said
     assert "solutions/" in said
+
+
+def test_notebooks_that_have_changed_run_and_a_few_others(tmp_path):
+    folder = tmp_path / "solutions"
+    folder.mkdir()
+    for name in ("00_ranks", "05_all_gather", "06_reduce_scatter"):
+        (folder / f"{name}.py").touch()
+        (folder / f"{name}.ipynb").touch()
+    assert tests.notebooks(tmp_path) == ["solutions"]
+    for words in (["init", "-b", "main"], ["add", "."], ["commit", "-m", "first"]):
+        name = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *name, *words], cwd=tmp_path, check=True, capture_output=True)
+    assert tests.notebooks(tmp_path) == ["solutions/00_ranks.ipynb"]
+    (folder / "05_all_gather.py").write_text("x = 1\n")
+    assert tests.notebooks(tmp_path) == [
+        "solutions/00_ranks.ipynb",
+        "solutions/05_all_gather.ipynb",
+    ]
 
 
 def test_complaints_are_not_silent():

@@ -177,6 +177,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.exhaustive
 def test_every_c10d_operator_refuses_a_call():
     # Python has no value for a reduction
     names = [name for name in sorted(operators("c10d")) if "ReduceOp" not in schema(name)]

@@ -62,6 +62,7 @@ def measured():
     return np.array([(row["nbytes"] * factor("gather", 2), row["seconds"]) for row in rows])
 
 
+@pytest.mark.exhaustive
 def test_delay_and_rate_of_the_wire_are_found_again(measured):
     sizes, seconds = measured.T
     # relative errors count: the fit is to hold for small messages as well as for large ones

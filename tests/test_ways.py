@@ -22,6 +22,7 @@ from tools import ways
 BARRIER = comparisons()["barrier"]
 
 
+@pytest.mark.exhaustive
 def test_what_is_recorded_is_what_the_ways_cost():
     assert COSTS.read_text(encoding="utf-8") == ways.text(), "python -m tools.ways"
 

@@ -403,6 +403,7 @@ def test_the_rank_at_fault_is_named_and_not_its_victims(act, word, text):
         assert failure.site is not None
 
 
+@pytest.mark.exhaustive
 def test_a_dying_rank_is_named_every_time():
     def answer():
         rank, n = dist.get_rank(), dist.get_world_size()
@@ -750,6 +751,7 @@ print(json.dumps(sorted(sys.modules)))
 """
 
 
+@pytest.mark.exhaustive
 def test_ranks_import_nothing_that_their_server_could_have_imported():
     # each would do it again: numpy.random alone takes as much of a processor as all else does
     def answer():
@@ -972,6 +974,7 @@ print(list(run(number, 2)))
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such policy")
+@pytest.mark.exhaustive
 def test_worlds_run_where_the_scheduling_policy_is_refused(tmp_path):
     done = _run_script(REFUSED, tmp_path)
     assert done.stderr == ""
@@ -994,7 +997,7 @@ def test_the_scheduling_policy_may_be_refused_in_any_way(code):
     assert outcome.results[0].value == code
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_script_without_a_main_guard(tmp_path):
     (tmp_path / "helper.py").write_text("def double(x): return 2 * x\n")
     done = _run_script(SCRIPT, tmp_path)
@@ -1006,7 +1009,7 @@ def test_a_script_without_a_main_guard(tmp_path):
     assert "✓ broadcast" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_ranks_can_be_spawned_and_that_is_said_once(tmp_path):
     (tmp_path / "helper.py").write_text("def double(x): return 2 * x\n")
     done = _run_script(SCRIPT, tmp_path, GRADER_START="spawn")
@@ -1030,7 +1033,7 @@ run(hang, 3, seconds=100)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_killing_the_caller_ends_its_server_and_ranks(tmp_path):
     done = _run_script(KILLED, tmp_path)
     assert done.returncode == -signal.SIGKILL
@@ -1065,7 +1068,7 @@ def _check_answers(folder):
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=100)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_command_forks_its_server_from_itself(tmp_path):
     done = _check_answers(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -1078,7 +1081,7 @@ def test_a_command_forks_its_server_from_itself(tmp_path):
         assert (threads, omp, safe) == (1, "1", "1")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_killing_a_command_ends_the_server_that_it_has_forked(tmp_path):
     (tmp_path / "kill.me").touch()
     assert _check_answers(tmp_path).returncode == -signal.SIGKILL
@@ -1093,6 +1096,7 @@ def test_killing_a_command_ends_the_server_that_it_has_forked(tmp_path):
 @pytest.mark.parametrize(
     ("before", "forked"), [("", True), ("import torch", False), (THREAD, False)]
 )
+@pytest.mark.exhaustive
 def test_a_server_is_forked_from_a_process_that_has_done_nothing(before, forked, tmp_path):
     text = f"""
 import sys
@@ -1108,6 +1112,7 @@ print(server.cmdline() == psutil.Process().cmdline())
     assert (done.stdout, done.stderr) == (f"{forked}\n", "")
 
 
+@pytest.mark.exhaustive
 def test_a_dead_server_is_the_graders_fault_and_is_replaced():
     from grader.core.errors import WorldError
 

@@ -4,7 +4,7 @@ A change is what differs from the last commit; ``make quick ARGS=main`` takes wh
 from another one.  Nearest are tests that have changed themselves, then tests that import
 what has changed, those first that import little else, then the rules of the house.  Of a
 chapter that has changed, all answers are judged.  Tests marked ``slow`` are left to
-``make test``, and so is what no longer fits into the time: it is named.
+``make test``, those marked ``exhaustive`` to CI; what no longer fits into the time is named.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Seconds after which no further file of tests is begun.
 BUDGET = 60.0
+
+#: The files of a chapter.
+_OF_A_CHAPTER = (
+    r"(?:solutions/|grader/course/(?:chapters/ch|help/|mistakes/)|tests/(?:accepted|rejected)/)"
+    r"(\d\d)_"
+)
 
 #: What holds whatever has changed.
 ALWAYS = ("tests/test_house.py",)
@@ -91,9 +97,8 @@ def nearest(paths: Iterable[str], tests: Mapping[str, set[str]]) -> list[str]:
 
 
 def chapters(paths: Iterable[str]) -> list[str]:
-    """Return the numbers of the chapters whose source, exercises or answers have changed."""
-    places = r"(?:solutions/|grader/course/chapters/ch|tests/(?:accepted|rejected)/)(\d\d)_"
-    return sorted({match[1] for path in paths if (match := re.match(places, path))})
+    """Return the numbers of the chapters whose source, exercises, help or answers have changed."""
+    return sorted({match[1] for path in paths if (match := re.match(_OF_A_CHAPTER, path))})
 
 
 def run(what: str) -> Result:
@@ -101,7 +106,15 @@ def run(what: str) -> Result:
     if what.isdigit():
         words = ["tools.course", *(n for n, one in discover().items() if one.chapter[:2] == what)]
     else:
-        words = ["pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", what]
+        words = [
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "not slow and not exhaustive",
+            what,
+        ]
     started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", *words],

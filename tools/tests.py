@@ -6,9 +6,10 @@
     python -m tools.tests -k sandbox    # any other options are pytest's: tests/ alone
 
 There are thousands of known answers.  ``make test`` judges one wrong answer for each exercise and
-for each diagnosis.  CI judges one for each diagnosis of each exercise, and runs besides what is
-marked ``exhaustive``, and the notebooks as students get them.  What is marked ``nightly``, all
-other answers among it, is left to ``make test-all``.
+for each diagnosis, and runs the solved notebooks of the chapters that have changed and of a few
+others.  CI judges one for each diagnosis of each exercise, and runs besides what is marked
+``exhaustive``, and both editions of all notebooks.  What is marked ``nightly``, all other answers
+among it, is left to ``make test-all``.
 
 The notebooks run beside the tests of the code, since they wait more than they compute: for kernels
 that start, and for ranks that hang.  What they print follows at the end.
@@ -24,6 +25,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from tools.quick import changed, chapters
+
 ROOT = Path(__file__).resolve().parent.parent
 
 #: pytest's options for the tests of the code.  Groups of tests share what takes long to make.
@@ -32,9 +35,16 @@ CODE = ("-n", str(max(os.cpu_count() or 1, 2)), "--dist", "loadgroup", "--durati
 #: pytest's options for each edition of the notebooks.  In the solved one stored outputs are
 #: compared; the students' has only to run.
 NOTEBOOKS = {
-    "solutions": ("--nbval", "--nbval-sanitize-with", "tests/nbval.cfg", "solutions"),
-    "notebooks": ("--nbval-lax", "notebooks"),
+    "solutions": ("--nbval", "--nbval-sanitize-with", "tests/nbval.cfg"),
+    "notebooks": ("--nbval-lax",),
 }
+
+#: Chapters that ``make test`` runs whether or not they have changed, for what is in them: real
+#: ranks, checks with their pictures, measured times, simulated ranks, training, deadlocks.
+SAMPLE = ("00", "02", "14", "08", "16", "31")
+
+#: Commits to compare with, the first that exists: what others have of this work.
+BASES = ("origin/main", "main", "HEAD")
 #: By option, what is left out of the tests of the code, and the editions of the notebooks.
 LEVELS = {
     "": ("not exhaustive and not nightly", ["solutions"]),
@@ -52,18 +62,35 @@ def start(options: Sequence[str], output: IO[bytes] | None = None) -> subprocess
     )  # fmt: skip
 
 
+def notebooks(root: Path = ROOT) -> list[str]:
+    """Return the solved notebooks of a sample of chapters, and of those that have changed.
+
+    Without a history nothing is known to be unchanged: it is the folder of all.
+    """
+    for base in BASES:
+        asked = ["git", "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}"]
+        if subprocess.run(asked, cwd=root, stdout=subprocess.DEVNULL, check=False).returncode == 0:
+            numbers = {*SAMPLE, *chapters(changed(base, root))}
+            paths = (path for one in numbers for path in root.glob(f"solutions/{one}_*.ipynb"))
+            return sorted(path.relative_to(root).as_posix() for path in paths)
+    return ["solutions"]
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the tests; 0 if nothing failed."""
     level = LEVELS.get(" ".join(arguments))
     if level is None:
         return start([*CODE, *arguments]).wait()
     marks, editions = level
+    paths = {edition: [edition] for edition in editions}
+    if not arguments:
+        paths["solutions"] = notebooks()
     with tempfile.TemporaryDirectory() as folder:
         outputs = {edition: Path(folder) / edition for edition in editions}
         runs = {}
         for edition in editions:
             with outputs[edition].open("wb") as output:
-                runs[edition] = start([*_NBVAL, *NOTEBOOKS[edition]], output)
+                runs[edition] = start([*_NBVAL, *NOTEBOOKS[edition], *paths[edition]], output)
         statuses = [start([*CODE, "-m", marks]).wait()]
         for edition, run in runs.items():
             statuses.append(run.wait())
