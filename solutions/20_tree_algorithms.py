@@ -134,7 +134,8 @@ print("in another order:  ", [part.item() for part in parts])
 
 # %% [markdown]
 # The result depends on which ranks form pairs, because a floating-point sum may depend on its order: the second
-# order gives 0. But all ranks agree, since addition is *commutative*, though not associative.
+# order gives 0. But all ranks agree, since addition is *commutative*, though not associative. (The exceptions do
+# little harm: which NaN two NaNs give, and which zero is the minimum of 0 and −0, may depend on the order.)
 #
 # ### When n is not a power of two
 #
@@ -302,7 +303,7 @@ for step in (1, 2):
 # than $2(n-1)\lceil \mathrm{len}/n\rceil$ elements. Elsewhere fold, as before: at most
 # $2\lfloor\log_2 n\rfloor + 2$ rounds, and with $p$ for the largest power of two up to $n$, at most
 # $(3p-2)\lceil\mathrm{len}/p\rceil$ elements. That is halving and doubling among $p$ ranks, and one whole tensor
-# to hand over.
+# to hand over. (In Rabenseifner's own fold, ranks exchange halves first. That takes a round more.)
 #
 # The first partner may be the nearest rank or the farthest. The halves of an odd number of elements differ
 # by one, and a half may be empty.
