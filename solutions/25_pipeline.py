@@ -678,7 +678,7 @@ if gpipe_known and alternate_known:
 # its neighbour has only just computed, and the neighbour then needs the activation that the stage has only just
 # computed. So both wait while a message is on its way.
 #
-# ## Less bubble: interleaving
+# ## A smaller bubble: interleaving
 #
 # ![Sixteen layers on four ranks, in two ways. With one stage each, rank 0 has layers 1 to 4, rank 1 layers 5 to
 # 8, and so on. With two stages each, rank 0 has layers 1, 2, 9 and 10, rank 1 layers 3, 4, 11 and 12, and so
@@ -690,7 +690,7 @@ if gpipe_known and alternate_known:
 # ([Narayanan and others 2021](https://arxiv.org/abs/2104.04473)). The price is $v$ times as many messages, and more
 # micro-batches in flight during the warm-up. In torch this order is `ScheduleInterleaved1F1B`.
 #
-# ## Less bubble: two kinds of backward
+# ## A smaller bubble: two kinds of backward
 #
 # A backward pass computes two things: the gradient of the stage's **input**, which the stage before is waiting for,
 # and those of its **weights**, which nothing needs before the optimizer's step.
