@@ -870,7 +870,26 @@ def broadcast_on_trees(x, program, trees, pieces):
             request.wait()
 
 
+def four_pieces_in_each_half(program):
+    broadcast_on_trees(torch.zeros(2**18), program, 2, 4)
+
+
 # %% [markdown]
+# Here are eight ranks at it, with four pieces in each half. In which rounds does a rank receive nothing?
+
+# %%
+if trees_work:
+    below = parents_below_source(8, double_trees(7))
+    program = tree_program(below, first_rounds(below), 4)
+    shown = timeline(simulate(four_pieces_in_each_half, 8, program, alpha=ALPHA, beta=BETA))
+else:
+    shown = None
+shown
+
+# %% [markdown]
+# Only near the beginning and the end. Once both halves have begun to arrive, a piece comes in every round: that is the
+# full bandwidth. (If your trees are not ours, your timeline looks different.)
+#
 # ## The race of the broadcasts
 #
 # Five of them compete on 64 ranks: the binomial tree of chapter 02, the chain with the best number of pieces,
