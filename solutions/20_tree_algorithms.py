@@ -134,7 +134,8 @@ print("in another order:  ", [part.item() for part in parts])
 
 # %% [markdown]
 # The result depends on which ranks form pairs, because a floating-point sum may depend on its order: the second
-# order gives 0. But all ranks agree, since addition is *commutative*, though not associative.
+# order gives 0. But all ranks agree, since addition is *commutative*, though not associative. (The exceptions do
+# little harm: which NaN two NaNs give, and which zero is the minimum of 0 and −0, may depend on the order.)
 #
 # ### When n is not a power of two
 #
@@ -302,7 +303,7 @@ for step in (1, 2):
 # than $2(n-1)\lceil \mathrm{len}/n\rceil$ elements. Elsewhere fold, as before: at most
 # $2\lfloor\log_2 n\rfloor + 2$ rounds, and with $p$ for the largest power of two up to $n$, at most
 # $(3p-2)\lceil\mathrm{len}/p\rceil$ elements. That is halving and doubling among $p$ ranks, and one whole tensor
-# to hand over.
+# to hand over. (In Rabenseifner's own fold, ranks exchange halves first. That takes a round more.)
 #
 # The first partner may be the nearest rank or the farthest. The halves of an odd number of elements differ
 # by one, and a half may be empty.
@@ -869,7 +870,26 @@ def broadcast_on_trees(x, program, trees, pieces):
             request.wait()
 
 
+def four_pieces_in_each_half(program):
+    broadcast_on_trees(torch.zeros(2**18), program, 2, 4)
+
+
 # %% [markdown]
+# Here are eight ranks at it, with four pieces in each half. In which rounds does a rank receive nothing?
+
+# %%
+if trees_work:
+    below = parents_below_source(8, double_trees(7))
+    program = tree_program(below, first_rounds(below), 4)
+    shown = timeline(simulate(four_pieces_in_each_half, 8, program, alpha=ALPHA, beta=BETA))
+else:
+    shown = None
+shown
+
+# %% [markdown]
+# Only near the beginning and the end. Once both halves have begun to arrive, a piece comes in every round: that is the
+# full bandwidth. (If your trees are not ours, your timeline looks different.)
+#
 # ## The race of the broadcasts
 #
 # Five of them compete on 64 ranks: the binomial tree of chapter 02, the chain with the best number of pieces,

@@ -618,15 +618,9 @@ assert [r for r, calls in enumerate(records) if calls[-1][0] == "broadcast"] == 
 # Read it column by column before you write anything: at which position do the records differ first, and which rank is to
 # blame? What would you have said if you had seen only the last call of each rank?
 #
-# Go by the last calls alone, and you suspect rank 0, the only one that is still in a broadcast. It is innocent: it waits
-# there for rank 2, which has gone on without it:
-#
-# ![Records of four ranks in rows. Up to position 3 the columns agree. At position 4, framed, ranks 0, 1 and 3 call a broadcast of 3 elements and rank 2 calls an all-gather of 2. The records of ranks 0 and 2 end there; ranks 1 and 3 go on to the all-gather at position 5.](../imgs/column_of_calls.png)
-#
-# Entries have more fields: `state`, times, the stack, and
-# `collective_seq_id`, the position among the calls of a group. The
-# [tutorial](https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html) describes the format, and the
-# analyzer that does on thousands of dumps what you are going to write.
+# (Entries of the recorder have more fields: `state`, times, the stack, and `collective_seq_id`, the position among the
+# calls of a group. The [tutorial](https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html) describes
+# the format, and the analyzer that does on thousands of dumps what you are going to write.)
 #
 # ## Exercise: the first divergence
 #
@@ -662,6 +656,11 @@ if reads:
     print(first_divergence(records))
 
 # %% [markdown]
+# It is rank 2, at position 4. Go by the last calls alone, and you suspect rank 0, the only one that is still in a
+# broadcast. It is innocent: it waits there for rank 2, which has gone on without it:
+#
+# ![Records of four ranks in rows. Up to position 3 the columns agree. At position 4, framed, ranks 0, 1 and 3 call a broadcast of 3 elements and rank 2 calls an all-gather of 2. The records of ranks 0 and 2 end there; ranks 1 and 3 go on to the all-gather at position 5.](../imgs/column_of_calls.png)
+#
 # ## Errors that say nothing
 #
 # Now the worst kind. Nothing crashes, nothing hangs, the loss goes down, and one number is wrong. Google expected

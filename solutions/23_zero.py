@@ -339,7 +339,8 @@ for second in (None, torch.zeros(1)):
 #   parameter, for counters and padding. $P$ counts the elements of the parameters that are trained.
 # - In a step a rank sends at most $2(n-1) \lceil P/n \rceil$ elements, plus 64 for each parameter.
 #   `dist.reduce_scatter*`, `dist.all_gather*` and `dist.broadcast` are allowed. Each is charged what
-#   the best point-to-point algorithm would send.
+#   the best point-to-point algorithm would send. (In new versions of torch, `reduce_scatter_tensor` and
+#   `all_gather_into_tensor` are called `reduce_scatter_single` and `all_gather_single`. Both names work here.)
 # - A weight that is **tied** may be in `params` twice and counts once. A **frozen** one, with
 #   `requires_grad` False, is left alone. All others have the same dtype; their shapes are arbitrary.
 # - A gradient that is `None` on some ranks counts as zero there. If it is `None` on **all** ranks, the parameter is
@@ -488,10 +489,40 @@ if zero_works:
         )
 
 # %% [markdown]
-# That is what an optimizer holds *between* steps. If yours is like ours, it makes two whole rows *in* a step, for
-# gradients and for weights: 8 bytes a parameter, as many as the whole state. So at that moment little is saved.
-# Megatron-LM does without the rows: its weights and gradients are views of flat buffers, which the collectives
-# read and fill in place.
+# That is what an optimizer holds *between* steps. And *in* a step? `PeakStorages` notes the most bytes that are held at
+# any moment, here with eight matrices of one size.
+#
+# Which of the two optimizers needs more room, and does that change with the number of ranks?
+
+# %% tags=["nbval-ignore-output"]
+from grader.rank.instruments import PeakStorages
+
+
+def most_in_a_step(make):
+    parameters = [nn.Parameter(torch.ones(64, 64)) for _ in range(8)]
+    storages = PeakStorages(lambda: [t for p in parameters for t in (p, p.grad) if t is not None])
+    with storages:
+        optimizer = make(parameters, **OPTIONS)
+    for p in parameters:
+        p.grad = torch.ones_like(p)
+    with storages:
+        optimizer.step()
+    return storages.most / sum(p.numel() for p in parameters)
+
+
+if zero_works:
+    for n in (1, 2, 4, 8):
+        full, cut = (max(run(most_in_a_step, n, make)) for make in (ReplicatedAdamW, ShardedAdamW))
+        print(f"n = {n}: at most {full:.1f} bytes a parameter when replicated, {cut:.1f} when sharded")
+
+# %% tags=["claim"]
+assert cut > full, "even on 8 ranks it then needs more room than the optimizer that it replaces"
+
+# %% [markdown]
+# If your step is like ours, it makes two whole rows, for gradients and for weights: 8 bytes a parameter, as many as the
+# whole state. So at that moment nothing is saved: even on 8 ranks it then needs more room than the optimizer that it
+# replaces. Megatron-LM does without the rows: its weights and gradients are views of flat buffers, which the
+# collectives read and fill in place.
 #
 # ## Compared with torch's own
 #

@@ -312,7 +312,7 @@ with torch.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed):
 #   `unpack` gets it again.
 # - **Pull the memory away** from under all views: `tensor.untyped_storage().resize_(0)` frees it, no matter
 #   what still refers to it. Before backward the storage gets its size back, and is filled again. (FSDP in
-#   torch works [like this](https://github.com/pytorch/pytorch/blob/v2.11.0/torch/distributed/fsdp/_fully_shard/_fsdp_param.py).)
+#   torch works [like this](https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/fsdp/_fully_shard/_fsdp_param.py).)
 #
 # Here is the first way, on something smaller. A dropout mask is as large as its input, but its seed is enough to
 # draw it again.
@@ -386,7 +386,8 @@ print("gradient of x:", x.grad[0, :3].tolist())
 # rank casts its shard to bfloat16, and gathers that. The layer then multiplies in bfloat16, in which an H100
 # does 989 · 10¹² operations a second, against 67 · 10¹² in float32 outside its tensor cores
 # ([data sheet](https://www.nvidia.com/en-us/data-center/h100/), which doubles the first for sparse
-# matrices). The shard itself stays in float32.
+# matrices; with TF32, tensor cores also take float32 numbers, rounded to 11 bits, at half the rate of bfloat16).
+# The shard itself stays in float32.
 #
 # Why not also keep the shards in bfloat16?
 #
@@ -440,7 +441,8 @@ for dtype in (torch.float32, torch.bfloat16):
 #
 # - The wrapped model is `.module`. All ranks begin with rank 0's weights.
 # - A **layer** is a module that has parameters of its own, such as an `nn.Linear`; the model itself may be
-#   one. It is called once in a forward. Layers are not nested and share no parameters.
+#   one. It is called once in a forward. Layers are not nested and share no parameters. No parameter is
+#   frozen.
 # - A parameter of **more than 128 elements** is held as shards; `parameters()` gives this rank's. The layer
 #   has it whole only during its forward and its backward. Any other parameter is replicated: every rank has
 #   all of it.
@@ -900,12 +902,19 @@ if fsdp_works:
 # [the documentation](https://docs.pytorch.org/docs/2.7/distributed.fsdp.fully_shard.html) says why torch went
 # from flat cuts to rows. Torch also gathers the weight and the bias of a layer in one call.
 #
-# Two more things are worth knowing. With `reshard_after_forward=False` a layer stays whole from forward to
-# backward, which saves a gather and costs memory. With a number in its place it is cut again, but only among that
-# many ranks, such as those of a node. And `fully_shard` does not need a whole model, as ours does on every rank:
-# the model can be built on the `meta` device, which has no memory, and be cut there; then
-# [the shards are filled](https://docs.pytorch.org/tutorials/intermediate/FSDP_tutorial.html), for example from a
-# checkpoint (chapter [22](22_failures.ipynb)).
+# Four more things are worth knowing:
+#
+# - With `reshard_after_forward=False` a layer stays whole from forward to backward, as in ZeRO-2, which saves a gather
+#   and costs memory. With a number in its place it is cut again, but only among that many ranks, such as those of a
+#   node.
+# - `fully_shard` does not need a whole model, as ours does on every rank. The model can be built on the `meta` device,
+#   which has no memory, and be cut there; then
+#   [the shards are filled](https://docs.pytorch.org/tutorials/intermediate/FSDP_tutorial.html), for example from a
+#   checkpoint (chapter [22](22_failures.ipynb)).
+# - Clipping needs the norm of all gradients (chapter [23](23_zero.ipynb)). `clip_grad_norm_` takes it over all ranks
+#   if the shards are torch's, but over this rank's alone if they are ours.
+# - Recomputation (chapter [16](16_scale_math.ipynb)) needs no further gather: a layer that is whole for its backward
+#   can repeat its forward first.
 #
 # How long does a step take on four ranks of this computer, with whole weights, with your class and with torch's?
 

@@ -295,8 +295,8 @@ def best(n: int, size: int, alpha: float, beta: float) -> int:
 _CHAINS: tuple[tuple[str, int, int, float, float], ...] = (
     ("10 ranks, 2000 bytes", 10, 2000, 1e-6, 1.01e-9),
     ("512 ranks, 64 MiB", 512, 64 << 20, 1e-5, 1e-10),
-    ("6 ranks, where 1.45 would be best", 6, 1000, 1e-6, 2.1e-6 / 4000),
-    ("6 ranks, where 1.38 would be best", 6, 1000, 1e-6, 1.9e-6 / 4000),
+    ("6 ranks, where the best k on paper is 1.45", 6, 1000, 1e-6, 2.1e-6 / 4000),
+    ("6 ranks, where the best k on paper is 1.38", 6, 1000, 1e-6, 1.9e-6 / 4000),
     ("3 ranks, a megabyte", 3, 10**6, 1.3e-5, 1e-9),
     ("2 ranks, a megabyte", 2, 10**6, 1e-5, 1e-9),
     ("1 rank, a megabyte", 1, 10**6, 1e-5, 1e-9),

@@ -645,7 +645,7 @@ run_pipeline = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _waits(e) >= {"send"},
         ),
         Mistake(
-            "A stage waits for activations of several micro-batches before it makes a pass, and the"
+            "A stage waits for activations of several micro-batches before it runs a pass, and the"
             " stage before it waits for a gradient first. Receive only what the next pass needs.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.DEADLOCK
@@ -696,7 +696,7 @@ run_pipeline = Exercise(
             when=lambda e: _held(e, lambda one: not _graphs(one) and not _own_order(one)),
         ),
         Mistake(
-            "Each pass comes in its place and is made once, so a stage waits where it could work:"
+            "Each pass comes in its place and runs once, so a stage waits where it could work:"
             " receive only what the next pass needs, just before it, and do not wait for a send"
             " before you go on.",
             when=lambda e: (

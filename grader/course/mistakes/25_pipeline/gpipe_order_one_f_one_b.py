@@ -1,4 +1,4 @@
-"""That is 1F1B. In GPipe's order a stage makes all its forward passes before its first backward
+"""That is 1F1B. In GPipe's order a stage runs all its forward passes before its first backward
 pass."""
 # exercise: gpipe_order
 # diagnosis: wrong_value

@@ -1,5 +1,5 @@
 """After the warm-up a backward pass comes before a forward pass here, so a stage waits for the
-gradient while it could make a forward pass; and the last stage has nothing yet to go backward
+gradient while it could run a forward pass; and the last stage has nothing yet to go backward
 with. The forward pass of a pair comes first."""
 # exercise: one_f_one_b_order
 # diagnosis: wrong_value

@@ -1,5 +1,5 @@
 """The warm-up is one forward pass too short: the stage would wait for the first gradient while it
-could make another forward pass."""
+could run another forward pass."""
 # exercise: one_f_one_b_order
 # diagnosis: wrong_value
 
