@@ -10,7 +10,7 @@ from __future__ import annotations
 import marshal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import cache
 from itertools import cycle, zip_longest
@@ -51,7 +51,8 @@ def recognised(
     differ, none is given.
 
     Args:
-        launcher: starts the process of simulated ranks, if a mistake comes into question.
+        launcher: starts processes of simulated ranks, if a mistake comes into question, and waits
+            for their end when it is asked to settle.
         exercise: the exercise.
         evidence: what was judged.
         make_job: makes the call for a case.
@@ -70,7 +71,9 @@ def recognised(
         return ""
     here, *others = _telling(evidence)
     with ExitStack() as stack:
-        processes = [stack.enter_context(SimulationProcess(launcher)) for _ in range(PROCESSES)]
+        processes = [
+            stack.enter_context(closing(SimulationProcess(launcher))) for _ in range(PROCESSES)
+        ]
         runs = _MistakeRuns(processes, exercise, make_job, memory)
         agreeing = runs.agreeing([source for _, source, _ in known], here)
         likely = [one for one, agrees in zip(known, agreeing, strict=True) if agrees]
