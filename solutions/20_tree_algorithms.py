@@ -887,7 +887,7 @@ else:
 shown
 
 # %% [markdown]
-# Only near the beginning and the end. Once both halves have begun to arrive, a piece comes in every round: that is the
+# Only near the beginning and the end. Once both halves have begun to arrive, a piece arrives in every round: that is the
 # full bandwidth. (If your trees are not ours, your timeline looks different.)
 #
 # ## The race of the broadcasts
