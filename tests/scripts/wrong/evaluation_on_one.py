@@ -1,7 +1,7 @@
 # ranks: 2
 # diagnosis: order_mismatch
 # status: 3
-"""Rank 0 evaluates by the wrapped model, whose buffers are broadcast."""
+"""Rank 0 evaluates with the wrapped model, whose buffers are broadcast."""
 
 import torch
 import torch.distributed as dist

@@ -1,7 +1,7 @@
 # ranks: 2
 # diagnosis: size_mismatch
 # status: 3
-"""The tensors of a dictionary, each rank in the order of its own."""
+"""The tensors of a dictionary, which each rank has in an order of its own."""
 
 import torch
 import torch.distributed as dist
