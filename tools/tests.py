@@ -11,8 +11,9 @@ others.  CI judges one for each diagnosis of each exercise, and runs besides wha
 ``exhaustive``, and both editions of all notebooks.  What is marked ``nightly``, all other answers
 among it, is left to ``make test-all``.
 
-The notebooks run beside the tests of the code, since they wait more than they compute: for kernels
-that start, and for ranks that hang.  What they print follows at the end.
+The notebooks run beside the tests of the code, one edition after the other, since they wait more
+than they compute: for kernels that start, and for ranks that hang.  What they print follows at the
+end.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -85,15 +87,17 @@ def main(arguments: Sequence[str]) -> int:
     paths = {edition: [edition] for edition in editions}
     if not arguments:
         paths["solutions"] = notebooks()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as beside:
         outputs = {edition: Path(folder) / edition for edition in editions}
-        runs = {}
-        for edition in editions:
+
+        def run(edition: str) -> int:
             with outputs[edition].open("wb") as output:
-                runs[edition] = start([*_NBVAL, *NOTEBOOKS[edition], *paths[edition]], output)
+                return start([*_NBVAL, *NOTEBOOKS[edition], *paths[edition]], output).wait()
+
+        runs = {edition: beside.submit(run, edition) for edition in editions}
         statuses = [start([*CODE, "-m", marks]).wait()]
-        for edition, run in runs.items():
-            statuses.append(run.wait())
+        for edition, done in runs.items():
+            statuses.append(done.result())
             print(f"\n{edition}/\n{outputs[edition].read_text(errors='replace')}", flush=True)
     return int(any(statuses))
 

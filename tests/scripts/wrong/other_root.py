@@ -1,7 +1,7 @@
 # ranks: 2
 # diagnosis: order_mismatch
 # status: 3
-"""Each rank broadcasts from itself, as if it were the source."""
+"""Each rank names itself as the source."""
 
 import torch
 import torch.distributed as dist
