@@ -993,13 +993,13 @@ def gather_matmul(x_shard: torch.Tensor, multiply: Callable[[torch.Tensor], torc
     rank, n = dist.get_rank(), dist.get_world_size()
     products, piece = [None] * n, x_shard
     for step in range(n):
-        moving, came = [], torch.empty_like(piece)
+        moving, received = [], torch.empty_like(piece)
         if step < n - 1:
-            moving = [dist.isend(piece, (rank + 1) % n), dist.irecv(came, (rank - 1) % n)]
+            moving = [dist.isend(piece, (rank + 1) % n), dist.irecv(received, (rank - 1) % n)]
         products[(rank - step) % n] = multiply(piece)
         for request in moving:
             request.wait()
-        piece = came
+        piece = received
     return torch.cat(products)
     ### END SOLUTION
 
