@@ -42,10 +42,10 @@ def rooted_all_reduce(x):
         dist.send(x, 0)
         dist.recv(x, 0)
         return
-    came = torch.empty_like(x)
+    received = torch.empty_like(x)
     for other in range(1, n):
-        dist.recv(came, other)
-        x += came
+        dist.recv(received, other)
+        x += received
     for other in range(1, n):
         dist.send(x, other)
 
@@ -99,14 +99,14 @@ def step(held, sends, put):
     for r, (_, name) in enumerate(moving):
         print(f"   rank {r} sends {name}")
     for r in range(n):
-        chunk, came = moving[r - 1]  # from the left; in Python, moving[-1] is the last
-        held[r][chunk] = put(held[r][chunk], came)
+        chunk, received = moving[r - 1]  # from the left; in Python, moving[-1] is the last
+        held[r][chunk] = put(held[r][chunk], received)
     for r in range(n):
         print(f"       rank {r} has  ", "   ".join(f"{name:8}" for name in held[r]).rstrip())
 
 
-def add(mine, came):
-    return f"{mine}+{came}"
+def add(mine, received):
+    return f"{mine}+{received}"
 
 
 three = [[f"{letter}{i}" for i in range(3)] for letter in "ABC"]
@@ -187,8 +187,8 @@ step(three, [1, 2, 0], add)
 # </details>
 
 # %%
-def replace(mine, came):
-    return came
+def replace(mine, received):
+    return received
 
 
 print("step 3")
@@ -352,8 +352,8 @@ if schedule_works:
 # </details>
 
 # %%
-def join(mine, came):
-    return came + mine[1:]
+def join(mine, received):
+    return received + mine[1:]
 
 
 five = [[f"{letter}{r}" for letter in "abcde"] for r in range(5)]
@@ -472,20 +472,20 @@ for n in (2, 3, 4, 5, 8, 28, 840):
 # %%
 def even_ranks_first():
     rank, n = dist.get_rank(), dist.get_world_size()
-    mine, came = torch.ones(2), torch.empty(2)
+    mine, received = torch.ones(2), torch.empty(2)
     if rank % 2 == 0:
         dist.send(mine, (rank + 1) % n)
-        dist.recv(came, (rank - 1) % n)
+        dist.recv(received, (rank - 1) % n)
     else:
-        dist.recv(came, (rank - 1) % n)
+        dist.recv(received, (rank - 1) % n)
         dist.send(mine, (rank + 1) % n)
 
 
 def started_together():
     rank, n = dist.get_rank(), dist.get_world_size()
-    mine, came = torch.ones(2), torch.empty(2)
+    mine, received = torch.ones(2), torch.empty(2)
     request = dist.isend(mine, (rank + 1) % n)
-    dist.recv(came, (rank - 1) % n)
+    dist.recv(received, (rank - 1) % n)
     request.wait()
 
 
@@ -583,16 +583,16 @@ print("the same sum on three ranks:", list(run(each_adds_in_its_own_order, 3)))
 # `ring_schedule`, and the helper of chapter [04](04_reduce.ipynb):
 
 # %%
-def combine(mine, came, op):
-    """Reduce what came into mine, in place. For AVG it adds, and the division is still to come."""
+def combine(mine, received, op):
+    """Reduce received into mine, in place. For AVG it adds, and the division is still to come."""
     if op == dist.ReduceOp.MIN:
-        torch.minimum(mine, came, out=mine)
+        torch.minimum(mine, received, out=mine)
     elif op == dist.ReduceOp.MAX:
-        torch.maximum(mine, came, out=mine)
+        torch.maximum(mine, received, out=mine)
     elif op == dist.ReduceOp.PRODUCT:
-        mine *= came
+        mine *= received
     else:
-        mine += came
+        mine += received
 
 
 # %%
@@ -605,12 +605,12 @@ def ring_all_reduce(x: torch.Tensor, op) -> None:
     buffer = torch.empty_like(chunks[0])  # as long as the longest
     for step, (out, into) in enumerate(ring_schedule(rank, n)):
         mine, scattering = chunks[into], step < n - 1
-        came = buffer[: len(mine)] if scattering else mine
+        received = buffer[: len(mine)] if scattering else mine
         request = dist.isend(chunks[out], right)
-        dist.recv(came, left)
+        dist.recv(received, left)
         request.wait()
         if scattering:  # else a finished sum has replaced what was there
-            combine(mine, came, op)
+            combine(mine, received, op)
     if op == dist.ReduceOp.AVG:
         x /= n
     ### END SOLUTION
@@ -790,14 +790,14 @@ if ring_works:
 # %%
 def tree_all_reduce(x):
     rank, n = dist.get_rank(), dist.get_world_size()
-    came = torch.empty_like(x)
+    received = torch.empty_like(x)
     steps = [2**i for i in range(n) if 2**i < n]
     for s in steps:  # up: a rank that has sent is done
         if rank % (2 * s) == s:
             dist.send(x, rank - s)
         elif rank % (2 * s) == 0 and rank + s < n:
-            dist.recv(came, rank + s)
-            x += came
+            dist.recv(received, rank + s)
+            x += received
     for s in reversed(steps):  # down
         if rank % (2 * s) == 0 and rank + s < n:
             dist.send(x, rank + s)
@@ -856,17 +856,17 @@ def pipelined_ring_sum(x, piece=2**19, window=3, add=True):
     buffers = [torch.empty_like(pieces[0][0]) for _ in range(window)]
 
     def receive(number):
-        came = buffers[number % window][: len(to_add[number])]
-        return came, dist.irecv(came, left)
+        received = buffers[number % window][: len(to_add[number])]
+        return received, dist.irecv(received, left)
 
     first = pieces[(rank - 1) % n] if n > 1 else ()
     sends = [dist.isend(p, right) for p in first]
     receives = [receive(number) for number in range(min(window, len(to_add)))]
     for number, mine in enumerate(to_add):
-        came, request = receives[number]
+        received, request = receives[number]
         request.wait()
         if add:
-            mine += came
+            mine += received
         sends.append(dist.isend(mine, right))
         if number + window < len(to_add):  # the buffer is free again
             receives.append(receive(number + window))

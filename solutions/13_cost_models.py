@@ -101,24 +101,24 @@ def ring_sum(x):
     for step in range(2 * (n - 1)):
         gives, mine = chunks[(rank - step - 1) % n], chunks[(rank - step - 2) % n]
         adding = step < n - 1
-        came = buffer[: len(mine)] if adding else mine
+        received = buffer[: len(mine)] if adding else mine
         request = dist.isend(gives, (rank + 1) % n)
-        dist.recv(came, (rank - 1) % n)
+        dist.recv(received, (rank - 1) % n)
         request.wait()
         if adding:
-            mine += came
+            mine += received
 
 
 def tree_sum(x):
     rank, n = dist.get_rank(), dist.get_world_size()
-    came = torch.empty_like(x)
+    received = torch.empty_like(x)
     steps = [2**i for i in range(n) if 2**i < n]
     for s in steps:  # up: a rank that has sent is done
         if rank % (2 * s) == s:
             dist.send(x, rank - s)
         elif rank % (2 * s) == 0 and rank + s < n:
-            dist.recv(came, rank + s)
-            x += came
+            dist.recv(received, rank + s)
+            x += received
     for s in reversed(steps):  # down
         if rank % (2 * s) == 0 and rank + s < n:
             dist.send(x, rank + s)
@@ -406,11 +406,11 @@ def halving_sum(x):
         peer = rank ^ distance
         low, high = mine.tensor_split(2)
         mine, gives = (low, high) if rank < peer else (high, low)
-        came = torch.empty_like(mine)
+        received = torch.empty_like(mine)
         request = dist.isend(gives, peer)
-        dist.recv(came, peer)
+        dist.recv(received, peer)
         request.wait()
-        mine += came
+        mine += received
         way.append((peer, mine, gives))
         distance //= 2
     for peer, mine, missing in reversed(way):

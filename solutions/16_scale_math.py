@@ -852,14 +852,14 @@ def gathered_product(in_pieces, seconds, mine):
     """Pass tokens around a ring, and multiply: each piece as it comes, or all of them at the end."""
     rank, n = dist.get_rank(), dist.get_world_size()
     for step in range(n):
-        moving, came = [], torch.empty_like(mine)
+        moving, received = [], torch.empty_like(mine)
         if step < n - 1:
-            moving = [dist.isend(mine, (rank + 1) % n), dist.irecv(came, (rank - 1) % n)]
+            moving = [dist.isend(mine, (rank + 1) % n), dist.irecv(received, (rank - 1) % n)]
         if in_pieces:
             time.sleep(seconds / n)  # multiply the tokens that are here
         for request in moving:
             request.wait()
-        mine = came
+        mine = received
     if not in_pieces:
         time.sleep(seconds)
 

@@ -333,7 +333,7 @@ DTYPES = ("float32", "int64", "bfloat16", "bool", "complex64")
 
 
 def attempts(rank, mine, theirs, whole):
-    """Every operation for two ranks. Each returns what came, and what should have come."""
+    """Every operation for two ranks. Each returns its result, and what is expected."""
     peer = 1 - rank
     ordered = [mine, theirs] if rank == 0 else [theirs, mine]
     empty = torch.empty_like(mine)
@@ -414,8 +414,8 @@ def try_all(device, known=()):
                 continue
             mark(what)  # if the world ends here, the record tells where
             try:
-                came, should = operation()
-                found[what] = "✓" if torch.equal(came, should) else "wrong result"
+                result, expected = operation()
+                found[what] = "✓" if torch.equal(result, expected) else "wrong result"
             except (RuntimeError, ValueError, TypeError) as error:
                 found[what] = str(error).splitlines()[-1]  # MPI's say what is wrong at their end
     return found
@@ -724,7 +724,7 @@ if devices_known:
 # These lines take their place in each step:
 #
 # ```python
-# both = [dist.P2POp(dist.isend, chunks[out], right), dist.P2POp(dist.irecv, came, left)]
+# both = [dist.P2POp(dist.isend, chunks[out], right), dist.P2POp(dist.irecv, received, left)]
 # for request in dist.batch_isend_irecv(both):
 #     request.wait()
 # ```

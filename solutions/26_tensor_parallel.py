@@ -383,74 +383,46 @@ if pair_works:
 # For the whole block, communication and computation take times in the ratio
 # $\frac{e (n-1)}{6h} \cdot \frac{F}{B}$, with $F$ operations and $B$ bytes a second. Take $h = 8192$ and 8
 # GPUs, first inside one machine (450 GB/s), then in different machines (50 GB/s). Is the ratio above or
-# below 1?
+# below 1? (Chapter 16's `tp_overlap_ratio` is three times as large. It is that of one square matrix, and a block
+# has the operations of twelve, for the messages of four.)
+#
+# The cell below also lets torch count the operations of a rank. Attention adds some to those of the products. Does
+# their share depend on $n$?
 
 # %%
+from torch.utils.flop_counter import FlopCounterMode
+
 PEAK, INSIDE, OUTSIDE = 989e12, 450e9, 50e9  # chapter 16
+
+
+def forward_counted(x):
+    """The operations of this rank's forward pass."""
+    weights = my_shards(*block_weights(width))
+    with FlopCounterMode(display=False) as counter:
+        block(x.requires_grad_(), weights, HEADS // dist.get_world_size(), replicated, g)
+    return counter.get_total_flops()
+
 
 if pair_works:
     for n in (2, 4, 8):
-        in_forward = run(block_in_ranks, n, x).trace.split_at("backward begins")[0]
-        counted = in_forward.max_sent_elements / tokens
-        formula = 4 * (n - 1) / n * width
-        print(f"n = {n}: {counted:.0f} elements a token; formula 4 (n−1)/n h = {formula:.0f}")
+        ran = run(forward_counted, n, x, seconds=120)
+        sent, formula = ran.trace.max_sent_elements / tokens, 4 * (n - 1) / n * width
+        more = ran[0] / (24 * width**2 * tokens / n) - 1
+        print(f"n = {n}: {sent:.0f} elements a token; formula 4 (n−1)/n h = {formula:.0f}")
+        print(f"       {more:.1%} more operations than 24 h²/n a token")
 for where, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
     for h in (8192, 20480):
         ratio = 2 * (8 - 1) / (6 * h) * PEAK / bandwidth
         print(f"{where:7} h = {h:5}, 8 ranks: communication takes {ratio:.2f} of the computation's time")
 
 # %% [markdown]
+# Attention compares each of $s$ tokens with all others, which adds $s/6h$ to the operations. Heads are shared out
+# like everything else, so that does not depend on $n$.
+#
 # The tokens cancel. At $h = 8192$, communication takes nearly two thirds of the computation's time inside a
 # machine, and several times as long across machines. And unlike in data parallelism, it cannot hide: the
 # next layer needs the sum. That is why tensor parallelism stays where links are fastest. Two improvements
 # lead on from here: keep less in memory while sending the same bytes, and hide the time after all.
-
-# %% [markdown]
-# Torch's own counter can count the operations on each rank. So here are all of chapter 16's numbers for this
-# block, next to those of your program. (The block of the formula has three times the operations of four square
-# matrices, for the same messages. So its ratio is a third of that of one square matrix, which is what
-# `tp_overlap_ratio` gives. $e$ is 4 here.)
-#
-# Which of the quotients are not 1, and do they change with $n$?
-
-# %%
-from torch.utils.flop_counter import FlopCounterMode
-
-from grader.course import sizes  # with the functions of chapter 16
-
-
-def forward_counted(x):
-    """Parameters of this rank, and the operations of its forward pass."""
-    weights = my_shards(*block_weights(width))
-    with FlopCounterMode(display=False) as counter:
-        block(x.requires_grad_(), weights, HEADS // dist.get_world_size(), replicated, g)
-    return sum(w.numel() for w in weights), counter.get_total_flops()
-
-
-if pair_works:
-    of_a_block = sizes.transformer_block_params(width, glu=False)
-    print(f"{'':34}{'formula':>12}{'counted':>12}{'quotient':>10}")
-    for n in (2, 4, 8):
-        ran = run(forward_counted, n, x, seconds=120)
-        parameters, operations = ran[0]
-        sent = 4 * ran.trace.max_sent_elements
-        rows = (
-            ("parameters of a rank", of_a_block / n, parameters),
-            ("bytes sent, forward", 4 * (n - 1) / n * 4 * width * tokens, sent),
-            ("operations, forward", sizes.step_flops(tokens, of_a_block) / 3 / n, operations),
-            (
-                "ratio inside a machine",
-                sizes.tp_overlap_ratio(width, n, PEAK, INSIDE, 4) / 3,
-                sent / INSIDE / (operations / PEAK),
-            ),
-        )
-        for what, formula, counted in rows:
-            print(f"n = {n}: {what:27}{formula:12,.2f}{counted:12,.2f}{counted / formula:10.4f}")
-
-# %% [markdown]
-# Parameters and bytes are exact. The operations are 4 % more than the formula's: attention compares each of $s$
-# tokens with all others, which adds $s/6h$, whatever $n$ is, since heads are shared out like everything else. So the
-# ratio is a little smaller than on paper.
 #
 # ## Sequence parallelism: the same bytes, less memory
 #
@@ -1021,13 +993,13 @@ def gather_matmul(x_shard: torch.Tensor, multiply: Callable[[torch.Tensor], torc
     rank, n = dist.get_rank(), dist.get_world_size()
     products, piece = [None] * n, x_shard
     for step in range(n):
-        moving, came = [], torch.empty_like(piece)
+        moving, received = [], torch.empty_like(piece)
         if step < n - 1:
-            moving = [dist.isend(piece, (rank + 1) % n), dist.irecv(came, (rank - 1) % n)]
+            moving = [dist.isend(piece, (rank + 1) % n), dist.irecv(received, (rank - 1) % n)]
         products[(rank - step) % n] = multiply(piece)
         for request in moving:
             request.wait()
-        piece = came
+        piece = received
     return torch.cat(products)
     ### END SOLUTION
 

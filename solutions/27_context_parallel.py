@@ -405,27 +405,26 @@ if ring_works:
 # In each exchange a rank keeps one $n$-th and sends the rest.
 #
 # The messages are easy; the order of dimensions is not. Take 4 heads, and 2 ranks with 3 tokens each, and let
-# each element say where it comes from:
+# each element say where it comes from. Rank 0 gets four rows. Which shape does attention want instead, and what has to
+# be done to the rows?
 
 
 # %%
 def who_gets_what():
     rank = dist.get_rank()
     x = torch.tensor([[100 * head + 3 * rank + token for token in range(3)] for head in range(4)])
-    came = torch.empty_like(x)
-    dist.all_to_all_single(came, x)
-    return came
+    received = torch.empty_like(x)
+    dist.all_to_all_single(received, x)
+    return received
 
 
-for r, came in enumerate(run(who_gets_what, 2)):
-    print(f"rank {r}: {came.tolist()}")
+for r, received in enumerate(run(who_gets_what, 2)):
+    print(f"rank {r}: {received.tolist()}")
 
 # %% [markdown]
 # The hundreds are heads, and the rest is the place in the sequence. `all_to_all_single` cuts the first
 # dimension into $n$ equal parts, sends part $j$ to rank $j$, and puts what arrives from rank $j$ into part
 # $j$.
-#
-# Which shape does rank 0 want, and what has to be done to the four rows that it got?
 #
 # Rank 0 wants its two heads, each with all six tokens: 2 × 6. So its first and third rows belong side by side, and so do
 # its second and fourth. In the exercise each of these rows is a matrix of tokens × dim, and there are more heads and
@@ -450,10 +449,10 @@ def ulysses_attention(
     heads, tokens, dim = q.shape
     whole = []
     for x in (q, k, v):
-        came = torch.empty_like(x)
-        dist.all_to_all_single(came, x)
-        came = came.view(n, heads // n, tokens, dim).transpose(0, 1)  # ranks beside their tokens
-        whole.append(came.reshape(heads // n, n * tokens, dim))
+        received = torch.empty_like(x)
+        dist.all_to_all_single(received, x)
+        received = received.view(n, heads // n, tokens, dim).transpose(0, 1)  # ranks beside their tokens
+        whole.append(received.reshape(heads // n, n * tokens, dim))
     # a batch of one: torch's fast kernels take four dimensions only
     out = F.scaled_dot_product_attention(*(x[None] for x in whole), is_causal=causal)[0]
     out = out.view(heads // n, n, tokens, dim).transpose(0, 1).contiguous()
@@ -627,6 +626,66 @@ zigzag_works = check(zigzag_split)
 zigzag_works
 
 # %% [markdown]
+# ### Write it: the mask
+#
+# A rank then no longer has consecutive tokens. Which keys a query must not see depends on where the two are in the
+# sequence, and no longer on the ranks alone. Write that mask. `queries` and `keys` are one-dimensional tensors of
+# places, and the result has a row for each query and a column for each key. With queries at 2 and 5 and keys at 1, 2
+# and 3, for example, only the key at 3 is hidden, and only from the query at 2. (No exercise judges this cell; the next
+# one tries it.)
+
+
+# %%
+def hidden(queries, keys):
+    """True where a query (row) must not see a key (column); both are given by their places."""
+    ### BEGIN SOLUTION
+    return keys > queries[:, None]
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Here is attention over gathered keys and values once more, now with your mask, block by block. The tokens of four
+# ranks are contiguous, then in stripes, then in zigzag. Does each rank get its rows of causal attention?
+
+
+# %%
+def striped_split(tokens, n):
+    return [list(range(r, tokens, n)) for r in range(n)]
+
+
+def attention_by_place(whole, split):
+    """Causal attention of this rank's tokens over those of all ranks, in the order of the ranks."""
+    places = [torch.tensor(mine) for mine in split]
+    q, k, v = whole[:, :, places[dist.get_rank()]]
+    block = torch.stack([k, v])
+    blocks = [torch.empty_like(block) for _ in places]
+    dist.all_gather(blocks, block)
+    mask = torch.cat([hidden(places[dist.get_rank()], theirs) for theirs in places], 1)
+    keys, values = torch.cat(blocks, 2)
+    scores = q @ keys.mT / math.sqrt(q.shape[2])
+    return scores.masked_fill(mask, -math.inf).softmax(-1) @ values
+
+
+mask_works = zigzag_works
+if zigzag_works:
+    right = F.scaled_dot_product_attention(*whole, is_causal=True)
+    for kind in (contiguous_split, striped_split, zigzag_split):
+        split = kind(64, 4)
+        tried = run(attention_by_place, 4, whole, split, may_fail=True)
+        if tried.failure:
+            print("not yet:", tried.failure.message)
+            mask_works = False
+            break
+        same = all(torch.allclose(a, right[:, mine], atol=1e-5) for a, mine in zip(tried, split))
+        print(f"{kind.__name__:16} the same as torch's to 1e-5: {same}")
+        mask_works = mask_works and same
+
+# %% [markdown]
+# A ring can do the same with one block at a time: its mask follows from the places of the rank's own tokens and of the
+# block's. Embeddings of positions go by place as well. Nothing else in a transformer cares about the order of tokens.
+#
+# ### The work of each step
+#
 # An even total is not enough for a ring: its ranks go from step to step, and every step takes as long as its
 # slowest rank. So let us see how the work of each *step* is shared out, and how long the whole ring takes. In the
 # simulation below a rank sleeps for one nanosecond for every pair of query and key that its queries see in the
@@ -652,14 +711,9 @@ zigzag_works
 
 
 # %%
-def striped_split(tokens, n):
-    return [list(range(r, tokens, n)) for r in range(n)]
-
-
 def seen(queries, keys):
-    """Pairs of a query and a key that is not later."""
-    queries, keys = torch.tensor(queries), torch.tensor(keys)
-    return int((keys <= queries[:, None]).sum())
+    """Pairs of a query and a key that it sees."""
+    return int((~hidden(torch.tensor(queries), torch.tensor(keys))).sum())
 
 
 def ring_steps(split, block):
@@ -686,7 +740,7 @@ def compared(splits, tokens, n):
         )
 
 
-if zigzag_works:
+if mask_works:
     tokens, n = 1600, 8
     splits = {
         kind.__name__.removesuffix("_split"): kind(tokens, n)
@@ -701,9 +755,7 @@ if zigzag_works:
 # rank sees exactly half. The stripes are nearly as good; what they lack matters less, the longer the
 # sequence is.
 #
-# A rank then no longer has consecutive tokens, so the mask has to follow from the tokens' places and not
-# from the rank alone, and so do the embeddings of positions. Nothing else in the block cares about the
-# order of its tokens. Llama 3 cuts its sequences in this way (section 3.3.2), and so does
+# Llama 3 cuts its sequences in zigzag (section 3.3.2), and so does
 # [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/00611e6eeb0b09b5ee074750956855215ddbd67f/megatron/core/utils.py),
 # in `get_pretrain_batch_on_this_cp_rank`.
 #

@@ -417,9 +417,9 @@ def passed_on(x, step):
     """Send x to the rank that is `step` to the right, and return what comes from the left."""
     rank, n = dist.get_rank(), dist.get_world_size()
     request = dist.isend(x.contiguous(), (rank + step) % n)
-    dist.recv(came := torch.empty_like(x), (rank - step) % n)
+    dist.recv(received := torch.empty_like(x), (rank - step) % n)
     request.wait()
-    return came
+    return received
 
 
 class ToTheRight(torch.autograd.Function):

@@ -341,14 +341,14 @@ if top_k_works:
 if top_k_works:
     torch.manual_seed(0)
     mean, compressor = torch.randn(100), TopKFeedback(5)
-    came, sent = torch.zeros(100), torch.zeros(100)
+    total, sent = torch.zeros(100), torch.zeros(100)
     for step in range(1, 2001):
         gradient = mean + 0.1 * torch.randn(100)
         indices, values = compressor.compress(gradient)
-        came += gradient
+        total += gradient
         sent[indices] += values
         if step in (20, 200, 2000):
-            print(f"{step:5} steps: {(came - sent).norm() / came.norm():.3f} of the gradients so far is still to be sent")
+            print(f"{step:5} steps: {(total - sent).norm() / total.norm():.3f} of the gradients so far is still to be sent")
 
 # %% [markdown]
 # Multiply the share by the number of steps: what is left is worth seven to nine gradients each time. In the long run SGD gets
@@ -711,7 +711,7 @@ for kind in ("no hook", "float16", "PowerSGD"):
 
 # %%
 class DiLoCo:
-    """Ranks train alone, and make an outer step together every inner_steps."""
+    """Ranks train alone, and take an outer step together every inner_steps."""
 
     def __init__(self, module: nn.Module, inner_steps: int, outer_lr: float, momentum: float):
         ### BEGIN SOLUTION

@@ -7,7 +7,7 @@
 # ran on, with wrong numbers.
 #
 # For each patient you first read the symptom, as people described it. You guess, you run the smallest program that has
-# the same bug, you read the verdict, and you mend the bug. The programs are our own; the reports are linked.
+# the same bug, you read the verdict, and you fix the bug. The programs are our own; the reports are linked.
 #
 # **You will learn** to get from a symptom to the line: which question to ask first when a job hangs or a loss drifts,
 # which tool answers it, and what eight mistakes that look different have in common.
@@ -649,7 +649,7 @@ if check(mean_metrics):
 # when its receive runs, `isend` or not: the letter *i* only says that Python does not wait. A second kernel between the
 # same two ranks waits for the first.
 #
-# Here each stage swaps a tensor with its neighbour before and then one with its neighbour behind. It starts all
+# Here each stage swaps a tensor with the stage before it, and then one with the stage after it. It starts all
 # messages, one by one, and then waits for all of them.
 #
 # **Predict:** does it hang, by gloo's rules and then by NCCL's?
@@ -674,27 +674,27 @@ if check(mean_metrics):
 def swap_with_both(forward, backward):
     rank, n = dist.get_rank(), dist.get_world_size()
     before = torch.empty_like(forward) if rank > 0 else None
-    behind = torch.empty_like(backward) if rank < n - 1 else None
+    after = torch.empty_like(backward) if rank < n - 1 else None
     requests = []
     if rank > 0:
         requests.append(dist.isend(backward, rank - 1))
         requests.append(dist.irecv(before, rank - 1))
     if rank < n - 1:
         requests.append(dist.isend(forward, rank + 1))
-        requests.append(dist.irecv(behind, rank + 1))
+        requests.append(dist.irecv(after, rank + 1))
     for request in requests:
         request.wait()
-    return before, behind
+    return before, after
 
 
 def step_of_pipeline(exchange):
     rank = dist.get_rank()
-    came = exchange(torch.tensor([10.0 + rank]), torch.tensor([20.0 + rank]))
-    return [None if x is None else x.item() for x in came]
+    received = exchange(torch.tensor([10.0 + rank]), torch.tensor([20.0 + rank]))
+    return [None if x is None else x.item() for x in received]
 
 
-for r, came in enumerate(run(step_of_pipeline, 4, swap_with_both)):
-    print(f"rank {r} has got {came}")
+for r, received in enumerate(run(step_of_pipeline, 4, swap_with_both)):
+    print(f"rank {r} has got {received}")
 
 # %%
 run(step_of_pipeline, 4, swap_with_both, semantics="nccl", may_fail=True)
@@ -734,11 +734,11 @@ run(step_of_pipeline, 4, swap_with_both, semantics="nccl", may_fail=True)
 def chain_exchange(
     forward: torch.Tensor, backward: torch.Tensor
 ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """What comes from the stage before, and what comes from the one behind."""
+    """What comes from the stage before, and what comes from the stage after."""
     ### BEGIN SOLUTION
     rank, n = dist.get_rank(), dist.get_world_size()
     before = torch.empty_like(forward) if rank > 0 else None
-    behind = torch.empty_like(backward) if rank < n - 1 else None
+    after = torch.empty_like(backward) if rank < n - 1 else None
     operations = []
     if rank < n - 1:
         operations.append(dist.P2POp(dist.isend, forward, rank + 1))
@@ -746,11 +746,11 @@ def chain_exchange(
         operations.append(dist.P2POp(dist.irecv, before, rank - 1))
         operations.append(dist.P2POp(dist.isend, backward, rank - 1))
     if rank < n - 1:
-        operations.append(dist.P2POp(dist.irecv, behind, rank + 1))
+        operations.append(dist.P2POp(dist.irecv, after, rank + 1))
     if operations:
         for request in dist.batch_isend_irecv(operations):
             request.wait()
-    return before, behind
+    return before, after
     ### END SOLUTION
 
 
@@ -758,8 +758,8 @@ check(chain_exchange)
 
 # %%
 if check(chain_exchange):
-    for r, came in enumerate(run(step_of_pipeline, 4, chain_exchange, semantics="nccl")):
-        print(f"rank {r} has got {came}")
+    for r, received in enumerate(run(step_of_pipeline, 4, chain_exchange, semantics="nccl")):
+        print(f"rank {r} has got {received}")
 
 # %% [markdown]
 # **What would have found it?** Not a test on the CPU: gloo passes it every time. A test on two GPUs would have, if
@@ -885,7 +885,7 @@ if check(should_stop):
 # The last patient hung nowhere and reported nothing. From 2017 to 2020 PyTorch's tutorial
 # [Writing Distributed Applications](https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html) had a ring
 # all-reduce in it that [did not reduce](https://github.com/pytorch/pytorch/issues/31572), until the reader who had
-# reported it mended it ([#1039](https://github.com/pytorch/tutorials/pull/1039)). The ring has two buffers that take
+# reported it fixed it ([#1039](https://github.com/pytorch/tutorials/pull/1039)). The ring has two buffers that take
 # turns: one is sent while the other receives. Here is a program of our own with both of the tutorial's mistakes.
 #
 # **Predict:** three ranks bring 1, 10 and 100. What do they return?
@@ -936,7 +936,7 @@ print(run(powers_of_ten, 3, sum_of_the_wrong_buffers))
 # A test with ones on every rank finds it, one with a single rank does not. One with powers of ten also tells you what
 # has been added: 20 is twice rank 1's number, and nobody else's.
 #
-# ## Exercise: mend the ring of the tutorial
+# ## Exercise: fix the ring of the tutorial
 #
 # Write `tutorial_all_reduce`: `recv` holds the sum of all ranks' `send` afterwards, and `send` is what it was. Both
 # have the same shape and dtype, whatever their length. What `recv` held before means nothing. Messages go between
@@ -973,12 +973,12 @@ if check(tutorial_all_reduce):
 # %% [markdown]
 # **What would have found it?** Nothing that watches for hangs. A silent error needs an assertion: on a few ranks, with
 # small numbers that say whose they are, and a result worked out by hand. Such a test has five lines, and belongs beside
-# every collective that you write. What the grader says of this ring, before and after it was mended, and of others that
+# every collective that you write. What the grader says of this ring, before and after it was fixed, and of others that
 # were published, is in [docs/verdicts.md](../docs/verdicts.md).
 #
 # ## What the eight have in common
 #
-# | patient | what a rank decided by itself | what came of it | the mend |
+# | patient | what a rank decided by itself | what came of it | the cure |
 # |---|---|---|---|
 # | 1 `train_uneven` | how often to call, by its own data | a hang | agree in each step who still has any |
 # | 2 `pair_group` | which groups to make | a hang, or the wrong partner | all groups on all ranks |

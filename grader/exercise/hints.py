@@ -177,8 +177,8 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
         )
     if evidence.raised("NotContiguous"):
         return (
-            "A message needs a tensor whose numbers lie in one piece in memory, and those of a"
-            " slice, a transpose and many gradients do not: call .contiguous() first."
+            "A message needs a tensor that is contiguous in memory, and a slice, a transpose or a"
+            " gradient often is not: call .contiguous() first."
         )
     if evidence.failure is not None and any(wait.other_tag for wait in evidence.failure.waits):
         return (

@@ -75,7 +75,7 @@ class NoSuchRank(ValueError):
 
 
 class NotContiguous(ValueError):
-    """The numbers of a tensor that is sent do not lie in one piece in memory."""
+    """A tensor that is sent is not contiguous in memory."""
 
 
 class PeerIsSelf(ValueError):

@@ -458,7 +458,7 @@ def _hangs_on_nccl_alone(one: JudgedCase) -> bool:
 chain_exchange = Exercise(
     signature="chain_exchange(forward: Tensor, backward: Tensor)"
     " -> tuple[Tensor | None, Tensor | None]",
-    summary="what comes from the stage before and from the one behind, at the same time",
+    summary="what comes from the stage before and from the stage after, at the same time",
     inputs=_pairs_of_tensors,
     values=Values(_from_both_sides),
     traffic=TrafficRules(
@@ -472,7 +472,7 @@ chain_exchange = Exercise(
     point=_hangs_on_nccl_alone,
     mistakes=(
         Mistake(
-            "The chain has two ends: rank 0 has no rank before it, and the last has none behind it."
+            "The chain has two ends: rank 0 has no rank before it, and the last has none after it."
             " Make neither a send nor a receive for a neighbour that is not there.",
             # on two ranks, the two ends are neighbours
             when=lambda e: any(
@@ -486,7 +486,7 @@ chain_exchange = Exercise(
         *evidence.BUFFER_RACES,
         Mistake(
             "What goes forward and what goes backward need not be alike: receive from the rank"
-            " before into torch.empty_like(forward), and from the one behind into"
+            " before into torch.empty_like(forward), and from the rank after into"
             " torch.empty_like(backward).",
             when=lambda e: e.diagnosis in (Diagnosis.SIZE_MISMATCH, Diagnosis.DTYPE_MISMATCH),
         ),

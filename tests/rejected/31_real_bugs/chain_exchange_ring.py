@@ -10,13 +10,13 @@ def chain_exchange(forward, backward):
     if n == 1:
         return None, None
     left, right = (rank - 1) % n, (rank + 1) % n
-    before, behind = torch.empty_like(forward), torch.empty_like(backward)
+    before, after = torch.empty_like(forward), torch.empty_like(backward)
     operations = [
         dist.P2POp(dist.isend, forward, right),
         dist.P2POp(dist.irecv, before, left),
         dist.P2POp(dist.isend, backward, left),
-        dist.P2POp(dist.irecv, behind, right),
+        dist.P2POp(dist.irecv, after, right),
     ]
     for request in dist.batch_isend_irecv(operations):
         request.wait()
-    return before, behind
+    return before, after

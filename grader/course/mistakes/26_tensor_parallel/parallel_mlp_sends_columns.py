@@ -1,5 +1,5 @@
-"""A message needs a tensor whose numbers lie in one piece in memory, and those of a slice, a
-transpose and many gradients do not: call .contiguous() first."""
+"""A message needs a tensor that is contiguous in memory, and a slice, a transpose or a gradient
+often is not: call .contiguous() first."""
 # exercise: parallel_mlp
 # diagnosis: exception
 # not: reshape

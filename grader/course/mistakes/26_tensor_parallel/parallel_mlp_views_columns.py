@@ -1,5 +1,5 @@
-"""view needs numbers that lie in one piece, and those of a slice, a transpose and many gradients
-do not: reshape and flatten make a copy where they have to."""
+"""view needs a tensor that is contiguous in memory, and a slice, a transpose or a gradient often
+is not: reshape and flatten make a copy where they have to."""
 # exercise: parallel_mlp
 # diagnosis: exception
 # not: call .contiguous() first

@@ -12,7 +12,7 @@ FORWARD_FIRST = True
 def chain_exchange(forward, backward):
     rank, n = dist.get_rank(), dist.get_world_size()
     before = torch.empty_like(forward) if rank > 0 else None
-    behind = torch.empty_like(backward) if rank < n - 1 else None
+    after = torch.empty_like(backward) if rank < n - 1 else None
     if rank < n - 1 and FORWARD_FIRST:
         dist.send(forward, rank + 1)
     if rank > 0:
@@ -22,5 +22,5 @@ def chain_exchange(forward, backward):
     if rank > 0:
         dist.recv(before, rank - 1)
     if rank < n - 1:
-        dist.recv(behind, rank + 1)
-    return before, behind
+        dist.recv(after, rank + 1)
+    return before, after

@@ -15,7 +15,7 @@ SEND_FIRST = False
 def chain_exchange(forward, backward):
     rank, n = dist.get_rank(), dist.get_world_size()
     before = torch.empty_like(forward) if rank > 0 else None
-    behind = torch.empty_like(backward) if rank < n - 1 else None
+    after = torch.empty_like(backward) if rank < n - 1 else None
     operations = []
     if rank > 0:
         swap = [
@@ -25,7 +25,7 @@ def chain_exchange(forward, backward):
         operations += swap[::-1] if SEND_FIRST else swap
     if rank < n - 1:
         operations.append(dist.P2POp(dist.isend, forward, rank + 1))
-        operations.append(dist.P2POp(dist.irecv, behind, rank + 1))
+        operations.append(dist.P2POp(dist.irecv, after, rank + 1))
     for request in dist.batch_isend_irecv(operations) if operations else []:
         request.wait()
-    return before, behind
+    return before, after

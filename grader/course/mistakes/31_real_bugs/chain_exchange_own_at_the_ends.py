@@ -11,7 +11,7 @@ FILL = torch.clone
 
 def chain_exchange(forward, backward):
     rank, n = dist.get_rank(), dist.get_world_size()
-    before, behind = FILL(forward), FILL(backward)
+    before, after = FILL(forward), FILL(backward)
     operations = []
     if rank < n - 1:
         operations.append(dist.P2POp(dist.isend, forward, rank + 1))
@@ -19,7 +19,7 @@ def chain_exchange(forward, backward):
         operations.append(dist.P2POp(dist.irecv, before, rank - 1))
         operations.append(dist.P2POp(dist.isend, backward, rank - 1))
     if rank < n - 1:
-        operations.append(dist.P2POp(dist.irecv, behind, rank + 1))
+        operations.append(dist.P2POp(dist.irecv, after, rank + 1))
     for request in dist.batch_isend_irecv(operations) if operations else []:
         request.wait()
-    return before, behind
+    return before, after

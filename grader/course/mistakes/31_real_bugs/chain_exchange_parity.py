@@ -11,12 +11,12 @@ import torch.distributed as dist
 def chain_exchange(forward, backward):
     rank, n = dist.get_rank(), dist.get_world_size()
     before = torch.empty_like(forward) if rank > 0 else None
-    behind = torch.empty_like(backward) if rank < n - 1 else None
+    after = torch.empty_like(backward) if rank < n - 1 else None
 
     def with_the_next():
         if rank < n - 1:
             dist.send(forward, rank + 1)
-            dist.recv(behind, rank + 1)
+            dist.recv(after, rank + 1)
 
     def with_the_last():
         if rank > 0:
@@ -26,4 +26,4 @@ def chain_exchange(forward, backward):
     turns = [with_the_next, with_the_last]
     for turn in turns if rank % 2 == 0 else turns[::-1]:
         turn()
-    return before, behind
+    return before, after

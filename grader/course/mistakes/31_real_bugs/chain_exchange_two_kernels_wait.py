@@ -18,14 +18,14 @@ ORDER = (2, 1, 0, 3)
 def chain_exchange(forward, backward):
     rank, n = dist.get_rank(), dist.get_world_size()
     before = torch.empty_like(forward) if rank > 0 else None
-    behind = torch.empty_like(backward) if rank < n - 1 else None
+    after = torch.empty_like(backward) if rank < n - 1 else None
     starts = [
         lambda: dist.isend(forward, rank + 1) if rank < n - 1 else None,
         lambda: dist.irecv(before, rank - 1) if rank > 0 else None,
         lambda: dist.isend(backward, rank - 1) if rank > 0 else None,
-        lambda: dist.irecv(behind, rank + 1) if rank < n - 1 else None,
+        lambda: dist.irecv(after, rank + 1) if rank < n - 1 else None,
     ]
     for request in [starts[i]() for i in ORDER]:
         if request is not None:
             request.wait()
-    return before, behind
+    return before, after
