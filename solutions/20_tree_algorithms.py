@@ -176,16 +176,16 @@ print("in another order:  ", [part.item() for part in parts])
 # You know the first of these helpers from chapter [04](04_reduce.ipynb), and have often written the second.
 
 # %%
-def combine(mine, came, op):
-    """Reduce what came into mine, in place. For AVG it adds, and the division is still to come."""
+def combine(mine, received, op):
+    """Reduce received into mine, in place. For AVG it adds; divide once, at the end."""
     if op == dist.ReduceOp.MIN:
-        torch.minimum(mine, came, out=mine)
+        torch.minimum(mine, received, out=mine)
     elif op == dist.ReduceOp.MAX:
-        torch.maximum(mine, came, out=mine)
+        torch.maximum(mine, received, out=mine)
     elif op == dist.ReduceOp.PRODUCT:
-        mine *= came
+        mine *= received
     else:
-        mine += came
+        mine += received
 
 
 def swap(out, into, peer):
@@ -200,18 +200,18 @@ def recursive_doubling_all_reduce(x: torch.Tensor, op) -> None:
     ### BEGIN SOLUTION
     rank, n = dist.get_rank(), dist.get_world_size()
     power = 1 << (n.bit_length() - 1)  # the largest power of two up to n
-    came = torch.empty_like(x)
+    received = torch.empty_like(x)
     if rank >= power:  # stands aside
         dist.send(x, rank - power)
         dist.recv(x, rank - power)
         return
     if rank + power < n:
-        dist.recv(came, rank + power)
-        combine(x, came, op)
+        dist.recv(received, rank + power)
+        combine(x, received, op)
     step = 1
     while step < power:
-        swap(x, came, rank ^ step)
-        combine(x, came, op)
+        swap(x, received, rank ^ step)
+        combine(x, received, op)
         step *= 2
     if op == dist.ReduceOp.AVG:
         x /= n
@@ -319,16 +319,16 @@ def halving_doubling_all_reduce(x: torch.Tensor, op) -> None:
         dist.recv(x, rank - power)
         return
     if rank + power < n:
-        came = torch.empty_like(x)
-        dist.recv(came, rank + power)
-        combine(x, came, op)
+        received = torch.empty_like(x)
+        dist.recv(received, rank + power)
+        combine(x, received, op)
     mine, done, step = x.view(-1), [], 1
     while step < power:  # reduce-scatter: what is mine gets shorter
         low, high = mine.tensor_split(2)
         kept, given = (high, low) if rank & step else (low, high)
-        came = torch.empty_like(kept)
-        swap(given, came, rank ^ step)
-        combine(kept, came, op)
+        received = torch.empty_like(kept)
+        swap(given, received, rank ^ step)
+        combine(kept, received, op)
         done.append((step, kept, given))
         mine = kept
         step *= 2
@@ -387,14 +387,14 @@ shown
 # %%
 def tree_all_reduce(x, op):
     rank, n = dist.get_rank(), dist.get_world_size()
-    came = torch.empty_like(x)
+    received = torch.empty_like(x)
     steps = [2**i for i in range(n) if 2**i < n]
     for s in steps:  # up: a rank that has sent is done
         if rank % (2 * s) == s:
             dist.send(x, rank - s)
         elif rank % (2 * s) == 0 and rank + s < n:
-            dist.recv(came, rank + s)
-            combine(x, came, op)
+            dist.recv(received, rank + s)
+            combine(x, received, op)
     for s in reversed(steps):  # down
         if rank % (2 * s) == 0 and rank + s < n:
             dist.send(x, rank + s)
@@ -408,12 +408,12 @@ def plain_ring(x, op):
     buffer = torch.empty_like(chunks[0])
     for step in range(2 * (n - 1)):
         out, mine = chunks[(rank - step - 1) % n], chunks[(rank - step - 2) % n]
-        came = buffer[: len(mine)] if step < n - 1 else mine
+        received = buffer[: len(mine)] if step < n - 1 else mine
         request = dist.isend(out, (rank + 1) % n)
-        dist.recv(came, (rank - 1) % n)
+        dist.recv(received, (rank - 1) % n)
         request.wait()
         if step < n - 1:
-            combine(mine, came, op)
+            combine(mine, received, op)
 
 
 def flat(shrink=1):
