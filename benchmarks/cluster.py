@@ -1,7 +1,7 @@
 """A class graded on a Dask cluster: what it adds, and what becomes of its workers.
 
-Submissions of three exercises, right and wrong (those of ``benchmarks.graders``), are graded by
-``python -m grader grade``: on this machine with as many workers, then on a cluster whose
+Submissions of up to three exercises, right and wrong (those of ``benchmarks.graders``), are graded
+by ``python -m grader grade``: on this machine with as many workers, then on a cluster whose
 scheduler and workers are processes of this machine.  Last comes a cluster that nobody would
 wish for: its workers come late, one after the other, and every so many seconds one is killed and
 another one joins.  Each verdict must be the one that its submission gets when it is graded first
@@ -10,7 +10,8 @@ of all, alone with its like.
 CPU seconds are the whole machine's, so nothing else should run meanwhile.
 
 Run with ``python -m benchmarks.cluster``.  With ``--workers`` and nothing behind it there is only
-the last cluster: ``--submissions 1000 --workers --troubled 2`` takes three quarters of an hour.
+the last cluster: ``--submissions 1000 --workers --troubled 2`` takes three quarters of an hour, and
+with ``--exercises 1`` a quarter of one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.classroom import Run, Student, grade
-from benchmarks.graders.classwork import IMPORTS, WRONG, submissions
+from benchmarks.graders.classwork import EXERCISES, IMPORTS, WRONG, submissions
 from grader.core.verdict import ExerciseVerdict
 
 #: Seconds between the arrivals of two workers of the cluster that loses some.
@@ -137,16 +138,22 @@ class Trouble(threading.Thread):
         self.join()
 
 
-def students(count: int) -> list[Student]:
-    """A class of so many, seven right ones in ten; each tenth student hands in the same."""
+def students(count: int, exercises: int = len(EXERCISES)) -> list[Student]:
+    """A class of so many, seven right ones in ten; each tenth student hands in the same.
+
+    Args:
+        count: the number of students.
+        exercises: how many exercises each hands in, the first of all.
+    """
     handed = submissions(DIFFERENT)
     found = []
     for number in range(count):
         one = handed[number % len(handed)]
         name = f"student {number:04d}"
         # with a name in it: files that are alike would be reported as such
-        text = "\n\n\n".join([f"# {name}", IMPORTS, *one.answers.values()])
-        changed = frozenset([WRONG[one.kind][0]] if one.kind in WRONG else [])
+        answers = {exercise: one.answers[exercise] for exercise in EXERCISES[:exercises]}
+        text = "\n\n\n".join([f"# {name}", IMPORTS, *answers.values()])
+        changed = frozenset(answers) & {WRONG[one.kind][0] if one.kind in WRONG else ""}
         found.append(Student(name, one.kind, {"answers.py": text.encode()}, changed))
     return found
 
@@ -171,12 +178,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Grade the class everywhere, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--submissions", type=int, default=40)
+    parser.add_argument(
+        "--exercises", type=int, default=len(EXERCISES), choices=range(1, len(EXERCISES) + 1)
+    )
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
     parser.add_argument("--troubled", type=int, default=4, help="workers of the last cluster")
     parser.add_argument("--period", type=float, default=60, help="seconds between two kills")
     request = parser.parse_args(arguments)
 
-    handed = students(request.submissions)
+    handed = students(request.submissions, request.exercises)
     first = grade(handed[:DIFFERENT], 1)
     runs: dict[str, Run] = {}
     for workers in request.workers:
@@ -196,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lost = made.lost
 
     table = Table(
-        title=f"{len(handed)} submissions of three exercises",
+        title=f"{len(handed)} submissions, exercises in each: {request.exercises}",
         caption=f"{lost} workers were killed in the last run, one every {request.period:g} s",
     )
     for heading in ("workers", "s", "a minute", "CPU s each", "rows", "other verdicts"):
