@@ -101,14 +101,15 @@ run(source_like_the_others, 3, may_fail=True)
 # broadcast of the whole list would also bring every rank its piece, but would send $n$ times as much.
 #
 # If the source sends all of them itself, and a piece has $s$ bytes, that takes
-# $(n-1)(\alpha + s\beta)$. A tree could save latencies, as in chapter [02](02_broadcast.ipynb), but not
-# bytes: whatever the algorithm, $(n-1)\,s$ bytes have to leave the source.
+# $(n-1)(\alpha + s\beta)$. A tree whose messages hold what a whole subtree needs saves latencies, as in chapter
+# [02](02_broadcast.ipynb), but no bytes: whatever the algorithm, $(n-1)\,s$ bytes have to leave the source.
+# (When your answers pass, a table shows what a tree would take. It sends some pieces more than once.)
 #
 # ## Exercise: scatter
 #
-# Write it with point-to-point calls. `chunks` is the list of pieces: $n$ tensors of one size on `src`, and
-# `None` elsewhere. `out` has the size of one piece on every rank and holds the result; nothing is returned.
-# The caller's chunks must stay as they are.
+# Write it with point-to-point calls, and let each piece travel once, straight from `src` to its rank.
+# `chunks` is the list of pieces: $n$ tensors of one size on `src`, and `None` elsewhere. `out` has the size of
+# one piece on every rank and holds the result; nothing is returned. The caller's chunks must stay as they are.
 
 # %%
 def scatter(out: torch.Tensor, chunks: list[torch.Tensor] | None, src: int) -> None:
@@ -196,8 +197,8 @@ run(gather_as_they_arrive, 4)[0]
 #
 # ## Exercise: gather
 #
-# Return the list in rank order on `dst`, and `None` on every other rank. `dst`'s own entry is a
-# **copy** of its `x`: if the caller changes `x` later, the list must not change with it.
+# Return the list in rank order on `dst`, and `None` on every other rank. Again each piece travels once.
+# `dst`'s own entry is a **copy** of its `x`: if the caller changes `x` later, the list must not change with it.
 
 # %%
 def gather(x: torch.Tensor, dst: int) -> list[torch.Tensor] | None:

@@ -36,6 +36,39 @@ RANKS = 8
 # The plain ways that are no solution of an exercise. ------------------------------
 
 
+def tree_scatter(out: torch.Tensor, chunks: list[torch.Tensor] | None, src: int) -> None:
+    """Send half of the ranks what they need in one message, and let each half do the same."""
+    n, rank = dist.get_world_size(), dist.get_rank()
+    me, span = (rank - src) % n, 1 << tree_levels(n)
+    if chunks is not None:
+        held = torch.stack([chunks[(src + i) % n] for i in range(n)])
+    while span > 1:
+        half = span // 2
+        if me % span == 0 and me + half < n:
+            dist.send(held[half : 2 * half], (rank + half) % n)
+        elif me % span == half:
+            held = torch.empty(min(half, n - me), *out.shape, dtype=out.dtype)
+            dist.recv(held, (rank - half) % n)
+        span = half
+    out.copy_(held[0])
+
+
+def tree_gather(x: torch.Tensor, dst: int) -> list[torch.Tensor] | None:
+    """Collect in pairs of ranks, in pairs of pairs, and so on; what one holds is one message."""
+    n, rank = dist.get_world_size(), dist.get_rank()
+    me, half, held = (rank - dst) % n, 1, torch.stack([x])
+    while half < n:
+        if me % (2 * half) == half:
+            dist.send(held, (rank - half) % n)
+            return None
+        if me + half < n:
+            theirs = torch.empty(min(half, n - me - half), *x.shape, dtype=x.dtype)
+            dist.recv(theirs, (rank + half) % n)
+            held = torch.cat([held, theirs])
+        half *= 2
+    return [held[(i - dst) % n] for i in range(n)]
+
+
 def gather_then_broadcast(x: torch.Tensor) -> list[torch.Tensor]:
     """Gather to rank 0, which sends everything to everyone."""
     n, rank = dist.get_world_size(), dist.get_rank()
@@ -80,6 +113,34 @@ def in_the_same_order(chunks: list[torch.Tensor]) -> list[torch.Tensor]:
         assert request is not None
         request.wait()
     return out
+
+
+def padded_all_to_all(rows: torch.Tensor, counts: list[int]) -> torch.Tensor:
+    """Agree on the longest piece, and pad every message to it, a count and then the rows."""
+    n, rank = dist.get_world_size(), dist.get_rank()
+    longest, step = torch.tensor([max(counts)]), 1
+    while step < n:
+        request = dist.isend(longest, (rank + step) % n)
+        dist.recv(theirs := torch.empty_like(longest), (rank - step) % n)
+        assert request is not None
+        request.wait()
+        longest, step = torch.maximum(longest, theirs), 2 * step
+    pieces = rows.split(counts)
+    row = rows.new_empty(rows.shape[1:]).nbytes
+    parts = list(pieces)
+    for step in range(1, n):
+        dst, src = (rank + step) % n, (rank - step) % n
+        message = torch.zeros(8 + int(longest) * row, dtype=torch.uint8)
+        message[:8] = torch.tensor([counts[dst]]).view(torch.uint8)
+        message[8 : 8 + counts[dst] * row] = pieces[dst].flatten().view(torch.uint8)
+        request = dist.isend(message, dst)
+        dist.recv(came := torch.empty_like(message), src)
+        assert request is not None
+        request.wait()
+        count = int(came[:8].view(torch.int64))
+        values = came[8 : 8 + count * row].view(rows.dtype)
+        parts[src] = values.view(count, *rows.shape[1:])
+    return torch.cat(parts)
 
 
 def central_barrier() -> None:
@@ -138,6 +199,8 @@ _REDUCES: _Ways = {"a loop": "reduce", "a tree": "tree_reduce"}
 WAYS: Mapping[str, _Ways] = {
     "broadcast": _TREES,
     "tree_broadcast": _TREES,
+    "scatter": {"a loop": "scatter", "a tree": tree_scatter},
+    "gather": {"a loop": "gather", "a tree": tree_gather},
     "reduce": _REDUCES,
     "tree_reduce": _REDUCES,
     "all_gather": _GATHERS,
@@ -147,6 +210,7 @@ WAYS: Mapping[str, _Ways] = {
     "all_reduce_rooted": _REDUCTIONS,
     "ring_all_reduce": _REDUCTIONS,
     "all_to_all": {"same order": in_the_same_order, "rotating peers": "all_to_all"},
+    "all_to_all_uneven": {"padded": padded_all_to_all, "counts first": "all_to_all_uneven"},
     "barrier": {"through one rank": central_barrier, "dissemination": "barrier"},
     "recursive_doubling_all_reduce": _ALL_REDUCES,
     "halving_doubling_all_reduce": _ALL_REDUCES,
@@ -160,12 +224,22 @@ WAYS: Mapping[str, _Ways] = {
     },
 }
 
+
+def _leaves(c: Case) -> int:
+    """Return the bytes of the rows that leave the rank with most of them."""
+    pieces = [rows.split(counts) for rows, counts in zip(c.rows, c.counts, strict=True)]
+    return max(nbytes(c.rows[i]) - nbytes(pieces[i][i]) for i in c.ranks)
+
+
 # Bytes that some rank must send at least, with messages between pairs of ranks: it holds data
-# that must leave it (broadcast, reduce), or the mean of what must arrive (the others; for the
-# all-reduce, Patarasuk and Yuan, *Bandwidth optimal all-reduce algorithms*, 2009).
+# that must leave it (broadcast, scatter, gather, reduce, an uneven all-to-all), or the mean of
+# what must arrive (the others; for the all-reduce, Patarasuk and Yuan, *Bandwidth optimal
+# all-reduce algorithms*, 2009).
 _LEAST: Mapping[str, Callable[[Case], int | None]] = {
     "broadcast": lambda c: nbytes(c.x[0]),
     "tree_broadcast": lambda c: nbytes(c.x[0]),
+    "scatter": lambda c: (c.n - 1) * nbytes(c.out[0]),
+    "gather": lambda c: nbytes(c.x[0]),
     "reduce": lambda c: nbytes(c.x[0]),
     "tree_reduce": lambda c: nbytes(c.x[0]),
     "all_gather": lambda c: (c.n - 1) * nbytes(c.x[0]),
@@ -175,6 +249,7 @@ _LEAST: Mapping[str, Callable[[Case], int | None]] = {
     "all_reduce_rooted": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
     "ring_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
     "all_to_all": lambda c: (c.n - 1) * nbytes(c.chunks[0][0]),
+    "all_to_all_uneven": _leaves,
     "barrier": lambda c: None,
     "recursive_doubling_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
     "halving_doubling_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,

@@ -141,7 +141,7 @@ PATTERNS: dict[str, Callable[[int, int, int], int]] = {
     "all stay": lambda n, i, j: i + 2 if i == j else 0,
     "even": lambda n, i, j: n,
     "no rows": lambda n, i, j: 0,
-    "one long": lambda n, i, j: 1000 if j == (i - 1) % n else 1,
+    "one long piece each": lambda n, i, j: 1000 if j == (i - 1) % n else 1,
 }
 
 #: A pattern of counts, and the dtype and shape of a row.
@@ -155,7 +155,7 @@ UNEVEN = (
     ("even", Kind(torch.int64, ())),
     ("no rows", Kind(torch.float32, (4,))),
     ("ragged", Kind(torch.float32, (0,))),
-    ("one long", Kind(torch.float64, (3,))),
+    ("one long piece each", Kind(torch.float64, (3,))),
 )
 
 
