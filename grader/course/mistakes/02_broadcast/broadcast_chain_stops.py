@@ -1,7 +1,6 @@
 """The chain ends at rank n − 1, and the ranks before src are never reached. From the last rank it
 has to go on with rank 0: count modulo n, and stop at the rank just before src.
 """
-
 # exercise: broadcast
 # diagnosis: wrong_value
 import torch.distributed as dist

@@ -1,7 +1,6 @@
 """src keeps chunks[0] for itself and hands out the rest in order. Chunks belong to ranks: rank r
 gets chunks[r], and src's own is chunks[src].
 """
-
 # exercise: scatter
 # diagnosis: wrong_value
 import torch.distributed as dist

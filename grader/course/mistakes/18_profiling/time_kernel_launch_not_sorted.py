@@ -2,7 +2,6 @@
 tensor on the GPU the host's clock measures the launch: there, record a torch.cuda.Event before and
 after the call.
 """
-
 # exercise: time_kernel
 # diagnosis: wrong_value
 import time

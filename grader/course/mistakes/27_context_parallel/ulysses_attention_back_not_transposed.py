@@ -2,7 +2,6 @@
 result still has the heads there. View its tokens as n × tokens, and put the ranks first with
 transpose(0, 1).
 """
-
 # exercise: ulysses_attention
 # diagnosis: exception
 

@@ -2,7 +2,6 @@
 written into them, as with p.copy_(common)? And is what you keep as the common weights a clone()?
 p.data and p.detach() share the parameter's memory, so that no change is ever seen.
 """
-
 # exercise: DiLoCo
 # diagnosis: wrong_value
 
