@@ -87,7 +87,7 @@ class Answer:
         found: dict[str, str] = {}
         text = path.read_text(encoding="utf-8")
         # a known mistake begins with its hint
-        for line in re.sub(r'\A"""(?s:.*?)"""\n', "", text).splitlines():
+        for line in re.sub(r'\A"""(?s:.*?)"""\n+', "", text).splitlines():
             if not line.startswith("#"):
                 break
             match = _HEADER.match(line)

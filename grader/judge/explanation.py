@@ -84,4 +84,6 @@ def _missed(
         return f"The sums are right, but {point}"
     if all(case.may_be_right for case in cases):
         return f"Right values, but {point}"
+    if missed is failed:
+        return "This is the point of the exercise"
     return f"There are also {missed.bounds[0].missed}, the point of this exercise"

@@ -182,6 +182,16 @@ _DIM = Mistake(
     when=_only_where(lambda c: not c.dim, Diagnosis.EXCEPTION),
 )
 
+_BACKWARD_DIM = Mistake(
+    "Backward works where dim is 1, and fails where it is another: does it use dim? Let forward"
+    " keep it, as in ctx.dim = dim.",
+    when=lambda e: (
+        _only_where(lambda c: c.along != 1, Diagnosis.EXCEPTION)(e)
+        and _only_backward(e)
+        and any(_backward(one.case) and one.case.along == 1 for one in e.passed if one.case.n > 1)
+    ),
+)
+
 _BACKWARD = Mistake(
     "Forward alone works. backward returns one gradient for each argument of forward, in that"
     " order, and None for those that are not tensors; each has the shape of the argument that it"
@@ -203,8 +213,8 @@ _LEFT_OUT_BACKWARD = Mistake(
 
 #: The particular ones come first.
 _COMMON = (
-    _ONE_DTYPE, _MATRICES, _EMPTY, _FEWER, _SIZES, _HOOK, _DIM, _BACKWARD,
-    _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
+    _ONE_DTYPE, _MATRICES, _EMPTY, _FEWER, _SIZES, _HOOK, _DIM,
+    _BACKWARD_DIM, _BACKWARD, _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
 )  # fmt: skip
 
 

@@ -14,7 +14,14 @@ from torch import nn
 from grader.core.marks import memory_mark
 from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind, Large, Pause, PerRank
-from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    JudgedCase,
+    Mistake,
+    TrafficRules,
+    Values,
+)
 from grader.exercise.limits import PROCESS, grown, held, point, sent_elements
 from grader.rank.instruments import HeldStorages, return_freed_memory
 from grader.rank.torch_startup import without_compiler
@@ -371,14 +378,24 @@ def _lacks(c: Case) -> bool:
     return any(g is None for rank in c.gradients for row in rank for g in row)
 
 
+def _over(e: Evidence) -> list[JudgedCase]:
+    """Return where too much is held."""
+    return [one for one in e.failed if one.diagnosis is Diagnosis.MEMORY_LIMIT and one.limit]
+
+
 def _holds(e: Evidence, least: Callable[[Case], int]) -> bool:
     """Return whether, wherever too much is held, it is at least so many elements."""
-    over = [one for one in e.failed if one.diagnosis is Diagnosis.MEMORY_LIMIT and one.limit]
     return e.diagnosis is Diagnosis.MEMORY_LIMIT and all(
         one.limit.measured >= least(one.case) * one.case.state[0].element_size()
-        for one in over
+        for one in _over(e)
         if one.limit is not None
     )
+
+
+def _holds_all(e: Evidence) -> bool:
+    """Return whether it can be the state of all parameters: on one rank, they are the shard."""
+    several = any(one.case.n > 1 for one in _over(e))
+    return several and _holds(e, lambda c: 2 * elements(c) if c.n > 1 else 0)
 
 
 def _too_much_first(e: Evidence, concerned: Callable[[Case], bool]) -> bool:
@@ -451,15 +468,13 @@ ShardedAdamW = Exercise(
         Mistake(
             "You keep momentum and variance for all parameters. A rank needs them for its own shard"
             " alone, ⌈P/n⌉ elements each: that is what ZeRO saves.",
-            when=lambda e: _holds(e, lambda c: 2 * elements(c)),
+            when=_holds_all,
         ),
         Mistake(
             "Beside momentum and variance, something as long as a shard is still there after step,"
             " perhaps a copy of the weights or of the mean gradient. Make it anew in every step, as"
             " a local variable; a view of the parameters' own memory costs nothing.",
-            when=lambda e: (
-                _holds(e, lambda c: 3 * _shard(c)) and not _holds(e, lambda c: 2 * elements(c))
-            ),
+            when=lambda e: _holds(e, lambda c: 3 * _shard(c)) and not _holds_all(e),
         ),
         Mistake(
             "Every rank receives whole gradients, but needs only those of its shard."

@@ -155,7 +155,7 @@ def _looked_at(
     for what, _ in returned:
         now += 1 if what == "forward" else -1
         most = max(most, now)
-    return {"micro-batches in flight at most": most}
+    return {"largest number of micro-batches in flight": most}
 
 
 def _looks(draw: Draw) -> Iterator[Case]:
@@ -168,7 +168,7 @@ def _right_look(c: Case) -> list[Any]:
     order = one_f_one_b(c.stage, c.stages, c.micro_batches)
     if c.look == "order":
         return [order]
-    return [{"micro-batches in flight at most": most_in_flight(order)}]
+    return [{"largest number of micro-batches in flight": most_in_flight(order)}]
 
 
 one_f_one_b_order = Exercise(

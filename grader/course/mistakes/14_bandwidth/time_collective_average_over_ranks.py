@@ -2,10 +2,13 @@
 one's time counts: MAX."""
 # exercise: time_collective
 # diagnosis: wrong_value
+# or: DTYPE = torch.float32
 import time
 
 import torch
 import torch.distributed as dist
+
+DTYPE = torch.float64
 
 
 def time_collective(fn, warmup, iterations):
@@ -16,6 +19,6 @@ def time_collective(fn, warmup, iterations):
     for _ in range(iterations):
         fn()
     mean = (time.perf_counter() - started) / iterations
-    slowest = torch.tensor(mean, dtype=torch.float64)
+    slowest = torch.tensor(mean, dtype=DTYPE)
     dist.all_reduce(slowest)
-    return slowest.item() / dist.get_world_size()
+    return (slowest / dist.get_world_size()).item()

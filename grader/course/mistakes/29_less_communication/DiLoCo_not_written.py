@@ -1,5 +1,7 @@
-"""An outer step leaves the parameters as the inner steps have made them. Write the new common
-weights into them: p.copy_(common) under torch.no_grad()."""
+"""An outer step leaves the parameters as the inner steps have made them. Are the new common weights
+written into them, as with p.copy_(common)? And is what you keep as the common weights a clone()?
+p.data and p.detach() share the parameter's memory, so that no change is ever seen.
+"""
 # exercise: DiLoCo
 # diagnosis: wrong_value
 

@@ -1,5 +1,6 @@
-"""The sum of the gradients is divided by the number of all ranks, also where some of them have run
-out of batches. Divide by the number of those that still have one."""
+"""Each step is divided by the number of all ranks, also where some of them have run out of batches.
+Divide the sum of the gradients by the number of those that still have one. (To average the weights
+of all ranks after each has made its own step comes to the same.)"""
 # exercise: train_uneven
 # diagnosis: wrong_value
 import torch

@@ -1,5 +1,6 @@
-"""Here the weights are averaged, and not the gradients, and over all ranks. Add up the gradients in
-each step; weights that begin equal then stay equal by themselves."""
+"""Each step is divided by the number of all ranks, also where some of them have run out of batches.
+Divide the sum of the gradients by the number of those that still have one. (To average the weights
+of all ranks after each has made its own step comes to the same.)"""
 # exercise: train_uneven
 # diagnosis: wrong_value
 import torch
