@@ -172,7 +172,7 @@ def simulate(
         WorldError: the process cannot be started.
     """
     with SimulationProcess(launcher) as process:
-        return process.run(
+        return process.begin(
             program,
             job,
             cluster,
@@ -184,7 +184,7 @@ def simulate(
             algorithms=algorithms,
             policy=policy,
             seed=seed,
-        )
+        )()
 
 
 class SimulationProcess:
@@ -222,36 +222,6 @@ class SimulationProcess:
         """End the process."""
         self._handle.close()
 
-    def run(
-        self,
-        program: Program,
-        job: Job,
-        cluster: Cluster,
-        *,
-        eager: int = -1,
-        recorded: int = 0,
-        counted: bool = False,
-        answered: bool = True,
-        memory: int = MEMORY,
-        algorithms: Mapping[str, str] = MappingProxyType({}),
-        policy: WildcardPolicy = _FIRST_SENT,
-        seed: int = 0,
-    ) -> Simulation:
-        """Run a job on simulated ranks; arguments and exceptions as of :func:`simulate`."""
-        return self.begin(
-            program,
-            job,
-            cluster,
-            eager=eager,
-            recorded=recorded,
-            counted=counted,
-            answered=answered,
-            memory=memory,
-            algorithms=algorithms,
-            policy=policy,
-            seed=seed,
-        )()
-
     def begin(
         self,
         program: Program,
@@ -267,9 +237,10 @@ class SimulationProcess:
         policy: WildcardPolicy = _FIRST_SENT,
         seed: int = 0,
     ) -> Callable[[], Simulation]:
-        """Begin to run a job, as :meth:`run` does, and return a function that waits for its end.
+        """Begin to run a job on simulated ranks, and return a function that waits for its end.
 
-        It must be called before the next job begins.
+        Arguments and exceptions are those of :func:`simulate`.  The function must be called
+        before the next job begins.
         """
         functions = packed(algorithms, job.allowed)
         _require_network(cluster, len(job.arguments), eager)

@@ -138,7 +138,7 @@ barrier = Exercise(
         ),
         Mistake(
             "A round is missing: the steps are all the powers of two below n. Their number is log₂"
-            " n rounded up and not down.",
+            " n, rounded up.",
             when=lambda e: (
                 _early(e)
                 and len(_sends_of_each(e)) == 1

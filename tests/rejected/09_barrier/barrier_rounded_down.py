@@ -1,6 +1,6 @@
 # exercise: barrier
 # diagnosis: too_few_messages
-# hint: rounded up and not down
+# hint: n, rounded up
 import math
 
 import torch
