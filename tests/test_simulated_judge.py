@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -158,6 +159,25 @@ def test_a_world_of_simulated_ranks_outlives_a_failure_but_not_its_process():
         late = world.run(Job("answer", ((1,),), seconds=0.5))
         assert late.failure.diagnosis is Diagnosis.TIMEOUT
         assert not world.usable
+
+
+def test_a_program_runs_as_in_a_process_of_its_own_where_another_has_run():
+    def answer(rounds):
+        drawn, x = [], torch.ones(1, requires_grad=True)
+        for _ in range(rounds):
+            drawn += [torch.empty(1).normal_().item(), torch.rand(1).item(), np.random.rand()]
+            (2 * x).backward()
+            dist.send(x.grad, 1) if dist.get_rank() == 0 else dist.recv(x.grad, 0)
+        return drawn
+
+    with (
+        SimulationProcess(default_launcher()) as process,
+        SimulationWorld(process, live_program(answer)) as world,
+    ):
+        jobs = [Job("answer", ((rounds,),) * 2) for rounds in (3, 2)]
+        longer, shorter = ([one.value for one in world.run(job).results] for job in jobs)
+    assert shorter == [drawn[:6] for drawn in longer]
+    assert shorter[0] != shorter[1]
 
 
 @pytest.mark.exhaustive
