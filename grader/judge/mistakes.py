@@ -155,22 +155,7 @@ class _MistakeRuns:
         exercise, case = self._exercise, one.case
         failed = one.failure is not None or one.limit is not None
         recorded = failed or bool(case.network or exercise.traffic.proof)
-        outcomes = self._outcomes(sources, case, recorded)
-        if exercise.adapter is not None and not recorded:
-            outcomes = self._recorded_where_failed(sources, case, outcomes)
-        return [self._agrees(outcome, one) for outcome in outcomes]
-
-    def _recorded_where_failed(
-        self, sources: Sequence[str], case: Case, outcomes: Iterable[Outcome]
-    ) -> Iterator[Outcome]:
-        """Yield outcomes, of what failed those of a run with a record.
-
-        An adapter may count what only a record holds.
-        """
-        found = list(outcomes)
-        failed = [source for source, one in zip(sources, found, strict=True) if one.failure]
-        again = self._outcomes(failed, case, recorded=True)
-        return (next(again) if one.failure else one for one in found)
+        return [self._agrees(outcome, one) for outcome in self._outcomes(sources, case, recorded)]
 
     def _agrees(self, outcome: Outcome, one: JudgedCase) -> bool:
         """Return whether a program has done in a case what the answer did."""
