@@ -48,6 +48,7 @@ class Server:
 
     Attributes:
         course: the copy.
+        log: the file of all that it prints.
         started: when ``make lab`` was called, on the monotonic clock.
         pid: the process of JupyterLab itself, below ``make``.
         printed: the address that a learner is told to open, as it stands in the terminal.
@@ -63,7 +64,8 @@ class Server:
             self._set(name, values)
         self._wear("Light")
         self._environment = self._prepare(home)
-        self._log = (home / "jupyter.log").open("wb")
+        self.log = home / "jupyter.log"
+        self._log = self.log.open("wb")
         self.started = time.monotonic()
         # The environment is the one that these tests run in.  To make, it counts as made, however
         # old its mark is (-o), so that a test never installs anything.
@@ -124,7 +126,7 @@ class Server:
         while time.monotonic() < until and self._process.poll() is None:
             for path in (home / "runtime").glob("jpserver-*.json"):
                 text = path.read_text()
-                said = (home / "jupyter.log").read_text()
+                said = self.log.read_text()
                 printed = re.search(r"^\s+(http://localhost:(\d+)/\S+)$", said, flags=re.M)
                 if text.endswith("}") and printed:
                     with socket.socket() as knock:
@@ -132,7 +134,7 @@ class Server:
                             return json.loads(text)["pid"], printed[1]
             time.sleep(0.05)
         self.close()
-        raise RuntimeError((home / "jupyter.log").read_text()[-4000:])
+        raise RuntimeError(self.log.read_text()[-4000:])
 
     def address(self, path: str) -> str:
         """Where a notebook opens, in a fresh workspace."""
@@ -260,7 +262,12 @@ class Reader:
         """Wait until the kernel has nothing to do."""
         # the status bar knows it from the kernel; the toolbar says idle before there is one
         status = self.page.locator("#jp-bottom-panel", has_text="Python 3 (ipykernel) | Idle")
-        expect(status).to_be_visible(timeout=PATIENCE * 1000)
+        try:
+            expect(status).to_be_visible(timeout=PATIENCE * 1000)
+        except AssertionError as error:
+            # the page does not say why
+            sessions, printed = self.server.sessions(), self.server.log.read_text()[-4000:]
+            raise AssertionError(f"sessions: {sessions}\nthe server's log: {printed}") from error
 
     def cell(self, text: str) -> Cell:
         """The one code cell that holds a text."""
