@@ -35,7 +35,7 @@ lab: $(VENV)/.course ## open the course in JupyterLab
 update: $(VENV)/.course ## take a newer edition of the course with git, and keep your answers
 	$(BIN)/python -m tools.update
 
-test: $(VENV)/.tools ## the tests that a change has to pass, in about ten minutes on two cores
+test: $(VENV)/.tools ## the tests that a change has to pass, in about eight minutes on two cores
 	$(BIN)/python -m tools.tests $(ARGS)
 
 test-ci: $(VENV)/.tools ## the tests that CI runs, with both editions of the notebooks, in about an hour
