@@ -202,14 +202,10 @@ def _whole_world(e: Evidence, *kinds: str) -> bool:
     return inner and any(len(e.trace.members(op.group)) == e.case.n for op in _crossing(e, *kinds))
 
 
-def _crosses_whole(e: Evidence) -> bool:
-    """Return whether an all-reduce between nodes is given all of x."""
-    return any(e.trace.given(op) >= length(e.case) for op in _crossing(e, "all_reduce"))
-
-
-def _all_cross(e: Evidence) -> bool:
-    """Return whether every rank takes part in an all-reduce between nodes."""
-    return {op.rank for op in _crossing(e, "all_reduce")} == set(range(e.case.n))
+def _with_whole(e: Evidence) -> int:
+    """Return how many ranks give all of x to an all-reduce between nodes."""
+    crossing = _crossing(e, "all_reduce")
+    return len({op.rank for op in crossing if e.trace.given(op) >= length(e.case)})
 
 
 def _too_much(test: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
@@ -291,13 +287,13 @@ hierarchical_all_reduce = Exercise(
             "One rank of each node sends all of x to the other nodes, while the node's other ranks"
             " wait. Begin with a reduce_scatter in the node, and let each rank take its own share"
             " across.",
-            when=_too_much(lambda e: _crosses_whole(e) and not _all_cross(e)),
+            when=_too_much(lambda e: _with_whole(e) == nodes(e.case)),
         ),
         Mistake(
             "Each rank sends all of x to the other nodes, though in the right group. All ranks of a"
             " node hold the same numbers then, and send them ranks_per_node times: begin with a"
             " reduce_scatter in the node, and let each take its own share.",
-            when=_too_much(_crosses_whole),
+            when=_too_much(lambda e: _with_whole(e) == e.case.n),
         ),
         Mistake(
             "Many small messages cross, and together they carry all of x, more than once. A ring"
