@@ -2,28 +2,72 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tools import quick
+from tools.coverage.marks import SIZE, number
+from tools.coverage.record import RecordedTest, read, write
 
-TESTS = {
-    "tests/test_house.py": {"grader", "grader.launch"},
-    "tests/test_traffic.py": {"grader.trace", "grader.trace.trace"},
-    "tests/test_worlds.py": {"grader.trace.trace", "grader.launch.world", "grader.core.codec"},
-    "tests/test_codec.py": {"grader.core.codec"},
-}
-
-
-def test_what_imports_a_module_and_little_else_comes_first():
-    found = quick.nearest(["grader/trace/trace.py"], TESTS)
-    assert found == ["tests/test_traffic.py", "tests/test_worlds.py", "tests/test_house.py"]
+RECORDED = [
+    RecordedTest("tests/test_a.py::test_all", 3.0, frozenset(range(9))),
+    RecordedTest("tests/test_a.py::test_two", 0.5, frozenset({1, 2})),
+    RecordedTest("tests/test_b.py::test_most", 2.0, frozenset(range(7))),
+    RecordedTest("tests/test_b.py::test_other", 0.1, frozenset({5})),
+]
 
 
-def test_a_test_that_has_changed_or_bears_the_name_comes_before_those():
-    found = quick.nearest(["grader/core/codec.py", "tests/test_worlds.py"], TESTS)
-    assert found == ["tests/test_worlds.py", "tests/test_codec.py", "tests/test_house.py"]
+def test_tests_that_run_what_has_changed_come_the_nearest_of_each_file_first():
+    found = [one.id for one in quick.nearest(RECORDED, {2})]
+    assert found == [
+        "tests/test_a.py::test_two",
+        "tests/test_b.py::test_most",
+        "tests/test_a.py::test_all",
+    ]
+
+
+def test_what_does_not_fit_into_the_time_is_left_out_and_what_follows_may_fit():
+    assert quick.fitting(RECORDED, 4.0) == [RECORDED[0], RECORDED[1], RECORDED[3]]
+
+
+BEFORE = '''
+"""A program."""
+import os
+LIMIT = 3
+class A:
+    def one(self):
+        """Return a number."""
+        return 1
+    def two(self):
+        return 2
+def two():
+    return LIMIT
+'''
+
+
+@pytest.mark.parametrize(
+    "change, names",
+    [
+        (("return 1", "return 11"), {"one"}),
+        (("return LIMIT", "return LIMIT + 1"), {"two"}),
+        (("Return a number.", "Return one."), set()),
+        (("import os", "import sys  # now"), set()),
+        (("LIMIT = 3", "LIMIT = 4"), {"one", "two", "<module>"}),
+        (("return LIMIT\n", "return LIMIT\ndef three():\n    pass\n"), {"three"}),
+    ],
+)
+def test_a_change_touches_functions_whose_code_differs(change, names):
+    assert quick.touched(BEFORE, BEFORE.replace(*change)) == names
+
+
+def test_files_that_have_changed_or_bear_the_name_are_run_as_a_whole_and_so_are_the_rules():
+    tests = ["tests/test_codec.py", "tests/test_house.py", "tests/test_traffic.py"]
+    assert quick.whole(["grader/core/codec.py"], tests) == tests[:2]
+    assert quick.whole(["tests/test_traffic.py", "README.md"], tests) == tests[1:]
 
 
 @pytest.mark.slow
@@ -38,13 +82,9 @@ def test_a_chapter_is_judged_with_its_answers():
         "docs/02_no.py",
     ]
     assert quick.chapters(paths) == ["02", "03", "11", "12", "30"]
-    judged = quick.run("09")
-    assert judged.status == 0, judged.output
-    assert ": 0 wrong" in judged.output
-
-
-def test_the_rules_of_the_house_hold_for_every_change():
-    assert quick.nearest(["README.md"], TESTS) == ["tests/test_house.py"]
+    status, output = quick.judge("09")
+    assert status == 0, output
+    assert ": 0 wrong" in output
 
 
 def test_a_change_is_what_differs_from_a_commit_and_what_git_does_not_know(tmp_path):
@@ -64,13 +104,83 @@ def test_a_change_is_what_differs_from_a_commit_and_what_git_does_not_know(tmp_p
     assert quick.changed("HEAD", tmp_path) == ["edited.py", "new name.py"]
 
 
-@pytest.mark.exhaustive
-def test_a_failure_is_a_failure_and_no_test_is_none(tmp_path):
-    (tmp_path / "test_one.py").write_text("def test_it():\n    assert 1 == 2\n")
-    result = quick.run(str(tmp_path / "test_one.py"))
-    assert result.status == 1
-    assert "assert 1 == 2" in result.output
-    (tmp_path / "test_slow.py").write_text(
-        "import pytest\n@pytest.mark.slow\ndef test_it():\n    assert 1 == 2\n"
+SELECTED = """
+import pytest
+def test_good():
+    pass
+def test_bad():
+    assert 1 == 2
+@pytest.mark.slow
+def test_slow():
+    pass
+"""
+
+
+def run_pytest(folder: Path, plugin: str, *options: str) -> str:
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", plugin]
+    done = subprocess.run(
+        [*command, *options, str(folder)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(quick.ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
-    assert quick.run(str(tmp_path / "test_slow.py")).status == 5
+    return done.stdout
+
+
+def selection(folder: Path, *listed: str) -> str:
+    (folder / "test_some.py").write_text(SELECTED)
+    (folder / "listed").write_text("\n".join(listed))
+    return run_pytest(folder, "tools.coverage.selection", "--selected", str(folder / "listed"))
+
+
+def test_a_list_of_tests_may_name_some_that_are_gone_and_slow_ones(tmp_path):
+    listed = ["test_some.py::test_good", "test_some.py::test_gone", "test_some.py::test_slow"]
+    assert "2 passed, 1 deselected" in selection(tmp_path, *listed)
+
+
+def test_of_a_whole_file_slow_tests_are_left_out_and_failures_are_shown(tmp_path):
+    output = selection(tmp_path, "test_some.py")
+    assert "assert 1 == 2" in output
+    assert "1 failed, 1 passed, 1 deselected" in output
+
+
+RECORDING = """
+import pytest
+from tests.conftest import play
+from grader.core.codec import unpack, pack
+@pytest.fixture(scope="module")
+def shared():
+    return unpack(pack(3))
+def program(x):
+    return x
+def test_on_a_rank():
+    play(program, 1, 2)
+def test_first(shared):
+    pass
+def test_second(shared):
+    pass
+"""
+
+
+def test_what_a_test_runs_is_recorded_on_its_ranks_and_in_what_it_shares(tmp_path):
+    (tmp_path / "test_some.py").write_text(RECORDING)
+    output = run_pytest(tmp_path, "tools.coverage.plugin", "--record", str(tmp_path / "record"))
+    assert "3 passed" in output
+    recorded = {one.id.partition("::")[2]: one for one in read(tmp_path / "record")}
+    assert set(recorded) == {"test_on_a_rank", "test_first", "test_second"}
+    calling = number("grader/rank/calling.py", "run")  # by a rank alone
+    codec = number("grader/core/codec.py", "unpack")
+    assert [calling in one.functions for one in recorded.values()] == [True, False, False]
+    assert all(codec in one.functions for one in recorded.values())
+
+
+def test_a_test_that_runs_again_is_recorded_anew(tmp_path):
+    path = tmp_path / "build" / "record"
+    write(path, "one", 1.0, {1, SIZE - 1})
+    write(path, "one", 2.0, {2, 3})
+    assert list(read(path)) == [RecordedTest("one", 2.0, frozenset({2, 3}))]
+    assert list(read(tmp_path / "absent")) == []

@@ -1,31 +1,40 @@
-"""Runs the tests that are nearest to a change, in about a minute: ``make quick``.
+"""Runs the tests that a change concerns, in about a minute: ``make quick``.
 
-A change is what differs from the last commit; ``make quick ARGS=main`` takes what differs
-from another one.  Nearest are tests that have changed themselves, then tests that import
-what has changed, those first that import little else, then the rules of the house.  Of a
-chapter that has changed, all answers are judged.  Tests marked ``slow`` are left to
-``make test``, those marked ``exhaustive`` to CI; what no longer fits into the time is named.
+A change is what differs from the last commit; ``make quick ARGS=main`` takes what differs from
+another one.  It concerns files of tests that have changed themselves or bear the name of a file
+that has, the rules of the house, and whatever runs a function that has changed: ``make test``
+records which functions each test runs, in ranks as well as in its own process.  Of all these the
+ones that run little else come first, one of each file of tests before the second of any.  Of a
+chapter that has changed, all answers are judged.  What no longer fits into the time is counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from grader.course.chapters import discover
+from tools.coverage.marks import FOLDERS, number
+from tools.coverage.record import RECORD, RecordedTest, read
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: Seconds after which no further file of tests is begun.
-BUDGET = 60.0
+#: Seconds that the tests may take, by the record; and those after which no chapter is begun.
+BUDGET = 45.0
+
+#: pytest's processes.
+WORKERS = max(os.cpu_count() or 1, 2)
 
 #: The files of a chapter.
 _OF_A_CHAPTER = (
@@ -36,64 +45,15 @@ _OF_A_CHAPTER = (
 #: What holds whatever has changed.
 ALWAYS = ("tests/test_house.py",)
 
-
-@dataclass(frozen=True)
-class Result:
-    """What came of a file of tests, or of a chapter's answers.
-
-    ``status`` is the exit status; pytest's is 5 if a file has no test to run.
-    """
-
-    what: str
-    status: int
-    seconds: float
-    output: str
+#: How code outside of functions is called, as by Python itself.
+_MODULE = "<module>"
 
 
 def changed(base: str, root: Path = ROOT) -> list[str]:
     """Return the files that differ from a commit, those that git does not know included."""
-
-    def git(*words: str) -> list[str]:
-        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
-        return done.stdout.split("\0")[:-1]
-
-    listed = [*git("diff", "--name-only", "--no-renames", "-z", base)]
-    listed += git("ls-files", "--others", "--exclude-standard", "-z")
-    return sorted({path for path in listed if (root / path).is_file()})
-
-
-def imports(source: str) -> set[str]:
-    """Return the modules that a program imports, and what it may import from them."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
-
-
-def nearest(paths: Iterable[str], tests: Mapping[str, set[str]]) -> list[str]:
-    """Return the files of tests that a change concerns, the nearest first.
-
-    Args:
-        paths: what has changed.
-        tests: for each file of tests, what it imports.
-    """
-    paths = set(paths)
-    modules = {_module(path) for path in paths if path.endswith(".py")}
-    by_name = {f"tests/test_{Path(path).stem}.py" for path in paths}
-    ranked: dict[str, tuple[int, int]] = {}
-    for test, needed in tests.items():
-        own = sum(one.startswith("grader.") for one in needed)
-        if test in paths:
-            ranked[test] = (0, own)
-        elif test in by_name:
-            ranked[test] = (1, own)
-        elif needed & modules:
-            ranked[test] = (2, own)
-    found = sorted(ranked, key=lambda test: (ranked[test], test))
-    return [*found, *(test for test in ALWAYS if test not in found)]
+    listed = _git(root, "diff", "--name-only", "--no-renames", "-z", base)
+    listed += _git(root, "ls-files", "--others", "--exclude-standard", "-z")
+    return sorted({path for path in listed.split("\0")[:-1] if (root / path).is_file()})
 
 
 def chapters(paths: Iterable[str]) -> list[str]:
@@ -101,67 +61,169 @@ def chapters(paths: Iterable[str]) -> list[str]:
     return sorted({match[1] for path in paths if (match := re.match(_OF_A_CHAPTER, path))})
 
 
-def run(what: str) -> Result:
-    """Run a file of tests, without those that are slow, or judge a chapter's answers."""
-    if what.isdigit():
-        words = ["tools.course", *(n for n, one in discover().items() if one.chapter[:2] == what)]
-    else:
-        words = [
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            "not slow and not exhaustive",
-            what,
-        ]
-    started = time.monotonic()
+def functions(source: str) -> dict[str, list[str]]:
+    """Return the code of a program's functions by their names, without comments and layout.
+
+    What stands outside of functions, imports aside, is that of ``<module>``.
+    """
+    found = defaultdict(list)
+    tree = _Without(_is_docstring).visit(ast.parse(source))
+    for node in ast.walk(tree):
+        if isinstance(node, _FUNCTION):
+            found[node.name].append(ast.dump(node))
+    outside = _Without(lambda node: isinstance(node, (*_FUNCTION, ast.Import, ast.ImportFrom)))
+    found[_MODULE].append(ast.dump(outside.visit(tree)))
+    return found
+
+
+_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class _Without(ast.NodeTransformer):
+    """Takes nodes out of a program, with all that they hold."""
+
+    def __init__(self, unwanted: Callable[[ast.AST], bool]) -> None:
+        self._unwanted = unwanted
+
+    def visit(self, node: ast.AST) -> Any:
+        return None if self._unwanted(node) else self.generic_visit(node)
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def touched(before: str, after: str) -> set[str]:
+    """Return the names of functions that differ between two texts of a program.
+
+    Code outside of functions may concern all of them: if it differs, all are returned.
+    """
+    one, other = functions(before), functions(after)
+    names = {name for name in {*one, *other} if one.get(name) != other.get(name)}
+    return {*one, *other} if _MODULE in names else names
+
+
+def nearest(tests: Iterable[RecordedTest], wanted: Set[int]) -> list[RecordedTest]:
+    """Return the tests that run a function of some, the nearest first.
+
+    Within a file of tests, those are nearest that run the fewest functions; of different files,
+    the first ones come first, then the second ones.
+    """
+    concerned = sorted(
+        (one for one in tests if one.functions & wanted),
+        key=lambda one: (len(one.functions), one.seconds, one.id),
+    )
+    places: Counter[str] = Counter()
+    ranked = []
+    for test in concerned:
+        file = test.id.partition("::")[0]
+        ranked.append((places[file], len(test.functions), test))
+        places[file] += 1
+    return [test for *_, test in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def whole(paths: Iterable[str], tests: Iterable[str]) -> list[str]:
+    """Return the files of tests that are run as a whole: changed, named like a change, or rules."""
+    paths = set(paths)
+    wanted = {f"tests/test_{Path(path).stem}.py" for path in paths} | paths | {*ALWAYS}
+    return [test for test in tests if test in wanted]
+
+
+def fitting(tests: Iterable[RecordedTest], seconds: float) -> list[RecordedTest]:
+    """Return those of the tests, in their order, that together take no longer."""
+    chosen = []
+    for test in tests:
+        if test.seconds <= seconds:
+            seconds -= test.seconds
+            chosen.append(test)
+    return chosen
+
+
+def judge(chapter: str) -> tuple[int, str]:
+    """Judge all answers of a chapter; return the exit status and what has been printed."""
+    names = [name for name, one in discover().items() if one.chapter[:2] == chapter]
     done = subprocess.run(
-        [sys.executable, "-m", *words],
+        [sys.executable, "-m", "tools.course", *names],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
-    return Result(what, done.returncode, time.monotonic() - started, done.stdout)
+    return done.returncode, done.stdout
 
 
-def _module(path: str) -> str:
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+def run(selected: Iterable[str], workers: int = WORKERS) -> int:
+    """Run tests, given as ids and as files; return pytest's exit status.
+
+    Of a file those are left out that are slow; of all, those that ``make test`` leaves to CI.
+    """
+    selected = list(selected)
+    files = sorted({one.partition("::")[0] for one in selected})
+    with tempfile.TemporaryDirectory() as folder:
+        listed = Path(folder) / "selected"
+        listed.write_text("\n".join(selected), encoding="utf-8")
+        command = [
+            *(sys.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "loadgroup"),
+            *("-p", "no:cacheprovider", "-p", "tools.coverage.selection"),
+            *("--selected", str(listed), "-m", "not exhaustive and not nightly", *files),
+        ]
+        return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def _git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _before(path: str, base: str) -> str:
+    """Return the text of a file in a commit; an empty one where it was not there."""
+    listed = _git(ROOT, "ls-tree", "--name-only", base, "--", path)
+    return _git(ROOT, "show", f"{base}:{path}") if listed else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is nearest; 0 if nothing failed."""
+    """Run what a change concerns; 0 if nothing failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("base", nargs="?", default="HEAD", help="a commit to compare with (HEAD)")
-    request = parser.parse_args(arguments)
-    tests = {
-        path.relative_to(ROOT).as_posix(): imports(path.read_text(encoding="utf-8"))
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if "rejected" not in path.parts and "accepted" not in path.parts
-    }
-    paths = changed(request.base)
+    base = parser.parse_args(arguments).base
+    paths = changed(base)
     if not paths:
-        print(f"nothing differs from {request.base}: make quick ARGS=main compares with main")
+        print(f"nothing differs from {base}: make quick ARGS=main compares with main")
         return 0
-    started, failed, left = time.monotonic(), 0, []
+    started = time.monotonic()
+    wanted = {
+        number(path, name)
+        for path in paths
+        if path.endswith(".py") and path.startswith(FOLDERS)
+        for name in touched(_before(path, base), (ROOT / path).read_text(encoding="utf-8"))
+    }
+    files = [
+        path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").rglob("test_*.py"))
+    ]
+    as_a_whole = whole(paths, files)
+    recorded = [one for one in read(RECORD) if one.id.partition("::")[0] in files]
+    concerned = [
+        one for one in nearest(recorded, wanted) if one.id.partition("::")[0] not in as_a_whole
+    ]
+    numbers = chapters(paths)
+    # a chapter's answers are judged beside the tests
+    workers = WORKERS - 1 if numbers else WORKERS
+    chosen = fitting(concerned, BUDGET * workers)
 
-    def begin(test: str) -> Result | None:
-        return run(test) if time.monotonic() - started < BUDGET else None
+    def begin(chapter: str) -> tuple[int, str] | None:
+        return judge(chapter) if time.monotonic() - started < BUDGET else None
 
-    wanted = [*chapters(paths), *nearest(paths, tests)]
-    with ThreadPoolExecutor(2) as pool:
-        for test, result in zip(wanted, pool.map(begin, wanted), strict=True):
-            if result is None:
-                left.append(test)
-                continue
-            good = result.status in (0, 5)
-            failed += not good
-            if not good:
-                print(result.output)
-            last = (result.output.strip().splitlines() or [""])[-1]
-            print(f"{f'chapter {test}' if test.isdigit() else test}: {last}", flush=True)
-    print(f"{len(wanted) - len(left)} of {len(wanted)} in {time.monotonic() - started:.0f} s")
-    if left:
-        print(f"not run, for lack of time: {', '.join(left)}")
-    return int(failed > 0)
+    with ThreadPoolExecutor(1) as beside:
+        judged = [(chapter, beside.submit(begin, chapter)) for chapter in numbers]
+        failed = run([*as_a_whole, *(one.id for one in chosen)], workers)
+        for chapter, future in judged:
+            status, output = future.result() or (0, "not judged, for lack of time")
+            failed = failed or status
+            last = (output.strip().splitlines() or [""])[-1]
+            print(f"chapter {chapter}: {output if status else last}")
+    if not recorded:
+        print("no record of what tests run: `make test` writes one")
+    elif wanted:
+        print(f"of {len(concerned)} tests that run what has changed, {len(chosen)} were run")
+    print(f"{time.monotonic() - started:.0f} s")
+    return int(failed != 0)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ others.  CI judges one for each diagnosis of each exercise, and runs besides wha
 ``exhaustive``, and both editions of all notebooks.  What is marked ``nightly``, all other answers
 among it, is left to ``make test-all``.
 
+``make test`` also records which functions each test runs, for ``make quick``.
+
 The notebooks run beside the tests of the code, one edition after the other, since they wait more
 than they compute: for kernels that start, and for ranks that hang.  What they print follows at the
 end.
@@ -95,7 +97,8 @@ def main(arguments: Sequence[str]) -> int:
                 return start([*_NBVAL, *NOTEBOOKS[edition], *paths[edition]], output).wait()
 
         runs = {edition: beside.submit(run, edition) for edition in editions}
-        statuses = [start([*CODE, "-m", marks]).wait()]
+        record = () if arguments else ("-p", "tools.coverage.plugin")
+        statuses = [start([*record, *CODE, "-m", marks]).wait()]
         for edition, done in runs.items():
             statuses.append(done.result())
             print(f"\n{edition}/\n{outputs[edition].read_text(errors='replace')}", flush=True)

@@ -1,0 +1,1 @@
+"""Records which functions of this repository each test runs, for ``make quick``."""

@@ -1,0 +1,66 @@
+"""Marks the functions that run, in this process and in those that it forks or starts.
+
+Most of what is tested runs in ranks: forks of a server, which are killed when they are no longer
+needed.  What they ran would be lost if they wrote it at their end, as tools for coverage do.  So
+every process has the same file in its memory, and a function that begins sets a byte of it.
+In a sandbox there is no such file; what is recorded comes from tests that do without one.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import threading
+import zlib
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+__all__ = ["FOLDERS", "SIZE", "VARIABLE", "number", "start"]
+
+#: The environment variable that holds the path of the file.
+VARIABLE = "GATHER_ROUND_MARKS"
+
+#: Bytes of the file.  Of 10,000 functions fifty or so share a byte with another.
+SIZE = 1 << 20
+
+_ROOT = str(Path(__file__).resolve().parent.parent.parent) + os.sep
+
+#: Where the functions are that are marked.
+FOLDERS = ("grader/", "tests/", "tools/", "benchmarks/")
+
+
+def number(path: str, name: str) -> int:
+    """Return the byte of a function: of all that bear this name in a file of the repository."""
+    return zlib.crc32(f"{path}:{name}".encode()) % (SIZE - 1) + 1
+
+
+def start() -> mmap.mmap | None:
+    """Mark what runs from now on, in all threads, if the environment names a file."""
+    path = os.environ.get(VARIABLE)
+    if not path or not os.path.exists(path):
+        return None
+    with open(path, "r+b") as file:
+        marks = mmap.mmap(file.fileno(), SIZE)
+    # by identity, since two codes may be equal; a code that is kept keeps its identity
+    numbers: dict[int, int] = {}
+    kept: list[CodeType] = []
+    # names of this module are gone when an interpreter ends, and its last functions are not
+    root, folders, number_of = _ROOT, FOLDERS, number
+
+    def mark(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            found = numbers.get(id(code))
+            if found is None:
+                path = code.co_filename[len(root) :] if code.co_filename.startswith(root) else ""
+                ours = zlib is not None and path.startswith(folders)
+                found = number_of(path, code.co_name) if ours else 0
+                kept.append(code)
+                numbers[id(code)] = found
+            marks[found] = 1
+
+    threading.setprofile(mark)
+    sys.setprofile(mark)
+    return marks
