@@ -141,6 +141,31 @@ def test_a_script_that_ends_well_is_a_fault_of_communication(tmp_path):
     assert {wait["line"] for wait in report["failure"]["waits"]} == {5}
 
 
+@pytest.mark.parametrize(
+    ("sends", "receives", "finding"),
+    [
+        ("dist.send(x, 1)", "dist.recv(x)", "it receives from any rank, which NCCL cannot"),
+        (
+            "a = dist.isend(x, 1, tag=1); b = dist.isend(x, 1, tag=2); a.wait(); b.wait()",
+            "b = dist.irecv(x, 0, tag=2); a = dist.irecv(-x, 0, tag=1); a.wait(); b.wait()",
+            "which wants another message",
+        ),
+    ],
+)
+def test_what_nccl_refuses_or_pairs_wrongly_is_one_as_well(tmp_path, sends, receives, finding):
+    (tmp_path / "train.py").write_text(
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "dist.init_process_group('nccl')\n"
+        "x = torch.ones(1)\n"
+        f"if dist.get_rank() == 0:\n    {sends}\n"
+        f"else:\n    {receives}\n"
+    )
+    done = grader(tmp_path, "run", "--semantics", "nccl", "train.py")
+    assert finding in " ".join(done.stderr.split())
+    assert done.returncode == 3
+
+
 def test_a_test_fails_with_the_finding():
     assert assert_no_hang(swap) == [None, None]
     with pytest.raises(AssertionError, match=r"(?s)on 2 ranks: .*under NCCL's rules"):

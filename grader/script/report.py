@@ -73,7 +73,8 @@ class ScriptRun:
         remarks: what is probably a mistake, and breaks no rule.
         tally: what the ranks have done.
         seconds: how long they ran.
-        ended: whether all ranks have ended well, and ``failure`` is one that NCCL's rules allow.
+        ended: whether all ranks have ended well, and ``failure`` is one that NCCL's rules allow;
+            whatever it is, communication is at fault then.
     """
 
     command: Sequence[str]
@@ -94,7 +95,7 @@ class ScriptRun:
         failure = self.failure or (self.leftover if strict else None)
         if failure is None:
             return ExitStatus.OK
-        if failure.diagnosis in FAULTS:
+        if failure.diagnosis in FAULTS or self.ended:
             return ExitStatus.COMMUNICATION_FAULT
         if failure.diagnosis is Diagnosis.TIMEOUT:
             return ExitStatus.TIMED_OUT
