@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.assignment import Assignment
+from grader.classroom.assignment import Assignment, LatePolicy
 from grader.classroom.command import arrivals_in_time
 from grader.classroom.exports import export
 from grader.classroom.names import key
@@ -44,10 +44,10 @@ def marked(folder, *arguments):
     return done.stdout
 
 
-def fill(folder, *rows, title="Week 2", due=DUE):
+def fill(folder, *rows, title="Week 2", due=DUE, late=None):
     """Store a class without judging it: key, name, number and verdicts of each."""
     with Store(folder) as store:
-        store.assignment = Assignment(title, ASKED, due)
+        store.assignment = Assignment(title, ASKED, due, late=late or LatePolicy())
         store.course = tuple((one.name, one.chapter, one.points) for one in ASKED)
         for position, (key_, student, number, verdicts) in enumerate(rows):
             names = [verdict.name for verdict in verdicts]
@@ -244,17 +244,22 @@ def test_a_full_disk_loses_no_decision(results, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "due, graded_at, shown",
+    "due, late, graded_at, shown",
     [
-        (DUE, "2026-11-21T00:00:00+00:00", True),
-        (DUE, "2026-11-20T00:00:00+00:00", False),
-        (None, "2026-11-21T00:00:00+00:00", False),
+        (DUE, LatePolicy(), "2026-11-21T00:00:00+00:00", True),
+        (DUE, LatePolicy(), "2026-11-20T00:00:00+00:00", False),
+        (DUE, LatePolicy(per_day=50), "2026-11-21T00:00:00+00:00", False),
+        (DUE, LatePolicy(per_day=50), "2026-11-22T00:00:00+00:00", True),
+        (DUE, LatePolicy(per_day=10, cap=50), "2027-11-21T00:00:00+00:00", False),
+        (None, LatePolicy(), "2026-11-21T00:00:00+00:00", False),
     ],
 )
-def test_a_student_gets_the_seed_when_nobody_can_hand_in_any_more(tmp_path, due, graded_at, shown):
+def test_a_student_gets_the_seed_when_nobody_can_hand_in_any_more(
+    tmp_path, due, late, graded_at, shown
+):
     from dataclasses import replace
 
-    fill(tmp_path, (BOB, "Bob", None, (passed(),)), (ADA, "Ada", None, ()), due=due)
+    fill(tmp_path, (BOB, "Bob", None, (passed(),)), (ADA, "Ada", None, ()), due=due, late=late)
     with Store(tmp_path, readonly=True) as store:
         found = replace(class_results(store), graded_at=graded_at)
     assert (f"broadcast --seed {passed().seed}" in feedback(found, found.rows[0])) is shown

@@ -30,7 +30,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo, available_timezones
@@ -91,11 +91,29 @@ class LatePolicy:
         per_day: percent of all points of the assignment, for each day that has begun.
         cap: the most percent that are taken.
         grace: minutes after the deadline in which nothing is late.
+        until: the time after which late work is worth nothing, except for those whose extension
+            ends later; None where only its cost ends it.
     """
 
     per_day: float = 0.0
     cap: float = 100.0
     grace: float = 0.0
+    until: datetime | None = None
+
+    def end(self, due: datetime) -> datetime | None:
+        """Return when late work begins to be worth nothing, or None if it never does.
+
+        Where lateness costs nothing, nobody has said that late work is taken: it is the deadline.
+        """
+        graced = due + timedelta(minutes=self.grace)
+        if self.until is not None:
+            return max(self.until, graced)
+        if not self.per_day:
+            return graced
+        if self.cap < 100:
+            return None
+        # the last day that has begun takes all; the day before it does not
+        return max(due + timedelta(days=math.ceil(100 / self.per_day) - 1), graced)
 
     def lateness(self, due: datetime, handed_in: datetime) -> Lateness | None:
         """Return how late a submission is, or None if it is in time.
@@ -106,6 +124,8 @@ class LatePolicy:
         if seconds <= 60 * self.grace or seconds <= 0:
             return None
         taken = min(self.per_day * math.ceil(seconds / _DAY), self.cap, 100.0)
+        if self.until is not None and handed_in > max(self.until, due):
+            taken = 100.0
         return Lateness(seconds, taken / 100)
 
 
@@ -344,6 +364,7 @@ class LateTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     per_day: float = 0.0
     cap: float = 100.0
     grace: float = 0.0
+    until: datetime | None = None
 
 
 class AssignmentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -426,13 +447,19 @@ def read_assignment(path: Path) -> StatedAssignment:
     if due is None and (stated.extensions or stated.late != LateTable()):
         with file.at("extensions" if stated.extensions else "late"):
             raise RequestError("there is no deadline; say it, such as due = 2026-11-20 23:59:00")
+    until = stated.late.until
+    if until is not None:
+        until = file.moment("until", until, zone)
+        with file.at("late", "until"):
+            if due is not None and until < due:
+                raise RequestError("late work is taken after the deadline: until comes after due")
     return StatedAssignment(
         Assignment(
             stated.title.strip(),
             exercises,
             due,
             stated.time_zone,
-            LatePolicy(stated.late.per_day, stated.late.cap, stated.late.grace),
+            LatePolicy(stated.late.per_day, stated.late.cap, stated.late.grace, until),
             {who: file.moment(who, at, zone) for who, at in stated.extensions.items()},
             {who: file.moment(who, at, zone) for who, at in stated.handed_in.items()},
             stated.attempts,
@@ -531,7 +558,7 @@ _KINDS = {
     "students_see": " or ".join(f'"{word}"' for word in get_args(Shown)),
     "seed": "a whole number",
     "weights": "points by exercise or chapter, such as ring_all_reduce = 3",
-    "late": "per_day = percent, cap = percent, grace = minutes",
+    "late": "per_day = percent, cap = percent, grace = minutes, until = a date and a time",
     "extensions": 'a date and a time by student, such as "ada@example.edu" = 2026-11-22 23:59:00',
     "handed_in": 'a date and a time by student, such as "Ada Lovelace" = 2026-11-21 08:30:00',
     "limits": "timeout = seconds, seconds = seconds, memory = megabytes",

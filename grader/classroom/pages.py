@@ -574,13 +574,14 @@ def _known(results: ClassResults, pairs: Sequence[Pair]) -> list[Pair]:
 # The inputs that a class is judged with are drawn from one seed, so a resubmission meets the same
 # ones again.  A student who knew the seed could have ``check --seed`` show all of them, hand in a
 # table of answers, and tell the others.  So the page has the command that repeats a verdict only
-# once nobody can hand in any more: after the deadline, and after the last extension.  Without a
-# deadline it never has it, and the instructor, whom ``reproduce`` tells the command, decides.  The
-# page does show the case that leads a verdict, since that is what a student learns from.
+# once nobody can hand in anything that counts: after the deadline and the last extension, and after
+# the time for late work.  Where there is no such time the page never has it, and the instructor,
+# whom ``reproduce`` tells the command, decides.  The page does show the case that leads a verdict,
+# since that is what a student learns from.
 
 
 def last_deadline(results: ClassResults) -> datetime | None:
-    """Return the time after which no student of a class can hand in any more, if there is one."""
+    """Return the time after which no student can hand in anything that counts, if there is one."""
     due = results.assignment.due
     if due is None:
         return None
@@ -590,7 +591,9 @@ def last_deadline(results: ClassResults) -> datetime | None:
         for one in results.not_here
         if one.kind is DecisionKind.EXTENSION
     ]
-    return max(due, *results.assignment.extensions.values(), *times)
+    times += [due, *results.assignment.extensions.values()]
+    ends = [results.assignment.late.end(one) for one in times]
+    return None if None in ends else max(filter(None, ends))
 
 
 def _seed_to_show(results: ClassResults, row: SubmissionRow) -> int | None:
