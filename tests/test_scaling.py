@@ -81,6 +81,21 @@ def test_replay_and_timeline_take_it():
     assert "send to 1" in repr(grader.timeline(found))
 
 
+@pytest.mark.parametrize(("eager", "status"), [(-1, 1), (0, 1), (1000, 0)])
+def test_an_answer_may_rely_on_eager_sends_and_on_none(command, tmp_path, eager, status):
+    (tmp_path / "answer.py").write_text(
+        "import torch\nimport torch.distributed as dist\n"
+        "def exchange(x, peer):\n"
+        "    got = x.clone()\n"
+        "    if peer != dist.get_rank():\n"
+        "        dist.send(x, peer)\n"
+        "        dist.recv(got, peer)\n"
+        "    return got\n"
+    )
+    arguments = (tmp_path / "answer.py", "exchange", "--ranks", 2, "--eager", eager)
+    assert command(*arguments)[0] == status
+
+
 def test_what_ranks_print_is_shown(capsys):
     def speak():
         print(f"I am {dist.get_rank()}")

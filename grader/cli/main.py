@@ -369,10 +369,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--cluster", metavar="NAME", help="a cluster by name, or a .json file, instead")
     add(
         "--eager",
-        type=count,
+        type=int,
         metavar="B",
         default=-1,
-        help="a send of up to so many bytes does not wait for its receive",
+        help="a send of up to so many bytes does not wait for its receive (-1: every send waits)",
     )
     add(
         "--algorithm",
