@@ -56,7 +56,7 @@ def scrutiny_of_two():
     ],
 )
 def test_what_a_recorder_says_passes(scrutiny_of_two, event):
-    scrutiny_of_two.look(0, event)
+    scrutiny_of_two.validate(0, event)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_a_recorder_says_passes(scrutiny_of_two, event):
 )
 def test_what_no_recorder_says_is_refused(scrutiny_of_two, event, message):
     with pytest.raises(BrokenFrame, match=message):
-        scrutiny_of_two.look(0, event)
+        scrutiny_of_two.validate(0, event)
 
 
 @pytest.mark.parametrize(
@@ -117,20 +117,20 @@ def test_every_field_has_bounds(event):
 
 
 def test_news_of_the_past_are_of_operations_that_were_begun(scrutiny_of_two):
-    scrutiny_of_two.look(0, SEND)
+    scrutiny_of_two.validate(0, SEND)
     scrutiny_of_two._matcher.take(0, SEND)
-    scrutiny_of_two.look(0, Completed(0, 20))
+    scrutiny_of_two.validate(0, Completed(0, 20))
     with pytest.raises(BrokenFrame, match="operation 0 where operation 1 comes next"):
-        scrutiny_of_two.look(0, SEND)
+        scrutiny_of_two.validate(0, SEND)
 
 
 def test_a_group_is_known_in_later_calls_as_its_rank_sees_it():
     views = [{}, {}]
-    EventValidator(MessageMatcher(2), None, True, False, views).look(0, Grouped("pair", [0, 1]))
+    EventValidator(MessageMatcher(2), None, True, False, views).validate(0, Grouped("pair", [0, 1]))
     later = EventValidator(MessageMatcher(2), None, True, False, views)
-    later.look(0, posted(group="pair"))
+    later.validate(0, posted(group="pair"))
     with pytest.raises(BrokenFrame, match="in a group that it is not in"):
-        later.look(1, posted(group="pair", peer=0))
+        later.validate(1, posted(group="pair", peer=0))
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_a_group_is_known_in_later_calls_as_its_rank_sees_it():
 def test_there_is_an_end_to_what_a_rank_may_say(monkeypatch, bound, events, error, message):
     monkeypatch.setattr(event_validation, bound, 2)
     matcher = MessageMatcher(2)
-    look = EventValidator(matcher, None, subgroups=True, watched=False).look
+    validate = EventValidator(matcher, None, subgroups=True, watched=False).validate
     for event in events[:-1]:
-        look(0, event)
+        validate(0, event)
         matcher.take(0, event)
     with pytest.raises(error, match=message):
-        look(0, events[-1])
+        validate(0, events[-1])

@@ -249,6 +249,19 @@ def test_every_backend_has_its_transport_and_its_place_in_the_docs():
     assert [entry.title for entry in BACKENDS.values() if entry.in_sandbox] == [graded]
 
 
+def test_the_ways_through_the_code_name_what_is_there():
+    architecture = (ROOT / "docs" / "architecture.md").read_text()
+    section = architecture.partition("## Three ways through the code")[2].partition("\n## ")[0]
+    named = re.findall(r"`(\w+/\w+\.py):([\w.]+)`", section)
+    assert len(named) > 100
+    for path, name in named:
+        body = ast.parse((ROOT / "grader" / path).read_text()).body
+        for part in name.split("."):
+            found = [one for one in body if getattr(one, "name", None) == part]
+            assert found, f"{path} has no {name}"
+            body = found[0].body
+
+
 def test_importing_the_package_starts_nothing_and_changes_nothing():
     code = (
         "import sys, psutil; before = sys.excepthook, sys.displayhook, list(sys.meta_path)\n"

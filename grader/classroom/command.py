@@ -434,7 +434,7 @@ def grade(
             exercises = catalogue()
             signals.let_go()
             with Store(out) as store:
-                rows, remarks = _rows(source, arrivals, assignment, store, options)
+                rows, remarks = _submissions_to_grade(source, arrivals, assignment, store, options)
                 store.assignment = assignment
                 console.print(Text(_arrived(arrivals)))
                 for remark in (*arrivals.problems, *remarks, *_nobodys(assignment, store, rows)):
@@ -603,7 +603,7 @@ def _in_time(assignment: Assignment) -> InTime | None:
     return in_time
 
 
-def _rows(
+def _submissions_to_grade(
     source: Path, arrivals: Arrivals, assignment: Assignment, store: Store, options: Options
 ) -> tuple[list[StudentSubmission], list[str]]:
     """Return the submissions to grade, and delete the rows that the instructor has named.

@@ -459,7 +459,11 @@ def grade(
             mark = fingerprint(exercise, request.digest, request.seed, request.limits.key())
             if request.known.get(name) == mark:
                 continue
-            report(ExerciseJudged(request.key, mark, _judge(box, request, exercise, submission)))
+            report(
+                ExerciseJudged(
+                    request.key, mark, _judge_exercise(box, request, exercise, submission)
+                )
+            )
 
 
 #: Names that stand elsewhere than at module level and that a note says, where nothing is due.
@@ -503,14 +507,14 @@ def _parse_in(
     beside: Mapping[str, bytes],
 ) -> Submission:
     try:
-        return parse(box.server(), data, label, catalogue, beside=beside)
+        return parse(box.launcher(), data, label, catalogue, beside=beside)
     except WorldError:
         if box.reason is None:
             raise
         raise UnreadableFile(f"{label} cannot be read: {box.reason[1]}") from None
 
 
-def _judge(
+def _judge_exercise(
     box: _SubmissionSandbox, request: GradingRequest, exercise: Exercise, submission: Submission
 ) -> ExerciseVerdict:
     """Return the verdict on one exercise, tried a second time if the grader itself fails."""
@@ -526,7 +530,7 @@ def _judge(
         if box.spent:
             break
         try:
-            verdict = Judge(box.server(), settings).judge(exercise, submission)
+            verdict = Judge(box.launcher(), settings).judge(exercise, submission)
         except Exception as error:
             # a bug of the grader costs this verdict, and is shown; the other verdicts stay
             message = f"the grader failed, not the answer: {type(error).__name__}: {error}"
@@ -557,7 +561,7 @@ class _SubmissionSandbox:
         self._hidden = [Path(folder) for folder in request.hidden]
         self._limits = request.limits
         self._deadline = time.monotonic() + request.limits.submission
-        self._server: Sandbox | ForkServer | None = None
+        self._launcher: Sandbox | ForkServer | None = None
         self._watchdog: ResourceWatchdog | None = None
 
     @property
@@ -570,25 +574,25 @@ class _SubmissionSandbox:
         """Whether the submission has had all its time."""
         return self.reason is not None and self.reason[0] is Diagnosis.TIMEOUT
 
-    def server(self) -> Sandbox | ForkServer:
+    def launcher(self) -> Sandbox | ForkServer:
         """Return the server in the sandbox, and start it if it is not running."""
-        if self._server is None:
-            self._server = new_sandbox(self._hidden) if self._limits.sandbox else ForkServer()
+        if self._launcher is None:
+            self._launcher = new_sandbox(self._hidden) if self._limits.sandbox else ForkServer()
             left = max(self._deadline - time.monotonic(), 0.0)
-            self._watchdog = ResourceWatchdog(self._server.pid, self._limits.memory, left)
-        return self._server
+            self._watchdog = ResourceWatchdog(self._launcher.pid, self._limits.memory, left)
+        return self._launcher
 
     def discard(self) -> None:
-        """End the sandbox; :meth:`server` starts another one."""
-        if self._server is not None and not self.spent:
+        """End the sandbox; :meth:`launcher` starts another one."""
+        if self._launcher is not None and not self.spent:
             self._close()
 
     def _close(self) -> None:
         if self._watchdog is not None:
             self._watchdog.close()
-        if self._server is not None:
-            self._server.close()
-        self._server = self._watchdog = None
+        if self._launcher is not None:
+            self._launcher.close()
+        self._launcher = self._watchdog = None
 
     def __enter__(self) -> _SubmissionSandbox:
         return self

@@ -80,7 +80,7 @@ def _assess(
         failure = _explain(exercise, failure)
     else:
         difference = _difference(exercise, case, outcome, expected, actual)
-        failure = _compare(exercise, case, outcome, difference)
+        failure = _first_fault(exercise, case, outcome, difference)
         failure = failure or _disagreement(exercise, case, expected, actual)
         failure = failure or _too_little_traffic(exercise, case, outcome, expected, repeated)
     verdict = CaseVerdict(
@@ -212,7 +212,7 @@ def _last_receive(trace: Trace, ranks: Iterable[int]) -> tuple[SourceLine, ...]:
     return ()
 
 
-def _compare(
+def _first_fault(
     exercise: Exercise, case: Case, outcome: Outcome, difference: Failure | None
 ) -> Failure | None:
     for rank, result in enumerate(outcome.results):

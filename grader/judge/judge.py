@@ -239,7 +239,7 @@ class _Check:
             OSError: this machine lacks something.
         """
         self._count_judged(0)
-        with self._open_worlds() as worlds:
+        with self._world_pool() as worlds:
             preparation = self._prepare(worlds)
             if preparation.unavailable:
                 return self._verdict(Status.SKIPPED, message=preparation.unavailable)
@@ -257,7 +257,7 @@ class _Check:
 
     # Worlds. ----------------------------------------------------------------------
 
-    def _open_worlds(self) -> WorldPool:
+    def _world_pool(self) -> WorldPool:
         hashing = self._exercise.name in self._submission.hashing
         return WorldPool(self._open_world, self._simulate, list(self._plan), hashing)
 

@@ -83,7 +83,7 @@ class EventValidator:
         self._remarks = [0] * matcher.size
         self._views = views if views is not None else [{} for _ in range(matcher.size)]
 
-    def look(self, rank: int, event: object) -> None:
+    def validate(self, rank: int, event: object) -> None:
         """Check an event.
 
         Raises:

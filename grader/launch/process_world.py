@@ -198,7 +198,7 @@ class ProcessWorld:
         started = time.monotonic()
         assert self._supervisor is not None
         size = len(job.arguments)
-        failure = self._get_ready(size)
+        failure = self._join_and_load(size)
         found = _Found(failure)
         if failure is None:
             call = self._supervisor.begin(job)
@@ -221,7 +221,7 @@ class ProcessWorld:
         trace = found.trace or Trace(((),) * size)
         return Outcome(found.results, found.failure, trace, output, seconds, found.moved)
 
-    def _get_ready(self, size: int) -> Failure | None:
+    def _join_and_load(self, size: int) -> Failure | None:
         """Wait until all ranks have joined, and the first ``size`` have loaded as a world.
 
         Return a failure if one has not.

@@ -518,7 +518,7 @@ def _matched(
     validator = EventValidator(matcher, allowed, subgroups=True, watched=False, inside=inside)
     for rank, event in events:
         if not isinstance(event, Matched):
-            validator.look(rank, event)
+            validator.validate(rank, event)
             matcher.take(rank, event)
             continue
         receive = next(iter(matcher.operations[rank][event.op : event.op + 1]), None)

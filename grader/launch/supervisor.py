@@ -403,7 +403,7 @@ class CallSupervision:
 
     def _take(self, rank: int, message: object) -> None:
         if isinstance(message, Inspected):
-            self._validator.look(rank, message)
+            self._validator.validate(rank, message)
             self.matcher.take(rank, message)
             self._asked.discard(rank)
             self._answered[rank] = time.monotonic()
@@ -412,7 +412,7 @@ class CallSupervision:
         self._watchdog.note_activity()
         self._kill_if_due(rank, message)
         if isinstance(message, Event):
-            self._validator.look(rank, message)
+            self._validator.validate(rank, message)
             self.matcher.take(rank, message)
             if isinstance(message, Paused):
                 self._pause.came[rank] = time.monotonic_ns()
