@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import mmap
 import os
+import sysconfig
 import tempfile
 import time
 from collections.abc import Generator, Iterator
@@ -13,10 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from tools.coverage.marks import SIZE, VARIABLE, start
+from tools.coverage import marks
+from tools.coverage.marks import SIZE, VARIABLE
 from tools.coverage.record import RECORD, write
 
-_STARTUP = str(Path(__file__).with_name("startup"))
+#: A file that every interpreter of this environment reads when it starts (see ``site``); tests
+#: that start one give it paths of their own, and so it does not depend on them.
+_AT_START = Path(sysconfig.get_path("purelib")) / "gather_round_marks.pth"
+
+#: Its text, one line as such files want it.  Without a record it does nothing.
+_START = (
+    f"import os, runpy; os.environ.get({VARIABLE!r})"
+    f" and runpy.run_path({str(Path(marks.__file__))!r})['start']()\n"
+)
 
 
 class _Recorder:
@@ -27,11 +37,13 @@ class _Recorder:
         path = Path(folder.name) / "marks"
         path.write_bytes(bytes(SIZE))
         os.environ[VARIABLE] = str(path)
-        others = os.environ.get("PYTHONPATH")
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_STARTUP, others)))
-        marks = start()
-        assert marks is not None
-        self._marks: mmap.mmap = marks
+        if not _AT_START.exists() or _AT_START.read_text() != _START:
+            whole = _AT_START.with_suffix(f".{os.getpid()}")  # another process writes it as well
+            whole.write_text(_START)
+            whole.replace(_AT_START)
+        found = marks.start()
+        assert found is not None
+        self._marks: mmap.mmap = found
         self._folder = folder
         #: What has run in the test, in the setup of a fixture in it, and so on inwards.
         self._open: list[set[int]] = []
