@@ -9,12 +9,14 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 
+from benchmarks.hangs.catalogue import every_pair
 from grader import assert_no_hang, check, run, simulate
 from grader.core.errors import RequestError
 from grader.core.semantics import Semantics
@@ -81,6 +83,20 @@ def test_simulated_ranks_get_the_same_finding(path):
 # Where semantics are chosen. ------------------------------------------------------
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.exhaustive
+def test_the_page_counts_the_programs_that_are_right_on_gloo_alone():
+    accused = Counter()
+    for pair in every_pair():
+        right = pair.right
+        found = run(right.function, right.ranks, semantics="nccl", may_fail=True)
+        accused[right.error_class] += found.failure is not None
+    # what several threads do is another order of calls in each run
+    assert 3 <= accused.pop("threads") <= 6
+    text = " ".join((ROOT / "docs" / "nccl.md").read_text().split())
+    assert f"holds {len(every_pair())} correct programs" in text
+    assert f"{accused.total()} in every run, and six with several threads" in text
 
 
 def swap():

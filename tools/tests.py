@@ -24,8 +24,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -49,11 +51,28 @@ SAMPLE = ("00", "02", "08", "14", "16", "31")
 
 #: Commits to compare with, the first that exists: what others have of this work.
 BASES = ("origin/main", "main", "HEAD")
-#: By option, what is left out of the tests of the code, and the editions of the notebooks.
+
+
+@dataclass(frozen=True)
+class Level:
+    """What one of the forms runs.
+
+    Attributes:
+        marks: which tests of the code, as pytest's ``-m`` takes it.
+        editions: of the notebooks.
+        minutes: it may take on two idle cores; where there is no such limit, 0.
+    """
+
+    marks: str
+    editions: Sequence[str]
+    minutes: int = 0
+
+
+#: By option.
 LEVELS = {
-    "": ("not exhaustive and not nightly", ["solutions"]),
-    "--ci": ("not nightly", [*NOTEBOOKS]),
-    "--all": ("", [*NOTEBOOKS]),
+    "": Level("not exhaustive and not nightly", ["solutions"], minutes=10),
+    "--ci": Level("not nightly", [*NOTEBOOKS], minutes=30),
+    "--all": Level("", [*NOTEBOOKS]),
 }
 _NBVAL = ("--nbval-cell-timeout", "120", "--timeout", "900", "-p", "no:cacheprovider")
 
@@ -85,23 +104,26 @@ def main(arguments: Sequence[str]) -> int:
     level = LEVELS.get(" ".join(arguments))
     if level is None:
         return start([*CODE, *arguments]).wait()
-    marks, editions = level
-    paths = {edition: [edition] for edition in editions}
+    started = time.monotonic()
+    paths = {edition: [edition] for edition in level.editions}
     if not arguments:
         paths["solutions"] = notebooks()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as beside:
-        outputs = {edition: Path(folder) / edition for edition in editions}
+        outputs = {edition: Path(folder) / edition for edition in level.editions}
 
         def run(edition: str) -> int:
             with outputs[edition].open("wb") as output:
                 return start([*_NBVAL, *NOTEBOOKS[edition], *paths[edition]], output).wait()
 
-        runs = {edition: beside.submit(run, edition) for edition in editions}
+        runs = {edition: beside.submit(run, edition) for edition in level.editions}
         record = () if arguments else ("-p", "tools.coverage.plugin")
-        statuses = [start([*record, *CODE, "-m", marks]).wait()]
+        statuses = [start([*record, *CODE, "-m", level.marks]).wait()]
         for edition, done in runs.items():
             statuses.append(done.result())
             print(f"\n{edition}/\n{outputs[edition].read_text(errors='replace')}", flush=True)
+    took = (time.monotonic() - started) / 60
+    budget = f", of {level.minutes} that it may take on two idle cores" * bool(level.minutes)
+    print(f"\n{took:.1f} minutes{budget}", flush=True)
     return int(any(statuses))
 
 
