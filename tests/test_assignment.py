@@ -136,7 +136,9 @@ def test_late_work_is_taken_until_a_time_or_until_it_is_worth_nothing():
     until = due + timedelta(days=3)
     cut = LatePolicy(per_day=10, cap=20, until=until)
     assert cut.lateness(due, until).taken == 0.2
-    assert cut.lateness(due, until + timedelta(seconds=1)).taken == 1.0
+    too_late = cut.lateness(due, until + timedelta(seconds=1))
+    assert too_late.taken == 1.0
+    assert too_late.words.endswith("late, when late work was no longer taken: −100 % of all points")
     # an extension that ends later is in time
     assert cut.lateness(until + timedelta(days=1), until + timedelta(hours=1)) is None
     assert cut.end(due) == until

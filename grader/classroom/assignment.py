@@ -123,9 +123,9 @@ class LatePolicy:
         seconds = (handed_in - due).total_seconds()
         if seconds <= 60 * self.grace or seconds <= 0:
             return None
-        taken = min(self.per_day * math.ceil(seconds / _DAY), self.cap, 100.0)
         if self.until is not None and handed_in > max(self.until, due):
-            taken = 100.0
+            return Lateness(seconds, 1.0, closed=True)
+        taken = min(self.per_day * math.ceil(seconds / _DAY), self.cap, 100.0)
         return Lateness(seconds, taken / 100)
 
 
@@ -137,10 +137,12 @@ class Lateness:
         seconds: time since the deadline; None where a platform has marked the submission as late,
             and nothing says by how much.
         taken: the share of all points of the assignment that is taken off, 0 to 1.
+        closed: whether it came when late work was no longer taken.
     """
 
     seconds: float | None = None
     taken: float = 0.0
+    closed: bool = False
 
     @property
     def words(self) -> str:
@@ -151,7 +153,8 @@ class Lateness:
         days, hours = divmod(minutes // 60, 24)
         parts = [f"{days} day{'s' * (days != 1)}"] * bool(days) + [f"{hours} h"] * bool(hours)
         taken = f"−{self.taken:.0%} of all points" if self.taken else "no points are taken off"
-        return f"{' '.join(parts) or f'{minutes} min'} late: {taken}".replace("%", " %")
+        closed = ", when late work was no longer taken" * self.closed
+        return f"{' '.join(parts) or f'{minutes} min'} late{closed}: {taken}".replace("%", " %")
 
 
 # The assignment. ------------------------------------------------------------------

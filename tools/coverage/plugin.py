@@ -24,8 +24,8 @@ _AT_START = Path(sysconfig.get_path("purelib")) / "gather_round_marks.pth"
 
 #: Its text, one line as such files want it.  Without a record it does nothing.
 _START = (
-    f"import os, runpy; os.environ.get({VARIABLE!r})"
-    f" and runpy.run_path({str(Path(marks.__file__))!r})['start']()\n"
+    f"import os; os.environ.get({VARIABLE!r})"
+    f" and __import__('runpy').run_path({str(Path(marks.__file__))!r})['start']()\n"
 )
 
 
