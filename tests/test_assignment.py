@@ -96,7 +96,11 @@ def test_a_file_says_what_is_due_its_worth_and_until_when(tmp_path):
         ("per_day", "perday", "line 11: 'perday' is not known here; did you mean per_day?"),
         ("= 10", '= "x"', "line 11: expected float, got str; late is per_day = percent"),
         ("= 10", "= 110", "line 10: per_day and cap are percent"),
-        ("until = 2026-11-27", "until = 2026-11-19", "line 14: late work is taken after"),
+        (
+            "until = 2026-11-27",
+            "until = 2026-11-19",
+            "line 14: until is 2026-11-19 23:59:00, b",
+        ),
         ('"02" =', '"07" =', "line 8: '07' has a weight and is not among the exercises"),
         ('"02" = 2', '"02" = -2', "line 8: the weight of '02' is -2"),
         ("due = 2026-11-20 23:59:00", "due = 2026-11-20", "line 3: expected datetime | null, got"),
@@ -131,24 +135,42 @@ def test_lateness_costs_by_the_day_from_the_deadline_after_a_grace_period_up_to_
     assert (marked.taken, "by how much" in marked.words) == (0.0, True)
 
 
-def test_late_work_is_taken_until_a_time_or_until_it_is_worth_nothing():
-    due = datetime(2026, 11, 20, tzinfo=timezone.utc)
-    until = due + timedelta(days=3)
-    cut = LatePolicy(per_day=10, cap=20, until=until)
-    assert cut.lateness(due, until).taken == 0.2
-    too_late = cut.lateness(due, until + timedelta(seconds=1))
+DUE = datetime(2026, 11, 20, tzinfo=timezone.utc)
+
+
+def test_late_work_after_its_last_moment_is_worth_nothing():
+    until = DUE + timedelta(days=3)
+    policy = LatePolicy(per_day=10, cap=20, until=until)
+    assert policy.lateness(DUE, until).taken == 0.2
+    too_late = policy.lateness(DUE, until + timedelta(seconds=1))
     assert too_late.taken == 1.0
     assert too_late.words.endswith("late, when late work was no longer taken: −100 % of all points")
     # an extension that ends later is in time
-    assert cut.lateness(until + timedelta(days=1), until + timedelta(hours=1)) is None
-    assert cut.end(due) == until
-    assert cut.end(until + timedelta(days=1)) == until + timedelta(days=1)
-    for per_day, days in ((10, 9), (30, 3), (100, 0)):
-        policy = LatePolicy(per_day=per_day)
-        assert policy.end(due) == due + timedelta(days=days)
-        assert policy.lateness(due, policy.end(due) + timedelta(seconds=1)).taken == 1.0
-    assert LatePolicy(per_day=10, cap=50).end(due) is None
-    assert LatePolicy(grace=15).end(due) == due + timedelta(minutes=15)
+    assert policy.lateness(until + timedelta(days=1), until + timedelta(hours=1)) is None
+    assert policy.end(until + timedelta(days=1)) == until + timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "end"),
+    [
+        (LatePolicy(), timedelta()),
+        (LatePolicy(grace=15), timedelta(minutes=15)),
+        (LatePolicy(per_day=10), timedelta(days=9)),
+        (LatePolicy(per_day=30), timedelta(days=3)),
+        (LatePolicy(per_day=100, grace=15), timedelta(minutes=15)),
+        (LatePolicy(per_day=50, until=DUE + timedelta(days=30)), timedelta(days=1)),
+        (LatePolicy(per_day=10, until=DUE + timedelta(days=3)), timedelta(days=3)),
+        (LatePolicy(until=DUE + timedelta(days=3)), timedelta(days=3)),
+        (LatePolicy(until=DUE, grace=15), timedelta(minutes=15)),
+        (LatePolicy(per_day=10, cap=0), timedelta()),
+        (LatePolicy(per_day=10, cap=50), None),
+    ],
+)
+def test_late_work_ends_when_it_is_worth_nothing(policy, end):
+    assert policy.end(DUE) == (None if end is None else DUE + end)
+    if end is not None and policy.per_day and policy.cap:
+        after = policy.lateness(DUE, DUE + end + timedelta(seconds=1))
+        assert after.taken == 1.0
 
 
 # What is due. ---------------------------------------------------------------------

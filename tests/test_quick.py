@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -55,13 +56,21 @@ def two():
         (("return 1", "return 11"), {"one"}),
         (("return LIMIT", "return LIMIT + 1"), {"two"}),
         (("Return a number.", "Return one."), set()),
-        (("import os", "import sys  # now"), set()),
+        (("import os", "import os  # now"), set()),
+        (("import os", "import sys as os"), {"one", "two", "<module>"}),
         (("LIMIT = 3", "LIMIT = 4"), {"one", "two", "<module>"}),
         (("return LIMIT\n", "return LIMIT\ndef three():\n    pass\n"), {"three"}),
+        (("import os", "import os os"), {"one", "two", "<module>"}),
+        ((BEFORE, ""), {"one", "two", "<module>"}),
     ],
 )
 def test_a_change_touches_functions_whose_code_differs(change, names):
-    assert quick.touched(BEFORE, BEFORE.replace(*change)) == names
+    assert quick.touched(BEFORE.encode(), BEFORE.replace(*change).encode()) == names
+
+
+def test_a_new_import_comes_with_the_function_that_uses_it():
+    after = BEFORE.replace("import os", "import os, sys").replace("return 1", "return sys.path")
+    assert quick.touched(BEFORE.encode(), after.encode()) == {"one"}
 
 
 def test_files_that_have_changed_or_bear_the_name_are_run_as_a_whole_and_so_are_the_rules():
@@ -101,7 +110,15 @@ def test_a_change_is_what_differs_from_a_commit_and_what_git_does_not_know(tmp_p
     (tmp_path / "gone.py").unlink()
     (tmp_path / "new name.py").touch()
     (tmp_path / "ignored.py").touch()
-    assert quick.changed("HEAD", tmp_path) == ["edited.py", "new name.py"]
+    assert quick.changed("HEAD", tmp_path) == ["edited.py", "gone.py", "new name.py"]
+
+
+@pytest.mark.parametrize("base", ["nosuch", "--nosuch"])
+def test_a_commit_that_git_does_not_know_is_a_wrong_request(base, capsys):
+    with pytest.raises(SystemExit) as ended:
+        quick.main([base])
+    assert ended.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
 
 
 SELECTED = """
@@ -112,6 +129,9 @@ def test_bad():
     assert 1 == 2
 @pytest.mark.slow
 def test_slow():
+    pass
+@pytest.mark.xdist_group("some")
+def test_grouped():
     pass
 """
 
@@ -131,27 +151,36 @@ def run_pytest(folder: Path, plugin: str, *options: str) -> str:
     return done.stdout
 
 
-def selection(folder: Path, *listed: str) -> str:
+def selection(folder: Path, *listed: str, options: Sequence[str] = ()) -> str:
     (folder / "test_some.py").write_text(SELECTED)
     (folder / "listed").write_text("\n".join(listed))
-    return run_pytest(folder, "tools.coverage.selection", "--selected", str(folder / "listed"))
+    selected = ("--selected", str(folder / "listed"))
+    return run_pytest(folder, "tools.coverage.selection", *selected, *options)
 
 
 def test_a_list_of_tests_may_name_some_that_are_gone_and_slow_ones(tmp_path):
     listed = ["test_some.py::test_good", "test_some.py::test_gone", "test_some.py::test_slow"]
-    assert "2 passed, 1 deselected" in selection(tmp_path, *listed)
+    assert "2 passed, 2 deselected" in selection(tmp_path, *listed)
+
+
+def test_a_list_may_name_tests_of_a_group(tmp_path):
+    workers = ("-n", "2", "--dist", "loadgroup")
+    listed = ["test_some.py::test_good", "test_some.py::test_grouped"]
+    assert "2 passed" in selection(tmp_path, *listed, options=workers)
 
 
 def test_of_a_whole_file_slow_tests_are_left_out_and_failures_are_shown(tmp_path):
     output = selection(tmp_path, "test_some.py")
     assert "assert 1 == 2" in output
-    assert "1 failed, 1 passed, 1 deselected" in output
+    assert "1 failed, 2 passed, 1 deselected" in output
 
 
 RECORDING = """
+import sys
 import pytest
 from tests.conftest import play
 from grader.core.codec import unpack, pack
+from grader.core.values import short
 @pytest.fixture(scope="module")
 def shared():
     return unpack(pack(3))
@@ -160,9 +189,9 @@ def program(x):
 def test_on_a_rank():
     play(program, 1, 2)
 def test_first(shared):
-    pass
+    sys.setprofile(None)
 def test_second(shared):
-    pass
+    short("x", 3)
 """
 
 
@@ -176,11 +205,14 @@ def test_what_a_test_runs_is_recorded_on_its_ranks_and_in_what_it_shares(tmp_pat
     codec = number("grader/core/codec.py", "unpack")
     assert [calling in one.functions for one in recorded.values()] == [True, False, False]
     assert all(codec in one.functions for one in recorded.values())
+    # although the test before has ended the recording
+    assert number("grader/core/values.py", "short") in recorded["test_second"].functions
 
 
 def test_a_test_that_runs_again_is_recorded_anew(tmp_path):
     path = tmp_path / "build" / "record"
     write(path, "one", 1.0, {1, SIZE - 1})
     write(path, "one", 2.0, {2, 3})
+    write(path, "one", 3.0, {4}, anew=False)
     assert list(read(path)) == [RecordedTest("one", 2.0, frozenset({2, 3}))]
     assert list(read(tmp_path / "absent")) == []

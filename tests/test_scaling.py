@@ -229,6 +229,8 @@ def test_a_wrong_answer_on_the_command_line(command):
         ((ACCEPTED, "ring_all_reduce", "--ranks", 4, "--algorithm", "ring"), "COLLECTIVE=NAME"),
         ((ACCEPTED, "ring_all_reduce", "--ranks", 4, "--algorithm", "a=ring"), "all_reduce"),
         ((ACCEPTED, "ring_all_reduce", "--ranks", 99999), "65,536"),
+        ((ACCEPTED, "ring_all_reduce", "--ranks", 4, "--eager", "-5"), "from -1 on"),
+        ((ACCEPTED, "ring_all_reduce", "--ranks", 4, "--eager", "all"), "'all'"),
     ],
 )
 def test_requests_of_the_command_line_that_make_no_sense(command, arguments, text):

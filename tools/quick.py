@@ -21,6 +21,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +48,18 @@ ALWAYS = ("tests/test_house.py",)
 
 #: How code outside of functions is called, as by Python itself.
 _MODULE = "<module>"
+_IMPORTS = "<imports>"
 
 
 def changed(base: str, root: Path = ROOT) -> list[str]:
-    """Return the files that differ from a commit, those that git does not know included."""
+    """Return the files that differ from a commit, new ones and those that are gone included.
+
+    Raises:
+        subprocess.CalledProcessError: there is no such commit, or no repository.
+    """
     listed = _git(root, "diff", "--name-only", "--no-renames", "-z", base)
     listed += _git(root, "ls-files", "--others", "--exclude-standard", "-z")
-    return sorted({path for path in listed.split("\0")[:-1] if (root / path).is_file()})
+    return sorted(set(listed.decode("utf-8", "surrogateescape").split("\0")[:-1]))
 
 
 def chapters(paths: Iterable[str]) -> list[str]:
@@ -61,22 +67,27 @@ def chapters(paths: Iterable[str]) -> list[str]:
     return sorted({match[1] for path in paths if (match := re.match(_OF_A_CHAPTER, path))})
 
 
-def functions(source: str) -> dict[str, list[str]]:
+def functions(source: bytes) -> dict[str, list[str]]:
     """Return the code of a program's functions by their names, without comments and layout.
 
-    What stands outside of functions, imports aside, is that of ``<module>``.
+    What stands outside of functions is that of ``<module>``, or of ``<imports>``.
+
+    Raises:
+        SyntaxError, ValueError: it is no program.
     """
     found = defaultdict(list)
     tree = _Without(_is_docstring).visit(ast.parse(source))
     for node in ast.walk(tree):
         if isinstance(node, _FUNCTION):
             found[node.name].append(ast.dump(node))
-    outside = _Without(lambda node: isinstance(node, (*_FUNCTION, ast.Import, ast.ImportFrom)))
-    found[_MODULE].append(ast.dump(outside.visit(tree)))
-    return found
+    outside = _Without(lambda node: isinstance(node, _FUNCTION)).visit(tree)
+    imports = [ast.dump(node) for node in ast.walk(outside) if isinstance(node, _IMPORT)]
+    rest = _Without(lambda node: isinstance(node, _IMPORT)).visit(outside)
+    return {**found, _IMPORTS: imports, _MODULE: [ast.dump(rest)]}
 
 
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+_IMPORT = (ast.Import, ast.ImportFrom)
 
 
 class _Without(ast.NodeTransformer):
@@ -93,14 +104,22 @@ def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def touched(before: str, after: str) -> set[str]:
+def touched(before: bytes, after: bytes) -> set[str]:
     """Return the names of functions that differ between two texts of a program.
 
-    Code outside of functions may concern all of them: if it differs, all are returned.
+    All are returned if the code outside of functions differs, which any of them may use, or the
+    imports alone do, or one of the texts is no program.
     """
-    one, other = functions(before), functions(after)
-    names = {name for name in {*one, *other} if one.get(name) != other.get(name)}
-    return {*one, *other} if _MODULE in names else names
+    texts = []
+    for text in (before, after):
+        with suppress(SyntaxError, ValueError):
+            texts.append(functions(text))
+    names = {name for text in texts for name in text} - {_IMPORTS}
+    if len(texts) < 2:
+        return names
+    one, other = texts
+    differ = {name for name in {*names, _IMPORTS} if one.get(name) != other.get(name)}
+    return names if _MODULE in differ or differ == {_IMPORTS} else differ - {_IMPORTS}
 
 
 def nearest(tests: Iterable[RecordedTest], wanted: Set[int]) -> list[RecordedTest]:
@@ -155,7 +174,7 @@ def run(selected: Iterable[str], workers: int = WORKERS) -> int:
     Of a file those are left out that are slow; of all, those that ``make test`` leaves to CI.
     """
     selected = list(selected)
-    files = sorted({one.partition("::")[0] for one in selected})
+    files = {one.partition("::")[0] for one in selected}
     with tempfile.TemporaryDirectory() as folder:
         listed = Path(folder) / "selected"
         listed.write_text("\n".join(selected), encoding="utf-8")
@@ -167,15 +186,19 @@ def run(selected: Iterable[str], workers: int = WORKERS) -> int:
         return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
-def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout
+def _git(root: Path, *words: str) -> bytes:
+    return subprocess.run(["git", *words], cwd=root, capture_output=True, check=True).stdout
 
 
-def _before(path: str, base: str) -> str:
+def _before(path: str, base: str) -> bytes:
     """Return the text of a file in a commit; an empty one where it was not there."""
     listed = _git(ROOT, "ls-tree", "--name-only", base, "--", path)
-    return _git(ROOT, "show", f"{base}:{path}") if listed else ""
+    return _git(ROOT, "show", f"{base}:{path}") if listed else b""
+
+
+def _now(path: str) -> bytes:
+    """Return the text of a file; an empty one where it is gone."""
+    return (ROOT / path).read_bytes() if (ROOT / path).is_file() else b""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -183,7 +206,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("base", nargs="?", default="HEAD", help="a commit to compare with (HEAD)")
     base = parser.parse_args(arguments).base
-    paths = changed(base)
+    try:
+        paths = changed(base)
+    except subprocess.CalledProcessError as error:
+        why = error.stderr.decode(errors="replace").strip().partition("\n")[0]
+        parser.error(f"git cannot compare with {base!r}, name a commit such as main: {why}")
     if not paths:
         print(f"nothing differs from {base}: make quick ARGS=main compares with main")
         return 0
@@ -192,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         number(path, name)
         for path in paths
         if path.endswith(".py") and path.startswith(FOLDERS)
-        for name in touched(_before(path, base), (ROOT / path).read_text(encoding="utf-8"))
+        for name in touched(_before(path, base), _now(path))
     }
     files = [
         path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").rglob("test_*.py"))
@@ -220,8 +247,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"chapter {chapter}: {output if status else last}")
     if not recorded:
         print("no record of what tests run: `make test` writes one")
-    elif wanted:
-        print(f"of {len(concerned)} tests that run what has changed, {len(chosen)} were run")
+    else:
+        print(
+            f"of {len(concerned)} tests that run what has changed, {len(chosen)} fit into the time"
+        )
     print(f"{time.monotonic() - started:.0f} s")
     return int(failed != 0)
 

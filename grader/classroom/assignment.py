@@ -64,6 +64,9 @@ Attempts = Literal["newest in time", "newest"]
 
 _DAY = 86_400.0
 
+#: Minutes of a year.
+_YEAR = 366 * 24 * 60
+
 
 @dataclass(frozen=True)
 class RequestedExercise:
@@ -103,17 +106,16 @@ class LatePolicy:
     def end(self, due: datetime) -> datetime | None:
         """Return when late work begins to be worth nothing, or None if it never does.
 
-        Where lateness costs nothing, nobody has said that late work is taken: it is the deadline.
+        Where lateness costs nothing and no end is stated, nobody has said that late work is taken:
+        it is the deadline.
         """
-        graced = due + timedelta(minutes=self.grace)
-        if self.until is not None:
-            return max(self.until, graced)
-        if not self.per_day:
-            return graced
-        if self.cap < 100:
-            return None
-        # the last day that has begun takes all; the day before it does not
-        return max(due + timedelta(days=math.ceil(100 / self.per_day) - 1), graced)
+        ends = [] if self.until is None else [self.until]
+        if self.cap >= 100 and self.per_day:
+            # the last day that has begun takes all; the day before it does not
+            ends.append(due + timedelta(days=math.ceil(100 / self.per_day) - 1))
+        elif self.until is None and not min(self.per_day, self.cap):
+            ends.append(due)
+        return max(min(ends), due + timedelta(minutes=self.grace)) if ends else None
 
     def lateness(self, due: datetime, handed_in: datetime) -> Lateness | None:
         """Return how late a submission is, or None if it is in time.
@@ -433,10 +435,11 @@ def read_assignment(path: Path) -> StatedAssignment:
     with file.at("late"):
         percent = (stated.late.per_day, stated.late.cap)
         if not (
-            all(0 <= number <= 100 for number in percent) and 0 <= stated.late.grace < math.inf
+            all(number == 0 or 0.1 <= number <= 100 for number in percent)
+            and 0 <= stated.late.grace <= _YEAR
         ):
             raise RequestError(
-                "per_day and cap are percent, 0 to 100, and grace minutes, from 0 up"
+                "per_day and cap are percent, 0 or 0.1 to 100, and grace minutes, up to a year"
             )
     with file.at("limits"):
         limits = (stated.limits.timeout, stated.limits.seconds, stated.limits.memory)
@@ -455,7 +458,10 @@ def read_assignment(path: Path) -> StatedAssignment:
         until = file.moment("until", until, zone)
         with file.at("late", "until"):
             if due is not None and until < due:
-                raise RequestError("late work is taken after the deadline: until comes after due")
+                raise RequestError(
+                    f"until is {stated.late.until}, before the deadline {stated.due}: name a time"
+                    " after it, or leave until out"
+                )
     return StatedAssignment(
         Assignment(
             stated.title.strip(),

@@ -574,8 +574,8 @@ def _known(results: ClassResults, pairs: Sequence[Pair]) -> list[Pair]:
 # The inputs that a class is judged with are drawn from one seed, so a resubmission meets the same
 # ones again.  A student who knew the seed could have ``check --seed`` show all of them, hand in a
 # table of answers, and tell the others.  So the page has the command that repeats a verdict only
-# once nobody can hand in anything that counts: after the deadline and the last extension, and after
-# the time for late work.  Where there is no such time the page never has it, and the instructor,
+# after the deadline and the last extension, and where late work is taken once that is worth
+# nothing any more.  Where there is no such time the page never has it, and the instructor,
 # whom ``reproduce`` tells the command, decides.  The page does show the case that leads a verdict,
 # since that is what a student learns from.
 

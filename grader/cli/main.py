@@ -83,6 +83,12 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _eager(text: str) -> int:
+    if not text.removeprefix("-").isdecimal() or int(text) < -1:
+        raise argparse.ArgumentTypeError(f"a whole number from -1 on is needed, not {text!r}")
+    return int(text)
+
+
 def _systems() -> str:
     *others, last = [form.system for form in FORMATS.values()]
     return f"{', '.join(others)} and {last}"
@@ -369,7 +375,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--cluster", metavar="NAME", help="a cluster by name, or a .json file, instead")
     add(
         "--eager",
-        type=int,
+        type=_eager,
         metavar="B",
         default=-1,
         help="a send of up to so many bytes does not wait for its receive (-1: every send waits)",

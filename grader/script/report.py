@@ -73,8 +73,8 @@ class ScriptRun:
         remarks: what is probably a mistake, and breaks no rule.
         tally: what the ranks have done.
         seconds: how long they ran.
-        ended: whether all ranks have ended well, and ``failure`` is one that NCCL's rules allow;
-            whatever it is, communication is at fault then.
+        ended: whether all ranks have ended well; a ``failure`` is then what NCCL's rules do not
+            allow, and communication is at fault whatever it is.
     """
 
     command: Sequence[str]

@@ -13,16 +13,17 @@ import os
 import sys
 import threading
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["FOLDERS", "SIZE", "VARIABLE", "number", "start"]
+__all__ = ["FOLDERS", "MARKS", "SIZE", "number", "start"]
 
 #: The environment variable that holds the path of the file.
-VARIABLE = "GATHER_ROUND_MARKS"
+MARKS = "GATHER_ROUND_MARKS"
 
-#: Bytes of the file.  Of 10,000 functions fifty or so share a byte with another.
+#: Bytes of the file.  Of 10,000 functions some fifty share theirs with another one.
 SIZE = 1 << 20
 
 _ROOT = str(Path(__file__).resolve().parent.parent.parent) + os.sep
@@ -31,23 +32,28 @@ _ROOT = str(Path(__file__).resolve().parent.parent.parent) + os.sep
 FOLDERS = ("grader/", "tests/", "tools/", "benchmarks/")
 
 
-def number(path: str, name: str) -> int:
-    """Return the byte of a function: of all that bear this name in a file of the repository."""
-    return zlib.crc32(f"{path}:{name}".encode()) % (SIZE - 1) + 1
+def number(
+    path: str, name: str, checksum: Callable[[bytes], int] = zlib.crc32, size: int = SIZE
+) -> int:
+    """Return the byte of a function: of all that bear this name in a file of the repository.
+
+    It needs no names of this module: when an interpreter ends, these are gone before its last
+    functions have run.
+    """
+    return checksum(f"{path}:{name}".encode()) % (size - 1) + 1
 
 
 def start() -> mmap.mmap | None:
-    """Mark what runs from now on, in all threads, if the environment names a file."""
-    path = os.environ.get(VARIABLE)
-    if not path or not os.path.exists(path):
+    """Mark what runs from now on, in all threads, if the environment names a file that is there."""
+    try:
+        with open(os.environ.get(MARKS, ""), "r+b") as file:
+            marks = mmap.mmap(file.fileno(), SIZE)
+    except OSError:
         return None
-    with open(path, "r+b") as file:
-        marks = mmap.mmap(file.fileno(), SIZE)
     # by identity, since two codes may be equal; a code that is kept keeps its identity
     numbers: dict[int, int] = {}
     kept: list[CodeType] = []
-    # names of this module are gone when an interpreter ends, and its last functions are not
-    root, folders, number_of = _ROOT, FOLDERS, number
+    root, folders, number_of = _ROOT, FOLDERS, number  # see `number`
 
     def mark(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
@@ -55,8 +61,7 @@ def start() -> mmap.mmap | None:
             found = numbers.get(id(code))
             if found is None:
                 path = code.co_filename[len(root) :] if code.co_filename.startswith(root) else ""
-                ours = zlib is not None and path.startswith(folders)
-                found = number_of(path, code.co_name) if ours else 0
+                found = number_of(path, code.co_name) if path.startswith(folders) else 0
                 kept.append(code)
                 numbers[id(code)] = found
             marks[found] = 1

@@ -34,15 +34,16 @@ class RecordedTest:
     functions: frozenset[int]
 
 
-def write(path: Path, test: str, seconds: float, functions: Set[int]) -> None:
-    """Write what a test has run, in the place of what it ran before."""
+def write(path: Path, test: str, seconds: float, functions: Set[int], *, anew: bool = True) -> None:
+    """Write what a test has run, in the place of what it ran before if it is written anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path, timeout=60)) as record, record:
         # it can be recorded anew: nobody needs to wait for the disk
         record.execute("pragma synchronous = off")
         record.execute(_TABLE)
         blob = array("I", sorted(functions)).tobytes()
-        record.execute("insert or replace into tests values (?, ?, ?)", (test, seconds, blob))
+        insert = f"insert or {'replace' if anew else 'ignore'} into tests values (?, ?, ?)"
+        record.execute(insert, (test, seconds, blob))
 
 
 def read(path: Path) -> Iterator[RecordedTest]:

@@ -16,6 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--selected", type=Path, required=True, help="file of ids of tests to run")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist adds groups to the ids
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the list does not have, and what is slow in a file that it has as a whole."""
     wanted = set(config.getoption("--selected").read_text(encoding="utf-8").splitlines())
