@@ -317,23 +317,32 @@ def test_a_row_stays_the_same_row_when_its_student_hands_in(tmp_path):
 # Attempts, and times. -------------------------------------------------------------
 
 
-def test_of_two_attempts_the_newest_in_time_counts_and_the_newest_if_none_is(tmp_path):
+@pytest.mark.parametrize(
+    ("due", "until", "hour", "word"),
+    [
+        (12, None, "11", "newest in time"),
+        (9, None, "17", "newest"),
+        (20, None, "17", "newest"),
+        (9, 12, "11", "newest that is worth points"),
+        (9, 10, "17", "newest"),
+        (9, 18, "17", "newest"),
+    ],
+)
+def test_of_two_attempts_the_newest_counts_of_those_that_are_worth_the_most(
+    tmp_path, due, until, hour, word
+):
     start = tmp_path / "HW1 download" / "HW1_jsmith_attempt_2024-03-03"
     start.parent.mkdir()
-    for hour in ("11", "17"):
-        (start.parent / f"{start.name}-{hour}-00-00_hw1.py").write_text(hour)
-    for limit, hour, word in (
-        (12, "11", "newest in time"),
-        (9, "17", "newest"),
-        (20, "17", "newest"),
-    ):
-        due = datetime(2024, 3, 3, limit)
-        with collect(start.parent, in_time=lambda student, at, due=due: at <= due) as arrivals:
-            (one,) = arrivals.submissions
-            assert one.files[0].read().decode() == hour
-            assert one.handed_in == datetime(2024, 3, 3, int(hour))
-        (note,) = one.problems
-        assert f"the {word}, of 2024-03-03 {hour}:00:00, is graded" in note
+    for each in ("11", "17"):
+        (start.parent / f"{start.name}-{each}-00-00_hw1.py").write_text(each)
+    late = LatePolicy(per_day=10, until=until and datetime(2024, 3, 3, until))
+    at_hour = datetime(2024, 3, 3, due)
+    with collect(start.parent, lateness_of=lambda _, at: late.lateness(at_hour, at)) as arrivals:
+        (one,) = arrivals.submissions
+        assert one.files[0].read().decode() == hour
+        assert one.handed_in == datetime(2024, 3, 3, int(hour))
+    (note,) = one.problems
+    assert f"the {word}, of 2024-03-03 {hour}:00:00, is graded" in note
 
 
 def test_gradescopes_and_nbgraders_times_are_read(tmp_path):

@@ -252,8 +252,8 @@ def test_every_backend_has_its_transport_and_its_place_in_the_docs():
 def test_the_ways_through_the_code_name_what_is_there():
     architecture = (ROOT / "docs" / "architecture.md").read_text()
     section = architecture.partition("## Three ways through the code")[2].partition("\n## ")[0]
-    named = re.findall(r"`(\w+/\w+\.py):([\w.]+)`", section)
-    assert len(named) > 100
+    named = re.findall(r"`([^`]+\.py):([^`]+)`", section)
+    assert named
     for path, name in named:
         body = ast.parse((ROOT / "grader" / path).read_text()).body
         for part in name.split("."):

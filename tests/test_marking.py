@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.assignment import Assignment, LatePolicy
-from grader.classroom.command import arrivals_in_time
+from grader.classroom.command import lateness_of_arrivals
 from grader.classroom.exports import export
 from grader.classroom.names import key
 from grader.classroom.pages import feedback, write
@@ -158,7 +158,7 @@ def test_an_extension_moves_the_deadline_also_of_who_has_handed_in_nothing(resul
     with Store(results, readonly=True) as store:
         assert [one.student for one in class_results(store).not_here] == ["Dee"]
         assignment = store.assignment
-    assert arrivals_in_time(assignment, results) is not None
+    assert lateness_of_arrivals(assignment, results) is not None
     fill(results, (ADA, "Ada Lovelace", "101", ()), (key(b"d", "Dee"), "Dee", "104", (passed(),)))
     assert row_of(results, "Dee").due.hour == 18
 

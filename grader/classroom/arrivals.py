@@ -13,12 +13,13 @@ import hashlib
 import itertools
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
+from grader.classroom.assignment import Lateness
 from grader.classroom.layouts import (
     LAYOUTS,
     StudentFiles,
@@ -54,7 +55,7 @@ __all__ = [
     "Arrivals",
     "CollectedFiles",
     "GradableFile",
-    "InTime",
+    "LatenessOf",
     "ReadFiles",
     "StudentSubmission",
     "SubmittedFile",
@@ -102,19 +103,20 @@ class CollectedFiles:
     handed_in: datetime | None = None
 
 
-#: A function that tells whether a student's work of a time is in time; all of it is, without one.
-InTime = Callable[[StudentFiles, datetime], bool]
+#: A function that tells how late a student's work of a time is, or None if it is in time.
+LatenessOf = Callable[[StudentFiles, datetime], Lateness | None]
 
 
 def collect_files(
     student: StudentFiles,
     extraction_dir: ExtractionDir,
     bounds: Bounds = STUDENT,
-    in_time: InTime | None = None,
+    lateness_of: LatenessOf | None = None,
 ) -> CollectedFiles:
     """Return a student's gradable files.
 
-    Of several attempts the newest counts that is in time, and the newest of all if none is.
+    Of several attempts the newest counts that is in time; if none is, the newest that is worth
+    points, and the newest of all if none is.
     """
     walk = _Walk(extraction_dir, bounds, student.is_guess)
     attempts: list[str] = []
@@ -122,11 +124,11 @@ def collect_files(
     for source in student.sources:
         by_assignment[source.assignment].setdefault(source.attempt, []).append(source)
     late = {
-        source.attempt
+        source.attempt: lateness
         for source in student.sources
-        if in_time is not None
+        if lateness_of is not None
         and source.handed_in is not None
-        and not in_time(student, source.handed_in)
+        and (lateness := lateness_of(student, source.handed_in)) is not None
     }
     files: list[GradableFile] = []
     counted: list[SubmittedNode] = []
@@ -148,19 +150,21 @@ def _newest(
     attempts: dict[tuple[int, ...], list[SubmittedNode]],
     walk: _Walk,
     adds_up: bool,
-    late: set[tuple[int, ...]],
+    late: Mapping[tuple[int, ...], Lateness],
     notes: list[str],
 ) -> tuple[list[GradableFile], list[SubmittedNode]]:
     """Return the files of the attempts at one assignment that count, oldest first, and note it.
 
-    That is the newest attempt that has any and is not late, or the newest late one if there is no
-    other; and where attempts add up, those files of older ones of which none by the same name
-    came later.  The nodes that count come with them.
+    That is the newest attempt that has any and is not late; if there is none, the newest late one
+    that is worth points, or else the newest; and where attempts add up, those files of older ones
+    of which none by the same name came later.  The nodes that count come with them.
     """
     kept: list[GradableFile] = []
     later: set[str] = set()
     counted: list[tuple[int, ...]] = []
-    for attempt in sorted(attempts, key=lambda at: (at not in late, at), reverse=True):
+    worthless = {attempt for attempt, lateness in late.items() if lateness.taken >= 1}
+    order = sorted(attempts, key=lambda at: (at not in late, at not in worthless, at), reverse=True)
+    for attempt in order:
         if kept and (not adds_up or attempt in late):
             break
         start = len(walk.found)
@@ -173,7 +177,8 @@ def _newest(
         if new:
             counted.append(attempt)
     if len(attempts) > 1:
-        notes.append(_which_counts(sorted(attempts, reverse=True), counted, adds_up, late))
+        newest_first = sorted(attempts, reverse=True)
+        notes.append(_which_counts(newest_first, counted, adds_up, late.keys(), worthless))
     return kept, [source for attempt in counted for source in attempts[attempt]]
 
 
@@ -181,7 +186,8 @@ def _which_counts(
     attempts: list[tuple[int, ...]],
     counted: list[tuple[int, ...]],
     adds_up: bool,
-    late: set[tuple[int, ...]],
+    late: Set[tuple[int, ...]],
+    worthless: Set[tuple[int, ...]],
 ) -> str:
     """Return the note that says which of several attempts are graded."""
     passed_over = [_moment(attempt) for attempt in attempts if attempt not in counted]
@@ -193,8 +199,10 @@ def _which_counts(
         text += ", and of equal names the newest"
     elif counted[0] == attempts[0]:
         text += f": the newest, of {_moment(counted[0])}, is graded"
-    elif set(attempts[: attempts.index(counted[0])]) <= late:
+    elif counted[0] not in late and set(attempts[: attempts.index(counted[0])]) <= late:
         text += f": the newest in time, of {_moment(counted[0])}, is graded"
+    elif set(attempts[: attempts.index(counted[0])]) <= worthless:
+        text += f": the newest that is worth points, of {_moment(counted[0])}, is graded"
     else:
         text += f": the newest with a file to grade, of {_moment(counted[0])}, is graded"
     return f"{text}; not graded: {', '.join(passed_over)}" if passed_over else text
@@ -481,7 +489,7 @@ def collect(
     whole: Bounds = CLASS,
     each: Bounds = STUDENT,
     layout: str | None = None,
-    in_time: InTime | None = None,
+    lateness_of: LatenessOf | None = None,
 ) -> Arrivals:
     """Find all submissions in a folder, a file or an archive.
 
@@ -490,7 +498,8 @@ def collect(
         whole: bounds on an archive of the whole class.
         each: bounds on a student's own archives together.
         layout: the name of the layout, if the instructor has said it.
-        in_time: tells whether an attempt is in time; the newest that is counts, if any is.
+        lateness_of: tells how late an attempt is, see :func:`collect_files`; without one, all are
+            in time.
 
     Raises:
         RequestError: the path does not exist, or holds no submission.
@@ -513,7 +522,9 @@ def collect(
                 f"{source} holds no submissions{why}; expected a folder or a file for each"
                 f" student, or {_downloads()}"
             )
-        submissions = [_submission(one, extraction_dir, each, in_time) for one in found.students]
+        submissions = [
+            _submission(one, extraction_dir, each, lateness_of) for one in found.students
+        ]
         submissions = _distinct(submissions)
     except BaseException:
         resources.close()
@@ -557,9 +568,12 @@ def _root(
 
 
 def _submission(
-    student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds, in_time: InTime | None
+    student: StudentFiles,
+    extraction_dir: ExtractionDir,
+    bounds: Bounds,
+    lateness_of: LatenessOf | None,
 ) -> StudentSubmission:
-    found = collect_files(student, extraction_dir, bounds, in_time)
+    found = collect_files(student, extraction_dir, bounds, lateness_of)
     return StudentSubmission(
         key(student.identity, student.student),
         student.student,

@@ -30,9 +30,10 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from grader.classroom.arrivals import Arrivals, InTime, ReadFiles, StudentSubmission, collect
+from grader.classroom.arrivals import Arrivals, LatenessOf, ReadFiles, StudentSubmission, collect
 from grader.classroom.assignment import (
     Assignment,
+    Lateness,
     LimitsTable,
     RequestedExercise,
     StatedAssignment,
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GradingProgress",
     "Options",
-    "arrivals_in_time",
+    "lateness_of_arrivals",
     "grade",
     "grade_class",
     "report",
@@ -420,7 +421,9 @@ def grade(
                 assignment = replace(assignment, roster=read_roster(options.stated.roster))
             assignment = widened(assignment)
             arrivals = place.enter_context(
-                collect(source, layout=options.layout, in_time=arrivals_in_time(assignment, out))
+                collect(
+                    source, layout=options.layout, lateness_of=lateness_of_arrivals(assignment, out)
+                )
             )
             if not arrivals.submissions:
                 raise RequestError(f"{source} holds no submissions: no .py file and no notebook")
@@ -577,8 +580,8 @@ def _stored_assignment(out: Path) -> Assignment:
         return store.assignment
 
 
-def arrivals_in_time(assignment: Assignment, out: Path) -> InTime | None:
-    """Return the function that tells which attempts are in time, if that makes a difference.
+def lateness_of_arrivals(assignment: Assignment, out: Path) -> LatenessOf | None:
+    """Return the function that tells how late attempts are, if that makes a difference.
 
     Args:
         assignment: what was stated.
@@ -587,20 +590,20 @@ def arrivals_in_time(assignment: Assignment, out: Path) -> InTime | None:
     if (out / "grades.sqlite").is_file():
         with Store(out, readonly=True) as store:
             assignment = extended(assignment, store.decisions.all(), store.entries())
-    return _in_time(assignment)
+    return _lateness_of(assignment)
 
 
-def _in_time(assignment: Assignment) -> InTime | None:
-    """Return the function that tells which attempts are in time, if that makes a difference."""
+def _lateness_of(assignment: Assignment) -> LatenessOf | None:
+    """Return the function that tells how late attempts are, if that makes a difference."""
     if assignment.due is None or assignment.attempts == "newest":
         return None
 
-    def in_time(student: StudentFiles, at: datetime) -> bool:
+    def lateness_of(student: StudentFiles, at: datetime) -> Lateness | None:
         of_decisions = key_of(student.identity, student.student)
         due = assignment.due_for(of_decisions, student.student, student.sid, student.email)
-        return assignment.lateness(due, at, False) is None
+        return assignment.lateness(due, at, False)
 
-    return in_time
+    return lateness_of
 
 
 def _submissions_to_grade(

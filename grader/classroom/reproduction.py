@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.classroom.arrivals import ReadFiles, collect
-from grader.classroom.command import arrivals_in_time, workplace
+from grader.classroom.command import lateness_of_arrivals, workplace
 from grader.classroom.decisions import find_student, nobody
 from grader.classroom.engines import Engine
 from grader.classroom.messages import ExerciseJudged, GradingRequest, Limits, SubmissionLost
@@ -128,9 +128,9 @@ def reproduce(
     console = Console(highlight=False)
     name = stored.verdict.name
     with workplace() as place:
-        in_time = arrivals_in_time(stored.results.assignment, stored.folder)
+        lateness_of = lateness_of_arrivals(stored.results.assignment, stored.folder)
         arrivals = place.enter_context(
-            collect(stored.source, layout=stored.entry.layout, in_time=in_time)
+            collect(stored.source, layout=stored.entry.layout, lateness_of=lateness_of)
         )
         key = stored.entry.key
         submission = next((one for one in arrivals.submissions if one.key == key), None)
