@@ -104,11 +104,15 @@ def test_a_deadlock_is_reported_in_words_and_as_json(project):
         ("while True: pass", ("--timeout", "1"), 4, "no end after 1 s: rank 0 is still running"),
         ("", ("--ranks", "0"), 2, "--ranks"),
         ("", ("--trace", "nowhere/trace.json"), 2, "--trace nowhere/trace.json: its folder is not"),
+        ("", ("--json", "folder"), 2, "--json folder is a folder; name a file"),
+        ("", ("folder",), 2, "folder is a folder, and there is no folder/__main__.py to run"),
+        ("import os\nos._exit(3)", (), 1, "train.py:2: the process exits with status 3"),
         ("", ("-m", "nothing.here"), 1, "python -m nothing.here: "),
     ],
 )
 def test_the_exit_status_says_what_ended_it(project, source, words, status, said):
     (project / "train.py").write_text(source)
+    (project / "folder").mkdir()
     done = command(project, *words, "train.py")
     assert done.returncode == status
     assert said in " ".join((done.stdout + done.stderr).split("\n"))

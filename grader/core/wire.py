@@ -629,9 +629,21 @@ class FrameWriter:
             for part in parts:
                 self._pending += part
             if flush or len(self._pending) > _PENDING:
-                self._sock.sendall(self._pending)
-                self._pending.clear()
+                self._send()
         return True
+
+    def flush(self) -> None:
+        """Send what has been written, as far as no other thread is about to."""
+        # where a signal has interrupted this thread within `write`, the lock never becomes free
+        if self._lock.acquire(timeout=1):
+            try:
+                self._send()
+            finally:
+                self._lock.release()
+
+    def _send(self) -> None:
+        self._sock.sendall(self._pending)
+        self._pending.clear()
 
 
 class FrameReader:

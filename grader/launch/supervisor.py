@@ -189,6 +189,8 @@ class CallSupervision:
         self._pause = _PauseOfAll({})
         self._steps = StepCount(job.killed.step) if job.killed is not None else None
         self._replies: dict[int, Returned] = {}
+        #: the ranks of a script that have ended their process with status 0
+        self._left: set[int] = set()
         self._output = (
             Printed(self._size, job.output_limit)
             if job.follower is None
@@ -207,12 +209,15 @@ class CallSupervision:
 
     @property
     def returned(self) -> bool:
-        """Whether every rank has returned, except for one that was killed and is gone."""
+        """Whether every rank has returned, except for one that was killed and is gone.
+
+        A rank of a script may also end its process, as long as its status is 0.
+        """
         gone = self.matcher.killed & self._channels.gone
-        return len(self._replies.keys() | gone) == self._size
+        return len(self._replies.keys() | gone | self._left) == self._size
 
     def replies(self) -> list[Returned | None]:
-        """Return the ranks' answers, in rank order; None for one that was killed."""
+        """Return the ranks' answers, in rank order; None for one that has not returned."""
         return [self._replies.get(rank) for rank in range(self._size)]
 
     def output(self) -> tuple[str, ...]:
@@ -399,6 +404,10 @@ class CallSupervision:
             self._replies.pop(rank, None)
             self.matcher.end(rank, time.monotonic_ns())
             status, printed = self._channels.handle.statuses.get(rank), self._output.by(rank)
+            if status == 0 and self.matcher.is_script:
+                # some scripts leave so by `os._exit`, not to hang while libraries are taken down
+                self._left.add(rank)
+                return
             self._causes.ended(rank, status, self._channels.dumped_site(rank), printed)
 
     def _take(self, rank: int, message: object) -> None:

@@ -95,8 +95,15 @@ def run_script_command(
     folder = str(Path.cwd())
     if not request.module and not os.path.exists(request.script):
         raise RequestError(f"there is no script {request.script}; -m runs a module")
+    inside = Path(request.script, "__main__.py")
+    if not request.module and Path(request.script).is_dir() and not inside.is_file():
+        raise RequestError(f"{request.script} is a folder, and there is no {inside} to run")
     for option, path in (("--json", request.json), ("--trace", request.trace)):
-        if path and path != "-" and not os.access(Path(path).absolute().parent, os.W_OK):
+        if not path or path == "-":
+            continue
+        if Path(path).is_dir():
+            raise RequestError(f"{option} {path} is a folder; name a file")
+        if not os.access(Path(path).absolute().parent, os.W_OK):
             raise RequestError(f"{option} {path}: its folder is not there, or cannot be written to")
     # torch is imported here once, for all ranks
     from grader.launch.launchers import default_launcher, fork_server_here
@@ -309,11 +316,13 @@ class _RunFollower:
 
     def printed(self, rank: int, data: bytes) -> None:
         """Print the lines that are complete; progress bars end theirs by a carriage return."""
+        first, *more = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         part = self._parts[rank]
-        part += data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *lines, rest = bytes(part).split(b"\n")
-        part[:] = rest
-        self._print(rank, lines)
+        part += first
+        if more:
+            *lines, rest = more
+            self._print(rank, [bytes(part), *lines])
+            part[:] = rest
 
     def leftover(self, failure: Failure) -> None:
         """Note what was wrong when all ranks had ended."""
