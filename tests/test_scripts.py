@@ -79,6 +79,48 @@ def test_what_is_wrong_with_a_script_is_named_at_its_own_line(path, tmp_path):
     assert all(site.file == f"{PATH}{path.name}" for site in sites if site is not None)
 
 
+def execute_text(text, folder, **more):
+    (folder / "from").mkdir()
+    path = folder / "from" / "train.py"
+    path.write_text(text)
+    return execute(path, folder, 2, **more)
+
+
+LOCKED = """\
+import fcntl
+import torch.distributed as dist
+dist.init_process_group("gloo")
+with open("lock", "w") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    dist.barrier()
+"""
+
+
+def test_at_the_time_limit_ranks_that_wait_are_named_beside_those_that_do_not(tmp_path):
+    ran, _ = execute_text(LOCKED, tmp_path, seconds=1.0)
+    (running,) = re.findall(r"rank (\d) is still running at train.py:5", ran.failure.message)
+    waiting = 1 - int(running)
+    assert f"rank {waiting} waits in barrier at train.py:6" in " ".join(ran.failure.detail)
+
+
+POOL = """\
+from concurrent.futures import ThreadPoolExecutor
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+pool = ThreadPoolExecutor(1)
+pool.submit(dist.all_reduce, torch.ones(2)).result()
+if dist.get_rank() == 0:
+    pool.submit(dist.barrier).result()
+"""
+
+
+def test_a_call_in_a_pool_of_threads_has_the_line_that_handed_it_over(tmp_path):
+    ran, _ = execute_text(POOL, tmp_path)
+    assert ran.failure.diagnosis is Diagnosis.DEADLOCK
+    assert "rank 0 waits in barrier at train.py:8" in ran.failure.message
+
+
 GPUS = SCRIPTS / "gpus"
 
 

@@ -159,6 +159,7 @@ def _shows_its_caller(getframe: Any) -> bool:
 _C10D = "torch.distributed.distributed_c10d"
 _OPTIONS = "torch._C._distributed_c10d._DistributedBackendOptions"
 _GROUPS = ("rank/recording_group.py", "simulation/group.py")
+_LINES = "name the line of a program that has handed a call to a pool of threads"
 _WAITS = "know which threads of a rank can go on, and so name a deadlock"
 
 PRIVATE_APIS: tuple[PrivateApi, ...] = (
@@ -515,6 +516,13 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         _WAITS,
         ("bench/rank.py", "rank/threads.py", "simulation/scheduler.py"),
         behaves=_shows_this_frame,
+    ),
+    PrivateApi("concurrent.futures.thread._WorkItem", _LINES, ("core/source_locations.py",)),
+    PrivateApi(
+        "concurrent.futures.thread._WorkItem.run",
+        _LINES,
+        ("core/source_locations.py",),
+        variables=("self",),
     ),
     PrivateApi("threading._active", _WAITS, ("rank/threads.py",), behaves=_holds_running_threads),
     PrivateApi("threading._limbo", _WAITS, ("rank/threads.py",)),

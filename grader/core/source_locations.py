@@ -11,11 +11,12 @@ import sysconfig
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import thread as futures_thread
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from grader.core.notebook import ipython_shell
 from grader.core.verdict import BESIDE, PATH, CaseVerdict, Failure, Site, SourceLine
@@ -176,10 +177,11 @@ def line_here() -> tuple[str, int, bool]:
     The call blocks if ``dist.send`` or ``dist.recv`` is between the student's frame and this
     one, since these wait for their request at once.  In a thread without a frame of the
     student's, such as one whose target is ``dist.recv`` itself, the line is the one that started
-    the thread.  It is ``("", 0, …)`` if there is neither.
+    the thread, or that handed the call to a pool of threads.  It is ``("", 0, …)`` if there is
+    neither.
     """
     frame: FrameType | None = sys._getframe(1)
-    blocking = False
+    blocking, handed_over = False, None
     while frame is not None:
         code = frame.f_code
         filename = code.co_filename
@@ -187,8 +189,10 @@ def line_here() -> tuple[str, int, bool]:
             return shorten_name(filename), frame.f_lineno, blocking
         if code.co_name in ("send", "recv") and filename == _DISTRIBUTED:
             blocking = True
+        if code is _RUN_ITEM:
+            handed_over = _handed_over.get(frame.f_locals["self"])
         frame = frame.f_back
-    place = _stands_for.get(threading.get_ident())
+    place = _stands_for.get(threading.get_ident()) or handed_over
     return *(place or _thread_starts.get(threading.current_thread(), ("", 0))), blocking
 
 
@@ -229,17 +233,34 @@ _thread_starts: weakref.WeakKeyDictionary[threading.Thread, tuple[str, int]] = (
 )
 
 
-def remember_thread_starts() -> None:
-    """Record from now on at which line of the student's each thread of this process starts."""
-    start = threading.Thread.start
+#: The file and line at which each call was handed to a pool of threads.
+_handed_over: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
 
-    def noting(self: threading.Thread) -> None:
+_RUN_ITEM = futures_thread._WorkItem.run.__code__
+
+
+def remember_thread_starts() -> None:
+    """Record from now on at which line of the student's each thread of this process starts.
+
+    Of a pool's threads that line says nothing, since each starts with whatever call comes first:
+    of each call, the line that has handed it over is recorded.
+    """
+    start, make = threading.Thread.start, futures_thread._WorkItem.__init__
+
+    def noting_start(self: threading.Thread) -> None:
         file, line, _ = line_here()
         if line:
             _thread_starts[self] = file, line
         start(self)
 
-    threading.Thread.start = noting  # type: ignore[method-assign]
+    def noting_call(self: Any, *args: Any, **kwargs: Any) -> None:
+        file, line, _ = line_here()
+        if line:
+            _handed_over[self] = file, line
+        make(self, *args, **kwargs)
+
+    threading.Thread.start = noting_start  # type: ignore[method-assign]
+    futures_thread._WorkItem.__init__ = noting_call  # type: ignore[method-assign]
 
 
 def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:

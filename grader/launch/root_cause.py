@@ -216,6 +216,9 @@ class RootCause:
         detail += tuple(
             f"rank {r} {called}" for r in running if (called := never_joined(self._matcher, r))
         )
+        # they may wait for what the others are about, or hold what these want
+        others = set(range(self._matcher.size)) - {*running} - self._matcher.ended
+        detail += tuple(f"rank {r} {wait_of(self._matcher, r).text}" for r in sorted(others))
         self._found.append(Failure(Diagnosis.TIMEOUT, message, rank, site, detail))
 
     def _all_wait(self, after: str) -> Failure:
