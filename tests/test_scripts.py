@@ -121,6 +121,39 @@ def test_a_call_in_a_pool_of_threads_has_the_line_that_handed_it_over(tmp_path):
     assert "rank 0 waits in barrier at train.py:8" in ran.failure.message
 
 
+AROUND = """\
+import torch
+import torch.distributed as dist
+
+def total(x):
+    dist.all_reduce(x)
+
+def validate():
+    total(torch.ones({size}))
+
+dist.init_process_group("gloo")
+total(torch.ones(1))
+if dist.get_rank() == 0:
+    validate()
+{other}
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "other", "diagnosis"),
+    [(1, "", Diagnosis.DEADLOCK), (2, "total(torch.ones(1))", Diagnosis.SIZE_MISMATCH)],
+)
+def test_a_call_in_a_function_of_the_scripts_own_is_named_with_its_callers(
+    tmp_path, size, other, diagnosis
+):
+    ran, _ = execute_text(AROUND.format(size=size, other=other), tmp_path)
+    assert ran.failure.diagnosis is diagnosis
+    called = "train.py:5 is called from train.py:8, which is called from train.py:13"
+    assert f"rank 0: {called}" in ran.failure.detail
+    # not in a function: nothing to add
+    assert not any("train.py:15 is called" in line for line in ran.failure.detail)
+
+
 GPUS = SCRIPTS / "gpus"
 
 

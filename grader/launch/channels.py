@@ -15,7 +15,7 @@ import msgspec
 from grader.core.verdict import Site
 from grader.launch.frame_channel import FrameChannel
 from grader.launch.launchers import ProcessGroupHandle
-from grader.launch.root_cause import site_in_dump
+from grader.launch.root_cause import callers_in_dump, site_in_dump
 
 __all__ = ["ChannelListener", "OutputForwarder", "Printed", "RankChannels"]
 
@@ -293,6 +293,10 @@ class RankChannels:
     def dumped_site(self, rank: int) -> Site | None:
         """Return the line in the last dump of a rank's fault handler, if there is one."""
         return site_in_dump(self._dumps[rank].decode("utf-8", "replace"))
+
+    def dumped_callers(self, rank: int, site: Site) -> list[Site]:
+        """Return the lines that have called one, innermost first, by the last dump of a rank."""
+        return callers_in_dump(self._dumps[rank].decode("utf-8", "replace"), site)
 
     def forget_dumps(self) -> None:
         """Forget all dumps, so that the next ones tell where the ranks are then."""

@@ -35,6 +35,24 @@ def site_in_dump(dump: str) -> Site | None:
     return None
 
 
+def callers_in_dump(dump: str, site: Site) -> list[Site]:
+    """Return the student's lines from which one was called that is the innermost of a thread.
+
+    Args:
+        dump: a dump of Python's fault handler, of all threads.
+        site: the innermost line.
+    """
+    for thread in dump.split("\n\n"):
+        sites = [
+            Site(shorten_name(match["file"]), int(match["line"]))
+            for match in _FRAME.finditer(thread)
+            if is_students(match["file"])
+        ]
+        if sites[:1] == [site]:
+            return sites[1:]
+    return []
+
+
 class RootCause:
     """The failures of one job, of which one is the cause.
 

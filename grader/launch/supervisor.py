@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from grader.core.codec import STRUCTURE, pack
 from grader.core.errors import WorldError
 from grader.core.events import Event, Inspected, Paused
-from grader.core.verdict import Failure
+from grader.core.verdict import Failure, Site
 from grader.core.wire import (
     BrokenFrame,
     Inspect,
@@ -53,6 +53,9 @@ GRACE = 1.0
 
 #: Seconds that ranks which hang have to dump the line where they are.
 DUMP_PATIENCE = 0.5
+
+#: Callers of a line that are named, the innermost ones.
+_CALLERS = 3
 
 #: Seconds between two questions to a rank about its threads: while it seems stuck, and some of
 #: its threads may still act; and after which a rank that seems to compute is first asked.
@@ -243,6 +246,8 @@ class CallSupervision:
     def until_returned(self) -> Failure | None:
         """Wait until the call is over, and return why it failed, if it did."""
         failure = self.until(lambda: self.returned, self._job.seconds)
+        if failure is not None and self.matcher.is_script and not failure.frames:
+            failure = self._with_callers(failure)
         self._channels.drain(self)
         self.matcher.close(time.monotonic_ns())
         failure = failure or self._causes.first()
@@ -468,11 +473,37 @@ class CallSupervision:
         """Note a time limit, with the lines at which the ranks that still run are."""
         still = waiting(self.matcher) | self.matcher.ended
         running = [rank for rank in range(self._size) if rank not in still]
+        self._dump(running)
+        sites = {rank: self._channels.dumped_site(rank) for rank in running}
+        self._causes.timed_out(running, sites, after)
+
+    def _dump(self, ranks: Collection[int]) -> None:
+        """Let all ranks dump where they are, and wait for some of them."""
         self._channels.forget_dumps()
         if hasattr(signal, "SIGUSR1"):
             self._channels.handle.signal(signal.SIGUSR1)
             until = time.monotonic() + DUMP_PATIENCE
-            while time.monotonic() < until and not all(map(self._channels.dumped_site, running)):
+            while time.monotonic() < until and not all(map(self._channels.dumped_site, ranks)):
                 self._channels.read(until - time.monotonic(), self)
-        sites = {rank: self._channels.dumped_site(rank) for rank in running}
-        self._causes.timed_out(running, sites, after)
+
+    def _with_callers(self, failure: Failure) -> Failure:
+        """Return a failure with the lines that have called those at which ranks are.
+
+        A script often has a function of its own around each call, which is right everywhere but
+        where it is called.
+        """
+        sites = {wait.rank: wait.site for wait in failure.waits}
+        living = [rank for rank in range(self._size) if rank not in self.matcher.ended]
+        self._dump(living)
+        chains: dict[tuple[Site, ...], list[int]] = {}
+        for rank in living:
+            site = sites.get(rank) if sites else self._channels.dumped_site(rank)
+            callers = () if site is None else self._channels.dumped_callers(rank, site)[:_CALLERS]
+            if site is not None and callers:
+                chains.setdefault((site, *callers), []).append(rank)
+        found = tuple(
+            f"{'rank' if len(ranks) == 1 else 'ranks'} {', '.join(map(str, ranks))}: {site} is"
+            f" called from {', which is called from '.join(map(str, callers))}"
+            for (site, *callers), ranks in chains.items()
+        )
+        return replace(failure, detail=(*failure.detail, *found))
