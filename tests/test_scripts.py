@@ -154,6 +154,35 @@ def test_a_call_in_a_function_of_the_scripts_own_is_named_with_its_callers(
     assert not any("train.py:15 is called" in line for line in ran.failure.detail)
 
 
+LOST = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+try:
+    if dist.get_rank() == 1:
+        raise ValueError("bad sample \\udc80 4711")
+    dist.all_reduce(torch.ones(1))
+finally:
+    dist.barrier()
+"""
+
+
+def test_an_exception_that_a_call_in_finally_holds_up_is_not_lost(tmp_path):
+    ran, _ = execute_text(LOST, tmp_path)
+    assert ran.failure.diagnosis is Diagnosis.ORDER_MISMATCH
+    (said,) = (line for line in ran.failure.detail if "ValueError" in line)
+    assert said == (
+        "rank 1 comes there while it handles ValueError: bad sample ? 4711, raised at train.py:6"
+    )
+
+
+def test_an_exception_that_has_been_handled_is_not_told_of_a_later_call(tmp_path):
+    handled = LOST.replace("finally:\n    dist.barrier()", "except ValueError:\n    pass")
+    ran, _ = execute_text(handled + "if dist.get_rank() == 1:\n    dist.barrier()\n", tmp_path)
+    assert ran.failure.diagnosis is Diagnosis.ORDER_MISMATCH
+    assert not any("ValueError" in line for line in ran.failure.detail)
+
+
 GPUS = SCRIPTS / "gpus"
 
 

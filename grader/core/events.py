@@ -34,6 +34,7 @@ __all__ = [
     "Paused",
     "Polled",
     "Posted",
+    "Handling",
     "Remarked",
     "Seen",
     "Signature",
@@ -284,6 +285,21 @@ class Remarked(msgspec.Struct, array_like=True, tag="remark", frozen=True):
     line: Line
 
 
+class Handling(msgspec.Struct, array_like=True, tag="handle", frozen=True):
+    """The rank has begun its last operation while it handles an exception, as in ``finally``.
+
+    Attributes:
+        op: the operation.
+        error: the exception's class and message.
+        file, line: the student's line that has raised it.
+    """
+
+    op: int
+    error: Text
+    file: Name
+    line: Line
+
+
 class Entered(msgspec.Struct, array_like=True, tag="enter", frozen=True):
     """The student's function is about to be called."""
 
@@ -347,6 +363,7 @@ Event = (
     | Violated
     | Outside
     | Remarked
+    | Handling
     | Entered
     | Left
     | Marked

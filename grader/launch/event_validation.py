@@ -18,6 +18,7 @@ from grader.core.events import (
     Expired,
     Failed,
     Grouped,
+    Handling,
     Held,
     Inspected,
     Paused,
@@ -113,6 +114,9 @@ class EventValidator:
             self._remarks[rank] += 1
             if self._remarks[rank] > REMARKS:
                 raise BrokenFrame("more remarks than a recorder makes")
+        elif isinstance(event, Handling):
+            if event.op != len(self._matcher.operations[rank]) - 1:
+                raise BrokenFrame("an exception that is handled in another operation than the last")
         elif isinstance(event, Paused) and not self._pauses:
             raise BrokenFrame("a pause, which the case does not know")
         elif isinstance(event, (Held, Seen)) and not self._watched:

@@ -506,4 +506,10 @@ class CallSupervision:
             f" called from {', which is called from '.join(map(str, callers))}"
             for (site, *callers), ranks in chains.items()
         )
+        found += tuple(
+            f"rank {rank} comes there while it handles {one.error}"
+            + f", raised at {Site(one.file, one.line)}" * bool(one.line)
+            for rank, one in sorted(self.matcher.handling.items())
+            if rank not in self.matcher.ended
+        )
         return replace(failure, detail=(*failure.detail, *found))

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import queue
+import sys
 import threading
 import time
 import weakref
@@ -26,6 +27,7 @@ from grader.core.events import (
     Expired,
     Failed,
     Grouped,
+    Handling,
     Held,
     Marked,
     Outside,
@@ -37,7 +39,7 @@ from grader.core.events import (
     Signature,
     Violated,
 )
-from grader.core.source_locations import NAME, TEXT, begun_by_torch, line_here
+from grader.core.source_locations import NAME, TEXT, begun_by_torch, line_here, lines_of
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 from grader.rank.arguments import running_call
@@ -468,9 +470,24 @@ class Recorder:
                 ),
                 True,
             )  # fmt: skip
+            if not self.limited and (error := sys.exc_info()[1]) is not None:
+                self._report_handling(op, error)
         if blocking:
             self.waits[ident] = Waiting(op)  # not before the judge has been told
         return op
+
+    def _report_handling(self, op: int, error: BaseException) -> None:
+        """Report an exception that a script handles while it begins an operation.
+
+        In a ``finally`` it is on its way, and is lost if the operation never ends.
+        """
+        try:
+            text = f"{type(error).__name__}: {error}"
+        except Exception:  # its own methods may do anything
+            text = type(error).__name__
+        text = text[:TEXT].encode("utf-8", "replace").decode()
+        *_, (file, line, _) = [("", 0, ""), *lines_of(error.__traceback__)]
+        self.emit(Handling(op - self._first, text, file, line), True)
 
     @contextlib.contextmanager
     def batched(self) -> Iterator[None]:

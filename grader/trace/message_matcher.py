@@ -27,6 +27,7 @@ from grader.core.events import (
     Expired,
     Failed,
     Grouped,
+    Handling,
     Held,
     Inspected,
     Left,
@@ -352,6 +353,8 @@ class MessageMatcher:
         self._failures: list[Failure] = []
         self._outside: dict[Outside, set[int]] = {}
         self._remarks: dict[Remarked, set[int]] = {}
+        #: by rank, the exception that it handles in its last operation
+        self.handling: dict[int, Handling] = {}
         self._shape_remarks: dict[str, None] = {}
         self._agree = True
 
@@ -376,6 +379,7 @@ class MessageMatcher:
         if isinstance(event, (Blocked, Completed, Failed)) and self._is_forgotten(rank, event.op):
             return  # a program may wait once more for what is complete
         if isinstance(event, Posted):
+            self.handling.pop(rank, None)
             self._post(rank, event)
         elif isinstance(event, Blocked):
             op = self.operations[rank][event.op]
@@ -402,6 +406,8 @@ class MessageMatcher:
             self._violated(rank, event)
         elif isinstance(event, Outside):
             self._outside.setdefault(event, set()).add(rank)
+        elif isinstance(event, Handling):
+            self.handling[rank] = event
         elif isinstance(event, Remarked):
             self._remarks.setdefault(event, set()).add(rank)
         elif isinstance(event, Entered):
