@@ -79,11 +79,11 @@ def test_what_is_wrong_with_a_script_is_named_at_its_own_line(path, tmp_path):
     assert all(site.file == f"{PATH}{path.name}" for site in sites if site is not None)
 
 
-def execute_text(text, folder, **more):
+def execute_text(text, folder, ranks=2, **more):
     (folder / "from").mkdir()
     path = folder / "from" / "train.py"
     path.write_text(text)
-    return execute(path, folder, 2, **more)
+    return execute(path, folder, ranks, **more)
 
 
 LOCKED = """\
@@ -181,6 +181,25 @@ def test_an_exception_that_has_been_handled_is_not_told_of_a_later_call(tmp_path
     ran, _ = execute_text(handled + "if dist.get_rank() == 1:\n    dist.barrier()\n", tmp_path)
     assert ran.failure.diagnosis is Diagnosis.ORDER_MISMATCH
     assert not any("ValueError" in line for line in ran.failure.detail)
+
+
+OTHER_GROUP = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+pairs = dist.new_group([0, 1]), dist.new_group([1, 2])
+for step in range(4):
+    group = pairs[rank == 2 or (rank == 1 and step > 0)]
+    if rank < 2 or step > 0:
+        dist.all_reduce(torch.ones(1), group=group)
+"""
+
+
+def test_calls_at_one_line_in_several_groups_are_not_counted_against_each_other(tmp_path):
+    ran, _ = execute_text(OTHER_GROUP, tmp_path, ranks=3)
+    assert ran.failure.diagnosis is Diagnosis.DEADLOCK
+    assert not any("before it ended" in line for line in ran.why())
 
 
 GPUS = SCRIPTS / "gpus"

@@ -114,7 +114,8 @@ class ScriptRun:
             mine = tally.passes(wait.rank, wait.call, wait.site)
             for peer in wait.peers:
                 theirs = tally.passes(peer, wait.call, wait.site)
-                if peer in failure.ended and 0 < theirs != mine:
+                same = tally.in_same_groups(wait.rank, peer, wait.call, wait.site)
+                if peer in failure.ended and 0 < theirs != mine and same:
                     yield (
                         f"rank {wait.rank} is at its {ordinal(mine)} {wait.call} at {wait.site},"
                         f" and rank {peer} made {theirs} there before it ended"

@@ -57,12 +57,15 @@ class CallTally:
         self.bytes: Counter[int] = Counter()
         self.last_common: dict[int, tuple[str, str, int]] = {}
         self._places: Counter[Place] = Counter()
+        self._groups: dict[Place, set[str]] = defaultdict(set)
         self._waits: dict[tuple[int, int, str, Site], list[float]] = defaultdict(lambda: [0.0, 0])
 
     def posted(self, op: Operation) -> None:
         """Count an operation that has begun."""
         self.calls[op.rank, op.kind] += 1
-        self._places[_place(op)] += 1
+        place = _place(op)
+        self._places[place] += 1
+        self._groups[place].add(op.group)
         self.bytes[op.rank] += _bytes(op)
 
     def done(self, op: Operation) -> None:
@@ -85,6 +88,11 @@ class CallTally:
     def passes(self, rank: int, kind: str, site: Site) -> int:
         """Return how often a rank has called something at a line."""
         return self._places[rank, kind, str(site)]
+
+    def in_same_groups(self, rank: int, peer: int, kind: str, site: Site) -> bool:
+        """Return whether two ranks have called something at a line in the same groups."""
+        mine, theirs = ((one, kind, str(site)) for one in (rank, peer))
+        return self._groups[mine] == self._groups[theirs]
 
     def longest_wait(self) -> LongestWait | None:
         """Return where a rank has waited longest for another one, if one has."""
