@@ -46,11 +46,19 @@ def explain(
 
 def _found(exercise: Exercise, case: CaseVerdict) -> str:
     """Return what is wrong with a case, and where."""
-    # the message on a limit names it already; without an argument there is one input only
-    name = f"{case.name}: " if exercise.parameters and not case.bounds else ""
+    where = _where(exercise, case)
+    # a plain function without an argument has one case only
+    between = ": " if exercise.parameters and not case.bounds else ", "
+    return f"{where}{between if where else ''}{case.message}"
+
+
+def _where(exercise: Exercise, case: CaseVerdict) -> str:
+    """Return the number of ranks and the name of a case."""
     # a plain function is called on one rank, which is not worth saying
-    world = ranks(case.world_size, case.simulated) + ", "
-    return f"{world if exercise.world_sizes != (1,) else ''}{name}{case.message}"
+    world = ranks(case.world_size, case.simulated) if exercise.world_sizes != (1,) else ""
+    # the message on a limit names it already; without an argument there is one input only
+    name = case.name if exercise.parameters and not case.bounds else ""
+    return ", ".join(part for part in (world, name) if part)
 
 
 def _others(lead: CaseVerdict, cases: Sequence[CaseVerdict]) -> Iterator[CaseVerdict]:
@@ -77,6 +85,13 @@ def _missed(
     """Return that an answer misses the point of the exercise, and by what if that is not told."""
     if missed is failed and not missed.bounds:
         return "This is the point of the exercise"
+    if not missed.bounds and _alike(missed, failed):
+        where = _where(exercise, missed)
+        return f"It fails in the same line on {where}. That case is the point of the exercise"
+    if not missed.bounds and _ended_early(missed):
+        # an exception is no point of an exercise
+        found = _found(exercise, missed)
+        return f"Another fault, on {found}. That case is the point of the exercise"
     if not missed.bounds:
         return f"Another fault, on {_found(exercise, missed)}: that is the point of this exercise"
     point = f"{missed.bounds[0].missed}: that is the point of this exercise"
@@ -87,3 +102,16 @@ def _missed(
     if missed is failed:
         return "This is the point of the exercise"
     return f"There are also {missed.bounds[0].missed}, the point of this exercise"
+
+
+def _alike(one: CaseVerdict, other: CaseVerdict) -> bool:
+    """Return whether two cases fail in the same line and for the same reason."""
+    same = (one.site, one.diagnosis) == (other.site, other.diagnosis)
+    return one.site is not None and _ended_early(one) and same
+
+
+def _ended_early(case: CaseVerdict) -> bool:
+    """Return whether a case has ended without a result."""
+    return case.diagnosis is not None and (
+        case.diagnosis.precedence < Diagnosis.WRONG_TYPE.precedence
+    )

@@ -144,7 +144,8 @@ ring_all_reduce = Exercise(
     mistakes=(
         Mistake(
             "An index is past the end. Is it the number of a chunk? Chunks are numbered 0 to n − 1:"
-            " take it modulo n.",
+            " take it modulo n. Or does it count steps? There are 2(n − 1) of them, n − 1 in each"
+            " phase.",
             when=lambda e: e.raised("IndexError"),
         ),
         Mistake(

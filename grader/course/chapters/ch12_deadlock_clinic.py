@@ -31,6 +31,27 @@ def _all_wait_in(e: Evidence, call: str) -> bool:
     )
 
 
+def _all_receive_first(e: Evidence) -> bool:
+    """Return whether every rank waits for its left neighbour, and none has begun a send."""
+    return _all_wait_in(e, "recv") and (
+        not any(op.kind == "send" for ops in e.trace.operations for op in ops)
+        and all(
+            wait.peers == ((wait.rank - 1) % e.case.n,)
+            for wait in (e.failure and e.failure.waits) or ()
+        )
+    )
+
+
+def _waits_for_the_right(e: Evidence) -> bool:
+    """Return whether every rank waits to receive from the rank on its right, on a larger ring."""
+    return (
+        e.case.n > 2
+        and _all_wait_in(e, "recv")
+        and e.failure is not None
+        and all(wait.peers == ((wait.rank + 1) % e.case.n,) for wait in e.failure.waits)
+    )
+
+
 def _receive_posted(e: Evidence) -> bool:
     """Return whether a rank that waits has a receive in flight."""
     return any(op.kind == "recv" and not op.matched for ops in e.trace.operations for op in ops)
@@ -71,7 +92,12 @@ unblock_ring = Exercise(
         Mistake(
             "Every rank receives first now. That is the same cycle with its arrows reversed: the"
             " ranks must not all do the same.",
-            when=lambda e: _all_wait_in(e, "recv"),
+            when=_all_receive_first,
+        ),
+        Mistake(
+            "Every rank waits for a message from its right neighbour. What goes to rank + 1 is"
+            " received from rank − 1.",
+            when=_waits_for_the_right,
         ),
         Mistake(
             "Every rank waits for its send to end, and the receives that are in flight are for"
@@ -156,7 +182,8 @@ unblock_branch = Exercise(
     mistakes=(
         Mistake(
             "The all-reduce waits for ranks that never call it. Every rank has to, whether it logs"
-            " or not: only the print belongs in the branch.",
+            " or not: is the call in a branch, or behind a return, that some ranks take and others"
+            " do not?",
             when=lambda e: _waits_for_a_collective(e) and bool(e.failure and e.failure.ended),
         ),
         Mistake(
@@ -225,6 +252,27 @@ def _unsorted(right: Callable[[Case], list[int]]) -> Mistake:
     )
 
 
+def _changed_in_a_loop(e: Evidence) -> bool:
+    """Return whether what is looped over has changed.
+
+    Plain Python raises this class of error for little else: where a generator runs into the end of
+    an iterator, which takes next(), and where a program says so itself.
+    """
+    return (
+        e.raised("RuntimeError")
+        and e.loops(r".+")
+        and e.written(_CHANGES)
+        and not e.calls("next")
+        and not e.written(r"\b(StopIteration|RuntimeError|torch|dist|deque)\b")
+    )
+
+
+#: What adds to a dict or a set, or removes from it.
+_CHANGES = (
+    r"\.(add|discard|remove|pop|popitem|clear|update|setdefault|\w+_update)\("
+    r"|\bdel |\] = |[-|&^]= "
+)
+
 #: What Python's own exceptions prove about reading ``waits_for``.
 _KEYS = (
     Mistake(
@@ -245,8 +293,7 @@ _KEYS = (
     Mistake(
         "A loop over a dict or a set must not add to it or remove from it: loop over a copy, such"
         " as list(...).",
-        # no other class of error in plain Python that needs no torch
-        when=lambda e: e.raised("RuntimeError"),
+        when=_changed_in_a_loop,
     ),
 )
 
@@ -284,6 +331,10 @@ stuck_ranks = Exercise(
 #: The wait of a rank: "any" or "all" and the ranks it waits for, or ``None``.
 _Waits = Mapping[int, tuple[str, list[int]] | None]
 
+#: Chains that keep their order when ranks are renamed: whoever goes through the ranks one way
+#: needs many passes for one of them.
+_UPWARDS, _DOWNWARDS = "each of ten waits for the next", "each of ten waits for the one before"
+
 #: Wait-for graphs, and the ranks that have returned, in small numbers that are renamed
 #: before use; 9 is never a key.
 _ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
@@ -302,7 +353,7 @@ _ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
         {0: ("any", [1]), 1: ("all", [0]), 2: None, 3: ("all", [2])}, {1, 2},
     ),
     "a long way to a rank that runs": (
-        {k: ("all", [k + 1]) if k % 2 else ("any", [k + 1, 30]) for k in range(30)}, set(),
+        {k: ("all", [k + 1]) if k % 2 else ("any", [k + 1, 31]) for k in range(30)}, {31},
     ),
     "a long way to a rank that has returned": (
         {k: ("all", [k + 1]) if k % 2 else ("any", [k + 1]) for k in range(30)}, {30},
@@ -324,12 +375,16 @@ _ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
         {0: ("all", [1, 2]), 1: ("any", [0, 2]), 2: ("any", [0, 1]), 3: ("any", [2, 9])}, set(),
     ),
     "all have returned": ({0: ("any", [1]), 1: ("all", [0])}, {0, 1}),
+    _UPWARDS: ({k: ("all", [k + 1]) for k in range(9)} | {9: None}, set()),
+    _DOWNWARDS: ({0: None} | {k: ("any", [k - 1]) for k in range(1, 10)}, set()),
 }  # fmt: skip
 
 
 def _any_all(draw: Draw) -> Iterator[Case]:
     for name, (graph, gone) in _ANY_ALL.items():
         shuffled = draw.tensor(Kind(torch.float64, (1000,))).argsort().tolist()
+        if name in (_UPWARDS, _DOWNWARDS):
+            shuffled = sorted(shuffled[: len(graph)])
         renamed = {
             shuffled[rank]: None if wait is None else (wait[0], [shuffled[p] for p in wait[1]])
             for rank, wait in graph.items()

@@ -244,7 +244,8 @@ fit_alpha_beta = Exercise(
             when=lambda e: e.written(r"torch|float32") and not e.written("float64") and _nearly(e),
         ),
         Mistake(
-            "All times may be 0, and so may one of the sizes: divide by neither.",
+            "All times may be 0, and so may one of the sizes: divide by neither. And there may be"
+            " no more than two points: what do you divide by then?",
             when=lambda e: e.raised("ZeroDivisionError"),
         ),
     ),

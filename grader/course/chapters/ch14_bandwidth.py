@@ -32,6 +32,9 @@ from grader.trace.trace import Operation, Trace, heard_from
 #: The tag of the messages of ``fn``, by which the record shows when it was called.
 _TAG = 1414
 
+#: What a rank says of a result that the judge weighs by its own clock.
+A_TIME = "a time above 0"
+
 #: Seconds that every operation outside of ``fn`` takes on the answer's clock.
 BARRIER = 1.0
 
@@ -120,7 +123,7 @@ def answers(c: Case, values: Sequence[float]) -> list[dict[str, Any]]:
     return [
         {
             "calls of fn": c.warmup + c.iterations,
-            **({"a time": True} if c.judged else {"result": value}),
+            **({"the result": A_TIME} if c.judged else {"result": value}),
         }
         for value in values
     ]
@@ -173,7 +176,10 @@ def time_in_rank(
 
     with contextlib.nullcontext() if judged else show_clock(time_collective, clock):
         result = time_collective(fn, warmup, iterations)
-    told = {"a time": mark_time(result)} if judged else {"result": result}
+    if judged:
+        told = {"the result": A_TIME if mark_time(result) else f"{result!r:.60}"}
+    else:
+        told = {"result": result}
     return {"calls of fn": calls, **told}
 
 
@@ -247,6 +253,15 @@ def _operations(draw: Draw) -> Iterator[Case]:
             )  # fmt: skip
 
 
+def _unknown(e: Evidence) -> bool:
+    """Return whether the answer raises what people raise for something that they do not know."""
+    return e.raised("KeyError", "ValueError", "NotImplementedError")
+
+
+def _same(e: Evidence, column: str, one: JudgedCase) -> bool:
+    return bool(one.case.columns[column] == e.case.columns[column])
+
+
 bus_bandwidth = Exercise(
     signature="bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> float",
     summary="bytes a second of the busiest link, with the factors of nccl-tests",
@@ -257,7 +272,12 @@ bus_bandwidth = Exercise(
         Mistake(
             "All nine names must be known: all_reduce, all_gather, reduce_scatter, all_to_all,"
             " broadcast, reduce, scatter, gather, send_recv.",
-            when=lambda e: e.raised("KeyError", "ValueError", "NotImplementedError"),
+            when=lambda e: _unknown(e) and not any(_same(e, "op", one) for one in e.passed),
+        ),
+        Mistake(
+            "It works for some numbers of ranks, and for others with no operation at all:"
+            " world_size may be any whole number from 1 on. Is it looked up somewhere?",
+            when=lambda e: _unknown(e) and not any(_same(e, "world_size", one) for one in e.passed),
         ),
         Mistake(
             "A world may have one rank, and then n − 1 is 0: divide by n alone.",

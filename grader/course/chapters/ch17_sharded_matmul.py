@@ -148,6 +148,12 @@ _ONE_DTYPE = Mistake(
 _MATRICES = Mistake(
     "It works until there are more than two dimensions. torch.mm and .t() take matrices only: @"
     " multiplies along the last dimension, whatever stands before it.",
+    when=lambda e: e.calls("mm", "t") and _only_where(_more_than_two, Diagnosis.EXCEPTION)(e),
+)
+
+_LAST = Mistake(
+    "It works until there are more than two dimensions. Which line counts on two? The last"
+    " dimension is −1, and not always 1.",
     when=_only_where(_more_than_two, Diagnosis.EXCEPTION),
 )
 
@@ -196,7 +202,13 @@ _BACKWARD = Mistake(
     "Forward alone works. backward returns one gradient for each argument of forward, in that"
     " order, and None for those that are not tensors; each has the shape of the argument that it"
     " belongs to, without padding.",
-    when=lambda e: e.diagnosis is Diagnosis.EXCEPTION and _only_backward(e),
+    # where autograd itself refuses a gradient, no line of the answer is running
+    when=lambda e: (
+        e.diagnosis is Diagnosis.EXCEPTION
+        and _only_backward(e)
+        and e.failure is not None
+        and not e.failure.frames
+    ),
 )
 
 _LEFT_OUT_EMPTY = Mistake(
@@ -213,7 +225,7 @@ _LEFT_OUT_BACKWARD = Mistake(
 
 #: The particular ones come first.
 _COMMON = (
-    _ONE_DTYPE, _MATRICES, _EMPTY, _FEWER, _SIZES, _HOOK, _DIM,
+    _ONE_DTYPE, _MATRICES, _LAST, _EMPTY, _FEWER, _SIZES, _HOOK, _DIM,
     _BACKWARD_DIM, _BACKWARD, _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
 )  # fmt: skip
 
@@ -620,8 +632,8 @@ sequence_unshard = Exercise(
     traffic=TrafficRules(least=moved, allowed=frozenset({"all_gather"})),
     mistakes=(
         Mistake(
-            "It works along dimension 0. torch.cat puts together along that one if no other is"
-            " given: the parts belong side by side along dim.",
+            "It works along dimension 0. Which line takes dimension 0 for dim? torch.cat does if no"
+            " other is given, and so does a slice such as x[:k].",
             when=_only_where(lambda c: c.along != 0, Diagnosis.EXCEPTION),
         ),
         Mistake(

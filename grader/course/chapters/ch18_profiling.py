@@ -125,6 +125,9 @@ _PLANS = (
     (1, 7, "second"),
 )
 
+#: What a rank says of a result that the judge weighs by its own clock.
+A_TIME = "a time above 0"
+
 #: Calls to warm up and timed calls of the cases that the judge times.
 _JUDGED = ((1, 5), (2, 3))
 
@@ -219,7 +222,7 @@ def mean(row: Sequence[float]) -> float:
 def answer(c: Case, seconds: float) -> list[dict[str, Any]]:
     """Return the report of a rank that returns this time, in milliseconds."""
     calls = c.warmup + c.iterations
-    told = {"a time": True} if c.where == "judge" else {"result": 1e3 * seconds}
+    told = {"the result": A_TIME} if c.where == "judge" else {"result": 1e3 * seconds}
     return [{"calls of fn": calls, "with its arguments": calls, **told}] * c.n
 
 
@@ -266,7 +269,8 @@ def time_in_rank(
     with shown, scene:
         result = time_kernel(fn, *arguments, warmup=warmup, iterations=iterations)
     if where == "judge":
-        told = {"a time": mark_time(result / 1e3 if isinstance(result, float) else result)}
+        marked = mark_time(result / 1e3 if isinstance(result, float) else result)
+        told = {"the result": A_TIME if marked else f"{result!r:.60}"}
     else:
         told = {"result": result}
     return {"calls of fn": calls, "with its arguments": fitting, **told}
@@ -310,6 +314,8 @@ def profiles(draw: Draw) -> Iterator[Case]:
     ]
     yield draw.case("two that take equally long", spans=[list(span) for span in tied], k=3)
     yield draw.case("an empty profile", spans=[], k=2)
+    quick = _in_a_row(("aten::mm", "aten::detach", "aten::add"), (300, 0, 40))
+    yield draw.case("one that takes no time at all", spans=quick, k=3)
 
 
 def _lengths(draw: Draw, count: int) -> list[int]:
@@ -442,7 +448,7 @@ time_kernel = Exercise(
             "These tensors are on the CPU, where there are no events and nothing to synchronise. "
             "Use time.perf_counter() there, and nothing of torch.cuda.",
             when=lambda e: (
-                e.diagnosis is Diagnosis.EXCEPTION
+                e.raised("RuntimeError")  # as torch.cuda raises it where there is no device
                 and e.case.where == "cpu"
                 and e.calls("Event", "synchronize")
             ),

@@ -18,10 +18,15 @@ _BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 #: Device types of torch that none of its backends is for; others might have one some day.
 _DEVICELESS = ("meta", "vulkan")
 
+#: What is no device type, but a part of one that has a backend, or begins with one.  Torch's own
+#: function takes these for mistakes in the program, so they may be refused by any exception.
+_PARTS = ("", "cp", "cudax")
+
 
 def _device_types(draw: Draw) -> Iterator[Case]:
-    for device_type in (*_BACKENDS, *_DEVICELESS):
-        refused = device_type not in _BACKENDS
+    for device_type in (*_BACKENDS, *_DEVICELESS, *_PARTS):
+        refused = "" if device_type in _BACKENDS else "ValueError"
+        refused = "Exception" if device_type in _PARTS else refused
         name = f"refuses {device_type!r}" if refused else repr(device_type)
         yield draw.case(name, device_type=device_type, refused=refused)
 
@@ -31,12 +36,16 @@ def _answered(c: Case, right: Any) -> list[Any]:
 
 
 def _asked(answer: Callable[..., Any], *arguments: Any) -> Any:
-    """Call the answer; where it should be refused, return whether it raised ValueError."""
+    """Call the answer; where it should be refused, return whether it raised that exception."""
     *passed, refused = arguments
     if refused:
         try:
             answer(*passed)
-        except ValueError:
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            if refused == "ValueError" and not isinstance(error, ValueError):
+                raise
             return {"raises": True}
         return {"raises": False}
     value = answer(*passed)
@@ -64,6 +73,11 @@ pick_backend = Exercise(
             "For 'cuda' and 'cpu' raise nothing, even on a machine without a GPU.",
             when=lambda e: not e.case.refused and e.raised("ValueError"),
         ),
+        Mistake(
+            "Only the whole words 'cuda' and 'cpu' have a backend here, and 'cp' or 'cudax' has"
+            " none. Compare with ==, or look the word up in a dictionary.",
+            when=lambda e: all(one.case.device_type in _PARTS for one in e.failed),
+        ),
     ),
 )
 
@@ -71,14 +85,14 @@ pick_backend = Exercise(
 
 #: Backend and local rank.
 _PLACES = (
-    ("nccl", 0), ("nccl", 1), ("nccl", 7), ("gloo", 0), ("gloo", 5), ("mpi", 0), ("mpi", 3),
-    ("tcp", 0), ("pigeon", 2),
+    ("nccl", 0), ("nccl", 1), ("nccl", 7), ("nccl", 17), ("gloo", 0), ("gloo", 5), ("mpi", 0),
+    ("mpi", 3), ("tcp", 0), ("pigeon", 2),
 )  # fmt: skip
 
 
 def _places(draw: Draw) -> Iterator[Case]:
     for backend, local_rank in _PLACES:
-        refused = backend not in ("nccl", "gloo", "mpi")
+        refused = "" if backend in ("nccl", "gloo", "mpi") else "ValueError"
         name = f"{'refuses ' if refused else ''}{backend!r}, local rank {local_rank}"
         yield draw.case(name, local_rank=local_rank, backend=backend, refused=refused)
 

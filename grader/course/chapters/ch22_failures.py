@@ -46,6 +46,7 @@ _RECORDS: dict[str, Sequence[str]] = {
     "a tie after rank 0 has ended": ("a", "ab", "ad", "ad", "ab"),
     "three kinds of call": ("aabb", "abbb", "acbb", "abbb", "adbb", "abbb"),
     "the first calls differ": ("bc", "ac", "ac"),
+    "most differ again later, and the others do not": ("ab", "ac", "ad", "cb", "cb"),
     "they differ at first, and again": ("abcd", "acbd", "abca", "abcd", "abdd"),
     "one rank has no calls": ("ab", "", "ab"),
     "one rank leaves a call out": ("abcdab", "abcdab", "abdab", "abcdab"),
@@ -263,6 +264,18 @@ def _alone_at_fault(e: Evidence, rank: int) -> bool:
     )
 
 
+def _uncaught(e: Evidence) -> bool:
+    """Return whether operations fail uncaught, and just where a rank is dead or late."""
+    lost = {bool(_lost(one.case)) for one in e.failed}
+    spared = any(one.limit is None and not _lost(one.case) for one in e.passed)
+    return (
+        e.diagnosis is Diagnosis.EXCEPTION
+        and e.raised("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError")
+        and lost == {True}
+        and spared
+    )
+
+
 def _nanoseconds(trace: Measured) -> int:
     """Return how long after the last rank has entered the last one has returned."""
     assert isinstance(trace, Trace)
@@ -393,6 +406,12 @@ sum_of_survivors = Exercise(
             " rank should set. Wait for each key with a limit first:"
             " store.wait([key], timedelta(seconds=seconds)).",
             when=lambda e: _waits_without_end(e, "store"),
+        ),
+        Mistake(
+            "A call that needs a dead rank raises a RuntimeError when its time limit runs out, or"
+            " when the connection to that rank breaks: catch it around the call, and go on without"
+            " that rank.",
+            when=_uncaught,
         ),
         Mistake(
             "A rank that lives is left out. It may be up to `seconds` late: wait that long for"

@@ -862,6 +862,14 @@ FullySharded = Exercise(
             ),
         ),
         Mistake(
+            "The wrapped model is a layer itself here: it has no submodules, and its parameters are"
+            " called 'weight' and 'bias', without a dot. Does the quoted line expect more?",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.EXCEPTION
+                and _only(e, lambda c: bool(c.architecture == ALONE))
+            ),
+        ),
+        Mistake(
             "It works unless the wrapped model is a layer itself, such as one nn.Linear."
             " module.modules() begins with the module; its children and submodules leave it out.",
             when=lambda e: _only(e, lambda c: bool(c.architecture == ALONE)),
@@ -892,7 +900,8 @@ FullySharded = Exercise(
         ),
         Mistake(
             "It works where n divides the number of weights, and only there. Pad the flattened"
-            " parameter with zeros before it is cut, and cut the padding off after a gather.",
+            " parameter with zeros before it is cut, and after a gather cut the padding off the"
+            " same end.",
             when=_fails_unless_n_divides,
         ),
         Mistake(

@@ -588,6 +588,24 @@ def _waits(e: Evidence) -> set[str]:
     return set() if e.failure is None else {wait.call for wait in e.failure.waits}
 
 
+def _send_to_each_other(e: Evidence) -> bool:
+    """Return whether ranks wait in a circle, and all of them to send."""
+    if e.failure is None or e.diagnosis is not Diagnosis.DEADLOCK:
+        return False
+    waits = [wait.call for wait in e.failure.waits if wait.rank in e.failure.cycle]
+    return bool(waits) and set(waits) == {"send"}
+
+
+def _sent_back_to_none(e: Evidence) -> bool:
+    """Return whether a rank sends to the one before it, which has returned."""
+    if e.failure is None or e.diagnosis is not Diagnosis.DEADLOCK:
+        return False
+    lost = [wait for wait in e.failure.waits if set(wait.peers) & set(e.failure.ended)]
+    return bool(lost) and all(
+        wait.call == "send" and wait.peers == (wait.rank - 1,) for wait in lost
+    )
+
+
 def _loss(e: Evidence, rank: int) -> Any:
     return e.actual[rank]["the loss"]
 
@@ -642,7 +660,12 @@ run_pipeline = Exercise(
             "Two neighbours send to each other at the same time: one an activation, the other a"
             " gradient. dist.send returns only when the other side receives, so both wait. Use"
             " isend, and wait later.",
-            when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _waits(e) >= {"send"},
+            when=_send_to_each_other,
+        ),
+        Mistake(
+            "A stage sends to the one before it, which has returned without receiving that. Does"
+            " every stage but the last receive a gradient in each backward pass?",
+            when=_sent_back_to_none,
         ),
         Mistake(
             "A stage waits for activations of several micro-batches before it runs a pass, and the"

@@ -443,14 +443,20 @@ def least_of_loss(c: Case, expected: Sequence[Any]) -> int:
     return combined(c, [sums if 0 < s.shape[1] < width else None for s in c.logits_shard])
 
 
-def _overflows(e: Evidence) -> bool:
-    """Return whether just large logits give wrong results, and these are no finite numbers."""
-    wrong = [one for one in e.failed if one.diagnosis is Diagnosis.WRONG_VALUE and one.actual]
-    return (
-        bool(wrong)
-        and _only(e, lambda c: bool(c.kind))
-        and all(not one.actual[0]["result"].isfinite() for one in wrong)
-    )
+def _overflow(kinds: set[str]) -> Callable[[Evidence], bool]:
+    """Make a test of whether just these kinds of logits give results that are not finite."""
+
+    def when(e: Evidence) -> bool:
+        wrong = [one for one in e.failed if one.diagnosis is Diagnosis.WRONG_VALUE and one.actual]
+        right = {one.case.kind for one in e.passed if one.limit is None}
+        return (
+            {one.case.kind for one in wrong} == kinds
+            and right >= _LOGITS.keys() - kinds
+            and _only(e, lambda c: c.kind in kinds)
+            and all(not one.actual[0]["result"].isfinite() for one in wrong)
+        )
+
+    return when
 
 
 def _carries(
@@ -502,13 +508,19 @@ vocab_parallel_cross_entropy = Exercise(
             "Large logits overflow: exp(1000) is infinite, and the exponentials of very negative"
             " numbers are all 0, whose logarithm is −inf. Subtract the largest logit of the row"
             " first, of all ranks, and add it again after the logarithm.",
-            when=lambda e: _overflows(e) and not e.calls("max", "amax", "logsumexp"),
+            when=_overflow({"large logits", "very negative logits"}),
         ),
         Mistake(
-            "Only large or very negative logits go wrong. Is what is subtracted the largest logit"
-            " of the row, over all ranks? A rank without columns, or a buffer that begins with 0,"
-            " must not take part with 0: the neutral element of a maximum is −inf.",
-            when=lambda e: _overflows(e) and e.calls("max", "amax", "logsumexp"),
+            "Only very negative logits go wrong. Is what is subtracted the largest logit of the"
+            " row, over all ranks? A rank without columns, or a buffer that begins with a number"
+            " such as 0, must not take part with that: the neutral element of a maximum is −inf.",
+            when=_overflow({"very negative logits"}),
+        ),
+        Mistake(
+            "Only large logits go wrong, which lie far apart. Is what is subtracted the largest"
+            " logit of the row, over all ranks? Or is the target's logit taken from its"
+            " exponential, which may be 0?",
+            when=_overflow({"large logits"}),
         ),
         Mistake(
             "Two numbers a row go out in one call. That is fewer calls, but this exercise asks for"

@@ -169,6 +169,32 @@ def _gradients(module: nn.Module, batch: torch.Tensor) -> dict[str, torch.Tensor
     }
 
 
+def _lacks_gradients(c: Case) -> bool:
+    """Return whether some rank has no gradient of some parameter in some step."""
+    return c.architecture in ("frozen weights", "experts") or len(set(map(len, c.batches))) > 1
+
+
+def _no_gradient(e: Evidence) -> bool:
+    """Return whether a None is taken for a tensor just where gradients are missing."""
+    trained = any(any(one.case.batches) for one in e.passed if one.limit is None)
+    return (
+        e.raised("TypeError", "AttributeError")
+        and trained
+        and all(_lacks_gradients(one.case) for one in e.failed)
+    )
+
+
+def _watched(e: Evidence) -> bool:
+    """Return whether a step fails, and autograd is never told not to watch."""
+    spared = e.calls("no_grad", "inference_mode", "set_grad_enabled", "detach", "step")
+    return (
+        e.raised("RuntimeError")
+        and bool(e.source)
+        and not (spared or e.written(r"\.data\b|no_grad"))
+        and all(any(one.case.batches) for one in e.failed)
+    )
+
+
 train_uneven = Exercise(
     signature="train_uneven(module: nn.Module, batches: list[Tensor], lr: float) -> int",
     summary="SGD with the mean gradient of the ranks that still have a batch; returns the steps",
@@ -181,6 +207,18 @@ train_uneven = Exercise(
         agree=True,
     ),
     traffic=TrafficRules(allowed=frozenset({"all_reduce"})),
+    mistakes=(
+        Mistake(
+            "p.grad is None on a rank without a batch, where a batch does not use the parameter,"
+            " and where the parameter is frozen.",
+            when=_no_gradient,
+        ),
+        Mistake(
+            "Does this line change a parameter in place? Autograd watches p, and refuses that: make"
+            " the step under torch.no_grad().",
+            when=_watched,
+        ),
+    ),
 )
 
 
@@ -210,7 +248,7 @@ def group_in_rank(answer: Callable[[Any], Any], pairs: list[tuple[int, int]]) ->
     """Make the group, and report it by its ranks; what is no group by its type and value."""
     group = answer([(first, second) for first, second in pairs])
     if group is None:
-        return None
+        return _no_group(pairs)
     if not isinstance(group, dist.ProcessGroup):
         return f"{type(group).__name__} {group!r}"[:60]
     return named(dist.get_process_group_ranks(group))
@@ -221,9 +259,29 @@ def named(ranks: Sequence[int]) -> str:
     return f"group of rank{'s' * (len(ranks) > 1)} {', '.join(map(str, sorted(ranks)))}"
 
 
+def _no_group(pairs: Sequence[tuple[int, int]]) -> str | None:
+    """Return what a rank reports that has no group.
+
+    It is text where others report text, so that None is not called a wrong type there, which it is
+    not; and None where nobody has a group, which is what a function does that does nothing.
+    """
+    return "None" if pairs else None
+
+
 def _reported(e: Evidence, *starts: str) -> bool:
     """Return whether some rank's report begins with one of these."""
     return any(str(one).startswith(starts) for one in e.actual)
+
+
+def _returns_none(e: Evidence) -> bool:
+    """Return whether some ranks of pairs return None, and all others what they should."""
+    paired = {rank: pair for pair in e.case.pairs for rank in pair}
+    wrong = [
+        rank
+        for rank, report in enumerate(e.actual)
+        if report != (named(paired[rank]) if rank in paired else _no_group(e.case.pairs))
+    ]
+    return bool(wrong) and all(rank in paired and e.actual[rank] == "None" for rank in wrong)
 
 
 pair_group = Exercise(
@@ -233,7 +291,8 @@ pair_group = Exercise(
     adapter=group_in_rank,
     values=Values(
         lambda c: [
-            next((named(pair) for pair in c.pairs if rank in pair), None) for rank in c.ranks
+            next((named(pair) for pair in c.pairs if rank in pair), _no_group(c.pairs))
+            for rank in c.ranks
         ]
     ),
     traffic=TrafficRules(allowed=frozenset({"new_group"})),
@@ -241,6 +300,15 @@ pair_group = Exercise(
         Mistake(
             "A pair of ranks is not a group yet. dist.new_group(pair) makes a group of it.",
             when=lambda e: _reported(e, "list", "tuple"),
+        ),
+        Mistake(
+            "pair_group never returns anything: a function without return gives None. End it with"
+            " return and the group.",
+            when=lambda e: _returns_none(e) and not any(part.returns for part in e.source[:1]),
+        ),
+        Mistake(
+            "A rank that is in a pair returns None. Both ranks of a pair return its group.",
+            when=_returns_none,
         ),
     ),
 )
@@ -260,6 +328,8 @@ def _ragged(n: int) -> Iterator[tuple[str, torch.dtype, list[int], tuple[int, ..
     yield "one has one more", torch.int64, [3 + (r == last // 2) for r in range(n)], ()
     yield "as many numbers in other rows", double, [2 + r % 2 for r in range(n)], (1, 2)
     yield "no rows at all", single, [0] * n, (5,)
+    # more than one byte can count
+    yield "one has 300 rows", torch.int64, [300 if r == n // 2 else r % 2 for r in range(n)], ()
 
 
 def rows(draw: Draw) -> Iterator[Case]:
@@ -283,6 +353,13 @@ gather_ragged = Exercise(
             "all_gather_object pickles what it sends, and pads all pickles to the longest. Gather"
             " tensors: first the numbers of rows, then the rows.",
             when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and e.calls("all_gather_object"),
+        ),
+        Mistake(
+            "Only the case with many rows goes wrong. Does the dtype in which the numbers of rows"
+            " travel have room for 300?",
+            when=lambda e: all(
+                one.limit is None and max(map(len, one.case.x)) > 255 for one in e.failed
+            ),
         ),
     ),
 )
@@ -397,6 +474,16 @@ def _means(c: Case, size: Callable[[float], float] = float) -> list[dict[str, fl
     return [{name: sum(values) / len(values) for name, values in logged.items()}] * c.n
 
 
+def _names_differ(c: Case) -> bool:
+    """Return whether some rank has logged a name that another has not."""
+    return len({frozenset(metrics) for metrics in c.metrics}) > 1
+
+
+def _logs_differ(c: Case) -> bool:
+    """Return whether ranks have logged other names, or the same in another order."""
+    return len({tuple(metrics) for metrics in c.metrics}) > 1
+
+
 mean_metrics = Exercise(
     signature="mean_metrics(metrics: dict[str, float]) -> dict[str, float]",
     summary="the mean of each metric over the ranks that have logged it, the same on all",
@@ -417,13 +504,33 @@ mean_metrics = Exercise(
         Mistake(
             "Not every rank has every name, so metrics[name] fails on some: use metrics.get, or ask"
             " `name in metrics` first.",
-            when=lambda e: e.raised("KeyError"),
+            when=lambda e: (
+                e.raised("KeyError") and all(_names_differ(one.case) for one in e.failed)
+            ),
+        ),
+        Mistake(
+            "The dictionary in this line does not have this name yet. Begin with 0 where a name"
+            " comes for the first time: totals.get(name, 0.0).",
+            when=lambda e: e.raised("KeyError") and not _names_differ(e.case),
         ),
         Mistake(
             "Ranks that have logged other names, or none, make other calls, or more of them. Before"
             " the first all_reduce all ranks have to know the names of all: that is what"
             " all_gather_object is for.",
-            when=lambda e: e.diagnosis in (Diagnosis.DEADLOCK, Diagnosis.ORDER_MISMATCH),
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.DEADLOCK, Diagnosis.ORDER_MISMATCH)
+                and all(_logs_differ(one.case) for one in e.failed)
+            ),
+        ),
+        Mistake(
+            "A collective needs a call of every rank, and some rank does not make it, although all"
+            " have logged the same here. Let all ranks make the call, and decide after it.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.DEADLOCK
+                and e.failure is not None
+                and all(wait.call not in ("send", "recv") for wait in e.failure.waits)
+                and not _logs_differ(e.case)
+            ),
         ),
     ),
 )
@@ -485,9 +592,9 @@ chain_exchange = Exercise(
         ),
         *evidence.BUFFER_RACES,
         Mistake(
-            "What goes forward and what goes backward need not be alike: receive from the rank"
-            " before into torch.empty_like(forward), and from the rank after into"
-            " torch.empty_like(backward).",
+            "What goes forward and what goes backward need not be alike. To the rank after, send"
+            " forward, and receive from it into torch.empty_like(backward). To the rank before,"
+            " send backward, not forward, and receive from it into torch.empty_like(forward).",
             when=lambda e: e.diagnosis in (Diagnosis.SIZE_MISMATCH, Diagnosis.DTYPE_MISMATCH),
         ),
         Mistake(

@@ -1,5 +1,6 @@
-"""The root answers each rank before it has heard from all of them, so the first ones get a partial
-result. Receive from all ranks first, and then broadcast."""
+"""Some ranks end with a partial result. Either the root answers them before it has heard from all
+ranks, or the sum passes them by and the finished one is never handed out to them. Combine the x of
+all ranks first, and then broadcast."""
 # exercise: all_reduce_rooted
 # diagnosis: wrong_value
 # or: AVERAGES = "last"

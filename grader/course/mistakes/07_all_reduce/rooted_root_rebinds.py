@@ -1,6 +1,7 @@
-"""Every rank but the root ends with the result. The root has sent it, but its own x is as it was.
-Combine into x itself (`x = x + buffer` makes a new tensor, `x += buffer` does not), or write the
-result back at the end, with x.copy_(...)."""
+"""One rank still holds its own x, and every other one has the result. Is it the root, with the
+result in another tensor? Combine into x itself (`x = x + buffer` makes a new tensor, `x += buffer`
+does not), or write it back with x.copy_(...). If it is another rank, is it left out when the result
+is handed out?"""
 # exercise: all_reduce_rooted
 # diagnosis: wrong_value
 

@@ -1,4 +1,5 @@
-"""AVG is the sum divided by the number of ranks; the division is missing."""
+"""For AVG the result is the undivided sum: is the division missing, or is it done on a chunk that is
+overwritten later?"""
 # exercise: ring_all_reduce
 # diagnosis: wrong_value
 

@@ -1,5 +1,5 @@
-"""It is half as large as it should be, as if the all-reduce were one phase. It has two: a
-reduce-scatter and an all-gather."""
+"""It is half as large as it should be. Is the all-reduce one phase? It has two: a reduce-scatter and
+an all-gather. Or are 8 operations counted, with recomputation? The backward pass alone has 4."""
 # exercise: dp_overlap_ratio
 # diagnosis: wrong_value
 # not: forward pass

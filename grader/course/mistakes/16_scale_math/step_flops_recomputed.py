@@ -1,4 +1,5 @@
-"""That is forward twice, as if activations were recomputed. Nothing is recomputed here."""
+"""That is four times forward. Is forward counted twice, as if activations were recomputed? Nothing is
+recomputed here. Or is backward three times forward? It is twice."""
 # exercise: step_flops
 # diagnosis: wrong_value
 

@@ -1,5 +1,6 @@
-"""You have (TP − 1)/TP where TP − 1 belongs. Each device has 1/TP of the matrix, so it computes
-1/TP as long: that cancels the TP below."""
+"""You have (TP − 1)/TP where TP − 1 belongs. Is the computation that of the whole matrix? Each device
+has 1/TP of it, which cancels the TP below. Or are the activations divided by TP once more? What
+comes from the others is (TP − 1)/TP of them."""
 # exercise: tp_overlap_ratio
 # diagnosis: wrong_value
 

@@ -1,5 +1,5 @@
 """It works where n divides the number of weights, and only there. Pad the flattened parameter with
-zeros before it is cut, and cut the padding off after a gather."""
+zeros before it is cut, and after a gather cut the padding off the same end."""
 # exercise: FullySharded
 # diagnosis: size_mismatch
 

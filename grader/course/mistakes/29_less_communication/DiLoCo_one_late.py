@@ -1,5 +1,5 @@
-"""It synchronises one inner step too late: count the step that has just been made before you look
-at the counter."""
+"""It synchronises one inner step too late. Is the step just made counted before you look, and do you
+compare with inner_steps itself?"""
 # exercise: DiLoCo
 # diagnosis: wrong_value
 # or: AGAIN = "after one more"

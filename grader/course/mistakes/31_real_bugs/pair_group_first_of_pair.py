@@ -1,6 +1,6 @@
 """Only the first rank of each pair returns the group. Its partner is a member as well."""
 # exercise: pair_group
-# diagnosis: wrong_type
+# diagnosis: wrong_value
 # or: WHICH = 1
 import torch.distributed as dist
 

@@ -2,7 +2,7 @@
 use_local_synchronization=True that is None on a rank that is not in the group. Keep a group only
 where the rank is in its pair."""
 # exercise: pair_group
-# diagnosis: wrong_type
+# diagnosis: wrong_value
 import torch.distributed as dist
 
 

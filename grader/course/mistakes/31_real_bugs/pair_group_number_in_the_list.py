@@ -1,7 +1,7 @@
 """A rank returns the group at its own number in the list. It should be the one of the pair that the
 rank is in."""
 # exercise: pair_group
-# diagnosis: wrong_type
+# diagnosis: wrong_value
 import torch.distributed as dist
 
 

@@ -1,5 +1,5 @@
 """The loss is cut to a whole number on its way. Let the tensor have a floating-point dtype:
-torch.tensor(loss)."""
+torch.tensor(loss, dtype=torch.float64)."""
 # exercise: should_stop
 # diagnosis: wrong_value
 import torch

@@ -1,0 +1,35 @@
+# exercise: vocab_parallel_cross_entropy
+# diagnosis: wrong_value
+# hint: neutral element
+# not: overflow
+import torch
+import torch.distributed as dist
+
+
+class Loss(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, logits, targets):
+        n, rank = dist.get_world_size(), dist.get_rank()
+        size = torch.tensor(logits.shape[1])
+        dist.all_reduce(size)
+        mine = torch.arange(int(size)).tensor_split(n)[rank]
+        lowest = logits.new_full((len(logits), 1), -1e3)
+        top = torch.cat([logits, lowest], 1).sort(1).values[:, -1].contiguous()
+        dist.all_reduce(top, dist.ReduceOp.MAX)
+        exponentials = (logits - top[:, None]).exp()
+        sums = exponentials.sum(1)
+        dist.all_reduce(sums)
+        hot = (targets[:, None] == mine).to(logits.dtype)
+        hit = (logits * hot).sum(1)
+        dist.all_reduce(hit)
+        ctx.save_for_backward(exponentials / sums[:, None] - hot)
+        return (sums.log() + top - hit).mean()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (slope,) = ctx.saved_tensors
+        return grad * slope / len(slope), None
+
+
+def vocab_parallel_cross_entropy(logits_shard, targets):
+    return Loss.apply(logits_shard, targets)

@@ -1,0 +1,25 @@
+# exercise: train_uneven
+# diagnosis: exception
+# hint: under torch.no_grad()
+# not: p.grad is None
+import torch
+import torch.distributed as dist
+
+
+def train_uneven(module, batches, lr):
+    steps = 0
+    while True:
+        have = steps < len(batches)
+        count = torch.tensor([1.0 if have else 0.0])
+        dist.all_reduce(count)
+        if count.item() == 0:
+            return steps
+        module.zero_grad()
+        if have:
+            module(batches[steps]).sum().backward()
+        for p in module.parameters():
+            if p.requires_grad:
+                total = torch.zeros_like(p) if p.grad is None else p.grad
+                dist.all_reduce(total)
+                p -= lr * total / count.item()
+        steps += 1
