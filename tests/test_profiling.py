@@ -68,7 +68,8 @@ def test_no_two_operators_are_equally_hot_unless_that_is_what_is_tried(seed):
         # where the list ends, there must be no doubt
         if 0 < case.k < len(times):
             assert times[case.k - 1] > times[case.k]
-        assert all(time > 0 for time in times)
+        # one that is quicker than the clock takes 0 µs
+        assert all(time >= 0 for time in times)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="it would record")
