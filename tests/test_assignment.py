@@ -144,7 +144,9 @@ def test_late_work_after_its_last_moment_is_worth_nothing():
     assert policy.lateness(DUE, until).taken == 0.2
     too_late = policy.lateness(DUE, until + timedelta(seconds=1))
     assert too_late.taken == 1.0
-    assert too_late.words.endswith("late, when late work was no longer taken: −100 % of all points")
+    assert too_late.words.endswith(
+        "late, when late work was no longer accepted: −100 % of all points"
+    )
     # an extension that ends later is in time
     assert policy.lateness(until + timedelta(days=1), until + timedelta(hours=1)) is None
     assert policy.end(until + timedelta(days=1)) == until + timedelta(days=1)

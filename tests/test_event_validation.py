@@ -80,7 +80,7 @@ def test_what_a_recorder_says_passes(scrutiny_of_two, event):
         (Grouped("pair", [0, 0]), "a group that it is not in"),
         (Grouped("pair", [0, 2]), "ranks that are not there"),
         (Violated("deadlock", "", "answer.py", 3, 10), "a fault that no recorder finds"),
-        (Handling(-2, "ValueError: bad", "answer.py", 3), "in another operation than the last"),
+        (Handling(-1, "ValueError: bad", "answer.py", 3), "in another operation than the last"),
         (Handling(0, "ValueError: bad", "answer.py", 3), "in another operation than the last"),
         (Paused(10), "a pause, which the case does not know"),
         (Held("argument", 0, 0, 1), "nobody has asked for"),

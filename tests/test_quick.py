@@ -180,7 +180,7 @@ import sys
 import pytest
 from tests.conftest import play
 from grader.core.codec import unpack, pack
-from grader.core.values import short
+from grader.core.verdict import amount
 @pytest.fixture(scope="module")
 def shared():
     return unpack(pack(3))
@@ -191,7 +191,7 @@ def test_on_a_rank():
 def test_first(shared):
     sys.setprofile(None)
 def test_second(shared):
-    short("x", 3)
+    amount(3)
 """
 
 
@@ -206,7 +206,7 @@ def test_what_a_test_runs_is_recorded_on_its_ranks_and_in_what_it_shares(tmp_pat
     assert [calling in one.functions for one in recorded.values()] == [True, False, False]
     assert all(codec in one.functions for one in recorded.values())
     # although the test before has ended the recording
-    assert number("grader/core/values.py", "short") in recorded["test_second"].functions
+    assert number("grader/core/verdict.py", "amount") in recorded["test_second"].functions
 
 
 def test_a_test_that_runs_again_is_recorded_anew(tmp_path):

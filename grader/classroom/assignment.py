@@ -139,7 +139,7 @@ class Lateness:
         seconds: time since the deadline; None where a platform has marked the submission as late,
             and nothing says by how much.
         taken: the share of all points of the assignment that is taken off, 0 to 1.
-        closed: whether it came when late work was no longer taken.
+        closed: whether it came when late work was no longer accepted.
     """
 
     seconds: float | None = None
@@ -155,7 +155,7 @@ class Lateness:
         days, hours = divmod(minutes // 60, 24)
         parts = [f"{days} day{'s' * (days != 1)}"] * bool(days) + [f"{hours} h"] * bool(hours)
         taken = f"−{self.taken:.0%} of all points" if self.taken else "no points are taken off"
-        closed = ", when late work was no longer taken" * self.closed
+        closed = ", when late work was no longer accepted" * self.closed
         return f"{' '.join(parts) or f'{minutes} min'} late{closed}: {taken}".replace("%", " %")
 
 
@@ -439,7 +439,7 @@ def read_assignment(path: Path) -> StatedAssignment:
             and 0 <= stated.late.grace <= _YEAR
         ):
             raise RequestError(
-                "per_day and cap are percent, 0 or 0.1 to 100, and grace minutes, up to a year"
+                "per_day and cap are percent, 0 or from 0.1 to 100; grace is minutes, up to a year"
             )
     with file.at("limits"):
         limits = (stated.limits.timeout, stated.limits.seconds, stated.limits.memory)

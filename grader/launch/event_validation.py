@@ -115,7 +115,7 @@ class EventValidator:
             if self._remarks[rank] > REMARKS:
                 raise BrokenFrame("more remarks than a recorder makes")
         elif isinstance(event, Handling):
-            if event.op != len(self._matcher.operations[rank]) - 1:
+            if not 0 <= event.op == len(self._matcher.operations[rank]) - 1:
                 raise BrokenFrame("an exception that is handled in another operation than the last")
         elif isinstance(event, Paused) and not self._pauses:
             raise BrokenFrame("a pause, which the case does not know")

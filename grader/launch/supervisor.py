@@ -17,7 +17,7 @@ from typing import NoReturn
 from grader.core.codec import STRUCTURE, pack
 from grader.core.errors import WorldError
 from grader.core.events import Event, Inspected, Paused
-from grader.core.verdict import Failure, Site
+from grader.core.verdict import Diagnosis, Failure, Site
 from grader.core.wire import (
     BrokenFrame,
     Inspect,
@@ -53,6 +53,17 @@ GRACE = 1.0
 
 #: Seconds that ranks which hang have to dump the line where they are.
 DUMP_PATIENCE = 0.5
+
+#: What is wrong between ranks, each of which is somewhere in its script.
+_OF_SEVERAL = frozenset(
+    {
+        Diagnosis.DEADLOCK,
+        Diagnosis.ORDER_MISMATCH,
+        Diagnosis.SIZE_MISMATCH,
+        Diagnosis.DTYPE_MISMATCH,
+        Diagnosis.TIMEOUT,
+    }
+)
 
 #: Callers of a line that are named, the innermost ones.
 _CALLERS = 3
@@ -246,7 +257,7 @@ class CallSupervision:
     def until_returned(self) -> Failure | None:
         """Wait until the call is over, and return why it failed, if it did."""
         failure = self.until(lambda: self.returned, self._job.seconds)
-        if failure is not None and self.matcher.is_script and not failure.frames:
+        if failure is not None and self.matcher.is_script and failure.diagnosis in _OF_SEVERAL:
             failure = self._with_callers(failure)
         self._channels.drain(self)
         self.matcher.close(time.monotonic_ns())
@@ -507,7 +518,7 @@ class CallSupervision:
             for (site, *callers), ranks in chains.items()
         )
         found += tuple(
-            f"rank {rank} comes there while it handles {one.error}"
+            f"rank {rank} makes its call while handling {one.error}"
             + f", raised at {Site(one.file, one.line)}" * bool(one.line)
             for rank, one in sorted(self.matcher.handling.items())
             if rank not in self.matcher.ended

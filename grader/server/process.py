@@ -6,6 +6,7 @@ given the file descriptors below, and exchanges messages of :mod:`grader.core.wi
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import gc
 import io
@@ -306,7 +307,8 @@ class _Rank:
 
         def flush_and_leave(status: int) -> NoReturn:
             if os.getpid() == mine:  # and not in a child that the script has forked
-                self._writer.flush()
+                with contextlib.suppress(OSError):  # the judge may be gone
+                    self._writer.flush()
             leave(status)
 
         os._exit = flush_and_leave
