@@ -154,6 +154,27 @@ def test_a_call_in_a_function_of_the_scripts_own_is_named_with_its_callers(
     assert not any("train.py:15 is called" in line for line in ran.failure.detail)
 
 
+HANDLES = """\
+import signal
+import torch
+import torch.distributed as dist
+
+# as a job does that its scheduler warns by this signal
+signal.signal(signal.SIGUSR1, lambda *_: print("saves a checkpoint"))
+dist.init_process_group("gloo")
+if dist.get_rank() == 0:
+    dist.all_reduce(torch.ones(1))
+while dist.get_rank() == 1:
+    pass
+"""
+
+
+def test_a_script_that_hangs_gets_no_signal_that_it_may_handle_itself(tmp_path):
+    ran, printed = execute_text(HANDLES, tmp_path, seconds=2.0)
+    assert re.search(r"rank 1 is still running at train.py:1[01]", ran.failure.message)
+    assert "checkpoint" not in printed
+
+
 LOST = """\
 import torch
 import torch.distributed as dist

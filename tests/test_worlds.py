@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import inspect
+import itertools
 import json
 import os
 import signal
@@ -306,6 +307,11 @@ def _sleep():
     time.sleep(3600)
 
 
+def _compute_in_c():
+    # in one call, in which no other thread of the interpreter runs
+    return sum(itertools.repeat(1))
+
+
 def _flood():
     for i in range(1_000_000):
         print(i)
@@ -351,6 +357,7 @@ FATES = [
     (_kill_myself, "crashed", "SIGKILL"),
     (_loop, "timeout", "rank 1 is still running at line"),
     (_sleep, "timeout", "rank 1 is still running at line"),
+    (_compute_in_c, "timeout", "rank 1 is still running at line"),
     (_flood, "output_limit", "rank 1 prints more than 64 kB"),
     (_allocate, "memory_limit", "asked for 10.0 GB"),
     (_allocate_python, "memory_limit", "out of memory"),

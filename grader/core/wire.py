@@ -39,6 +39,7 @@ __all__ = [
     "AT_RETURN",
     "Answered",
     "BrokenFrame",
+    "DumpStacks",
     "FrameReader",
     "FrameWriter",
     "RunCall",
@@ -308,6 +309,10 @@ class Inspect(msgspec.Struct, tag="inspect", frozen=True):
     """A question about the rank's threads; :class:`~grader.core.events.Inspected` answers it."""
 
 
+class DumpStacks(msgspec.Struct, tag="dump", frozen=True):
+    """A request to dump the stacks of the rank's threads to its fault handler's pipe."""
+
+
 ToRank = (
     Parse
     | Simulate
@@ -315,6 +320,7 @@ ToRank = (
     | Load
     | RunCall
     | Inspect
+    | DumpStacks
     | Resolved
     | Resumed
     | StoreSeen

@@ -294,6 +294,10 @@ class RankChannels:
         """Return the line in the last dump of a rank's fault handler, if there is one."""
         return site_in_dump(self._dumps[rank].decode("utf-8", "replace"))
 
+    def has_dumped(self, rank: int) -> bool:
+        """Return whether a rank has dumped anything since its dumps were forgotten."""
+        return bool(self._dumps[rank])
+
     def dumped_callers(self, rank: int, site: Site) -> list[Site]:
         """Return the lines that have called one, innermost first, by the last dump of a rank."""
         return callers_in_dump(self._dumps[rank].decode("utf-8", "replace"), site)

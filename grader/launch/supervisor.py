@@ -20,6 +20,7 @@ from grader.core.events import Event, Inspected, Paused
 from grader.core.verdict import Diagnosis, Failure, Site
 from grader.core.wire import (
     BrokenFrame,
+    DumpStacks,
     Inspect,
     Joined,
     Put,
@@ -489,13 +490,23 @@ class CallSupervision:
         self._causes.timed_out(running, sites, after)
 
     def _dump(self, ranks: Collection[int]) -> None:
-        """Let all ranks dump where they are, and wait for some of them."""
+        """Let ranks dump where they are, and wait for it."""
         self._channels.forget_dumps()
-        if hasattr(signal, "SIGUSR1"):
-            self._channels.handle.signal(signal.SIGUSR1)
-            until = time.monotonic() + DUMP_PATIENCE
-            while time.monotonic() < until and not all(map(self._channels.dumped_site, ranks)):
-                self._channels.read(until - time.monotonic(), self)
+        for rank in ranks:
+            self._channels.send(rank, DumpStacks())
+        self._await_dumps(ranks)
+        # the signal stops a thread anywhere, and a walk over a stack that is being built can crash
+        # the rank; so it is for those alone whose code in C lets no other thread of Python run
+        silent = [rank for rank in ranks if not self._channels.has_dumped(rank)]
+        if silent and hasattr(signal, "SIGUSR1"):
+            for rank in silent:
+                self._channels.handle.signal(signal.SIGUSR1, rank)
+            self._await_dumps(silent)
+
+    def _await_dumps(self, ranks: Collection[int]) -> None:
+        until = time.monotonic() + DUMP_PATIENCE
+        while time.monotonic() < until and not all(map(self._channels.dumped_site, ranks)):
+            self._channels.read(until - time.monotonic(), self)
 
     def _with_callers(self, failure: Failure) -> Failure:
         """Return a failure with the lines that have called those at which ranks are.

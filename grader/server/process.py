@@ -41,6 +41,7 @@ from grader.core.random_numbers import Generators
 from grader.core.source_locations import is_students, remember_thread_starts
 from grader.core.values import tensors_in
 from grader.core.wire import (
+    DumpStacks,
     FrameWriter,
     Inspect,
     Joined,
@@ -101,7 +102,7 @@ def main(handles: Handles) -> NoReturn:
     run_as_written()
     sock = socket.socket(fileno=handles.control)
     try:
-        _Rank(sock).serve()
+        _Rank(sock, handles.faults).serve()
     finally:
         # no atexit handlers, no flushing of buffers that belong to the parent
         _leave(0)
@@ -164,9 +165,15 @@ class _UnbufferedWriter(io.BufferedWriter):
 
 
 class _Rank:
-    """A rank's side of one world."""
+    """A rank's side of one world.
 
-    def __init__(self, sock: socket.socket) -> None:
+    Args:
+        sock: through which the judge asks.
+        faults: the pipe for dumps of stacks.
+    """
+
+    def __init__(self, sock: socket.socket, faults: int) -> None:
+        self._faults = faults
         self._writer = FrameWriter(sock)
         self._frames = read_frames(sock)
         self._requests: queue.SimpleQueue[Load | RunCall] = queue.SimpleQueue()
@@ -350,6 +357,9 @@ class _Rank:
                 if not self._writer.write(threads.inspect(), follows=written):
                     # a thread that has reported something meanwhile has gone on
                     self._writer.write(Inspected(True, [], []))
+            elif isinstance(frame, DumpStacks):
+                # this thread holds the interpreter's lock, so no stack changes meanwhile
+                faulthandler.dump_traceback(self._faults, all_threads=True)
             elif isinstance(frame, (Load, RunCall)):
                 if isinstance(frame, RunCall):
                     # the judge has done so, too, and sends no entry of this call before the call
