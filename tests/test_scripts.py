@@ -154,6 +154,30 @@ def test_a_call_in_a_function_of_the_scripts_own_is_named_with_its_callers(
     assert not any("train.py:15 is called" in line for line in ran.failure.detail)
 
 
+ONE_JOINS = """\
+import os
+import torch.distributed as dist
+if os.environ["RANK"] == "0":
+    dist.init_process_group("nccl"{more})
+"""
+
+
+@pytest.mark.parametrize("more", ["", ", device_id=0"])
+def test_a_group_of_nccl_waits_for_its_ranks_where_it_connects_them_at_once(tmp_path, more):
+    ran, _ = execute_text(ONE_JOINS.format(more=more), tmp_path)
+    if more:
+        said = "rank 0 waits in init_process_group at train.py:4 for rank 1"
+        assert ran.failure.message.startswith(said)
+    else:
+        assert ran.failure is None
+
+
+def test_a_default_group_is_made_as_often_as_all_ranks_make_it(tmp_path):
+    text = "import torch.distributed as dist\nfor _ in range(3):\n    dist.init_process_group()\n"
+    ran, _ = execute_text(text + "    dist.barrier()\n    dist.destroy_process_group()\n", tmp_path)
+    assert ran.failure is None
+
+
 HANDLES = """\
 import signal
 import torch

@@ -48,6 +48,9 @@ ANY = -1
 #: The name of the default group.
 WORLD = "world"
 
+#: How ranks make the default group: the kind of the call, and the group of those who meet in it.
+INIT = "init_process_group"
+
 # Types of fields, with their bounds: what a rank sends is not read beyond them. ------
 
 Name = Annotated[str, Meta(max_length=NAME)]

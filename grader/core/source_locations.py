@@ -75,7 +75,10 @@ def _library_roots() -> tuple[str, ...]:
     # paths that a rank reports from inside a sandbox are looked up outside of it
     roots = {_torch(), *_OWN}
     paths = sysconfig.get_paths()
-    roots.update(Path(paths[key]) for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+    # of the scripts there, one may have started this process
+    places = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
+    roots.update(Path(paths[key]) for key in places)
+    roots.add(Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))))
     every = {str(root) for root in roots} | {str(root.resolve()) for root in roots}
     return tuple(root + os.sep for root in every)
 

@@ -73,7 +73,7 @@ def _smallest(evidence: Evidence) -> str:
     if n == 1:
         return "It is wrong with one rank already, where nothing can be sent: begin there."
     fewer = f" With {max(right)} it is right: what is new?" if right and max(right) > 1 else ""
-    if all(op.kind == "new_group" for ops in evidence.trace.operations for op in ops):
+    if all(op.makes_group for ops in evidence.trace.operations for op in ops):
         return f"Take {n} ranks, and work out by hand what each of them returns.{fewer}"
     return f"Take {n} ranks and a tensor of few numbers, and follow every message by hand.{fewer}"
 

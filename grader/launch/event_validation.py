@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from grader.core.events import (
     ANY,
+    INIT,
     Blocked,
     Completed,
     Expired,
@@ -42,7 +43,7 @@ THREADS = 10_000
 #: The violations that the recorder itself can report.
 _FAULTS = frozenset(one.value for one in Diagnosis if one.reported_by_rank)
 
-_KINDS = frozenset({"send", "recv", "new_group", *COLLECTIVES.values()})
+_KINDS = frozenset({"send", "recv", "new_group", INIT, *COLLECTIVES.values()})
 
 
 class EventValidator:
@@ -148,6 +149,8 @@ class EventValidator:
             raise BrokenFrame("a message to itself, which gloo refuses")
         if event.kind == "new_group":
             refused = not self._subgroups
+        elif event.kind == INIT:
+            refused = not self._matcher.is_script
         else:
             refused = not message and self._allowed is not None and event.kind not in self._allowed
         if refused:

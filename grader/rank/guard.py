@@ -21,7 +21,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from grader.core.events import ANY, WORLD
+from grader.core.events import ANY, INIT, WORLD
 from grader.core.source_locations import line_here
 from grader.core.verdict import Diagnosis
 from grader.rank.arguments import GroupIsSetUp, checks, default_group_stays, require_members
@@ -328,6 +328,9 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
         world_size: int = -1,
         rank: int = -1,
         store: Any = None,
+        group_name: Any = "",
+        pg_options: Any = None,
+        device_id: Any = None,
         *_: Any,
         **__: Any,
     ) -> None:
@@ -346,7 +349,10 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
         become(size, _guard.turn)
         world: Any = c10d.GroupMember.WORLD
         world.made = True
-        c10d._world.pg_map[world] = (dist.Backend("gloo"), c10d._world.pg_map[world][1])
+        own = c10d._world.pg_map[world][1]
+        c10d._world.pg_map[world] = (dist.Backend("gloo"), own)
+        if name != "nccl" or device_id is not None:
+            _meet(mine, size, own)
 
     def end_process_group(group: Any = None) -> None:
         if group not in (None, c10d.GroupMember.WORLD):
@@ -368,6 +374,27 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
         for name in MANAGEMENT:
             if (ours := closed.get(vars(module).get(name))) is not None:
                 setattr(module, name, ours)
+
+
+def _meet(rank: int, size: int, store: c10d.Store) -> None:
+    """Wait until every rank makes the default group.
+
+    gloo does so to connect them, and NCCL if it gets a ``device_id``; else it connects them at
+    their first collective.
+    """
+    recorder = _guard.recorder
+    assert recorder is not None
+    recorder.grouped(INIT, list(range(size)))
+    op = recorder.post(INIT, INIT)
+    recorder.blocked(op)
+    try:
+        store.set(f"{INIT}/{rank}", "")
+        store.wait([f"{INIT}/{each}" for each in range(size)])
+    except BaseException:
+        recorder.refused(op)
+        raise
+    recorder.resumed()
+    recorder.done(op)
 
 
 def refuse_management_call(name: str) -> Callable[..., None]:

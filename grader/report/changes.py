@@ -92,7 +92,7 @@ def _collectives(trace: Trace) -> Counter[str]:
     calls: Counter[tuple[str, str]] = Counter()
     for operations in trace.operations:
         own = Counter(
-            (op.kind, op.group) for op in operations if not op.is_message and op.kind != "new_group"
+            (op.kind, op.group) for op in operations if not (op.is_message or op.makes_group)
         )
         calls |= own  # the larger number of both
     kinds: Counter[str] = Counter()

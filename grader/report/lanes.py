@@ -247,7 +247,7 @@ def _lane(trace: Trace, rank: int, span: CallSpan, zero: int, last: int, for_eve
 def _flights(operations: Sequence[Operation], zero: int, last: int) -> Iterator[Bar]:
     """Yield collectives that were begun, and waited for later or never."""
     for op in operations:
-        if op.is_message or op.kind == "new_group":
+        if op.is_message or op.makes_group:
             continue
         # a wait in the line of the call follows it at once
         if op.blocked is None or op.blocked_site != op.site:

@@ -321,8 +321,10 @@ class _RunFollower:
         part += first
         if more:
             *lines, rest = more
-            self._print(rank, [bytes(part), *lines])
+            lines.insert(0, bytes(part))
+            # before they are printed: who sees them may press Ctrl-C at once, which ends this here
             part[:] = rest
+            self._print(rank, lines)
 
     def leftover(self, failure: Failure) -> None:
         """Note what was wrong when all ranks had ended."""
@@ -331,8 +333,9 @@ class _RunFollower:
     def flush(self) -> None:
         """Print what stands in lines that have not ended."""
         for rank, part in enumerate(self._parts):
-            self._print(rank, [bytes(part)] if part else [])
+            lines = [bytes(part)] if part else []
             part.clear()
+            self._print(rank, lines)
 
     def _print(self, rank: int, lines: Sequence[bytes]) -> None:
         for line in lines:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.core.errors import RequestError
+from grader.core.events import INIT
 from grader.core.verdict import PATH, Site
 from grader.trace.trace import Operation, Trace
 
@@ -241,6 +242,7 @@ def write_dumps(trace: Trace, folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     groups = {"world": range(trace.world_size), **trace.groups}
+    groups.pop(INIT, None)  # torch's recorder does not know of it
     numbers = {name: number for number, name in enumerate(groups)}
     for rank, operations in enumerate(trace.operations):
         config = {
@@ -257,7 +259,7 @@ def write_dumps(trace: Trace, folder: Path) -> None:
         messages: dict[str, int] = {}
         entries: list[dict[str, Any]] = []
         for op in operations:
-            if op.kind == "new_group":
+            if op.makes_group:
                 continue
             if op.is_message:
                 messages[op.group] = messages.get(op.group, 0) + 1

@@ -274,7 +274,7 @@ def _issued(trace: Trace, rank: int, eager: bool) -> Iterator[_Kernel]:
     used: set[_Communicator] = set()
     index = 0
     for op in trace.operations[rank]:
-        if op.kind == "new_group" or not op.matched:
+        if op.makes_group or not op.matched:
             continue
         if op.batch in batches:
             batches[op.batch].parts.append(op)

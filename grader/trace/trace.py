@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from grader.core.events import WORLD, Held, Marked, Seen, Signature
+from grader.core.events import INIT, WORLD, Held, Marked, Seen, Signature
 from grader.core.verdict import Site, Traffic, Volume
 
 __all__ = [
@@ -271,6 +271,11 @@ class Operation:
         """Whether this is one end of a point-to-point message."""
         return self.kind in ("send", "recv")
 
+    @property
+    def makes_group(self) -> bool:
+        """Whether this makes a group, and so carries nothing."""
+        return self.kind in ("new_group", INIT)
+
 
 @dataclass(frozen=True)
 class Message:
@@ -386,7 +391,7 @@ class Trace:
         return replace(
             self,
             operations=tuple(
-                [op for op in ops if op.kind != "new_group" and keeps(self.ranks_of(op))]
+                [op for op in ops if not op.makes_group and keeps(self.ranks_of(op))]
                 for ops in self.operations
             ),
         )
