@@ -18,6 +18,7 @@ from grader.trace.nccl_semantics import nccl_fault
 from grader.trace.trace import Measured, Operation, Trace
 
 __all__ = [
+    "A_TIME",
     "LONGER",
     "LUCK",
     "PROCESS",
@@ -40,6 +41,7 @@ __all__ = [
     "largest_message",
     "messages",
     "mistimed",
+    "name_timed",
     "moved",
     "neighbours_only",
     "overlaps",
@@ -664,6 +666,15 @@ _LATER, _LATE = 0.1, 0.003
 
 #: By how much it may fall short: clocks that are adjusted run slower by less than this part.
 _SHORT = 0.002
+
+
+#: What a rank says of a result that the judge weighs by its own clock.
+A_TIME = "a time above 0"
+
+
+def name_timed(warmup: int, iterations: int) -> str:
+    """Return the name of a case in which some calls warm up, and others are timed."""
+    return f"{warmup} {'call' if warmup == 1 else 'calls'} to warm up, {iterations} timed"
 
 
 def draw_seconds(draw: Draw, count: int) -> list[float]:

@@ -88,12 +88,11 @@ def _missed(
     if not missed.bounds and _alike(missed, failed):
         where = _where(exercise, missed)
         return f"It fails in the same line on {where}. That case is the point of the exercise"
-    if not missed.bounds and _ended_early(missed):
-        # an exception is no point of an exercise
-        found = _found(exercise, missed)
-        return f"Another fault, on {found}. That case is the point of the exercise"
     if not missed.bounds:
-        return f"Another fault, on {_found(exercise, missed)}: that is the point of this exercise"
+        # two wrong values may have one reason
+        same = missed.diagnosis is failed.diagnosis
+        where = f"{'Nor is it right' if same else 'Another fault,'} on {_found(exercise, missed)}"
+        return f"{where}. That case is the point of the exercise"
     point = f"{missed.bounds[0].missed}: that is the point of this exercise"
     if missed is failed and any(case.minor for case in cases):
         return f"The sums are right, but {point}"

@@ -23,7 +23,7 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.limits import LONGER, draw_seconds, mistimed, undecided
+from grader.exercise.limits import A_TIME, LONGER, draw_seconds, mistimed, name_timed, undecided
 from grader.rank.instruments import Clock, mark_time, show_clock
 from grader.trace.trace import Operation, Trace, heard_from
 
@@ -31,9 +31,6 @@ from grader.trace.trace import Operation, Trace, heard_from
 
 #: The tag of the messages of ``fn``, by which the record shows when it was called.
 _TAG = 1414
-
-#: What a rank says of a result that the judge weighs by its own clock.
-A_TIME = "a time above 0"
 
 #: Seconds that every operation outside of ``fn`` takes on the answer's clock.
 BARRIER = 1.0
@@ -58,7 +55,7 @@ def schedules(draw: Draw) -> Iterator[Case]:
             # every rank is slow once, each in another call, and the last rank most of all
             seconds[rank, warmup + rank % iterations] += 1 + rank / 8
         yield draw.case(
-            f"{warmup} calls to warm up, {iterations} timed",
+            name_timed(warmup, iterations),
             warmup=warmup,
             iterations=iterations,
             seconds=PerRank(seconds.tolist()),
@@ -66,7 +63,7 @@ def schedules(draw: Draw) -> Iterator[Case]:
         )
     if draw.n == _JUDGED_ON:
         for warmup, iterations in _JUDGED:
-            name = f"{warmup} calls to warm up, {iterations} timed, by the judge's clock"
+            name = f"{name_timed(warmup, iterations)}, by the judge's clock"
             case = draw.case(name, warmup=warmup, iterations=iterations, seconds=[], judged=True)
             yield _lasting(case, draw_seconds(draw, warmup + iterations))
 

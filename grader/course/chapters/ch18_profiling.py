@@ -24,7 +24,15 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.limits import LONGER, bounds, draw_seconds, mistimed, undecided
+from grader.exercise.limits import (
+    A_TIME,
+    LONGER,
+    bounds,
+    draw_seconds,
+    mistimed,
+    name_timed,
+    undecided,
+)
 from grader.rank.instruments import (
     Clock,
     Device,
@@ -125,9 +133,6 @@ _PLANS = (
     (1, 7, "second"),
 )
 
-#: What a rank says of a result that the judge weighs by its own clock.
-A_TIME = "a time above 0"
-
 #: Calls to warm up and timed calls of the cases that the judge times.
 _JUDGED = ((1, 5), (2, 3))
 
@@ -156,14 +161,14 @@ def kernels(draw: Draw) -> Iterator[Case]:
             row[[middle, second]] = row[[second, middle]]
         seconds = ticks * _TICK
         yield draw.case(
-            f"{warmup} calls to warm up, {iterations} timed, {_WHERE[where]}",
+            f"{name_timed(warmup, iterations)}, {_WHERE[where]}",
             warmup=warmup,
             iterations=iterations,
             seconds=seconds.tolist(),
             where=where,
         )
     for warmup, iterations in _JUDGED:
-        name = f"{warmup} calls to warm up, {iterations} timed, by the judge's clock"
+        name = f"{name_timed(warmup, iterations)}, by the judge's clock"
         case = draw.case(name, warmup=warmup, iterations=iterations, seconds=[], where="judge")
         yield _lasting(case, draw_seconds(draw, warmup + iterations))
 
