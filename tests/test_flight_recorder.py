@@ -114,6 +114,13 @@ def test_ranks_that_wait_for_each_other_are_a_circle(tmp_path, function, size, f
     found = recorded(function, size, tmp_path)
     assert len(found.faults) == faults
     assert found.cycle == circle
+    assert not found.gaps
+
+
+def test_calls_in_a_group_are_numbered_from_one(tmp_path):
+    found = recorded(crossed, 2, tmp_path)
+    assert all(", call 1: " in fault for fault in found.faults)
+    assert not read_dumps(tmp_path).cut
 
 
 def test_a_right_run_shows_no_fault(tmp_path):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.core.errors import RequestError
-from grader.core.events import INIT
+from grader.core.events import INIT, WORLD
 from grader.core.verdict import PATH, Site
 from grader.trace.trace import Operation, Trace
 
@@ -241,14 +241,14 @@ def write_dumps(trace: Trace, folder: Path) -> None:
         folder: gets the files ``rank_0``, ``rank_1`` and so on.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    groups = {"world": range(trace.world_size), **trace.groups}
+    groups = {WORLD: range(trace.world_size), **trace.groups}
     groups.pop(INIT, None)  # torch's recorder does not know of it
     numbers = {name: number for number, name in enumerate(groups)}
     for rank, operations in enumerate(trace.operations):
         config = {
             str(numbers[name]): {
                 "name": str(numbers[name]),
-                "desc": _DEFAULT if name == "world" else name,
+                "desc": _DEFAULT if name == WORLD else name,
                 "ranks": str(list(members)),
             }
             for name, members in groups.items()
@@ -258,23 +258,26 @@ def write_dumps(trace: Trace, folder: Path) -> None:
         collectives: dict[str, int] = {}
         messages: dict[str, int] = {}
         entries: list[dict[str, Any]] = []
+        made = 0
         for op in operations:
             if op.makes_group:
+                made += 1
                 continue
             if op.is_message:
                 messages[op.group] = messages.get(op.group, 0) + 1
             else:
-                collectives[op.group] = op.place + 1
+                # the first call in any other group is the one that makes it
+                collectives[op.group] = op.place + (op.group == WORLD)
             entry = _entry(trace, op, list(groups[op.group]))
             name = str(numbers[op.group])
             entries.append(
                 {
-                    "record_id": op.number,
+                    "record_id": op.number - made,
                     "pg_id": numbers[op.group],
                     "process_group": (name, config[name]["desc"]),
                     "collective_seq_id": collectives.get(op.group, 0),
                     "p2p_seq_id": messages.get(op.group, 0),
-                    "op_id": op.number + 1,
+                    "op_id": op.number - made + 1,
                     **entry,
                 }
             )
