@@ -199,6 +199,25 @@ def test_a_script_that_hangs_gets_no_signal_that_it_may_handle_itself(tmp_path):
     assert "checkpoint" not in printed
 
 
+ON_A_MESH = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+rows = [dist.new_group(ranks) for ranks in ([0, 1], [2, 3])]
+columns = [dist.new_group(ranks) for ranks in ([0, 2], [1, 3])]
+for group in (rows[rank // 2], columns[rank % 2])[rank == 3:]:
+    dist.all_reduce(torch.ones(1), group=group)
+"""
+
+
+def test_a_wait_on_a_mesh_is_named_with_its_group(tmp_path):
+    ran, _ = execute_text(ON_A_MESH, tmp_path, 4)
+    # each in the call of the same line, and each for another reason
+    assert "rank 0: this all_reduce is in the group of ranks 0 and 2" in ran.failure.detail
+    assert "rank 2: this all_reduce is in the group of ranks 2 and 3" in ran.failure.detail
+
+
 LOST = """\
 import torch
 import torch.distributed as dist

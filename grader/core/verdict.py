@@ -7,7 +7,7 @@ command line's JSON shares with other programs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Protocol, TypeVar
@@ -31,6 +31,7 @@ __all__ = [
     "Wait",
     "Way",
     "amount",
+    "ranks_text",
     "duration",
     "gravest",
 ]
@@ -519,6 +520,15 @@ def duration(seconds: float, digits: int = 5) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.{digits}g} {name}"
     return f"{seconds / 1e-12:.{digits}g} ps" if seconds else "0 s"
+
+
+def ranks_text(ranks: Collection[int]) -> str:
+    """Return ranks in words, such as ``ranks 0, 1 and 2``; of many, the first ones."""
+    *most, last = map(str, sorted(ranks))
+    if not most:
+        return f"rank {last}"
+    shown = [*most[:6], "…"] if len(most) > 6 else most
+    return f"ranks {', '.join(shown)} and {last}"
 
 
 def amount(nbytes: int) -> str:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import signal
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from grader.core.codec import STRUCTURE, pack
 from grader.core.errors import WorldError
-from grader.core.events import Event, Inspected, Paused
-from grader.core.verdict import Diagnosis, Failure, Site
+from grader.core.events import WORLD, Event, Inspected, Paused
+from grader.core.verdict import Diagnosis, Failure, Site, ranks_text
 from grader.core.wire import (
     BrokenFrame,
     DumpStacks,
@@ -259,7 +259,7 @@ class CallSupervision:
         """Wait until the call is over, and return why it failed, if it did."""
         failure = self.until(lambda: self.returned, self._job.seconds)
         if failure is not None and self.matcher.is_script and failure.diagnosis in _OF_SEVERAL:
-            failure = self._with_callers(failure)
+            failure = self._with_context(failure)
         self._channels.drain(self)
         self.matcher.close(time.monotonic_ns())
         failure = failure or self._causes.first()
@@ -508,11 +508,11 @@ class CallSupervision:
         while time.monotonic() < until and not all(map(self._channels.dumped_site, ranks)):
             self._channels.read(until - time.monotonic(), self)
 
-    def _with_callers(self, failure: Failure) -> Failure:
-        """Return a failure with the lines that have called those at which ranks are.
+    def _with_context(self, failure: Failure) -> Failure:
+        """Return a failure with what shows where ranks are: callers, groups, exceptions in hand.
 
         A script often has a function of its own around each call, which is right everywhere but
-        where it is called.
+        where it is called; and on a mesh, a call of a line is one of a row or of a column.
         """
         sites = {wait.rank: wait.site for wait in failure.waits}
         living = [rank for rank in range(self._size) if rank not in self.matcher.ended]
@@ -524,10 +524,11 @@ class CallSupervision:
             if site is not None and callers:
                 chains.setdefault((site, *callers), []).append(rank)
         found = tuple(
-            f"{'rank' if len(ranks) == 1 else 'ranks'} {', '.join(map(str, ranks))}: {site} is"
-            f" called from {', which is called from '.join(map(str, callers))}"
+            f"{ranks_text(ranks)}: {site} is called from"
+            f" {', which is called from '.join(map(str, callers))}"
             for (site, *callers), ranks in chains.items()
         )
+        found += tuple(self._groups_of_waits())
         found += tuple(
             f"rank {rank} makes its call while handling {one.error}"
             + f", raised at {Site(one.file, one.line)}" * bool(one.line)
@@ -535,3 +536,15 @@ class CallSupervision:
             if rank not in self.matcher.ended
         )
         return replace(failure, detail=(*failure.detail, *found))
+
+    def _groups_of_waits(self) -> Iterator[str]:
+        """Yield in which groups ranks wait, other than the default group."""
+        matcher = self.matcher
+        inside: dict[tuple[str, str], set[int]] = {}
+        for rank in set(range(self._size)) - matcher.ended:
+            for held in matcher.waits[rank].values():
+                if held.op.group != WORLD and not held.op.makes_group:
+                    inside.setdefault((held.op.group, held.op.kind), set()).add(rank)
+        for (group, kind), ranks in sorted(inside.items()):
+            members = ranks_text(matcher.groups[group].members)
+            yield f"{ranks_text(ranks)}: this {kind} is in the group of {members}"

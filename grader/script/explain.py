@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.core.verdict import Wait
-from grader.script.report import ranks_text, wait_object, wrapped
+from grader.core.verdict import Wait, ranks_text
+from grader.script.report import wait_object, wrapped
 from grader.trace.deadlock import cycle_of
 from grader.trace.flight_recorder import DumpedCall, Dumps
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 from grader.core.source_locations import live_line, with_source
-from grader.core.verdict import Diagnosis, Failure, Wait, amount
+from grader.core.verdict import Diagnosis, Failure, Wait, amount, ranks_text
 from grader.script.tally import CallTally
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "ScriptRun",
     "json_report",
     "ordinal",
-    "ranks_text",
     "text_report",
     "wait_object",
     "wrapped",
@@ -123,7 +122,7 @@ class ScriptRun:
         common = tally.last_common
         if not common:
             return
-        who = "all ranks" if len(common) == self.ranks else ranks_text(sorted(common))
+        who = "all ranks" if len(common) == self.ranks else ranks_text(common)
         last = f"the last call that {who} made together was"
         if len(set(common.values())) == 1:
             kind, site, number = next(iter(common.values()))
@@ -141,14 +140,6 @@ def ordinal(number: int) -> str:
     endings = {1: "st", 2: "nd", 3: "rd"}
     ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
     return f"{number:,}{ending}"
-
-
-def ranks_text(ranks: Sequence[int]) -> str:
-    """Return ranks in words, such as ``ranks 0, 1 and 2``; of many, the first ones."""
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    shown = [*map(str, ranks[:6]), "…"] if len(ranks) > 7 else list(map(str, ranks))
-    return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 # Text. ----------------------------------------------------------------------------

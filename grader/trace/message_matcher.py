@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Protocol
@@ -40,7 +40,7 @@ from grader.core.events import (
     Signature,
     Violated,
 )
-from grader.core.verdict import Diagnosis, Failure, Site
+from grader.core.verdict import Diagnosis, Failure, Site, ranks_text
 from grader.trace.trace import CallSpan, Operation, PauseSpan, Trace
 from grader.trace.wait_state import Awaited
 
@@ -170,7 +170,7 @@ def _shapes_that_differ(calls: Mapping[int, Operation]) -> str:
         sites = dict.fromkeys(str(calls[rank].site) for rank in ranks)
         verb = "have" if len(ranks) > 1 else "has"
         what = " and ".join(map(_shape, several)) or "none"
-        parts.append(f"{_ranks(ranks)} {verb} {what} ({', '.join(sites)})")
+        parts.append(f"{ranks_text(ranks)} {verb} {what} ({', '.join(sites)})")
     kind = next(iter(calls.values())).kind
     return (
         f"{kind} takes tensors of different shapes: {'; '.join(parts)}. Elements are combined in"
@@ -181,11 +181,6 @@ def _shapes_that_differ(calls: Mapping[int, Operation]) -> str:
 
 def _shape(shape: Sequence[int]) -> str:
     return f"shape ({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
-
-
-def _ranks(ranks: Iterable[int]) -> str:
-    *most, last = map(str, sorted(ranks))
-    return f"ranks {', '.join(most)} and {last}" if most else f"rank {last}"
 
 
 #: Collectives that give each rank, or take from it, a part of its own.
@@ -654,12 +649,12 @@ class MessageMatcher:
             verb = "call" if len(ranks) > 1 else "calls"
             group = "groups that they are not in" if len(ranks) > 1 else "a group that it is not in"
             said.append(
-                f"{_ranks(ranks)} {verb} {call.function} at {Site(call.file, call.line)} on"
+                f"{ranks_text(ranks)} {verb} {call.function} at {Site(call.file, call.line)} on"
                 f" {group}; torch does nothing there, and leaves the tensors as they are"
             )
         for remark, ranks in sorted(self._remarks.items(), key=lambda item: min(item[1])):
             at = f", {Site(remark.file, remark.line)}" if remark.line else ""
-            said.append(f"{_ranks(ranks)}{at}: {remark.text}")
+            said.append(f"{ranks_text(ranks)}{at}: {remark.text}")
         return (*said, *self._shape_remarks)
 
     # The trace. --------------------------------------------------------------

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from grader.core.verdict import Diagnosis, Failure, Site, Wait
+from grader.core.verdict import Diagnosis, Failure, Site, Wait, ranks_text
 from grader.trace.deadlock import cycle_of
 from grader.trace.trace import Operation, Trace
 
@@ -610,13 +610,13 @@ def _edges(play: _Play) -> Iterator[Wait]:
             lacks = [one.rank for one in apart[kernel]]
             peers = dict.fromkeys(lacks)
             others = sorted({one.rank for one in kernel.connects})
-            text = f"waits in its {_name(kernel)} at {site} to be connected to {_ranks(others)}"
+            text = f"waits in its {_name(kernel)} at {site} to be connected to {ranks_text(others)}"
         elif kernel.stage is _KernelStage.NOT_ISSUED:
             came = play.came[kernel.communicator]
             peers = [one for one in kernel.ranks if one not in came]
             text = (
                 f"waits in its {_name(kernel)} at {site} to set up the communicator of"
-                f" {_ranks(kernel.ranks)}"
+                f" {ranks_text(kernel.ranks)}"
             )
         else:
             lacking = play.lacking(kernel)
@@ -641,14 +641,7 @@ def _running(op: Operation, lacks: Sequence[int]) -> str:
         return f"waits to send to rank {op.peer}{inside} at {op.site}"
     if op.kind == "recv":
         return f"waits to receive from rank {op.peer}{inside} at {op.site}"
-    return f"waits in {op.kind} at {op.site} for {_ranks(lacks)}"
-
-
-def _ranks(ranks: Sequence[int]) -> str:
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    shown = [*map(str, ranks[:6]), "…"] if len(ranks) > 7 else list(map(str, ranks))
-    return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
+    return f"waits in {op.kind} at {op.site} for {ranks_text(lacks)}"
 
 
 def _explained(play: _Play, named: Sequence[int]) -> Iterator[str]:
