@@ -218,6 +218,31 @@ def test_a_wait_on_a_mesh_is_named_with_its_group(tmp_path):
     assert "rank 2: this all_reduce is in the group of ranks 2 and 3" in ran.failure.detail
 
 
+SLIPPED = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+x = torch.ones(1)
+if dist.get_rank() == 0:
+    dist.broadcast(x, 0)
+    dist.all_reduce(x)
+else:
+    dist.broadcast(x, 0)
+for _ in range(3):
+    dist.all_reduce(x)
+"""
+
+
+def test_a_hang_is_traced_to_the_first_call_of_different_lines(tmp_path):
+    ran, _ = execute_text(SLIPPED, tmp_path)
+    last, first = ran.why()
+    assert last.startswith("the last call that all ranks made together was all_reduce at")
+    assert first == (
+        "the first that all ranks made together from different lines was all_reduce at train.py:7"
+        " on rank 0, for the 1st time, all_reduce at train.py:11 on rank 1, for the 1st time"
+    )
+
+
 LOST = """\
 import torch
 import torch.distributed as dist

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -119,20 +119,29 @@ class ScriptRun:
                         f"rank {wait.rank} is at its {ordinal(mine)} {wait.call} at {wait.site},"
                         f" and rank {peer} made {theirs} there before it ended"
                     )
-        common = tally.last_common
-        if not common:
-            return
-        who = "all ranks" if len(common) == self.ranks else ranks_text(common)
-        last = f"the last call that {who} made together was"
-        if len(set(common.values())) == 1:
-            kind, site, number = next(iter(common.values()))
-            yield f"{last} {kind} at {site}, each for the {ordinal(number)} time"
-        else:
-            each = ", ".join(
-                f"{kind} at {site} on rank {rank}, for the {ordinal(number)} time"
-                for rank, (kind, site, number) in sorted(common.items())
-            )
-            yield f"{last} {each}"
+        common, apart = tally.last_common, tally.first_apart
+        if common:
+            yield f"the last call that {self._who(common)} made together was {_made(common)}"
+        if apart and apart != common:
+            who = self._who(apart)
+            yield f"the first that {who} made together from different lines was {_made(apart)}"
+
+    def _who(self, ranks: Collection[int]) -> str:
+        return "all ranks" if len(ranks) == self.ranks else ranks_text(ranks)
+
+
+def _made(calls: Mapping[int, tuple[str, str, int]]) -> str:
+    """Return a collective call in words: its kind, its line, and for which time ranks made it."""
+    places: dict[tuple[str, str, int], list[int]] = {}
+    for rank, place in sorted(calls.items()):
+        places.setdefault(place, []).append(rank)
+    if len(places) == 1:
+        ((kind, site, number),) = places
+        return f"{kind} at {site}, each for the {ordinal(number)} time"
+    return ", ".join(
+        f"{kind} at {site} on {ranks_text(ranks)}, for the {ordinal(number)} time"
+        for (kind, site, number), ranks in places.items()
+    )
 
 
 def ordinal(number: int) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
+from grader.core.events import ANY
 from grader.core.verdict import Site
 from grader.trace.trace import Operation, given_elements
 
@@ -49,6 +50,7 @@ class CallTally:
         calls: how many operations of each kind a rank has begun, by rank and kind.
         bytes: how many bytes a rank has put into its operations.
         last_common: the last collective call that all members of its group have made, by rank.
+        first_apart: the first of those without a root that they have made at different lines.
     """
 
     def __init__(self, keeps: int) -> None:
@@ -56,6 +58,7 @@ class CallTally:
         self.calls: Counter[tuple[int, str]] = Counter()
         self.bytes: Counter[int] = Counter()
         self.last_common: dict[int, tuple[str, str, int]] = {}
+        self.first_apart: dict[int, tuple[str, str, int]] = {}
         self._places: Counter[Place] = Counter()
         self._groups: dict[Place, set[str]] = defaultdict(set)
         self._waits: dict[tuple[int, int, str, Site], list[float]] = defaultdict(lambda: [0.0, 0])
@@ -84,6 +87,10 @@ class CallTally:
         self.last_common = {
             rank: (op.kind, str(op.site), self._places[_place(op)]) for rank, op in calls.items()
         }
+        # a root often makes its call in a branch of its own
+        rooted = any(op.peer != ANY for op in calls.values())
+        if not (self.first_apart or rooted) and len({op.site for op in calls.values()}) > 1:
+            self.first_apart = self.last_common
 
     def passes(self, rank: int, kind: str, site: Site) -> int:
         """Return how often a rank has called something at a line."""
