@@ -219,14 +219,16 @@ def test_a_wait_on_a_mesh_is_named_with_its_group(tmp_path):
 
 
 SLIPPED = """\
+import os
 import torch
 import torch.distributed as dist
-dist.init_process_group("gloo")
 x = torch.ones(1)
-if dist.get_rank() == 0:
+if os.environ["RANK"] == "0":
+    dist.init_process_group("gloo")
     dist.broadcast(x, 0)
     dist.all_reduce(x)
 else:
+    dist.init_process_group("gloo")
     dist.broadcast(x, 0)
 for _ in range(3):
     dist.all_reduce(x)
@@ -238,8 +240,8 @@ def test_a_hang_is_traced_to_the_first_call_of_different_lines(tmp_path):
     last, first = ran.why()
     assert last.startswith("the last call that all ranks made together was all_reduce at")
     assert first == (
-        "the first that all ranks made together from different lines was all_reduce at train.py:7"
-        " on rank 0, for the 1st time, all_reduce at train.py:11 on rank 1, for the 1st time"
+        "the first that all ranks made together from different lines was all_reduce at train.py:8"
+        " on rank 0, for the 1st time, all_reduce at train.py:13 on rank 1, for the 1st time"
     )
 
 

@@ -50,7 +50,8 @@ class CallTally:
         calls: how many operations of each kind a rank has begun, by rank and kind.
         bytes: how many bytes a rank has put into its operations.
         last_common: the last collective call that all members of its group have made, by rank.
-        first_apart: the first of those without a root that they have made at different lines.
+        first_apart: the first of those without a root that they have made at different lines;
+            calls that make groups do not count.
     """
 
     def __init__(self, keeps: int) -> None:
@@ -87,9 +88,9 @@ class CallTally:
         self.last_common = {
             rank: (op.kind, str(op.site), self._places[_place(op)]) for rank, op in calls.items()
         }
-        # a root often makes its call in a branch of its own
-        rooted = any(op.peer != ANY for op in calls.values())
-        if not (self.first_apart or rooted) and len({op.site for op in calls.values()}) > 1:
+        # a root often makes its call in a branch of its own, and so does who makes a group
+        branches = any(op.peer != ANY or op.makes_group for op in calls.values())
+        if not (self.first_apart or branches) and len({op.site for op in calls.values()}) > 1:
             self.first_apart = self.last_common
 
     def passes(self, rank: int, kind: str, site: Site) -> int:
