@@ -303,7 +303,7 @@ def test_a_wrong_request_gets_one_clear_line(tmp_path, monkeypatch, request_here
 # Answers that go wrong, each with its word and without a traceback of ours. -------
 
 PREAMBLE = """
-import ctypes, os, signal, sys, time
+import ctypes, itertools, os, signal, sys, time
 import torch
 import torch.distributed as dist
 """
