@@ -485,13 +485,13 @@ class CallSupervision:
         """Note a time limit, with the lines at which the ranks that still run are."""
         still = waiting(self.matcher) | self.matcher.ended
         running = [rank for rank in range(self._size) if rank not in still]
+        self._channels.forget_dumps()
         self._dump(running)
         sites = {rank: self._channels.dumped_site(rank) for rank in running}
         self._causes.timed_out(running, sites, after)
 
     def _dump(self, ranks: Collection[int]) -> None:
         """Let ranks dump where they are, and wait for it."""
-        self._channels.forget_dumps()
         for rank in ranks:
             self._channels.send(rank, DumpStacks())
         self._await_dumps(ranks)
@@ -516,7 +516,7 @@ class CallSupervision:
         """
         sites = {wait.rank: wait.site for wait in failure.waits}
         living = [rank for rank in range(self._size) if rank not in self.matcher.ended]
-        self._dump(living)
+        self._dump([rank for rank in living if not self._channels.has_dumped(rank)])
         chains: dict[tuple[Site, ...], list[int]] = {}
         for rank in living:
             site = sites.get(rank) if sites else self._channels.dumped_site(rank)
