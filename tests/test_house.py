@@ -172,7 +172,7 @@ def test_there_are_not_too_many_modules():
     A module that holds several ideas is divided, so the number grows while the lines do not.
     """
     chapter = re.compile(r"grader\.course\.chapters\.ch\d\d_")
-    assert len([name for _, name in modules() if not chapter.match(name)]) <= 195
+    assert len([name for _, name in modules() if not chapter.match(name)]) <= 197
 
 
 def test_few_modules_stand_loose():

@@ -103,6 +103,7 @@ def test_a_deadlock_is_reported_in_words_and_as_json(project):
         ("raise ValueError('bad')", (), 1, "[1] ValueError: bad"),
         ("while True: pass", ("--timeout", "1"), 4, "no end after 1 s: rank 0 is still running"),
         ("", ("--ranks", "0"), 2, "--ranks"),
+        ("", ("--ranks", "100000"), 2, "--ranks 100000 is too many: each rank is a process of"),
         ("", ("--trace", "nowhere/trace.json"), 2, "--trace nowhere/trace.json: its folder is not"),
         ("", ("--json", "folder"), 2, "--json folder is a folder; name a file"),
         ("", ("folder",), 2, "folder is a folder, and there is no folder/__main__.py to run"),

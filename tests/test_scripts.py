@@ -295,6 +295,79 @@ def test_calls_at_one_line_in_several_groups_are_not_counted_against_each_other(
     assert not any("before it ended" in line for line in ran.why())
 
 
+COLLECTS = """\
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def work(rank, channel):
+    dist.init_process_group("gloo", "tcp://127.0.0.1:29500", rank=rank, world_size=2)
+    dist.all_reduce(torch.ones(1))
+    {more}
+    channel.{send}(rank)
+
+if __name__ == "__main__":
+    spawns = mp.get_context("spawn")
+    channel, end = {made}
+    ranks = [spawns.Process(target=work, args=(rank, channel)) for rank in range(2)]
+    for one in ranks:
+        one.start()
+    end.{receive}()
+    end.{receive}()
+    for one in ranks:
+        one.join()
+"""
+QUEUE = {"made": "[spawns.Queue()] * 2", "send": "put", "receive": "get"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        QUEUE,
+        {**QUEUE, "made": "[spawns.SimpleQueue()] * 2"},
+        {"made": "reversed(spawns.Pipe(duplex=False))", "send": "send", "receive": "recv"},
+    ],
+    ids=["queue", "simple queue", "pipe"],
+)
+def test_a_script_ends_where_it_would_collect_the_results_of_other_ranks(tmp_path, words):
+    ran, _ = execute_text(COLLECTS.format(more="", **words), tmp_path, seconds=20.0)
+    assert ran.failure is None
+    (remark,) = (one for one in ran.remarks if "gather_object" in one)
+    assert remark.startswith("ranks 0 and 1, train.py:18: the script waits here for what the other")
+
+
+def test_a_deadlock_of_ranks_is_named_before_that_their_parent_waits_in_vain(tmp_path):
+    more = "rank and dist.barrier()"
+    ran, _ = execute_text(COLLECTS.format(more=more, **QUEUE), tmp_path, seconds=20.0)
+    assert ran.failure.diagnosis is Diagnosis.DEADLOCK
+    assert "rank 1 waits in barrier at train.py:8 for rank 0" in ran.failure.message
+
+
+MONITORED = """\
+from datetime import timedelta
+import pickle
+import torch.distributed as dist
+dist.init_process_group("gloo")
+try:
+    if dist.get_rank() == 0:
+        dist.monitored_barrier(timeout=timedelta(seconds=0.1))
+    else:
+        dist.recv_object_list([None], 0)
+except RuntimeError as error:
+    print("caught", repr(pickle.loads(pickle.dumps(error))))
+    raise ValueError("gives up") from error
+"""
+
+
+def test_an_exception_of_gloo_is_printed_as_torchs_own(tmp_path):
+    ran, printed = execute_text(MONITORED, tmp_path)
+    said = "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 100 ms"
+    assert f'[0] caught RuntimeError("{said}' in printed.replace("'", '"')
+    assert f"[0] RuntimeError: {said}" in printed
+    assert "grader" not in printed
+    assert f"caused by RuntimeError: {said}" in " ".join(ran.failure.detail)
+
+
 GPUS = SCRIPTS / "gpus"
 
 

@@ -165,9 +165,19 @@ _WAITS = "know which threads of a rank can go on, and so name a deadlock"
 PRIVATE_APIS: tuple[PrivateApi, ...] = (
     # a person's own script
     PrivateApi(
+        "torch.nn.modules._functions.SyncBatchNorm",
+        "normalize batches of all ranks on the CPU",
+        ("rank/sync_batch_norm.py",),
+    ),
+    PrivateApi(
+        "torch.nn.parallel.DistributedDataParallel._passing_sync_batchnorm_handle",
+        "take SyncBatchNorm on the CPU",
+        ("rank/sync_batch_norm.py",),
+    ),
+    PrivateApi(
         f"{_C10D}._update_default_pg",
         "take the default group from a process that a rank has forked",
-        ("rank/script.py",),
+        ("rank/spawning.py",),
     ),
     *(
         PrivateApi(name, "end a script as Python ends it", ("rank/script.py",))
@@ -287,7 +297,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     ),
     PrivateApi(
         "torch.distributed.ProcessGroup._start_coalescing",
-        "refuse coalesced collectives",
+        "coalesce collectives, or refuse it",
         ("rank/recording_group.py", "simulation/group.py"),
     ),
     PrivateApi(
@@ -298,7 +308,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     ),
     PrivateApi(
         "torch.distributed.ProcessGroup._end_coalescing",
-        "refuse coalesced collectives",
+        "coalesce collectives, or refuse it",
         ("rank/recording_group.py", "simulation/group.py"),
     ),
     PrivateApi(

@@ -334,9 +334,7 @@ def _wants_gpu(error: BaseException) -> str:
 
 
 def _name_of(error: BaseException) -> str:
-    return (
-        "RuntimeError" if isinstance(error, TransportError) else shorten_name(type(error).__name__)
-    )
+    return shorten_name(type(error).__name__)
 
 
 def _earlier(error: BaseException) -> str:

@@ -23,6 +23,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.overrides import TorchFunctionMode
 
 from grader.core.source_locations import is_students
+from grader.rank.recording_group import RecordingGroup
+from grader.rank.sync_batch_norm import normalize_on_cpu
 
 __all__ = ["MAPPED", "map_cuda"]
 
@@ -264,6 +266,8 @@ def _replace_constructors(mapping: _Mapping) -> None:
         ddp(self, module, None, None, *args, **kwargs)
 
     DistributedDataParallel.__init__ = without_devices  # type: ignore[method-assign]
+    normalize_on_cpu()
+    RecordingGroup.for_nccl = True
     _after_import("torch.distributed.fsdp.fully_sharded_data_parallel", _shard_on_cpu)
     meshes: Any = dist.device_mesh
     meshes.DeviceMesh.__init__ = with_first(meshes.DeviceMesh.__init__, 1, "device_type")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -119,6 +119,8 @@ class RecordingGroup(dist.ProcessGroup):
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
     supports_coalescing = False
+    #: whether gloo stands in for NCCL, which coalesces calls and takes one tensor in any shape
+    for_nccl = False
     #: asked by ``split_group`` of torch ≥ 2.14, which then refuses
     supports_splitting = False
     #: the class of the requests that its operations return
@@ -142,6 +144,9 @@ class RecordingGroup(dist.ProcessGroup):
         self._backend = backend
         self._device = backend.device(recorder.rank)
         self._batch: Batched | None = None
+        #: the requests of calls that are being coalesced
+        self._coalesced: list[Request] | None = None
+        self._coalescing = contextlib.ExitStack()
         self._members = list(members)
         self._name = name
         self._torch_name = name
@@ -252,7 +257,9 @@ class RecordingGroup(dist.ProcessGroup):
         if recorder.strict and not recorder.waited_at_once(op):
             verify = self._unchanged_check(op, tensor)
         inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
-        return self._request(recorder, op, self._batch or inner, verify=verify, limit=self._limit)
+        return self._new_request(
+            recorder, op, self._batch or inner, verify=verify, limit=self._limit
+        )
 
     def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         """Receive from rank ``src`` of the group."""
@@ -301,7 +308,7 @@ class RecordingGroup(dist.ProcessGroup):
         if deferred is None:
             inner = hand_over(recorder, op, lambda: self._take(op, landing, tensor, src, tag))
             inner = self._batch or inner
-        return self._request(
+        return self._new_request(
             recorder, op, inner, source=src, verify=verify, finish=finish, limit=self._limit
         )
 
@@ -399,6 +406,8 @@ class RecordingGroup(dist.ProcessGroup):
         if recorder.strict and apart and PrivateBuffers.possible(args):
             private = PrivateBuffers(args)
             finish, given = private.deliver, private.args
+        if self.for_nccl and method in _ONE_TENSOR:
+            given = (*map(_flat, given[:2]), *given[2:])
         gate = Gated(self._in_order(self._starter(method, given, kwargs)))
         op = recorder.post(
             kind,
@@ -417,7 +426,7 @@ class RecordingGroup(dist.ProcessGroup):
         if not in_flight:
             private = None  # nobody asks for it while it is in flight
         verify = None if private is None else self._untouched_check(op, private)
-        return self._request(
+        return self._new_request(
             recorder, op, gate, verify=verify, finish=finish, private=private,
             limit=self._limit, lasting=self._backend.name == "gloo", device=self._device,
         )  # fmt: skip
@@ -479,7 +488,7 @@ class RecordingGroup(dist.ProcessGroup):
             hand_over(recorder, op, lambda: self._inner.monitored_barrier(**given))
         except TransportError as error:
             if limit and time.monotonic() - began >= limit / 1000:
-                raise WaitExpired(str(error)) from error
+                raise WaitExpired(str(error)) from None
             raise
         finally:
             recorder.resumed()
@@ -496,11 +505,22 @@ class RecordingGroup(dist.ProcessGroup):
                 reduction = reduction_name(options.reduceOp)
         return root, reduction
 
-    def _start_coalescing(self, device: torch.device) -> NoReturn:
-        raise NotImplementedError("collectives are not coalesced here; call them one by one")
+    def _start_coalescing(self, device: torch.device) -> None:
+        if not self.for_nccl:
+            raise NotImplementedError("collectives are not coalesced here; call them one by one")
+        self._coalesced = []
+        self._coalescing.enter_context(self._recorder.batched())
 
-    def _end_coalescing(self, device: torch.device) -> NoReturn:
-        raise NotImplementedError("collectives are not coalesced here; call them one by one")
+    def _end_coalescing(self, device: torch.device) -> Any:
+        self._coalescing.close()
+        requests, self._coalesced = self._coalesced, None
+        return _Several(requests or [])
+
+    def _new_request(self, *args: Any, **kwargs: Any) -> Request:
+        request = self._request(*args, **kwargs)
+        if self._coalesced is not None:
+            self._coalesced.append(request)
+        return request
 
 
 def short_limit(timeout: timedelta | None) -> int:
@@ -508,10 +528,32 @@ def short_limit(timeout: timedelta | None) -> int:
     return milliseconds(timeout) if timeout is not None and timeout < default_pg_timeout else 0
 
 
-class _Several:
-    """Several requests of the transport, waited for as one."""
+#: Methods that take the parts of all ranks in one tensor, which gloo cuts along its rows alone.
+_ONE_TENSOR = frozenset(
+    (
+        "_allgather_base",
+        "_reduce_scatter_base",
+        "all_gather_single",
+        "all_gather_single_coalesced",
+        "allgather_into_tensor_coalesced",
+        "reduce_scatter_single",
+        "reduce_scatter_single_coalesced",
+        "reduce_scatter_tensor_coalesced",
+    )
+)
 
-    def __init__(self, requests: list[Any]) -> None:
+
+def _flat(value: Any) -> Any:
+    """Return tensors as vectors of the same memory, but those that gloo refuses anyway."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().view(-1) if value.is_contiguous() else value
+    return [_flat(one) for one in value]
+
+
+class _Several:
+    """Several requests, waited for as one."""
+
+    def __init__(self, requests: Sequence[Any]) -> None:
         self._requests = requests
 
     def wait(self, *timeout: Any) -> None:

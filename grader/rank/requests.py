@@ -45,9 +45,19 @@ class TransportError(RuntimeError):
     A class of its own, so that the judge can tell the effect of a failure from its cause.
     """
 
+    def __reduce__(self) -> tuple[type[RuntimeError], tuple[object, ...]]:
+        # torch sends exceptions between ranks, and this class is not found by the name it has
+        return RuntimeError, self.args
+
 
 class WaitExpired(TransportError):
     """A wait ended at its own time limit, which is no effect of another rank's failure."""
+
+
+# a program prints the name that torch's own error has, in a traceback or by itself
+for _error in (TransportError, WaitExpired):
+    _error.__module__, _error.__name__ = RuntimeError.__module__, RuntimeError.__name__
+    _error.__qualname__ = RuntimeError.__qualname__
 
 
 class _NotYet(RuntimeError):
@@ -71,7 +81,7 @@ def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
         return start()
     except RuntimeError as error:
         recorder.refused(op)
-        raise TransportError(str(error)) from error
+        raise TransportError(str(error)) from None  # it says all that the error has said
     except Exception:
         recorder.refused(op)
         raise

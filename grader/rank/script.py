@@ -20,18 +20,16 @@ import threading
 import traceback
 import types
 import weakref
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
 
 import torch
-import torch.distributed as dist
 import torch.multiprocessing
 
-from grader.core.source_locations import follow_script, is_graders, is_students
+from grader.core.source_locations import follow_script, is_graders
 from grader.rank.cuda_mapping import MAPPED, map_cuda
 from grader.rank.guard import remark
+from grader.rank.spawning import close_in_children, spawn_in_place
 
 __all__ = ["Script", "run_script"]
 
@@ -107,8 +105,8 @@ def run_script(script: Script) -> None:
     sys.argv[:] = [script.name, *script.arguments]
     follow_script(script.root, script.folder)
     _begin_exit_handlers()
-    _close_in_children()
-    _spawn_in_place(rank, size)
+    close_in_children()
+    spawn_in_place(rank, size)
     if script.cuda != "off":
         map_cuda(note_mapping, size, rank, pretends=script.cuda == "available")
     try:
@@ -174,17 +172,21 @@ def _raised_by(error: BaseException) -> str:
 
 def _print_traceback(error: BaseException) -> None:
     """Print a traceback as Python does, without the frames that are ours."""
+    shown = traceback.TracebackException.from_exception(error)
+    _leave_out_ours(shown)
+    print(*shown.format(), sep="", end="", file=sys.stderr, flush=True)
 
-    def theirs(one: types.TracebackType | None) -> types.TracebackType | None:
-        if one is None:
-            return None
-        rest, file = theirs(one.tb_next), one.tb_frame.f_code.co_filename
-        if file in _RUNPY or is_graders(file):
-            return rest
-        return types.TracebackType(rest, one.tb_frame, one.tb_lasti, one.tb_lineno)
 
-    traceback.print_exception(type(error), error, theirs(error.__traceback__))
-    sys.stderr.flush()
+def _leave_out_ours(shown: traceback.TracebackException | None) -> None:
+    """Remove our frames from what is to be printed of an exception and of those before it."""
+    while shown is not None:
+        shown.stack[:] = [
+            one
+            for one in shown.stack
+            if one.filename not in _RUNPY and not is_graders(one.filename)
+        ]
+        _leave_out_ours(shown.__cause__)
+        shown = shown.__context__
 
 
 # The end of the program. ----------------------------------------------------------
@@ -208,156 +210,3 @@ def _finish() -> None:
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-
-
-# Processes of the script. ---------------------------------------------------------
-
-
-def _close_in_children() -> None:
-    """Refuse the process group in processes that the script forks: it is connected once."""
-
-    def close() -> None:
-        def refuse(*_: Any, **__: Any) -> NoReturn:
-            raise RuntimeError(
-                "this process was started by a rank, whose process group it cannot use; let"
-                " `run --ranks N` start the ranks"
-            )
-
-        dist.init_process_group = refuse
-        dist.distributed_c10d.init_process_group = refuse
-        dist.distributed_c10d._update_default_pg(None)
-
-    os.register_at_fork(after_in_child=close)
-
-
-def _spawn_in_place(rank: int, size: int) -> None:
-    """Let a script that starts its ranks itself run each of them in the rank that there is."""
-
-    def in_place(real: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(real)
-        def start(
-            fn: Callable[..., Any], args: Any = (), nprocs: int = 1, *more: Any, **named: Any
-        ) -> Any:
-            if not _is_rank(fn):
-                return real(fn, args, nprocs, *more, **named)
-            _require_count("mp.spawn", nprocs, size)
-            fn(rank, *args)
-            return _EndedRanks()
-
-        return start
-
-    for name in ("spawn", "start_processes"):
-        real = getattr(torch.multiprocessing, name)
-        setattr(torch.multiprocessing, name, in_place(real))
-    own = type("Process", (_RankProcess,), {"started": [], "rank": rank, "size": size})
-    modules: tuple[Any, ...] = (torch.multiprocessing, multiprocessing)
-    for module in modules:
-        module.Process = _process_class(multiprocessing.Process, own, multiprocessing.__name__)
-    context: Any = multiprocessing.context
-    for name in multiprocessing.get_all_start_methods():  # what get_context returns has its own
-        start = type(multiprocessing.get_context(name))
-        start.Process = _process_class(start.Process, own, context.__name__)  # type: ignore[attr-defined]
-        setattr(context, start.Process.__name__, start.Process)  # type: ignore[attr-defined]
-
-
-class _EndedRanks:
-    """What ``mp.spawn`` returns of ranks that have ended."""
-
-    def join(self, *_: Any, **__: Any) -> bool:
-        return True
-
-
-def _require_count(what: str, asked: int, size: int) -> None:
-    if not asked:
-        raise RuntimeError(
-            f"{what} starts no process, for want of GPUs: run it with --cuda available"
-        )
-    if asked != size:
-        raise RuntimeError(f"{what} starts {asked} processes: run it with --ranks {asked}")
-
-
-def _is_rank(function: Any) -> bool:
-    """Return whether a function that is to run in a process of its own is that of a rank."""
-    return not dist.is_initialized() and _reaches(function, "init_process_group")
-
-
-def _process_class(real: Any, own: Callable[..., Any], module: str) -> type:
-    """Return a class of processes of which those that are the script's ranks are ``own``.
-
-    A process that is spawned unpickles the class by the name of the real one in ``module``, and
-    gets Python's own.
-    """
-
-    class Process(real):  # type: ignore[misc]
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            target = kwargs.get("target", args[1] if len(args) > 1 else None)
-            if cls is Process and _is_rank(target):
-                return own(*args, **kwargs)
-            return super().__new__(cls)
-
-    Process.__module__ = module
-    Process.__name__ = Process.__qualname__ = real.__name__
-    return Process
-
-
-class _RankProcess:
-    """Stands for a process that a script starts as a rank; one of them runs in this process."""
-
-    started: list[_RankProcess]
-    rank: int
-    size: int
-
-    def __init__(
-        self, group: Any = None, target: Any = None, name: Any = None,
-        args: Any = (), kwargs: Any = None, *, daemon: Any = None,
-    ) -> None:  # fmt: skip
-        self._call = (target, args, kwargs or {})
-        self.exitcode: int | None = None
-        self.pid = self.ident = os.getpid()
-        self.daemon, self.name = bool(daemon), name or "rank"
-
-    def start(self) -> None:
-        self.started.append(self)
-
-    def join(self, timeout: float | None = None) -> None:
-        _require_count("the script", len(self.started), self.size)
-        mine = self.started[self.rank]
-        if mine.exitcode is None:
-            for one in self.started:
-                one.exitcode = 0
-            target, args, kwargs = mine._call
-            target(*args, **kwargs)
-
-    def is_alive(self) -> bool:
-        return self.exitcode is None
-
-    def terminate(self) -> None:
-        pass
-
-    kill = close = terminate
-
-
-def _reaches(function: Any, name: str) -> bool:
-    """Return whether a function of the script's names something, or one that it calls does."""
-    seen: set[types.CodeType] = set()
-
-    def names(code: types.CodeType) -> Iterator[str]:
-        yield from code.co_names
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                yield from names(constant)
-
-    waiting = [function]
-    while waiting:
-        one = waiting.pop()
-        code = getattr(one, "__code__", None)
-        if code is None or code in seen or not is_students(code.co_filename):
-            continue
-        seen.add(code)
-        for used in names(code):
-            if used == name:
-                return True
-            called = one.__globals__.get(used)
-            if isinstance(called, types.FunctionType):
-                waiting.append(called)
-    return False

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TextIO
 import psutil
 
 from grader.core.errors import RequestError
+from grader.core.resource_limits import DEFAULTS
 from grader.core.semantics import Semantics, add_semantics
 from grader.core.source_locations import following_script
 
@@ -56,7 +57,8 @@ def add_run_options(
 ) -> None:
     """Add the options of the command; all that follows the script is the script's."""
     add = parser.add_argument
-    add("--ranks", type=count, metavar="N", help="how many ranks (default: WORLD_SIZE, else 2)")
+    most = f"how many ranks, {DEFAULTS.ranks} at most (default: WORLD_SIZE, else 2)"
+    add("--ranks", type=count, metavar="N", help=most)
     add("--timeout", type=seconds, metavar="S", help="end it after so many seconds (never)")
     add(
         "--cuda",
@@ -92,6 +94,12 @@ def run_script_command(
     if _RUN in variables and variables.get("LOCAL_RANK", "0") != "0":
         return _wait_for_first_rank()
     ranks = request.ranks or _ranks_of(variables)
+    if ranks > DEFAULTS.ranks:
+        asked = f"--ranks {ranks}" if request.ranks else f"WORLD_SIZE={ranks}"
+        raise RequestError(
+            f"{asked} is too many: each rank is a process of its own on this machine, and there can"
+            f" be {DEFAULTS.ranks}; give --ranks 1 to {DEFAULTS.ranks}"
+        )
     folder = str(Path.cwd())
     if not request.module and not os.path.exists(request.script):
         raise RequestError(f"there is no script {request.script}; -m runs a module")
