@@ -117,8 +117,8 @@ class _Part:
 #: What is remarked where the script would wait in vain.
 _NO_PARENT = (
     "the script waits here for what the other ranks have sent to the process that started them, and"
-    " `run` has no such process; all ranks have done their part, so it ends here. To run the rest as"
-    " well, collect results by dist.gather_object"
+    " `run` has no such process; all ranks have done their part, so it ends here. To run the rest"
+    " as well, collect results by dist.gather_object"
 )
 
 
