@@ -30,7 +30,7 @@ from grader.core.errors import DeclarationError
 from grader.core.outline import Outline
 from grader.core.program import packed_by_value
 from grader.core.verdict import Bound, Comparison, Diagnosis, Failure, gravest
-from grader.exercise.cases import OPS, Case, Draw
+from grader.exercise.cases import OPS, Case, Draw, magnitude, reduced
 from grader.exercise.help import Help
 from grader.exercise.limits import Limit
 from grader.exercise.mistakes import MistakeProgram
@@ -45,6 +45,7 @@ __all__ = [
     "Mistake",
     "TrafficRules",
     "Values",
+    "reduced_in_place",
 ]
 
 #: The numbers of ranks that exercises are judged on, if they say nothing else.
@@ -255,6 +256,17 @@ class Values:
     relative: float = 0.0
     same_bits: bool = False
     agree: bool = False
+
+
+def reduced_in_place(same_bits: bool = False) -> Values:
+    """Return that every rank must hold the reduction ``op`` of all ranks' ``x``, in ``x``."""
+    return Values(
+        lambda c: [reduced(c.op, c.x)] * c.n,
+        result="x",
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+        same_bits=same_bits,
+    )
 
 
 @dataclass(frozen=True)

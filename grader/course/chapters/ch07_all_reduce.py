@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import torch
 
 from grader.course.chapters import evidence
-from grader.exercise.cases import OPS, Case, Draw, demo, magnitude, reduced, reductions, tags
-from grader.exercise.declaration import Exercise, TrafficRules, Values
+from grader.exercise.cases import OPS, Case, Draw, demo, reductions, tags
+from grader.exercise.declaration import Exercise, TrafficRules, reduced_in_place
 from grader.exercise.limits import calls, combined, given, messages, point
 
 
@@ -19,12 +19,7 @@ all_reduce_rooted = Exercise(
     signature="all_reduce_rooted(x: Tensor, op: dist.ReduceOp) -> None",
     summary="in place; reduce to one rank, then broadcast from it",
     inputs=_inputs,
-    values=Values(
-        lambda c: [reduced(c.op, c.x)] * c.n,
-        result="x",
-        reduced=lambda c: c.n,
-        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    ),
+    values=reduced_in_place(),
     traffic=TrafficRules(limits=(messages("=", lambda c: 2 * (c.n - 1)),), least=combined),
     demo=lambda n: demo(n, x=tags(n, 2), op=OPS["SUM"]),
     mistakes=(
@@ -47,12 +42,7 @@ all_reduce_sharded = Exercise(
     signature="all_reduce_sharded(x: Tensor, op: dist.ReduceOp) -> None",
     summary="in place; a reduce-scatter, then an all-gather, for any length",
     inputs=_inputs,
-    values=Values(
-        lambda c: [reduced(c.op, c.x)] * c.n,
-        result="x",
-        reduced=lambda c: c.n,
-        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    ),
+    values=reduced_in_place(),
     traffic=TrafficRules(
         # to gather everything and reduce it on every rank is to share no work, and a
         # reduce-scatter beside it changes nothing

@@ -15,11 +15,17 @@ from grader.exercise.cases import (
     Kind,
     PerRank,
     demo,
-    magnitude,
-    reduced,
     tags,
 )
-from grader.exercise.declaration import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    Growth,
+    Mistake,
+    TrafficRules,
+    Values,
+    reduced_in_place,
+)
 from grader.exercise.limits import (
     combined,
     messages,
@@ -117,13 +123,7 @@ ring_all_reduce = Exercise(
     signature="ring_all_reduce(x: Tensor, op) -> None",
     summary="in place, around the ring in chunks: SUM, AVG, MIN, MAX or PRODUCT, any length",
     inputs=_tensors,
-    values=Values(
-        lambda c: [reduced(c.op, c.x)] * c.n,
-        result="x",
-        reduced=lambda c: c.n,
-        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-        same_bits=True,
-    ),
+    values=reduced_in_place(same_bits=True),
     # on two ranks left and right are one, and many mistakes look alike
     world_sizes=(1, 3, 2, 4, 5, 8),
     traffic=TrafficRules(

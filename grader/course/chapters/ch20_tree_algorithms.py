@@ -24,13 +24,19 @@ from grader.exercise.cases import (
     Kind,
     demo,
     kinds,
-    magnitude,
     nbytes,
-    reduced,
     reductions,
     tags,
 )
-from grader.exercise.declaration import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    Growth,
+    Mistake,
+    TrafficRules,
+    Values,
+    reduced_in_place,
+)
 from grader.exercise.limits import (
     along_chain,
     combined,
@@ -111,13 +117,7 @@ recursive_doubling_all_reduce = Exercise(
     signature="recursive_doubling_all_reduce(x: Tensor, op) -> None",
     summary="in place, in log₂ n rounds: SUM, AVG, MIN, MAX or PRODUCT, any number of ranks",
     inputs=_tensors,
-    values=Values(
-        lambda c: [reduced(c.op, c.x)] * c.n,
-        result="x",
-        reduced=lambda c: c.n,
-        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-        same_bits=True,
-    ),
+    values=reduced_in_place(same_bits=True),
     # a power of two shows the rounds, and three ranks what folding is for
     world_sizes=(1, 4, 2, 3, 5, 8),
     traffic=TrafficRules(
@@ -157,13 +157,7 @@ halving_doubling_all_reduce = Exercise(
     signature="halving_doubling_all_reduce(x: Tensor, op) -> None",
     summary="in place: a reduce-scatter by halving, an all-gather by doubling; any n, any length",
     inputs=_tensors,
-    values=Values(
-        lambda c: [reduced(c.op, c.x)] * c.n,
-        result="x",
-        reduced=lambda c: c.n,
-        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-        same_bits=True,
-    ),
+    values=reduced_in_place(same_bits=True),
     world_sizes=(1, 4, 2, 3, 5, 8),
     traffic=TrafficRules(
         limits=(

@@ -11,8 +11,15 @@ import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
-from grader.exercise.cases import OPS, Case, Draw, Kind, magnitude, reduced
-from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.cases import OPS, Case, Draw, Kind
+from grader.exercise.declaration import (
+    Evidence,
+    Exercise,
+    Mistake,
+    TrafficRules,
+    Values,
+    reduced_in_place,
+)
 from grader.exercise.limits import across, carried, combined, point, sent_elements
 from grader.trace.trace import Operation
 
@@ -236,12 +243,7 @@ hierarchical_all_reduce = Exercise(
     signature="hierarchical_all_reduce(x: Tensor, op, ranks_per_node: int) -> None",
     summary="in place: reduce-scatter in the node, all-reduce across, all-gather in the node",
     inputs=_tensors,
-    values=Values(
-        lambda c: [reduced(c.op, c.x)] * c.n,
-        result="x",
-        reduced=lambda c: c.n,
-        magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
-    ),
+    values=reduced_in_place(),
     world_sizes=_SIZES,
     traffic=TrafficRules(
         # the second limit is for those who send many small messages: a flat ring sends twice the
