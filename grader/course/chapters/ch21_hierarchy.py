@@ -109,12 +109,6 @@ def _pairs(c: Case) -> list[tuple[str, str]]:
     return [(named(node_of(r, d)), named(rail_of(r, d, c.n))) for r in c.ranks]
 
 
-def _reported(e: Evidence, *starts: str) -> bool:
-    """Return whether some rank's result has an entry whose report begins with one of these."""
-    pairs = [a for a in e.actual if isinstance(a, (list, tuple))]
-    return any(str(entry).startswith(starts) for pair in pairs for entry in pair)
-
-
 def _all_make_groups(e: Evidence) -> bool:
     """Return whether every rank waits in new_group; had all made all groups, they would meet."""
     waits = e.failure.waits if e.failure else ()
@@ -132,16 +126,7 @@ node_groups = Exercise(
     values=Values(_pairs),
     traffic=TrafficRules(allowed=frozenset({"new_group"})),
     mistakes=(
-        Mistake(
-            "Lists of ranks are not groups yet. dist.new_group(ranks) makes a group of them.",
-            when=lambda e: _reported(e, "list", "tuple", "range", "Tensor"),
-        ),
-        Mistake(
-            "−100 is what new_group returns on a rank that is not in the group"
-            " (dist.GroupMember.NON_GROUP_MEMBER). Keep a group only where rank is among its"
-            " members: here a later one has taken its place.",
-            when=lambda e: _reported(e, f"int {dist.GroupMember.NON_GROUP_MEMBER}"),
-        ),
+        *evidence.NO_GROUPS,
         Mistake(
             "Ranks wait for each other in new_group: with use_local_synchronization=True a group is"
             " made when all its members have called. Do all of them name the same members, and does"

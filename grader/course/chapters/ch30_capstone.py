@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from grader.core.marks import memory_mark
 from grader.core.verdict import Diagnosis
+from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind
 from grader.exercise.declaration import (
     Evidence,
@@ -107,12 +108,6 @@ def right_mesh(c: Case) -> list[dict[str, str]]:
     ]
 
 
-def _reported(e: Evidence, *starts: str) -> bool:
-    """Return whether some group's report begins with one of these."""
-    meshes = [mesh for mesh in e.actual if isinstance(mesh, dict)]
-    return any(str(value).startswith(starts) for mesh in meshes for value in mesh.values())
-
-
 def _only_singles(e: Evidence) -> bool:
     """Return whether groups of one rank are wrong, and all others right."""
     wrong = [
@@ -142,16 +137,7 @@ build_mesh = Exercise(
             " rank alone, and dist.new_group makes it like all others.",
             when=_only_singles,
         ),
-        Mistake(
-            "Lists of ranks are not groups yet. dist.new_group(ranks) makes a group of them.",
-            when=lambda e: _reported(e, "list", "tuple", "range", "Tensor"),
-        ),
-        Mistake(
-            "−100 is what new_group returns on a rank that is not in the group"
-            " (dist.GroupMember.NON_GROUP_MEMBER). Keep a group only where rank is among its"
-            " members: here a later one has taken its place.",
-            when=lambda e: _reported(e, f"int {dist.GroupMember.NON_GROUP_MEMBER}"),
-        ),
+        *evidence.NO_GROUPS,
     ),
 )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
 from grader.exercise.cases import op_name
@@ -11,6 +13,7 @@ from grader.exercise.declaration import Evidence, Mistake
 __all__ = [
     "AVERAGE_ALONE",
     "BUFFER_RACES",
+    "NO_GROUPS",
     "all_send",
     "always",
     "common_end",
@@ -52,6 +55,28 @@ AVERAGE_ALONE = Mistake(
     "SUM is right and AVG is wrong, so look at the division: the sum of all ranks is divided by"
     " their number n, once, at the end.",
     when=_average_alone,
+)
+
+
+def _reported(e: Evidence, *starts: str) -> bool:
+    """Return whether some rank's result has an entry whose report begins with one of these."""
+    results = [a for a in e.actual if isinstance(a, (list, tuple, Mapping))]
+    entries = [a.values() if isinstance(a, Mapping) else a for a in results]
+    return any(str(entry).startswith(starts) for held in entries for entry in held)
+
+
+#: What ranks hold in the place of process groups.
+NO_GROUPS = (
+    Mistake(
+        "Lists of ranks are not groups yet. dist.new_group(ranks) makes a group of them.",
+        when=lambda e: _reported(e, "list", "tuple", "range", "Tensor"),
+    ),
+    Mistake(
+        "−100 is what new_group returns on a rank that is not in the group"
+        " (dist.GroupMember.NON_GROUP_MEMBER). Keep a group only where rank is among its"
+        " members: here a later one has taken its place.",
+        when=lambda e: _reported(e, f"int {dist.GroupMember.NON_GROUP_MEMBER}"),
+    ),
 )
 
 
