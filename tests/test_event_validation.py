@@ -70,6 +70,7 @@ def test_what_a_recorder_says_passes(scrutiny_of_two, event):
         (posted(peer=ANY), "with rank -1, which is not in the group"),
         (posted(peer=0), "a message to itself"),
         (posted(kind="new_group", peer=1), "a call of new_group, which the recorder refuses"),
+        (posted(kind="init_process_group", peer=ANY), "a call of init_process_group, which the"),
         (posted(kind="broadcast", peer=1), "a call of broadcast, which the recorder refuses"),
         (posted(signatures=[Signature("int8", [1, 2, 3], [])]), "for ranks that are not in"),
         (Blocked(0, "answer.py", 3, 10), "operation 0, which it never began"),

@@ -234,6 +234,16 @@ def test_the_point_may_be_a_case_and_what_became_of_it():
     assert "the point" not in judge(lambda x, k: None if k else x.clone(), exercise).message
 
 
+def test_values_that_are_wrong_twice_are_not_said_to_be_two_faults():
+    exercise = declarations.changed(
+        SHIFT, limits=(), point=lambda one: one.case.k == 0 and one.diagnosis == "wrong_value"
+    )
+    message = judge(lambda x, k: _shifted(x, k, wrong=(0, 1)), exercise).message
+    assert message.startswith("2 ranks, by 1: ")
+    assert "\nNor is it right on 2 ranks, by 0: " in message
+    assert "Another fault" not in message
+
+
 def test_an_exercise_that_each_rank_works_out_alone_asks_on_one_rank_too():
     assert earns_points(TOY["twice"], TOY["twice"].cases(1, 1)[0])
     assert not earns_points(TOY["pass_on"], TOY["pass_on"].cases(1, 1)[0])

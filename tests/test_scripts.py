@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from grader.core.source_locations import following_script, is_students
 from grader.core.verdict import PATH, Diagnosis
 from grader.launch.launchers import default_launcher
 from grader.rank.script import Script
-from grader.script.command import run_on_ranks
+from grader.script.command import _RunFollower, run_on_ranks
+from grader.script.tally import CallTally
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 RIGHT = sorted((SCRIPTS / "right").glob("*.py"))
@@ -295,6 +297,19 @@ def test_calls_at_one_line_in_several_groups_are_not_counted_against_each_other(
     assert not any("before it ended" in line for line in ran.why())
 
 
+def test_a_line_that_is_printed_as_ctrl_c_comes_is_not_printed_again():
+    class Interrupted(io.StringIO):
+        def flush(self):
+            raise KeyboardInterrupt
+
+    out = Interrupted()
+    follower = _RunFollower(1, CallTally(1), out)
+    for data in (b"begins\n", b"tidies up\n"):
+        with pytest.raises(KeyboardInterrupt):
+            follower.printed(0, data)
+    assert out.getvalue() == "[0] begins\n[0] tidies up\n"
+
+
 COLLECTS = """\
 import torch
 import torch.distributed as dist
@@ -334,6 +349,42 @@ def test_a_script_ends_where_it_would_collect_the_results_of_other_ranks(tmp_pat
     assert ran.failure is None
     (remark,) = (one for one in ran.remarks if "gather_object" in one)
     assert remark.startswith("ranks 0 and 1, train.py:18: the script waits here for what the other")
+
+
+LOGS = """\
+import multiprocessing
+import torch
+import torch.distributed as dist
+
+def log(lines):
+    while (line := lines.get()) is not None:
+        print("logged", line, flush=True)
+
+def work(rank, lines):
+    dist.init_process_group("gloo", "tcp://127.0.0.1:29500", rank=rank, world_size=2)
+    dist.all_reduce(torch.ones(1))
+    lines.put(rank)
+
+if __name__ == "__main__":
+    forks = multiprocessing.get_context("fork")
+    lines = forks.Queue()
+    ranks = [forks.Process(target=work, args=(rank, lines)) for rank in range(2)]
+    for one in ranks:
+        one.start()
+    logger = forks.Process(target=log, args=(lines,))
+    logger.start()
+    for one in ranks:
+        one.join()
+    lines.put(None)
+    logger.join()
+"""
+
+
+def test_another_process_of_the_script_receives_what_ranks_send(tmp_path):
+    ran, printed = execute_text(LOGS, tmp_path, seconds=20.0)
+    assert ran.failure is None, printed
+    assert not any("gather_object" in one for one in ran.remarks)
+    assert all(f"logged {rank}\n" in printed for rank in range(2))
 
 
 def test_a_deadlock_of_ranks_is_named_before_that_their_parent_waits_in_vain(tmp_path):
@@ -397,6 +448,8 @@ def test_an_environment_in_the_scripts_folder_is_none_of_it():
     with following_script(str(Path(environment).parents[3]), "/"):
         assert not is_students(torchs)
         assert not is_students("<frozen runpy>")
+        # the command that has started the judge
+        assert not is_students(os.path.join(sysconfig.get_path("scripts"), "gather-round"))
         assert is_students(__file__)
     # a script that is itself installed
     with following_script(str(Path(torch.__file__).parent), "/"):

@@ -7,7 +7,7 @@ command line's JSON shares with other programs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Protocol, TypeVar
@@ -522,9 +522,9 @@ def duration(seconds: float, digits: int = 5) -> str:
     return f"{seconds / 1e-12:.{digits}g} ps" if seconds else "0 s"
 
 
-def ranks_text(ranks: Collection[int]) -> str:
-    """Return ranks in words, such as ``ranks 0, 1 and 2``; of many, the first ones."""
-    *most, last = map(str, sorted(ranks))
+def ranks_text(ranks: Iterable[int]) -> str:
+    """Return ranks in words, in their order: ``ranks 0, 1 and 2``; of many, the first ones."""
+    *most, last = map(str, ranks)
     if not most:
         return f"rank {last}"
     shown = [*most[:6], "…"] if len(most) > 6 else most

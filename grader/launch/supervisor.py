@@ -547,4 +547,4 @@ class CallSupervision:
                     inside.setdefault((held.op.group, held.op.kind), set()).add(rank)
         for (group, kind), ranks in sorted(inside.items()):
             members = ranks_text(matcher.groups[group].members)
-            yield f"{ranks_text(ranks)}: this {kind} is in the group of {members}"
+            yield f"{ranks_text(sorted(ranks))}: this {kind} is in the group of {members}"

@@ -39,8 +39,6 @@ __all__ = [
     "refuse_management_call",
     "override_dispatcher",
     "remark",
-    "share",
-    "wait_to_know",
 ]
 
 #: The name that the recording group is registered by.
@@ -58,7 +56,6 @@ class _Guard:
 
     def __init__(self) -> None:
         self.recorder: Recorder | None = None
-        self.store: c10d.Store | None = None
         self.is_open = False
         #: whether the program is a person's own script, which may do what it likes
         self.script = False
@@ -140,7 +137,7 @@ def join(
     _batch_in_the_group()
     _check_what_calls_name(recorder)
     _close_process_group_management()
-    _guard.recorder, _guard.store = recorder, store
+    _guard.recorder = recorder
     excepthook = sys.excepthook
 
     def become(size: int, turn: int = 0) -> None:
@@ -304,18 +301,6 @@ def remark(text: str, file: str = "", line: int = 0) -> None:
     """Report a remark on the program, or on a line of it."""
     if _guard.recorder is not None:
         _guard.recorder.remark(text, file, line)
-
-
-def share(note: str) -> None:
-    """Let the other ranks know something, by an entry of the store."""
-    assert _guard.store is not None
-    _guard.store.set(note, "")
-
-
-def wait_to_know(notes: list[str]) -> None:
-    """Wait until other ranks have shared these."""
-    assert _guard.store is not None
-    _guard.store.wait(notes)
 
 
 def is_mapped(backend: str) -> bool:

@@ -6,7 +6,6 @@ each rank, and each does its own part in place.  There is no process that has st
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import multiprocessing
 import multiprocessing.connection
@@ -22,7 +21,7 @@ import torch.distributed as dist
 import torch.multiprocessing
 
 from grader.core.source_locations import is_students, line_here
-from grader.rank.guard import remark, share, wait_to_know
+from grader.rank.guard import remark
 
 __all__ = ["close_in_children", "spawn_in_place"]
 
@@ -46,7 +45,6 @@ def close_in_children() -> None:
 
 def spawn_in_place(rank: int, size: int) -> None:
     """Let a script that starts its ranks itself run each of them in the rank that there is."""
-    part = _Part(rank, size)
 
     def in_place(real: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(real)
@@ -56,8 +54,10 @@ def spawn_in_place(rank: int, size: int) -> None:
             if not _is_rank(fn):
                 return real(fn, args, nprocs, *more, **named)
             _require_count("mp.spawn", nprocs, size)
-            with part.done():
+            try:
                 fn(rank, *args)
+            finally:
+                own.is_over = True
             return _EndedRanks()
 
         return start
@@ -65,9 +65,7 @@ def spawn_in_place(rank: int, size: int) -> None:
     for name in ("spawn", "start_processes"):
         real = getattr(torch.multiprocessing, name)
         setattr(torch.multiprocessing, name, in_place(real))
-    own: Any = type(
-        "Process", (_RankProcess,), {"started": [], "rank": rank, "size": size, "part": part}
-    )
+    own: Any = type("Process", (_RankProcess,), {"started": [], "rank": rank, "size": size})
     modules: tuple[Any, ...] = (torch.multiprocessing, multiprocessing)
     for module in modules:
         module.Process = _process_class(multiprocessing.Process, own, multiprocessing.__name__)
@@ -76,53 +74,18 @@ def spawn_in_place(rank: int, size: int) -> None:
         start = type(multiprocessing.get_context(name))
         start.Process = _process_class(start.Process, own, context.__name__)  # type: ignore[attr-defined]
         setattr(context, start.Process.__name__, start.Process)  # type: ignore[attr-defined]
-    _end_where_results_are_collected(own, part)
-
-
-class _Part:
-    """The part of a script that it starts this rank for.
-
-    Args:
-        rank, size: of this process, and the number of ranks.
-    """
-
-    def __init__(self, rank: int, size: int) -> None:
-        self.is_over = False
-        self._rank, self._size = rank, size
-        #: how many have begun, where the script starts its ranks several times
-        self._turn = 0
-
-    @contextlib.contextmanager
-    def done(self) -> Iterator[None]:
-        """Note that it is done in the context."""
-        self.is_over, self._turn = False, self._turn + 1
-        try:
-            yield
-        except SystemExit as end:
-            if end.code in (None, 0):  # it has done its part, and others need not wait for it
-                share(self._end_of(self._rank))
-            raise
-        finally:
-            self.is_over = True
-        share(self._end_of(self._rank))
-
-    def wait_for_others(self) -> None:
-        """Wait until the other ranks have done theirs, so that a deadlock there is found first."""
-        wait_to_know([self._end_of(one) for one in range(self._size) if one != self._rank])
-
-    def _end_of(self, rank: int) -> str:
-        return f"end of rank {rank}" + (f" ({self._turn})" if self._turn > 1 else "")
+    _end_where_results_are_collected(own)
 
 
 #: What is remarked where the script would wait in vain.
 _NO_PARENT = (
     "the script waits here for what the other ranks have sent to the process that started them, and"
-    " `run` has no such process; all ranks have done their part, so it ends here. To run the rest"
+    " `run` has no such process; these ranks have done their part, so it ends here. To run the rest"
     " as well, collect results by dist.gather_object"
 )
 
 
-def _end_where_results_are_collected(own: Any, part: _Part) -> None:
+def _end_where_results_are_collected(own: Any) -> None:
     """End the script where it waits for what other ranks send to the parent, which never comes.
 
     Another process of the script's, or another thread, may still send something.
@@ -139,8 +102,7 @@ def _end_where_results_are_collected(own: Any, part: _Part) -> None:
             mine = threading.current_thread() is threading.main_thread()
             if lasts and mine and os.getpid() == this_process and is_in_vain(channel):
                 own.run()  # which may send something
-                if part.is_over and is_in_vain(channel):
-                    part.wait_for_others()
+                if own.is_over and is_in_vain(channel):
                     file, line, _ = line_here()
                     remark(_NO_PARENT, file, line)
                     raise SystemExit(0)
@@ -219,7 +181,8 @@ class _RankProcess:
     started: list[_RankProcess]
     rank: int
     size: int
-    part: _Part
+    #: whether this process has done the part of its rank
+    is_over = False
 
     def __init__(
         self, group: Any = None, target: Any = None, name: Any = None,
@@ -245,8 +208,10 @@ class _RankProcess:
         for one in cls.started:
             one.exitcode = 0
         target, args, kwargs = cls.started[cls.rank]._call
-        with cls.part.done():
+        try:
             target(*args, **kwargs)
+        finally:
+            cls.is_over = True
 
     def is_alive(self) -> bool:
         return self.exitcode is None

@@ -127,7 +127,7 @@ class ScriptRun:
             yield f"the first that {who} made together from different lines was {_made(apart)}"
 
     def _who(self, ranks: Collection[int]) -> str:
-        return "all ranks" if len(ranks) == self.ranks else ranks_text(ranks)
+        return "all ranks" if len(ranks) == self.ranks else ranks_text(sorted(ranks))
 
 
 def _made(calls: Mapping[int, tuple[str, str, int]]) -> str:

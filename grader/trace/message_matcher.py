@@ -170,7 +170,7 @@ def _shapes_that_differ(calls: Mapping[int, Operation]) -> str:
         sites = dict.fromkeys(str(calls[rank].site) for rank in ranks)
         verb = "have" if len(ranks) > 1 else "has"
         what = " and ".join(map(_shape, several)) or "none"
-        parts.append(f"{ranks_text(ranks)} {verb} {what} ({', '.join(sites)})")
+        parts.append(f"{ranks_text(sorted(ranks))} {verb} {what} ({', '.join(sites)})")
     kind = next(iter(calls.values())).kind
     return (
         f"{kind} takes tensors of different shapes: {'; '.join(parts)}. Elements are combined in"
@@ -649,12 +649,13 @@ class MessageMatcher:
             verb = "call" if len(ranks) > 1 else "calls"
             group = "groups that they are not in" if len(ranks) > 1 else "a group that it is not in"
             said.append(
-                f"{ranks_text(ranks)} {verb} {call.function} at {Site(call.file, call.line)} on"
-                f" {group}; torch does nothing there, and leaves the tensors as they are"
+                f"{ranks_text(sorted(ranks))} {verb} {call.function} at"
+                f" {Site(call.file, call.line)} on {group};"
+                " torch does nothing there, and leaves the tensors as they are"
             )
         for remark, ranks in sorted(self._remarks.items(), key=lambda item: min(item[1])):
             at = f", {Site(remark.file, remark.line)}" if remark.line else ""
-            said.append(f"{ranks_text(ranks)}{at}: {remark.text}")
+            said.append(f"{ranks_text(sorted(ranks))}{at}: {remark.text}")
         return (*said, *self._shape_remarks)
 
     # The trace. --------------------------------------------------------------
