@@ -34,7 +34,7 @@ from rich.table import Table
 from benchmarks.engine import loopback
 from benchmarks.ring import from_chapter
 from grader import simulate
-from grader.core.verdict import amount, duration
+from headcount.core.verdict import amount, duration
 
 #: Numbers of ranks: real ones, and simulated ones.
 REAL, MANY = 8, 512

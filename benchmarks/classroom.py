@@ -35,7 +35,7 @@ from rich.table import Table
 
 from benchmarks.memory import look
 from grader.classroom.store import Store
-from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
 from tools.attacks import attacks
 from tools.course import Answer, answers
 

@@ -28,8 +28,8 @@ from torch import nn
 
 from benchmarks.ring import from_chapter
 from grader import mark, run
-from grader.report.lanes import lanes
-from grader.trace.trace import Trace
+from headcount.trace.lanes import lanes
+from headcount.trace.trace import Trace
 
 RANKS = 4
 

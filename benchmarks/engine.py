@@ -26,11 +26,11 @@ import torch.multiprocessing as mp
 from benchmarks.figures import Figure
 from grader.api import catalogue
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
-from grader.rank.process_limits import let_others_finish
 from grader.submission.submission import Submission, live_program
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
+from headcount.rank.process_limits import let_others_finish
 
 RANKS = 4
 

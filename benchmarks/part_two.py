@@ -47,9 +47,9 @@ from benchmarks.engine import loopback
 from benchmarks.figures import Figure
 from benchmarks.ring import from_chapter
 from grader import mark, run
-from grader.core.verdict import amount
-from grader.rank.instruments import PeakStorages
-from grader.trace.trace import Operation, Trace
+from grader.exercise.instruments import PeakStorages
+from headcount.core.verdict import amount
+from headcount.trace.trace import Operation, Trace
 
 RANKS = 4
 

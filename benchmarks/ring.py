@@ -29,9 +29,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.engine import RANKS, loopback
-from grader.core.program import load
 from grader.course.chapters import discover
 from grader.submission.submission import Submission
+from headcount.core.program import load
 
 SOLUTIONS = Path(__file__).resolve().parent.parent / "solutions"
 

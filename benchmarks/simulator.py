@@ -34,10 +34,10 @@ from rich.table import Table
 
 from benchmarks.figures import Figure
 from benchmarks.ring import from_chapter
-from grader.simulation.calls import installed
-from grader.simulation.clusters import Flat
-from grader.simulation.network import ticks_of
-from grader.simulation.world import SimulatedWorld
+from headcount.simulation.calls import installed
+from headcount.simulation.clusters import Flat
+from headcount.simulation.network import ticks_of
+from headcount.simulation.world import SimulatedWorld
 
 ALPHA, BETA = 1e-6, 1e-10
 

@@ -18,16 +18,16 @@ from pathlib import Path
 
 import psutil
 
-from grader.core.verdict import CaseVerdict
-from grader.core.wire import AT_RETURN
 from grader.course.chapters import discover
-from grader.exercise.cases import Delay, Draw, Kill
+from grader.exercise.cases import Draw
 from grader.exercise.declaration import Exercise
 from grader.judge.assessment import assess
-from grader.launch.launchers import ForkServer, default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
 from grader.submission.submission import Submission
+from headcount.core.verdict import CaseVerdict
+from headcount.core.wire import AT_RETURN
+from headcount.launch.launchers import ForkServer, default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Delay, Job, Kill
 
 ANSWERS = Path(__file__).resolve().parent.parent / "tests" / "accepted" / "22_failures"
 

@@ -24,49 +24,62 @@ A student needs thirteen names, and an engineer with tests one more::
 
 In the kernel of a notebook, importing the package starts the fork server in the background, so
 that the first check does not wait for torch to be imported there, and lets a missing name be
-explained by the cell that defines it.  Elsewhere the import starts nothing and changes nothing
-until one of these names is asked for.
+explained by the cell that defines it.  Elsewhere the import starts nothing and patches nothing.
 
-The rooms, from the bottom up; an import runs downward only.  Those as far as ``script`` are the
-engine, which knows none of the course's exercises:
+The rooms, from the bottom up; an import runs downward only.  Processes, records and verdicts on a
+hang are those of :mod:`headcount`, which knows nothing of this package:
 
-- ``core``: words for what happened, values, and the wire between judge and rank
 - ``submission``: what was handed in, as definitions
-- ``trace``: what the judge makes of a rank's events
-- ``rank``: what runs inside a rank
 - ``exercise``: what an exercise is, and how one is declared
-- ``simulation``: ranks by the thousand, on a virtual clock
-- ``server``: the processes that ranks are forked from
-- ``launch``: how ranks are started, supervised and ended
+- ``sandbox``: what strangers' code needs
 - ``judge``: an exercise, a submission and a launcher make a verdict
 - ``report``: verdicts for people and programs, and pictures of runs
-- ``script``: a person's own script on recorded ranks
 - ``course``: the exercises of the course, their hints and the mistakes that people make
 - ``classroom``: many submissions, as they arrive from a class
 - ``bench``: how fast a collective is
-- ``api``, ``doctor``, ``pytest_plugin``, ``cli``: for notebooks, tests and the command line
+- ``api``, ``doctor``, ``cli``: for notebooks and the command line
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from grader.core import __version__
+from headcount.core.source_locations import count_as_own
+from headcount.server.ahead import import_ahead
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from grader.api import check, hint, points, predict, progress, reset, run
     from grader.api.replay import replay
     from grader.api.simulate import simulate
     from grader.api.timeline import timeline
     from grader.api.torchrun import torchrun
-    from grader.core.events import mark
-    from grader.launch.backends import backends
-    from grader.pytest_plugin import assert_no_hang
+    from headcount.core.events import mark
+    from headcount.launch.backends import backends
+    from headcount.pytest_plugin import assert_no_hang
+
+#: The version of the course and its grader, which the package's metadata reads from here.
+__version__ = "1.0.0"
+
+#: Where the public names are, beside the version.
+_HOMES = {
+    "assert_no_hang": "headcount.pytest_plugin",
+    "backends": "headcount.launch.backends",
+    "check": "grader.api",
+    "hint": "grader.api",
+    "mark": "headcount.core.events",
+    "points": "grader.api",
+    "predict": "grader.api",
+    "progress": "grader.api",
+    "replay": "grader.api.replay",
+    "reset": "grader.api",
+    "run": "grader.api",
+    "simulate": "grader.api.simulate",
+    "timeline": "grader.api.timeline",
+    "torchrun": "grader.api.torchrun",
+}
 
 __all__ = [
     "__version__",
@@ -87,23 +100,10 @@ __all__ = [
 ]
 
 
-#: Where the names are.
-_HOMES = {
-    "assert_no_hang": "pytest_plugin",
-    "backends": "launch.backends",
-    "check": "api",
-    "hint": "api",
-    "mark": "core.events",
-    "points": "api",
-    "predict": "api",
-    "progress": "api",
-    "replay": "api.replay",
-    "reset": "api",
-    "run": "api",
-    "simulate": "api.simulate",
-    "timeline": "api.timeline",
-    "torchrun": "api.torchrun",
-}
+# a traceback that a student sees ends at the student's own code, on ranks as well
+count_as_own(os.path.dirname(__file__), os.path.dirname(os.path.realpath(__file__)))
+# with which adapters look into a rank, on the clock of its call
+import_ahead("grader.exercise.instruments")
 
 
 def __getattr__(name: str) -> Any:
@@ -111,11 +111,10 @@ def __getattr__(name: str) -> Any:
     # package too, and most of them need little of it.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _hide_our_frames()
     try:
-        return getattr(importlib.import_module(f"grader.{_HOMES[name]}"), name)
+        return getattr(importlib.import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:
-        from grader.core.errors import MissingPackage
+        from grader.errors import MissingPackage
 
         if (missing := MissingPackage.of(name, error)) is None:
             raise
@@ -126,26 +125,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@cache
-def _hide_our_frames() -> None:
-    """Let the traceback of an exception of ours hold the user's own frames alone.
-
-    In a notebook such an exception renders itself, see :mod:`grader.core.errors`.
-    """
-    before = sys.excepthook
-
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        from grader.core.errors import GraderError
-        from grader.core.source_locations import students_part
-
-        if isinstance(error, GraderError):
-            trace = students_part(trace)
-            error.__traceback__ = trace
-        before(kind, error, trace)
-
-    sys.excepthook = hook
-
-
 def _in_kernel() -> bool:
     """Return whether this is the kernel of a notebook, in which people wait for every cell."""
     ipython = sys.modules.get("IPython")
@@ -154,8 +133,8 @@ def _in_kernel() -> bool:
 
 
 if _in_kernel():
-    from grader.core.missing_names import explain_missing_names
-    from grader.launch.launchers import warm_up
+    from grader.api.missing_names import explain_missing_names
+    from headcount.launch.launchers import warm_up
 
     explain_missing_names()
     warm_up()

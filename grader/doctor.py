@@ -17,9 +17,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.core import __version__
-from grader.core.private_apis import TESTED, changes, checked, tested_versions
+from grader import __version__
+from grader.private_apis import PRIVATE_APIS as OWN_PRIVATE_APIS
 from grader.report.looks import Look
+from headcount.core.private_apis import (
+    PRIVATE_APIS,
+    TESTED,
+    changes,
+    checked,
+    tested_versions,
+)
 
 __all__ = ["Finding", "examine", "findings", "private_api_findings"]
 
@@ -84,7 +91,7 @@ def _torch() -> Iterator[Finding]:
     known = first <= version <= last
     note = "" if known else f"; the grader is tested with {tested_versions('torch')}"
     yield Finding("torch", "ok" if known else "missing", torch.__version__ + note)
-    from grader.launch.backends import BACKENDS
+    from headcount.launch.backends import BACKENDS
 
     for entry in BACKENDS.values():
         reason = entry.missing()
@@ -96,11 +103,11 @@ def _torch() -> Iterator[Finding]:
 
 def _world() -> Iterator[Finding]:
     """Start two ranks and run an all-reduce on them."""
-    from grader.core.errors import GraderError
-    from grader.launch.launchers import ForkServer, default_launcher
-    from grader.launch.process_world import ProcessWorld
-    from grader.launch.world import Job
     from grader.submission.submission import live_program
+    from headcount.core.errors import HeadcountError
+    from headcount.launch.launchers import ForkServer, default_launcher
+    from headcount.launch.process_world import ProcessWorld
+    from headcount.launch.world import Job
 
     try:
         launcher = default_launcher()
@@ -109,7 +116,7 @@ def _world() -> Iterator[Finding]:
             outcome = world.run(Job("greet", ((), ()), allowed=None))
         launcher.settle()
         seconds = time.monotonic() - started
-    except GraderError as error:
+    except HeadcountError as error:
         yield Finding("two ranks", "broken", str(error))
         return
     if outcome.failure is not None:
@@ -121,7 +128,10 @@ def _world() -> Iterator[Finding]:
 
 def private_api_findings() -> Iterator[Finding]:
     """Yield how many private APIs are as the grader expects, and each that is not."""
-    number, changed = len(checked()), changes()
+    number, changed = 0, []
+    for table in (PRIVATE_APIS, OWN_PRIVATE_APIS):
+        number += len(checked(table))
+        changed += changes(table)
     state = "missing" if changed else "ok"
     detail = f"{number - len(changed)} of {number} as expected"
     yield Finding("private APIs", state, detail)
@@ -139,11 +149,11 @@ def _greet() -> None:
 
 def _sandbox() -> Iterator[Finding]:
     """Start a sandbox, and two ranks in it."""
-    from grader.core.errors import GraderError
-    from grader.launch.process_world import ProcessWorld
-    from grader.launch.sandbox import missing, new_sandbox
-    from grader.launch.world import Job
+    from grader.sandbox.sandboxes import missing, new_sandbox
     from grader.submission.submission import Submission
+    from headcount.core.errors import HeadcountError
+    from headcount.launch.process_world import ProcessWorld
+    from headcount.launch.world import Job
 
     reason = missing()
     if reason:
@@ -157,7 +167,7 @@ def _sandbox() -> Iterator[Finding]:
             ProcessWorld(server, 2, greeting.program) as world,
         ):
             outcome = world.run(Job("_greet", ((), ()), allowed=None))
-    except GraderError as error:
+    except HeadcountError as error:
         yield Finding("sandbox", "missing", f"to grade a class: it does not start: {error}")
         return
     if outcome.failure is not None:
@@ -167,7 +177,7 @@ def _sandbox() -> Iterator[Finding]:
 
 
 def _compiler() -> Finding:
-    from grader.launch.cpp_build import compiler, missing
+    from grader.sandbox.cpp_build import compiler, missing
 
     reason = missing()
     if reason:

@@ -318,7 +318,7 @@ print(run(central, 4).trace)
 # Leslie Lamport called [happened before](https://doi.org/10.1145/359545.359563).)
 
 # %%
-from grader.trace.trace import heard_from
+from headcount.trace.trace import heard_from
 
 
 def without_an_answer():

@@ -25,7 +25,7 @@ import torch
 import torch.distributed as dist
 
 from grader import check, hint, run, simulate
-from grader.simulation.clusters import Nodes
+from headcount.simulation.clusters import Nodes
 
 # %% [markdown]
 # ## One message

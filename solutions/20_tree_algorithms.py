@@ -29,7 +29,7 @@ import torch
 import torch.distributed as dist
 
 from grader import check, hint, replay, run, simulate, timeline
-from grader.simulation.clusters import Flat, Nodes
+from headcount.simulation.clusters import Flat, Nodes
 
 # %% [markdown]
 # ## A thousand latencies

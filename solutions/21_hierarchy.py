@@ -23,7 +23,7 @@ import torch.distributed as dist
 from msgspec.structs import replace
 
 from grader import check, hint, replay, run, simulate, timeline
-from grader.simulation.clusters import PRESETS
+from headcount.simulation.clusters import PRESETS
 
 # %% [markdown]
 # ## Two kinds of links

@@ -28,7 +28,7 @@ import torch.distributed as dist
 from torch import nn
 
 from grader import check, hint, run, simulate
-from grader.simulation.clusters import Nodes
+from headcount.simulation.clusters import Nodes
 
 # %% [markdown]
 # ## When the link is the bound

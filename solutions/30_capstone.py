@@ -37,7 +37,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from grader import check, hint, run, simulate, timeline
-from grader.simulation.clusters import Nodes
+from headcount.simulation.clusters import Nodes
 from grader.submission.submission import Submission
 
 # %% [markdown]

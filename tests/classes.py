@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.classroom.results import ClassResults, RequestedExercise, SubmissionRow
-from grader.core.verdict import (
+from headcount.core.verdict import (
     Bound,
     CaseVerdict,
     Diagnosis,

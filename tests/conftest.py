@@ -14,10 +14,10 @@ import pytest
 import torch
 from hypothesis import settings
 
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job, Outcome
 from grader.submission.submission import live_program
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job, Outcome
 
 # A deadline is wall clock, and a busy machine may take a turn away in the middle of an example.
 # All else is as it was, under CI as well.
@@ -63,10 +63,10 @@ def line_in(function: Callable[..., Any], text: str) -> int:
 
 
 #: In the command line of a fork server.
-_SERVER = "grader.server.fork_server"
+_SERVER = "headcount.server.fork_server"
 
 #: In those of the process that makes sandboxes, and of the sandboxes.
-_NEST = "grader.server.sandbox_server"
+_NEST = "grader.sandbox.server"
 
 
 def descendants() -> list[psutil.Process]:

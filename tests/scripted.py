@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from grader.core.wire import (
+from headcount.core.wire import (
     FrameWriter,
     Joined,
     Load,
-    Parse,
+    Perform,
     Ready,
     RunCall,
     Setup,
@@ -24,7 +24,7 @@ from grader.core.wire import (
     framed,
     read_frames,
 )
-from grader.launch.launchers import ChannelEnds, ProcessGroupHandle, RankEnvironment
+from headcount.launch.launchers import ChannelEnds, ProcessGroupHandle, RankEnvironment
 
 #: What a process does on a frame: the frame and the process are given.
 Part = Callable[[Any, "Process"], None]
@@ -149,7 +149,7 @@ def _honest(frame: ToRank, process: Process) -> None:
     elif isinstance(frame, Load):
         process.size = frame.size
         process.say(Ready("gloo"))
-    elif isinstance(frame, (RunCall, Simulate, Parse)):
+    elif isinstance(frame, (RunCall, Simulate, Perform)):
         process.close()
 
 

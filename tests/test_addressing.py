@@ -7,11 +7,11 @@ import torch
 import torch.distributed as dist
 
 import grader
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
 from tests.conftest import play
 from tests.declarations import declare
 

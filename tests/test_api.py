@@ -15,8 +15,9 @@ import torch.distributed as dist
 import grader
 from grader import check, hint, run
 from grader.api import Prediction, fresh_seed, points
-from grader.core.errors import GraderError, RequestError, RunFailed, UnknownExercise
-from grader.core.verdict import Diagnosis
+from grader.errors import UnknownExercise
+from headcount.core.errors import HeadcountError, RequestError, RunFailed
+from headcount.core.verdict import Diagnosis
 from tests.conftest import line_in
 
 
@@ -245,7 +246,7 @@ def test_run_raises_with_one_line_and_no_traceback_of_ours():
     with pytest.raises(RunFailed, match=r"exception: rank 0, line \d+: ValueError: no") as error:
         run(answer, 2)
     assert error.value._render_traceback_() == [f"RunFailed: {error.value}"]
-    assert isinstance(error.value, GraderError)
+    assert isinstance(error.value, HeadcountError)
     assert error.value.failure.rank == 0
 
 
@@ -318,7 +319,9 @@ def test_a_script_ends_with_its_own_frames_alone(tmp_path):
     assert [line for line in lines if line.startswith("  File")] == [
         f'  File "{script}", line 5, in <module>'
     ]
-    assert lines[-2].startswith("grader.core.errors.RunFailed: deadlock: rank 0 waits to receive")
+    assert lines[-2].startswith(
+        "headcount.core.errors.RunFailed: deadlock: rank 0 waits to receive"
+    )
     assert lines[-1] == "    line 4:  dist.recv(torch.ones(1), 1 - dist.get_rank())"
 
 
@@ -334,7 +337,7 @@ def test_pytest_shows_no_frame_of_ours(tmp_path):
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test)]
     done = subprocess.run(pytest_, capture_output=True, text=True, timeout=90, cwd=tmp_path)
     assert done.returncode == 1
-    assert "E       grader.core.errors.RunFailed: deadlock: rank 0 waits" in done.stdout
+    assert "E       headcount.core.errors.RunFailed: deadlock: rank 0 waits" in done.stdout
     assert re.findall(r"^\S+\.py:\d+: .*", done.stdout, re.M) == ["test_mine.py:4: RunFailed"]
 
 

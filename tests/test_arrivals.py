@@ -28,7 +28,7 @@ from grader.classroom.arrivals import collect, newer
 from grader.classroom.gradescope import LARGEST_METADATA, Submitter, submitters
 from grader.classroom.names import age, key, module_file_name, raw, shown
 from grader.classroom.untrusted_files import STUDENT, is_code, stem
-from grader.core.errors import RequestError, UnreadableFile
+from headcount.core.errors import RequestError, UnreadableFile
 
 SAFE_KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 

@@ -35,9 +35,9 @@ from grader.classroom.results import (
 )
 from grader.classroom.roster import complete, read_roster
 from grader.classroom.store import Store, StoredSubmission
-from grader.core.errors import RequestError
-from grader.launch.sandbox import missing
+from grader.sandbox.sandboxes import missing
 from grader.submission.submission import Submission
+from headcount.core.errors import RequestError
 from tests.classes import ASKED, failed, passed
 from tests.test_grade import HEAD, RIGHT, WRONG, grade
 

@@ -15,9 +15,9 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from grader.core.values import short
 from grader.course.chapters import discover
-from grader.launch.sandbox import missing
+from grader.sandbox.sandboxes import missing
+from headcount.core.values import short
 from tools.attack import __main__ as command
 from tools.attack import forgeries
 from tools.attack.payloads import FAMILIES, Payload, draw_payload

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.xdist_group("bench")
 FORKING = """
 import gc, json, os, sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
-from grader.launch.launchers import use_one_thread
+from headcount.launch.launchers import use_one_thread
 use_one_thread()
 import grader.bench.rank, grader.cli.main, torch.distributed.run
 programs = {"grader": grader.cli.main.main, "torchrun": torch.distributed.run.main}

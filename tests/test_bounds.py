@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from grader.api import catalogue
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import OPS, Case, Draw, Kind, PerRank
 from grader.exercise.declaration import Exercise, TrafficRules, Values
 from grader.exercise.help import Help
 from grader.exercise.limits import LUCK, combined, moved
 from grader.judge.assessment import _predictable, assess, assess_again
-from grader.launch.world import Outcome, RankResult
-from grader.trace.trace import Trace
+from headcount.core.verdict import Diagnosis
+from headcount.launch.world import Outcome, RankResult
+from headcount.trace.trace import Trace
 
 FLOAT, LONG, DOUBLE, BRAIN = torch.float32, torch.int64, torch.float64, torch.bfloat16
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from grader.api.calculator import TrainingPlan, _page, calculator
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 from tests.kernels import start_kernel
 from tests.test_kernel import Kernel
 

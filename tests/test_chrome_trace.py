@@ -15,8 +15,8 @@ import torch
 import torch.distributed as dist
 
 from grader.api import run
-from grader.core.events import mark
-from grader.report.chrome_trace import chrome_trace
+from headcount.core.events import mark
+from headcount.script.chrome_trace import chrome_trace
 
 #: The keys that each phase has besides its process; ``X`` is a slice, ``s`` and ``f`` an arrow's
 #: ends, ``b`` and ``e`` those of an asynchronous event, ``i`` an instant and ``M`` a name.

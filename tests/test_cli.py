@@ -18,8 +18,8 @@ import pytest
 
 from grader.classroom.assignment import Assignment
 from grader.cli.main import _parser, main
-from grader.core.verdict import Diagnosis
-from grader.launch.sandbox import missing
+from grader.sandbox.sandboxes import missing
+from headcount.core.verdict import Diagnosis
 from tests.test_worlds import FATES
 from tools.site.front import EXAMPLE
 
@@ -77,7 +77,7 @@ def left_over():
             " ".join(p.info["cmdline"])
             for p in psutil.process_iter(["cmdline"])
             if p.info["cmdline"]
-            and {"grader", "grader.server.fork_server"} & set(p.info["cmdline"])
+            and {"grader", "headcount.server.fork_server"} & set(p.info["cmdline"])
             and p.ppid() == 1
             and p.pid not in before
         ]

@@ -12,11 +12,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.core.errors import RequestError
-from grader.core.wire import Simulate
-from grader.simulation.clusters import PRESETS, Cluster, Flat, Nodes, cluster_from
-from grader.simulation.network import Places, SharedLinks, fair_shares, ticks_of
-from grader.simulation.world import SimulatedWorld, channel_of
+from headcount.core.errors import RequestError
+from headcount.core.wire import Simulate
+from headcount.simulation.clusters import PRESETS, Cluster, Flat, Nodes, cluster_from
+from headcount.simulation.network import Places, SharedLinks, fair_shares, ticks_of
+from headcount.simulation.world import SimulatedWorld, channel_of
 from tests.test_simulation import ring_all_reduce
 from tools import clusters as page
 

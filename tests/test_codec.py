@@ -14,7 +14,8 @@ import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.core.codec import (
+from grader.exercise.compare import compare
+from headcount.core.codec import (
     MANY_PARTS,
     STRUCTURE,
     pack,
@@ -22,11 +23,10 @@ from grader.core.codec import (
     pack_known,
     unpack,
 )
-from grader.core.compare import compare
-from grader.core.events import Completed, Posted
-from grader.core.values import Opaque
-from grader.core.verdict import Diagnosis
-from grader.core.wire import (
+from headcount.core.events import Completed, Posted
+from headcount.core.values import Opaque
+from headcount.core.verdict import Diagnosis
+from headcount.core.wire import (
     LONGEST,
     BrokenFrame,
     FrameReader,

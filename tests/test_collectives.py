@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis
 from tests.conftest import line_in, play
 
 #: How each collective is called with ``n`` elements of a dtype by a rank of two.

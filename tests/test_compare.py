@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.core.compare import compare, tolerance
-from grader.core.values import Opaque, describe, show, tensors_in
+from grader.exercise.compare import compare, tolerance
+from headcount.core.values import Opaque, describe, show, tensors_in
 
 T = torch.tensor
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from grader.api import catalogue
-from grader.core.verdict import Status
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
+from headcount.core.verdict import Status
+from headcount.launch.launchers import default_launcher
 
 #: The exercises that ask for a formula.
 FUNCTIONS = [

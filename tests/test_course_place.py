@@ -10,11 +10,12 @@ from urllib.parse import unquote
 import pytest
 
 from grader.api import catalogue
-from grader.core.verdict import CaseVerdict, ExerciseVerdict, Status
 from grader.judge.progress import CourseProgress, ExerciseProgress, ExerciseRecord
 from grader.report.html import exercise_html
 from grader.report.summary import CoursePlace, place_in_course
-from grader.report.text import exercise_report, plain
+from grader.report.text import exercise_report
+from headcount.core.verdict import CaseVerdict, ExerciseVerdict, Status
+from headcount.report import plain
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 WHEN = datetime(2026, 1, 2, tzinfo=timezone.utc)

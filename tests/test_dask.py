@@ -32,8 +32,8 @@ from grader.classroom.messages import (
     Workers,
 )
 from grader.cli.main import main
-from grader.core.errors import RequestError, WorldError
-from grader.launch.sandbox import missing
+from grader.sandbox.sandboxes import missing
+from headcount.core.errors import RequestError, WorldError
 from tests.test_grade import HEAD, SUBMISSIONS
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.core.program import NotDefined, load, reached
 from grader.submission.definitions import Chunk, select
+from headcount.core.program import NotDefined, load, reached
 
 
 def names(source, wanted=()):

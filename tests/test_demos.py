@@ -9,13 +9,13 @@ import pytest
 
 from grader.api.replay import WATCHED
 from grader.course.chapters import discover
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
 from grader.report.divergence import compared
 from grader.report.replay import packed, unpacked
 from grader.report.rounds import film
 from grader.submission.submission import Submission
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
 from tools.rounds import RECORDED, right_run, sizes
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,7 +7,7 @@ import types
 import pytest
 import torch
 
-from grader.rank.instruments import (
+from grader.exercise.instruments import (
     Clock,
     Device,
     OnDevice,

@@ -16,8 +16,8 @@ from grader.classroom import engines
 from grader.classroom.command import _Signals, _Stop, _workplace
 from grader.classroom.engines import LocalEngine
 from grader.classroom.messages import GradingRequest, Limits, SubmissionJudged
-from grader.core.errors import WorldError
-from grader.launch.sandbox import missing
+from grader.sandbox.sandboxes import missing
+from headcount.core.errors import WorldError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -91,7 +91,7 @@ print(mine.children())
 @pytest.mark.parametrize(
     ("before", "forked"),
     [
-        ("from grader.launch.launchers import use_one_thread as before; before()", 3),
+        ("from headcount.launch.launchers import use_one_thread as before; before()", 3),
         ("import threading; threading.Thread(target=input, daemon=True).start()", 0),
     ],
     ids=["one thread", "two threads"],

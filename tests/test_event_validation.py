@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from grader.core.events import (
+from headcount.core.events import (
     ANY,
     WORLD,
     Blocked,
@@ -23,11 +23,11 @@ from grader.core.events import (
     Signature,
     Violated,
 )
-from grader.core.verdict import Diagnosis
-from grader.core.wire import BrokenFrame, FrameReader, TooManyMessages, framed
-from grader.launch import event_validation
-from grader.launch.event_validation import EventValidator
-from grader.trace.message_matcher import MessageMatcher
+from headcount.core.verdict import Diagnosis
+from headcount.core.wire import BrokenFrame, FrameReader, TooManyMessages, framed
+from headcount.launch import event_validation
+from headcount.launch.event_validation import EventValidator
+from headcount.trace.message_matcher import MessageMatcher
 
 SEND = Posted(0, "send", 1, 0, WORLD, 4, 16, "float32", "", True, False, "answer.py", 3, 10)
 SUM = msgspec.structs.replace(SEND, kind="all_reduce", peer=ANY, detail="SUM")

@@ -14,9 +14,9 @@ import torch
 import torch.distributed as dist
 
 from grader.api import run
-from grader.core.errors import RequestError
-from grader.script.explain import explain, explanation_json, explanation_text
-from grader.trace.flight_recorder import read_dumps, write_dumps
+from headcount.core.errors import RequestError
+from headcount.script.explain import explain, explanation_json, explanation_text
+from headcount.trace.flight_recorder import read_dumps, write_dumps
 from tests.conftest import line_in
 
 #: Under plain torchrun, with torch's own recorder: rank 1 leaves out a broadcast.

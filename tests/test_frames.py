@@ -15,18 +15,19 @@ from msgspec import inspect
 
 from grader.api import catalogue
 from grader.classroom.grading import parse, plan
-from grader.core import events
-from grader.core.codec import pack
-from grader.core.errors import UnreadableFile
-from grader.core.events import ANY, WORLD, Blocked, Completed, Entered, Grouped, Left, Posted
-from grader.core.outline import outline
-from grader.core.verdict import Status
-from grader.core.wire import Answered, FromRank, Parsed, Ready, Returned, Simulated, framed
 from grader.judge.judge import Judge, Settings
-from grader.launch.simulation import simulate
-from grader.launch.world import Job
-from grader.simulation.clusters import Flat
+from grader.submission.outline import outline
+from grader.submission.parsing import FileDefinitions
 from grader.submission.submission import Submission
+from headcount.core import events
+from headcount.core.codec import pack
+from headcount.core.errors import UnreadableFile
+from headcount.core.events import ANY, WORLD, Blocked, Completed, Entered, Grouped, Left, Posted
+from headcount.core.verdict import Status
+from headcount.core.wire import Answered, FromRank, Performed, Ready, Returned, Simulated, framed
+from headcount.launch.world import Job
+from headcount.simulation.clusters import Flat
+from headcount.simulation.launch import simulate
 from tests.scripted import Scripted
 
 CATALOGUE = catalogue()
@@ -270,13 +271,13 @@ def test_no_frame_of_simulated_ranks_makes_an_error(answers, last, recorded):
 
 
 @few
-@given(of_type(inspect.type_info(Parsed)))
+@given(of_type(inspect.type_info(FileDefinitions)))
 def test_no_frame_of_a_parser_makes_an_error(said):
     def read(frame, process):
-        process.say(said)
+        process.say(Performed(msgspec.msgpack.encode(said)))
         process.close()
 
-    launcher = Scripted(Parse=read)
+    launcher = Scripted(Perform=read)
     try:
         submission = parse(launcher, b"x = 1", "answer.py", CATALOGUE)
     except UnreadableFile:

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader import check, run
-from grader.core.verdict import Diagnosis, Failure, Site, Wait
 from grader.report.graph import MOST_RANKS, graph_image, graph_svg, graph_words, laid_out
 from grader.report.html import failure_html
 from grader.report.looks import Standing
+from headcount.core.verdict import Diagnosis, Failure, Site, Wait
 from tests.conftest import line_in
 
 SVG = "{http://www.w3.org/2000/svg}"

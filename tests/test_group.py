@@ -9,9 +9,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.verdict import Diagnosis
-from grader.rank.recorder import Recorder
-from grader.rank.requests import Deferred, Request
+from headcount.core.verdict import Diagnosis
+from headcount.rank.recorder import Recorder
+from headcount.rank.requests import Deferred, Request
 from tests.conftest import line_in, play
 
 
@@ -246,7 +246,7 @@ def test_is_completed_of_a_send_to_a_wildcard():
 
 def test_a_rank_that_goes_on_asking_says_so_once():
     def answer():
-        from grader.core.events import Polled
+        from headcount.core.events import Polled
 
         x = torch.zeros(1)
         if dist.get_rank() == 1:

@@ -14,10 +14,10 @@ from benchmarks.hangs.catalogue import CLASSES, every_pair, pairs_named
 from benchmarks.hangs.declare import Pair, Program, both
 from benchmarks.hangs.measure import Verdict, judge, score
 from benchmarks.hangs.plain import LEVELS, Outcome, hear
-from grader.core.verdict import Diagnosis
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
 from tests.declarations import declare
 from tests.test_waits_in_torch import since_213
 

@@ -13,15 +13,15 @@ import torch.distributed as dist
 
 from grader import check, run
 from grader.api import catalogue
-from grader.core.errors import RunFailed
-from grader.core.verdict import Diagnosis
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import ForkServer, Spawner, default_launcher
-from grader.launch.process_world import OTHER_SEEDS, ProcessWorld
-from grader.launch.sandbox import missing, new_sandbox
-from grader.launch.world import Job
+from grader.sandbox.sandboxes import missing, new_sandbox
 from grader.submission.modules import ReceivedFiles
 from grader.submission.submission import Submission, live_program
+from headcount.core.errors import RunFailed
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import ForkServer, Spawner, default_launcher
+from headcount.launch.process_world import OTHER_SEEDS, ProcessWorld
+from headcount.launch.world import Job
 from tests.conftest import line_in
 
 NAMES = ["sliding", "full", "linear", "chunked", "local"]

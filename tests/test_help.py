@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from grader.core.errors import DeclarationError
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import discover
 from grader.course.help import FOLDER
+from grader.errors import DeclarationError
 from grader.exercise.help import Help, read_help
+from headcount.core.verdict import Diagnosis
 
 TEXT = """\
 # broadcast

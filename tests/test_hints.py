@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.core.outline import outline, outline_live
-from grader.core.verdict import Diagnosis, Failure
 from grader.exercise.cases import Kind
 from grader.exercise.declaration import Evidence, JudgedCase, Mistake
 from grader.exercise.help import Help
 from grader.exercise.hints import agree, choose_hint
+from grader.submission.outline import outline, outline_live
 from grader.submission.submission import Submission
-from grader.trace.trace import Trace
+from headcount.core.verdict import Diagnosis, Failure
+from headcount.trace.trace import Trace
 from tests import declarations
 
 SIZES = (2, 3)
@@ -218,7 +218,7 @@ def test_source_that_cannot_be_outlined_is_left_out(source):
 
 def test_a_file_of_a_stranger_is_outlined_where_it_is_parsed():
     from grader.classroom.grading import parse
-    from grader.launch.launchers import default_launcher
+    from headcount.launch.launchers import default_launcher
 
     text = "def broadcast(x, src):\n    x = x + src\n"
     here = Submission.from_bytes(text.encode(), "a.py", ["broadcast"])

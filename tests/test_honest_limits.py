@@ -10,14 +10,14 @@ import pytest
 import torch.distributed as dist
 
 import grader
-from grader.core.events import Posted
-from grader.core.verdict import Diagnosis
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
-from grader.rank import rank_store, recorder
-from grader.rank.recorder import Recorder
 from grader.submission.submission import Submission, live_program
+from headcount.core.events import Posted
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
+from headcount.rank import rank_store, recorder
+from headcount.rank.recorder import Recorder
 
 
 def store():

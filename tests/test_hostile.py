@@ -24,10 +24,10 @@ import pytest
 
 from grader.classroom.grading import grade
 from grader.classroom.messages import ExerciseJudged, GradingRequest, Limits, SubmissionPlanned
-from grader.core.verdict import Status
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
-from grader.launch.sandbox import missing
+from grader.sandbox.sandboxes import missing
+from headcount.core.verdict import Status
 from tools.attacks import HOSTILE, Attack, attacks
 
 pytestmark = [
@@ -234,7 +234,12 @@ SHADOWED = (
         "psutil",
         "sitecustomize",
     ),
-    *("grader", "grader/core/codec", "grader/rank/recorder", "grader/server/process"),
+    *(
+        "grader",
+        "headcount/src/headcount/core/codec",
+        "headcount/src/headcount/rank/recorder",
+        "headcount/src/headcount/server/process",
+    ),
     *("torch/distributed", "submission", "_posixsubprocess"),
 )
 

@@ -18,47 +18,57 @@ from pathlib import Path
 import pytest
 
 import grader
+import headcount
 from grader.api import catalogue
-from grader.launch import sandbox, simulation
-from grader.launch.backends import BACKENDS
+from grader.sandbox import sandboxes as sandbox
+from grader.sandbox.server import AHEAD
+from headcount.core.wire import SIMULATOR
+from headcount.launch.backends import BACKENDS
+from headcount.simulation import launch as simulation
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: The rooms, from the ground up: each imports only from those before it, and from itself.
-ROOMS = (
-    "core",
-    "submission",
-    "trace",
-    "rank",
-    "exercise",
-    "simulation",
-    "server",
-    "launch",
-    "judge",
-    "report",
-    "script",
-    "course",
-    "classroom",
-    "bench",
-    "api",
-    "doctor",
-    "pytest_plugin",
-    "cli",
-    "__main__",
-)
+#: The packages, by name: their folder, and their rooms from the ground up, of which each imports
+#: only from those before it, and from itself.
+PACKAGES = {
+    "headcount": (
+        ROOT / "headcount" / "src" / "headcount",
+        (
+            *("core", "trace", "rank", "server", "launch", "report", "runs"),
+            *("simulation", "simulations", "script", "pytest_plugin", "cli", "__main__"),
+        ),
+    ),
+    "grader": (
+        ROOT / "grader",
+        (
+            *("errors", "private_apis", "submission", "exercise", "sandbox", "judge", "report"),
+            *("course", "classroom", "bench", "api", "doctor", "cli", "__main__"),
+        ),
+    ),
+}
+
+#: All rooms, headcount's below the grader's.
+ROOMS = [f"{name}.{room}" for name, (_, rooms) in PACKAGES.items() for room in rooms]
+
+#: Rooms of headcount of which neither imports the other.
+APART = {"headcount.simulation", "headcount.script"}
 
 
 def modules():
-    for path in sorted((ROOT / "grader").rglob("*.py")):
-        if re.match(r"\d\d_", path.parent.name):
-            continue  # a mistake, which is data
-        yield path, ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for package, _ in PACKAGES.values():
+        for path in sorted(package.rglob("*.py")):
+            if re.match(r"\d\d_", path.parent.name):
+                continue  # a mistake, which is data
+            yield path, ".".join(path.relative_to(package.parent).with_suffix("").parts)
 
 
 def room_of(module):
-    """The room that ``grader.trace.deadlock`` is in: ``trace``."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "__init__"
+    """The room that ``headcount.trace.deadlock`` is in: ``headcount.trace``."""
+    return ".".join(module.split(".")[:2])
+
+
+def is_ours(module):
+    return module.partition(".")[0] in PACKAGES
 
 
 def imported(path, types=True):
@@ -82,26 +92,29 @@ class Untyped(ast.NodeTransformer):
 
 
 def test_every_module_is_in_a_room():
-    assert {room_of(name) for _, name in modules()} == {*ROOMS, "__init__"}
+    doors = {f"{name}.__init__" for name in PACKAGES}
+    assert {room_of(name) for _, name in modules()} == {*ROOMS, *doors}
 
 
 def test_imports_run_downward_only():
     """Lazy imports and those for types alone included: there is no cycle of rooms."""
     for path, name in modules():
         mine = room_of(name)
-        if mine == "__init__":
+        if mine.endswith(".__init__"):
             continue  # the package's door: it hands on names of all rooms
         for target in imported(path):
-            theirs = room_of(target) if target.startswith("grader.") else mine
+            theirs = room_of(target)
             if theirs in ROOMS:
                 assert ROOMS.index(theirs) <= ROOMS.index(mine), f"{name} imports {target}"
+                assert not {mine, theirs} >= APART, f"{name} imports {target}"
 
 
 def test_every_room_says_what_it_is_for_and_where_its_door_is():
-    for room in ROOMS:
-        package = ROOT / "grader" / room / "__init__.py"
-        if package.exists():
-            assert ast.get_docstring(ast.parse(package.read_text())), room
+    for package, rooms in PACKAGES.values():
+        for room in rooms:
+            door = package / room / "__init__.py"
+            if door.exists():
+                assert ast.get_docstring(ast.parse(door.read_text())), room
 
 
 #: Names of torch and Python, which are no room's; the table of private APIs has torch's.
@@ -128,7 +141,7 @@ def private_reads(tree):
         if isinstance(node, ast.Attribute):
             inherited = ast.unparse(node.value) == "super()"
             reads += [(node.lineno, node.attr)] if inherited or node.attr not in own else []
-        elif isinstance(node, ast.ImportFrom) and room_of(node.module) in ROOMS:
+        elif isinstance(node, ast.ImportFrom) and is_ours(node.module):
             reads += [(node.lineno, alias.name) for alias in node.names]
     return [(line, name) for line, name in reads if re.match(r"_(?!.*__$)", name)]
 
@@ -162,61 +175,72 @@ def test_a_name_of_a_class_is_used_once():
     for path, name in modules():
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(name)
+                places[name.partition(".")[0], node.name].append(name)
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-def test_there_are_not_too_many_modules():
-    """A chapter's module comes with its chapter, and makes no other harder to find.
-
-    A module that holds several ideas is divided, so the number grows while the lines do not.
-    """
-    chapter = re.compile(r"grader\.course\.chapters\.ch\d\d_")
-    assert len([name for _, name in modules() if not chapter.match(name)]) <= 197
-
-
 def test_few_modules_stand_loose():
-    loose = [name for _, name in modules() if name.count(".") == 1]
-    assert len(loose) <= 6, loose
+    for package, _ in PACKAGES.values():
+        loose = [path.name for path in package.glob("*.py")]
+        assert len(loose) <= 8, loose
+
+
+#: Modules of headcount that the finder of a deadlock needs; others may pick up this part alone.
+FINDER = 8
+
+
+def test_the_finder_needs_little():
+    found = needed_by("headcount.trace.deadlock")
+    assert len([name for name in found if name.count(".") == 2]) <= FINDER, sorted(found)
+
+
+def test_headcount_knows_no_exercise_and_no_course():
+    for path, name in modules():
+        if name.startswith("headcount."):
+            assert "grader" not in path.read_text(), path
 
 
 def needed_by(*names, without=()):
     """The modules that are imported with these as they run, lazily too, in the form of ``MODULES``.
 
-    Those of the rooms ``without`` are not followed.
+    Those of the rooms ``without`` are not followed, nor the doors, which hand on any name.
     """
     sources = {name.removesuffix(".__init__"): path for path, name in modules()}
-    coming, found = [f"grader.{name}" for name in names], set()
+    coming, found = list(names), set()
     while coming:
         name = coming.pop()
-        if name in sources and name not in found and room_of(name) not in (*without, "__init__"):
+        if name in sources and name not in found and room_of(name) not in without:
             found.add(name)
-            coming += [name.rpartition(".")[0], *imported(sources[name], types=False)]
-    return {name.removeprefix("grader.") for name in found}
+            coming += [name.rpartition(".")[0]]
+            if name not in PACKAGES:
+                coming += imported(sources[name], types=False)
+    return found
 
 
 #: What a rank, the parser, the compiler and their servers need; simulations are another matter.
 NEEDED = needed_by(
-    "server.process",
-    "server.fork_server",
-    "server.sandbox_server",
-    "server.compiler",
-    without=("simulation",),
+    "headcount.server.process",
+    "headcount.server.ahead",
+    "headcount.server.fork_server",
+    "grader.sandbox.server",
+    "grader.sandbox.compiler",
+    *AHEAD,
+    without=("headcount.simulation",),
 )
 
 
 def test_a_sandbox_shows_the_modules_that_a_rank_imports_and_no_others():
     shown = set(sandbox.MODULES)
     missing, spare = sorted(NEEDED - shown), sorted(shown - NEEDED)
-    where = "MODULES of grader/launch/sandbox.py"
+    where = "MODULES of grader/sandbox/sandboxes.py"
     assert not missing, f"a rank imports {missing}: add them to {where}, if they hold no answer"
     assert not spare, f"nothing in a sandbox imports {spare}: remove them from {where}"
 
 
 def test_simulated_ranks_are_sent_the_modules_that_they_import_and_no_others():
-    needed, sent = needed_by("simulation.process") - NEEDED, set(simulation.MODULES)
+    needed, sent = needed_by(SIMULATOR) - NEEDED, set(simulation.MODULES)
     missing, spare = sorted(needed - sent), sorted(sent - needed)
-    where = "MODULES of grader/launch/simulation.py"
+    where = "MODULES of headcount/src/headcount/simulation/launch.py"
     assert not missing, (
         f"a simulation imports {missing}: add them to {where}, if they hold no answer"
     )
@@ -233,12 +257,13 @@ def test_what_travels_to_a_rank_needs_only_what_a_sandbox_shows():
 
     for exercise in catalogue().values():
         Reader(io.BytesIO(exercise.packed_adapter() or pickle.dumps(None))).load()
-    names = {name.removeprefix("grader.") for name in needed if name.split(".")[0] == "grader"}
-    assert names <= set(sandbox.MODULES), needed
+    assert set(filter(is_ours, needed)) <= set(sandbox.MODULES), needed
 
 
 def test_every_backend_has_its_transport_and_its_place_in_the_docs():
-    transports = {path.stem for path in (ROOT / "grader" / "rank" / "transports").glob("*.py")}
+    transports = {
+        path.stem for path in (PACKAGES["headcount"][0] / "rank" / "transports").glob("*.py")
+    }
     assert transports == {*BACKENDS, "__init__"}
     architecture = (ROOT / "docs" / "architecture.md").read_text()
     section = architecture.partition("## Transports")[2].partition("\n## ")[0]
@@ -255,7 +280,8 @@ def test_the_ways_through_the_code_name_what_is_there():
     named = re.findall(r"`([^`]+\.py):([^`]+)`", section)
     assert named
     for path, name in named:
-        body = ast.parse((ROOT / "grader" / path).read_text()).body
+        package = PACKAGES[path.partition("/")[0]][0]
+        body = ast.parse((package.parent / path).read_text()).body
         for part in name.split("."):
             found = [one for one in body if getattr(one, "name", None) == part]
             assert found, f"{path} has no {name}"
@@ -265,7 +291,7 @@ def test_the_ways_through_the_code_name_what_is_there():
 def test_importing_the_package_starts_nothing_and_changes_nothing():
     code = (
         "import sys, psutil; before = sys.excepthook, sys.displayhook, list(sys.meta_path)\n"
-        "import grader\n"
+        "import grader, headcount\n"
         "assert 'torch' not in sys.modules\n"
         "assert before == (sys.excepthook, sys.displayhook, sys.meta_path)\n"
         "assert not psutil.Process().children()"
@@ -273,33 +299,42 @@ def test_importing_the_package_starts_nothing_and_changes_nothing():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-#: Rooms that know no exercise, and can be used without the course.
-ENGINE = ROOMS[: ROOMS.index("course")]
-
-#: What the engine may import besides Python's library: what its wheel brings, ...
-BROUGHT = {"torch", "numpy", "msgspec", "cloudpickle", "greenlet", "psutil", "rich"}
+#: By package, what it may import besides Python's library: what its wheel brings, ...
+BROUGHT = {
+    "headcount": {"torch", "numpy", "msgspec", "cloudpickle", "greenlet", "psutil", "rich"},
+    "grader": {"headcount", "torch", "numpy", "msgspec", "cloudpickle", "psutil", "rich"},
+}
 
 #: ... and by module, what it does without where that is not installed.
 OPTIONAL = {
-    "grader.rank.process_limits": {"pyseccomp"},
-    "grader.launch.sandbox": {"pyseccomp"},
-    "grader.rank.transports.mpi": {"mpi4py"},
+    "headcount.rank.process_limits": {"pyseccomp"},
+    "headcount.rank.transports.mpi": {"mpi4py"},
+    "grader.sandbox.sandboxes": {"pyseccomp"},
     "grader.submission.submission": {"IPython"},
     "grader.report.live": {"IPython"},
     "grader.report.drawing": {"matplotlib", "PIL"},
     "grader.report.timeline": {"matplotlib", "PIL"},
 }
 
+#: Rooms whose packages are an extra's: they are asked for where they are needed.
+EXTRAS = ("grader.course", "grader.classroom", "grader.bench", "grader.api", "grader.cli")
 
-def test_the_engine_imports_what_its_wheel_brings_and_nothing_of_the_course():
+
+def test_a_package_imports_what_its_wheel_brings():
     for path, name in modules():
-        if room_of(name) not in ENGINE:
+        if room_of(name) in (*EXTRAS, "grader.doctor"):
             continue
-        outside = {target.partition(".")[0] for target in imported(path)} - {"grader"}
-        extra = outside - sys.stdlib_module_names - BROUGHT
+        package = name.partition(".")[0]
+        outside = {target.partition(".")[0] for target in imported(path)} - {package}
+        extra = outside - sys.stdlib_module_names - BROUGHT[package]
         assert extra <= OPTIONAL.get(name, set()), f"{name} imports {extra}"
-    project = (ROOT / "pyproject.toml").read_text().partition("dependencies = [")[2]
-    assert set(re.findall(r'"(\w+)', project.partition("]")[0])) == BROUGHT
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_wheel_brings_what_is_imported(package):
+    folder = ROOT / "headcount" if package == "headcount" else ROOT
+    project = (folder / "pyproject.toml").read_text().partition("dependencies = [")[2]
+    assert set(re.findall(r'"([\w-]+)', project.partition("]")[0])) == BROUGHT[package]
 
 
 @pytest.mark.parametrize("command", ["list", "list --json", "hint broadcast", "progress"])
@@ -320,9 +355,10 @@ def test_a_command_that_runs_nothing_does_not_import_torch(command):
 
 
 def all_modules():
-    yield grader
-    for info in pkgutil.walk_packages(grader.__path__, "grader."):
-        yield importlib.import_module(info.name)
+    for package in (headcount, grader):
+        yield package
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield importlib.import_module(info.name)
 
 
 def test_everything_public_is_documented_and_exported():
@@ -369,10 +405,12 @@ def test_requirements_and_metadata_name_the_same_packages():
     def names(lines):
         return {re.split(r"[<>=~! ]", line)[0] for line in lines if line and line[0] != "#"}
 
-    project = (ROOT / "pyproject.toml").read_text()
     needed = set()
-    for part in ("dependencies", "course"):
-        found = re.search(rf"^{part} = \[\n(.*?)^\]", project, re.M | re.S)[1]
-        needed |= names(re.findall(r'"(.+)",', found))
+    for folder, parts in ((ROOT / "headcount", ["dependencies"]), (ROOT, ["dependencies", "course"])):
+        project = (folder / "pyproject.toml").read_text()
+        for part in parts:
+            found = re.search(rf"^{part} = \[\n(.*?)^\]", project, re.M | re.S)[1]
+            needed |= names(re.findall(r'"(.+)",', found))
     required = names((ROOT / "requirements.txt").read_text().splitlines())
-    assert needed - {"ipython"} == required  # which comes with JupyterLab
+    # headcount is a folder here, and ipython comes with JupyterLab
+    assert needed - {"headcount", "ipython"} == required

@@ -18,7 +18,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from grader.core.private_apis import TESTED
+from headcount.core.private_apis import TESTED
 from tools import install, release, versions
 
 try:

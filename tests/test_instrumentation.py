@@ -11,11 +11,8 @@ import torch
 import torch.distributed as dist
 
 import grader
-from grader.core.compare import compare, differing_bits
-from grader.core.marks import memory_mark
-from grader.core.verdict import Diagnosis
-from grader.exercise.limits import held, point, sent_elements
-from grader.rank.instruments import (
+from grader.exercise.compare import compare, differing_bits
+from grader.exercise.instruments import (
     HeldStorages,
     PeakStorages,
     ReceivedStorages,
@@ -23,8 +20,11 @@ from grader.rank.instruments import (
     differentiate,
     refuse_operations,
 )
-from grader.rank.recorder import ForbiddenCall
-from grader.rank.torch_startup import LEFT_OUT
+from grader.exercise.limits import held, point, sent_elements
+from grader.exercise.marks import memory_mark
+from headcount.core.verdict import Diagnosis
+from headcount.rank.recorder import ForbiddenCall
+from headcount.rank.torch_startup import LEFT_OUT
 from tests.conftest import line_in, play
 from tests.test_judge import declare, judge
 
@@ -80,7 +80,7 @@ def test_a_refused_operation_may_be_let_through_on_few_elements():
 INSTRUMENTED = """
 import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
-import torch, grader.rank.instruments as p
+import torch, grader.exercise.instruments as p
 before = set(sys.modules)
 p.refuse_operations(frozenset({'scatter_add'}), torch.clone, torch.ones(1))
 print("refusing:", *(set(sys.modules) - before))
@@ -104,7 +104,7 @@ def test_an_instrument_imports_nothing():
 def _deferred(code):
     """Run code in a process of its own, where torch's compiler is deferred."""
     begin = (
-        "import sys, torch, grader.rank.torch_startup as p\n"
+        "import sys, torch, headcount.rank.torch_startup as p\n"
         "NAMES = 'torch._dynamo', 'torch.fx.experimental.symbolic_shapes'\n"
         "def there(): return [type(sys.modules.get(n)).__name__ for n in NAMES]\n"
     )
@@ -160,7 +160,7 @@ def test_what_asks_for_more_of_the_compiler_gets_all_of_it(asks):
 
 def test_a_rank_that_has_waited_in_vain_for_memory_waits_less(monkeypatch):
     waits = []
-    wait = "grader.rank.instruments.storages.wait_until"
+    wait = "grader.exercise.instruments.storages.wait_until"
     monkeypatch.setattr(wait, lambda condition, timeout: waits.append(timeout))
     monkeypatch.setattr(HeldStorages, "_patience", 0.5)
     held = HeldStorages(list)
@@ -389,20 +389,20 @@ def _only_the_right_neighbour_hears():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8])
 def test_after_a_dissemination_everybody_has_heard_from_everybody(n):
-    from grader.trace.trace import heard_from
+    from headcount.trace.trace import heard_from
 
     assert heard_from(play(_dissemination, n).trace) == [frozenset(range(n))] * n
 
 
 def test_one_round_tells_only_the_neighbour():
-    from grader.trace.trace import heard_from
+    from headcount.trace.trace import heard_from
 
     heard = heard_from(play(_only_the_right_neighbour_hears, 4).trace)
     assert heard == [{3, 0}, {0, 1}, {1, 2}, {2, 3}]
 
 
 def test_a_part_of_a_record_tells_what_was_heard_in_that_part():
-    from grader.trace.trace import Trace, heard_from
+    from headcount.trace.trace import Trace, heard_from
 
     def once_round_and_once_to_the_right():
         _dissemination()

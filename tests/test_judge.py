@@ -11,20 +11,20 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
-from grader.core.errors import DeclarationError, UnknownExercise
-from grader.core.resource_limits import DEFAULTS
-from grader.core.verdict import Bound, CaseVerdict, Diagnosis, Status, gravest
 from grader.course.chapters import Catalogue, discover
+from grader.errors import DeclarationError, UnknownExercise
 from grader.exercise.cases import Draw, Kind, PerRank
 from grader.exercise.declaration import JudgedCase, Mistake
 from grader.exercise.hints import choose_hint
 from grader.exercise.limits import messages
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import RankEnvironment, default_launcher
-from grader.launch.world_factories import ProcessWorldFactory
+from grader.judge.world_factories import ProcessWorldFactory
 from grader.submission.submission import Submission
-from grader.trace.message_matcher import MessageMatcher
-from grader.trace.trace import CallSpan
+from headcount.core.resource_limits import DEFAULTS
+from headcount.core.verdict import Bound, CaseVerdict, Diagnosis, Status, gravest
+from headcount.launch.launchers import RankEnvironment, default_launcher
+from headcount.trace.message_matcher import MessageMatcher
+from headcount.trace.trace import CallSpan
 from tests import declarations
 
 TOY = discover("tests.toy.exercises")
@@ -526,7 +526,7 @@ def test_a_fault_of_the_grader_is_no_fault_of_the_student():
         environment = RankEnvironment.here()
 
         def launch(self, size, seeds=0):
-            from grader.core.errors import WorldError
+            from headcount.core.errors import WorldError
 
             raise WorldError("no room")
 

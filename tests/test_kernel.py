@@ -216,7 +216,7 @@ def test_errors_have_no_traceback_of_ours(kernel):
 def test_stop_leaves_no_process_and_the_next_check_works(kernel):
     kernel.execute(IMPORTS + BROADCAST)
     children = kernel.process.children()
-    server = next(p for p in children if "grader.server.fork_server" in p.cmdline())
+    server = next(p for p in children if "headcount.server.fork_server" in p.cmdline())
     request = kernel.client.execute(
         "def forever():\n    while True: pass\nrun(forever, 3, seconds=100)"
     )
@@ -260,6 +260,6 @@ def test_the_first_check_does_not_wait_for_the_import_to_begin(kernel):
     """The server starts with the import: by the first cell that checks, it is there."""
     kernel.execute("%reset -f")
     found = kernel.execute(
-        "import grader, grader.launch.launchers as launch\nlaunch._current is not None"
+        "import grader, headcount.launch.launchers as launch\nlaunch._current is not None"
     )
     assert found["data"]["text/plain"] == "True"

@@ -9,15 +9,14 @@ import torch
 import torch.distributed as dist
 
 from grader.api import run
-from grader.core.errors import RequestError
-from grader.core.events import Completed, Entered, Left, Posted
-from grader.core.verdict import Diagnosis
-from grader.core.wire import AT_RETURN, Put, StepCount
-from grader.exercise.cases import Delay, Kill
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
 from grader.submission.submission import live_program
+from headcount.core.errors import RequestError
+from headcount.core.events import Completed, Entered, Left, Posted
+from headcount.core.verdict import Diagnosis
+from headcount.core.wire import AT_RETURN, Put, StepCount
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Delay, Job, Kill
 from tests.conftest import line_in, play
 
 POSTED = Posted(0, "send", 1, 0, "world", 1, 8, "int64", "", True, False, "f.py", 1, 0, 0, 0)

@@ -13,8 +13,8 @@ import pytest
 from grader.course.chapters import discover
 from grader.course.index import course_index
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
+from headcount.launch.launchers import default_launcher
 
 EXERCISES = discover()
 

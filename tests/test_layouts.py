@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from grader.classroom.arrivals import collect
 from grader.classroom.layouts import LAYOUTS, LayoutQuestion, _moment
 from grader.cli.main import _parser
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 from tests.test_arrivals import fill, found, problems, zipped
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -11,12 +11,12 @@ import torch
 import torch.distributed as dist
 
 import grader
-from grader.core.program import loader
-from grader.core.source_locations import is_students
-from grader.core.verdict import Site
-from grader.rank.calling import raised
 from grader.submission.modules import ReceivedFiles
 from grader.submission.submission import Submission, live_program
+from headcount.core.program import loader
+from headcount.core.source_locations import is_students
+from headcount.core.verdict import Site
+from headcount.rank.calling import raised
 
 
 @pytest.fixture(autouse=True)

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from grader.api import catalogue
-from grader.core.errors import DeclarationError
-from grader.core.verdict import Diagnosis
+from grader.errors import DeclarationError
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.mistakes import MistakeProgram, read_mistake
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
 
 ROOT_ZERO = """
 import torch.distributed as dist

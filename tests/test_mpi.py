@@ -18,10 +18,10 @@ import torch.distributed as dist
 
 from grader import backends, check, run
 from grader.cli.main import main
-from grader.core.errors import RequestError
-from grader.core.verdict import Diagnosis
-from grader.launch import mpi_job
-from grader.launch.launchers import default_launcher
+from headcount.core.errors import RequestError
+from headcount.core.verdict import Diagnosis
+from headcount.launch import mpi_job
+from headcount.launch.launchers import default_launcher
 from tests.conftest import play
 from tests.test_group import COLLECTIVES
 from tests.test_worlds import FATES
@@ -58,9 +58,9 @@ def test_worlds_of_their_own_at_the_same_time():
         dist.all_reduce(x)
         return x.item()
 
-    from grader.launch.process_world import ProcessWorld
-    from grader.launch.world import Job
     from grader.submission.submission import live_program
+    from headcount.launch.process_world import ProcessWorld
+    from headcount.launch.world import Job
 
     launcher = default_launcher()
     with (

@@ -14,16 +14,17 @@ import torch
 
 from grader.api import check, points
 from grader.cli.main import main
-from grader.core.errors import DeclarationError, RequestError
-from grader.core.program import is_stub
-from grader.core.resource_limits import DEFAULTS
-from grader.core.verdict import Diagnosis, Status
+from grader.errors import DeclarationError
 from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings
-from grader.launch import cpp_build
-from grader.launch.launchers import default_launcher
-from grader.launch.sandbox import compiling_command, missing, new_sandbox
+from grader.sandbox import cpp_build
+from grader.sandbox.sandboxes import compiling_command, missing, new_sandbox
 from grader.submission.submission import Submission
+from headcount.core.errors import RequestError
+from headcount.core.program import is_stub
+from headcount.core.resource_limits import DEFAULTS
+from headcount.core.verdict import Diagnosis, Status
+from headcount.launch.launchers import default_launcher
 from tests import declarations
 
 KIND = Kind(torch.float32, (3,))
@@ -171,7 +172,7 @@ def test_the_headers_of_an_environment_behind_a_link_are_found_at_the_link(tmp_p
     """A sandbox shows the environment there, and not where the link leads."""
     (tmp_path / "linked").symlink_to(sys.prefix)
     python = tmp_path / "linked" / "bin" / "python"
-    code = "from grader.launch import cpp_build; print(*cpp_build._flags())"
+    code = "from grader.sandbox import cpp_build; print(*cpp_build._flags())"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     headers = [word for word in done.stdout.split() if word.endswith("/torch/include")]
     assert headers

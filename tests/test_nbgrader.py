@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 from grader.api import Points, catalogue
-from grader.core.verdict import ExerciseVerdict, Status
+from headcount.core.verdict import ExerciseVerdict, Status
 from tools import notebooks
 from tools.chapter import Chapter
 

@@ -14,20 +14,20 @@ import torch
 import torch.distributed as dist
 
 from grader import backends, run
-from grader.core.errors import RequestError
-from grader.core.events import WORLD
-from grader.core.verdict import Diagnosis, Status
 from grader.course.chapters import discover
 from grader.judge.judge import Judge, Settings
-from grader.launch import process_world
-from grader.launch.backends import BACKENDS
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import largest_world
-from grader.launch.world_factories import ProcessWorldFactory
-from grader.rank.recorder import Recorder
-from grader.rank.recording_group import RecordingGroup
-from grader.rank.transports.nccl import Finishing, Nccl, NcclGroup, nccl_store
+from grader.judge.world_factories import ProcessWorldFactory
 from grader.submission.submission import Submission
+from headcount.core.errors import RequestError
+from headcount.core.events import WORLD
+from headcount.core.verdict import Diagnosis, Status
+from headcount.launch import process_world
+from headcount.launch.backends import BACKENDS
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import largest_world
+from headcount.rank.recorder import Recorder
+from headcount.rank.recording_group import RecordingGroup
+from headcount.rank.transports.nccl import Finishing, Nccl, NcclGroup, nccl_store
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -18,14 +18,14 @@ import torch.distributed as dist
 
 from benchmarks.hangs.catalogue import every_pair
 from grader import assert_no_hang, check, run, simulate
-from grader.core.errors import RequestError
-from grader.core.semantics import Semantics
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import discover
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
-from grader.trace.nccl_semantics import nccl_fault
+from headcount.core.errors import RequestError
+from headcount.core.semantics import Semantics
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.trace.nccl_semantics import nccl_fault
 
 PATTERNS = sorted((Path(__file__).parent / "nccl_patterns").glob("*.py"))
 

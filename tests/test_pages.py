@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from grader.server import fork_server
+from headcount.server import fork_server
 
 #: In a process of its own: it moves all that the process has.
 MOVE = """
 import ctypes, random, sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
-from grader.server import fork_server
+from headcount.server import fork_server
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p

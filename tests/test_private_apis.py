@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from grader import doctor
-from grader.core import private_apis
-from grader.core.private_apis import PRIVATE_APIS, TESTED, PrivateApi, changes, checked
+from headcount.core import private_apis
+from headcount.core.private_apis import PRIVATE_APIS, TESTED, PrivateApi, changes, checked
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -178,7 +178,9 @@ def test_every_private_name_that_is_used_stands_in_the_table():
         if path != "core/private_apis.py":
             table = [api for api in PRIVATE_APIS if path in api.modules]
             found |= {(path, name): "not in the table for it" for name in missing(uses, table)}
-    assert found == {}, "add these to grader/core/private_apis.py, or do without them"
+    assert found == {}, (
+        "add these to headcount/src/headcount/core/private_apis.py, or do without them"
+    )
 
 
 def test_every_entry_of_the_table_is_used_where_it_says():
@@ -189,7 +191,9 @@ def test_every_entry_of_the_table_is_used_where_it_says():
         for module in api.modules:
             if not wanted <= words.get(module, set()):
                 left[api.name].append(module)
-    assert left == {}, "these no longer use it: take them out of grader/core/private_apis.py"
+    assert left == {}, (
+        "these no longer use it: take them out of headcount/src/headcount/core/private_apis.py"
+    )
 
 
 def test_a_name_stands_in_the_table_once():

@@ -20,9 +20,8 @@ import pytest
 
 from grader.api import catalogue
 from grader.cli.main import main
-from grader.core.errors import ProgressFileError
-from grader.core.verdict import CaseVerdict, ExerciseVerdict, Status
 from grader.course.course_map import drawing, map_html
+from grader.errors import ProgressFileError
 from grader.judge.progress import (
     CourseProgress,
     ExerciseProgress,
@@ -32,7 +31,9 @@ from grader.judge.progress import (
 )
 from grader.report.looks import Look
 from grader.report.summary import progress_look
-from grader.report.text import plain, progress_report
+from grader.report.text import progress_report
+from headcount.core.verdict import CaseVerdict, ExerciseVerdict, Status
+from headcount.report import plain
 from tests.kernels import start_kernel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -116,7 +117,7 @@ import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from grader.core.verdict import ExerciseVerdict, Status
+from headcount.core.verdict import ExerciseVerdict, Status
 from grader.judge.progress import ProgressFile
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 {inspect.getsource(verdict)}
@@ -407,7 +408,7 @@ def test_a_full_disk(course):
     code = f"""
 {ENTERING}
 import resource
-from grader.core.errors import ProgressFileError
+from headcount.core.errors import ProgressFileError
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 book = ProgressFile(Path(".grader/progress.json"))
 for act in (lambda: book.add([verdict("gather")], NOW), book.rehearse):

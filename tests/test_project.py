@@ -12,7 +12,7 @@ import pytest
 import yaml
 from packaging.version import Version
 
-from grader.core import __version__
+from grader import __version__
 from tools import address, release
 from tools.install import PYTHONS
 from tools.site.versions import LIST, CourseVersion, publish, version_of

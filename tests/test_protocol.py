@@ -16,17 +16,19 @@ from itertools import islice
 import pytest
 
 from grader.classroom.grading import parse
-from grader.core.errors import UnreadableFile, WorldError
-from grader.core.verdict import Diagnosis
-from grader.core.wire import Ready, Resolved, Resumed, read_frames
-from grader.launch import cpp_build, launchers, sandbox
-from grader.launch.cpp_build import CppBuilder, CppSource
-from grader.launch.frame_channel import BACKLOG, FrameChannel
-from grader.launch.process_world import ProcessWorld
-from grader.launch.simulation import simulate
-from grader.launch.world import Job
-from grader.simulation.clusters import Flat
+from grader.sandbox import cpp_build
+from grader.sandbox import sandboxes as sandbox
+from grader.sandbox.cpp_build import CppBuilder, CppSource
 from grader.submission.submission import live_program
+from headcount.core.errors import UnreadableFile, WorldError
+from headcount.core.verdict import Diagnosis
+from headcount.core.wire import Ready, Resolved, Resumed, read_frames
+from headcount.launch import launchers
+from headcount.launch.frame_channel import BACKLOG, FrameChannel
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
+from headcount.simulation.clusters import Flat
+from headcount.simulation.launch import simulate
 from tests.scripted import STOPS, Scripted, done_reading, frames, output, silence, stopped
 
 #: The time limit of each conversation, and what the judge may need beyond it on a busy machine;
@@ -105,7 +107,7 @@ def test_simulated_ranks_that_leave_off(stop):
 @each(*STOPS)
 def test_parsers_that_leave_off(stop):
     with in_time(), pytest.raises(UnreadableFile, match="cannot be read"):
-        parse(Scripted(Parse=stopped(stop)), b"x = 1", "answer.py", [], LIMIT)
+        parse(Scripted(Perform=stopped(stop)), b"x = 1", "answer.py", [], LIMIT)
 
 
 @each(silence, done_reading, output)

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from grader import assert_no_hang
-from grader.launch.launchers import default_launcher
+from headcount.launch.launchers import default_launcher
 from tests.conftest import line_in
 
 
@@ -69,7 +69,7 @@ def test_without_ranks():
 def test_pytest_runs_a_marked_test_on_ranks(tmp_path):
     (tmp_path / "test_ranks.py").write_text(TESTS)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "grader.pytest_plugin",
+        [sys.executable, "-m", "pytest", "-p", "headcount.pytest_plugin",
          "-p", "no:cacheprovider",
          "--strict-markers", "-q", str(tmp_path / "test_ranks.py")],
         capture_output=True, text=True, check=False,

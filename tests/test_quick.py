@@ -75,7 +75,7 @@ def test_a_new_import_comes_with_the_function_that_uses_it():
 
 def test_files_that_have_changed_or_bear_the_name_are_run_as_a_whole_and_so_are_the_rules():
     tests = ["tests/test_codec.py", "tests/test_house.py", "tests/test_traffic.py"]
-    assert quick.whole(["grader/core/codec.py"], tests) == tests[:2]
+    assert quick.whole(["headcount/src/headcount/core/codec.py"], tests) == tests[:2]
     assert quick.whole(["tests/test_traffic.py", "README.md"], tests) == tests[1:]
 
 
@@ -179,8 +179,8 @@ RECORDING = """
 import sys
 import pytest
 from tests.conftest import play
-from grader.core.codec import unpack, pack
-from grader.core.verdict import amount
+from headcount.core.codec import unpack, pack
+from headcount.core.verdict import amount
 @pytest.fixture(scope="module")
 def shared():
     return unpack(pack(3))
@@ -201,12 +201,15 @@ def test_what_a_test_runs_is_recorded_on_its_ranks_and_in_what_it_shares(tmp_pat
     assert "3 passed" in output
     recorded = {one.id.partition("::")[2]: one for one in read(tmp_path / "record")}
     assert set(recorded) == {"test_on_a_rank", "test_first", "test_second"}
-    calling = number("grader/rank/calling.py", "run")  # by a rank alone
-    codec = number("grader/core/codec.py", "unpack")
+    calling = number("headcount/src/headcount/rank/calling.py", "run")  # by a rank alone
+    codec = number("headcount/src/headcount/core/codec.py", "unpack")
     assert [calling in one.functions for one in recorded.values()] == [True, False, False]
     assert all(codec in one.functions for one in recorded.values())
     # although the test before has ended the recording
-    assert number("grader/core/verdict.py", "amount") in recorded["test_second"].functions
+    assert (
+        number("headcount/src/headcount/core/verdict.py", "amount")
+        in recorded["test_second"].functions
+    )
 
 
 def test_a_test_that_runs_again_is_recorded_anew(tmp_path):

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from torch.distributed import DistStoreError
 
-from grader.core.verdict import Diagnosis
-from grader.core.wire import BrokenFrame, FrameReader, Put, Refused, StoreLookup, framed
-from grader.rank import rank_store
-from grader.rank.rank_store import RankStore, RankStoreServer
+from headcount.core.verdict import Diagnosis
+from headcount.core.wire import BrokenFrame, FrameReader, Put, Refused, StoreLookup, framed
+from headcount.rank import rank_store
+from headcount.rank.rank_store import RankStore, RankStoreServer
 from tests.conftest import play
 
 

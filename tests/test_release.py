@@ -13,8 +13,8 @@ import pytest
 
 from grader.cli.main import main
 from grader.cli.release import Leak, release
-from grader.core.errors import RequestError
 from grader.course.chapters import discover
+from headcount.core.errors import RequestError
 
 ROOT = Path(__file__).resolve().parent.parent
 

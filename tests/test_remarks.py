@@ -10,11 +10,12 @@ import torch
 import torch.distributed as dist
 
 import grader
-from grader.core.verdict import Status
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
-from grader.report.text import exercise_report, plain
+from grader.report.text import exercise_report
 from grader.submission.submission import Submission
+from headcount.core.verdict import Status
+from headcount.launch.launchers import default_launcher
+from headcount.report import plain
 from tests.conftest import line_in
 from tests.declarations import declare
 

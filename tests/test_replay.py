@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from grader.api import run
 from grader.api.replay import WATCHED, Replay, replay
-from grader.core.errors import RequestError, RunFailed
-from grader.core.values import FEW_RANKS, MOST_RANKS, tag_of, tagged
-from grader.core.verdict import Diagnosis, Failure
 from grader.report.looks import Standing
 from grader.report.replay import page, player
 from grader.report.rounds import BufferUpdate, film
 from grader.report.strip import still, verdict_strip, wires
-from grader.trace.trace import CallSpan, Trace
+from headcount.core.errors import RequestError, RunFailed
+from headcount.core.values import FEW_RANKS, MOST_RANKS, tag_of, tagged
+from headcount.core.verdict import Diagnosis, Failure
+from headcount.trace.trace import CallSpan, Trace
 from tests.conftest import line_in, play
 
 # Tags. ----------------------------------------------------------------------------
@@ -83,10 +83,10 @@ def test_there_are_tags_for_sixteen_ranks():
 
 
 def _watched(function, n, *arguments):
-    from grader.launch.launchers import default_launcher
-    from grader.launch.process_world import ProcessWorld
-    from grader.launch.world import Job
     from grader.submission.submission import live_program
+    from headcount.launch.launchers import default_launcher
+    from headcount.launch.process_world import ProcessWorld
+    from headcount.launch.world import Job
 
     columns = tuple(tuple(make(rank, n) for make in arguments) for rank in range(n))
     with ProcessWorld(default_launcher(), n, live_program(function)) as world:

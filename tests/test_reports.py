@@ -9,7 +9,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.core.verdict import (
+from grader.exercise.help import Help
+from grader.report.html import exercise_html, points_html
+from grader.report.json import to_json
+from grader.report.looks import THEME_STYLE, Look
+from grader.report.summary import headline, outcomes
+from grader.report.text import exercise_report, submission_report
+from headcount.core.verdict import (
     Bound,
     CaseVerdict,
     Diagnosis,
@@ -23,12 +29,7 @@ from grader.core.verdict import (
     Traffic,
     Wait,
 )
-from grader.exercise.help import Help
-from grader.report.html import exercise_html, points_html
-from grader.report.json import to_json
-from grader.report.looks import THEME_STYLE, Look
-from grader.report.summary import headline, outcomes, visible
-from grader.report.text import exercise_report, failure_report, plain, submission_report
+from headcount.report import failure_report, plain, visible
 
 NASTY = "<script>alert(1)</script> [bold]x[/bold] & \x1b[31m"
 

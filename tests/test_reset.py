@@ -12,8 +12,8 @@ import pytest
 from grader import reset as reset_here
 from grader.api import catalogue
 from grader.cli.main import main
-from grader.core.errors import UnknownExercise
 from grader.course.index import ENTRIES, course_index, title_of
+from grader.errors import UnknownExercise
 from tests.kernels import start_kernel
 from tools.chapter import Chapter
 from tools.notebooks import index_text

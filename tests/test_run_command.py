@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from grader.core.events import Blocked, Completed, Posted
-from grader.script.tally import CallTally
-from grader.trace.message_matcher import MessageMatcher
+from headcount.core.events import Blocked, Completed, Posted
+from headcount.script.tally import CallTally
+from headcount.trace.message_matcher import MessageMatcher
 
 COMMAND = [sys.executable, "-m", "grader", "run"]
 

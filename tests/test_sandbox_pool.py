@@ -16,15 +16,15 @@ import psutil
 import pytest
 
 from grader.api import catalogue
-from grader.core.errors import RequestError, WorldError
-from grader.core.verdict import Diagnosis
 from grader.judge.judge import Judge, Settings
-from grader.launch.process_world import ProcessWorld
-from grader.launch.sandbox import SandboxPool, missing, new_sandbox
-from grader.launch.world import Job
-from grader.rank.process_limits import CAP_KILL, CAP_SETUID
-from grader.server.sandbox_server import FILES, RANK_THREADS, THREADS
+from grader.sandbox.sandboxes import SandboxPool, missing, new_sandbox
+from grader.sandbox.server import FILES, RANK_THREADS, THREADS
 from grader.submission.submission import Submission
+from headcount.core.errors import RequestError, WorldError
+from headcount.core.verdict import Diagnosis
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
+from headcount.rank.process_limits import CAP_KILL, CAP_SETUID
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
 
@@ -216,7 +216,8 @@ def test_a_closed_sandbox_is_gone_with_all_that_is_in_it():
 
 def test_sandboxes_end_with_the_process_that_has_asked_for_them():
     script = (
-        "import sys, time; sys.argv = ['-m']; from grader.launch.sandbox import new_sandbox as n;"
+        "import sys, time; sys.argv = ['-m']\n"
+        "from grader.sandbox.sandboxes import new_sandbox as n;"
         " made = [n(), n()]; print(*(one.pid for one in made), flush=True); time.sleep(1000)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
@@ -243,7 +244,7 @@ def test_a_maker_that_was_killed_takes_its_sandboxes_along_and_says_so():
 ADOPTED = """
 import os, psutil, sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
-from grader.launch import launchers, sandbox
+from headcount.launch import launchers, sandbox
 
 pool = sandbox.SandboxPool()
 pool.wait()

@@ -19,13 +19,13 @@ from pathlib import Path
 import pytest
 
 from grader.api import catalogue
-from grader.launch.process_world import ProcessWorld
-from grader.launch.sandbox import missing, new_sandbox
-from grader.launch.simulation import simulate
-from grader.launch.world import Job
-from grader.simulation.algorithms import ALGORITHMS, packed
-from grader.simulation.clusters import Flat
+from grader.sandbox.sandboxes import missing, new_sandbox
 from grader.submission.submission import Submission, fingerprints, tokens
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
+from headcount.simulation.algorithms import ALGORITHMS, packed
+from headcount.simulation.clusters import Flat
+from headcount.simulation.launch import simulate
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -130,7 +130,7 @@ def answers():
     paths = [
         *(ROOT / "solutions").glob("*.py"),
         *(ROOT / "grader/course/chapters").glob("ch*.py"),
-        MODULES["grader.simulation.algorithms"],
+        MODULES["headcount.simulation.algorithms"],
     ]
     return {
         f"{name} of {path.name}": prints for path in paths for name, _, prints in functions_of(path)
@@ -208,7 +208,7 @@ def test_a_rank_can_import_all_modules_that_it_sees_and_holds_no_other(sandbox):
 @sandboxed
 def test_simulated_ranks_hold_no_answer(sandbox, answers):
     modules = seen_by_a_simulated_rank(sandbox, "modules", allowed=frozenset())
-    assert "grader.simulation.world" in modules
+    assert "headcount.simulation.world" in modules
     sources = {name: MODULES[name].read_text() for name in modules}
     assert list(alike(by_place(sources), answers)) == []
     assert list(named_like_answers(sources)) == []
@@ -296,7 +296,7 @@ def python_in(folder):
 LOOK = """
 import os, subprocess, sys
 secrets, sys.argv = sys.argv[1:], ["-m"]  # as in a command: the import of grader starts nothing
-from grader.launch.sandbox import sandbox_command
+from grader.sandbox.sandboxes import sandbox_command
 look = '''
 import importlib.util, os, psutil, sys
 print(importlib.util.find_spec("grader").origin, *map(os.path.exists, sys.argv[1:]))

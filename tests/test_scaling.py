@@ -14,14 +14,15 @@ import grader
 from grader.api import catalogue
 from grader.api.simulate import simulate
 from grader.cli.main import main
-from grader.core.errors import RequestError, RunFailed
-from grader.core.verdict import Diagnosis
 from grader.course.costs import ring_all_reduce_seconds
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
-from grader.report.text import exercise_report, plain
-from grader.simulation.clusters import Flat, Nodes
+from grader.report.text import exercise_report
 from grader.submission.submission import Submission
+from headcount.core.errors import RequestError, RunFailed
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.report import plain
+from headcount.simulation.clusters import Flat, Nodes
 
 ROOT = Path(__file__).resolve().parent.parent
 ACCEPTED = ROOT / "tests/accepted/11_ring_all_reduce/ring_all_reduce_isend_recv.py"

@@ -6,14 +6,14 @@ import torch
 import torch.distributed as dist
 
 from grader import run
-from grader.core.verdict import ArrivalOrders, Diagnosis
 from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
 from grader.submission.submission import Submission, live_program
-from grader.trace.wildcard_schedules import Exploration, WildcardPolicy
+from headcount.core.verdict import ArrivalOrders, Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
+from headcount.trace.wildcard_schedules import Exploration, WildcardPolicy
 from tests.conftest import line_in
 from tests.declarations import declare
 

@@ -7,17 +7,17 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
-from grader.core.values import tensors_in
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Kind
 from grader.exercise.limits import messages, point, rounds
 from grader.judge.assessment import assess
 from grader.judge.judge import Judge, Settings
 from grader.judge.scoring import earns_points
-from grader.launch.launchers import default_launcher
-from grader.launch.world import Outcome, RankResult
 from grader.submission.submission import Submission
-from grader.trace.trace import Trace
+from headcount.core.values import tensors_in
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.launch.world import Outcome, RankResult
+from headcount.trace.trace import Trace
 from tests import declarations
 from tests.test_judge import TOY, declare, judge
 

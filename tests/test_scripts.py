@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.core import source_locations
-from grader.core.source_locations import following_script, is_students
-from grader.core.verdict import PATH, Diagnosis
-from grader.launch.launchers import default_launcher
-from grader.rank.script import Script
-from grader.script.command import _RunFollower, run_on_ranks
-from grader.script.tally import CallTally
+from headcount.core import source_locations
+from headcount.core.source_locations import following_script, is_students
+from headcount.core.verdict import PATH, Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.rank.script import Script
+from headcount.script.command import _RunFollower, run_on_ranks
+from headcount.script.tally import CallTally
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 RIGHT = sorted((SCRIPTS / "right").glob("*.py"))

@@ -10,12 +10,13 @@ import pytest
 import torch
 
 import grader
-from grader.core.verdict import Status
 from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings
-from grader.launch import mpi_job
-from grader.launch.launchers import ChannelEnds, default_launcher, readable
 from grader.submission.submission import Submission
+from headcount.core.errors import WorldError
+from headcount.core.verdict import Status
+from headcount.launch import mpi_job
+from headcount.launch.launchers import ChannelEnds, default_launcher, readable
 from tests.declarations import declare
 
 TWICE = declare(
@@ -54,7 +55,7 @@ def test_a_limit_on_open_files_is_the_machines_and_leaks_nothing(few_files):
 
 def test_channels_that_cannot_all_be_opened_are_closed(few_files):
     before = descriptors()
-    with pytest.raises(grader.core.errors.WorldError, match="no channels for 64 ranks"):
+    with pytest.raises(WorldError, match="no channels for 64 ranks"):
         ChannelEnds.make(64)
     assert descriptors() == before
 

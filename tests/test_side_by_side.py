@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.core.compare import side_by_side
-from grader.core.values import Opaque
+from grader.exercise.compare import side_by_side
+from headcount.core.values import Opaque
 
 T = torch.tensor
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.simulation.calls import installed
-from grader.simulation.clusters import Flat
-from grader.simulation.world import SimulatedWorld
+from headcount.simulation.calls import installed
+from headcount.simulation.clusters import Flat
+from headcount.simulation.world import SimulatedWorld
 
 
 def simulate(function, size):

@@ -9,18 +9,18 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.errors import RequestError
-from grader.core.verdict import Diagnosis
-from grader.launch.launchers import default_launcher
-from grader.launch.simulation import simulate
-from grader.launch.world import Job
-from grader.rank.arguments import COLLECTIVES
-from grader.simulation.algorithms import ALGORITHMS, DEFAULTS, SOURCES, choose, packed, table
-from grader.simulation.builtin import Builtins
-from grader.simulation.calls import installed
-from grader.simulation.clusters import Flat
-from grader.simulation.world import SimulatedWorld
 from grader.submission.submission import live_program
+from headcount.core.errors import RequestError
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.launch.world import Job
+from headcount.rank.arguments import COLLECTIVES
+from headcount.simulation.algorithms import ALGORITHMS, DEFAULTS, SOURCES, choose, packed, table
+from headcount.simulation.builtin import Builtins
+from headcount.simulation.calls import installed
+from headcount.simulation.clusters import Flat
+from headcount.simulation.launch import simulate
+from headcount.simulation.world import SimulatedWorld
 from tests.conftest import line_in, play
 
 # the names that all torch versions know

@@ -11,15 +11,15 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
-from grader.core.verdict import Diagnosis, Status
-from grader.exercise.cases import Kill, Kind
+from grader.exercise.cases import Kind
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
-from grader.launch.simulation import SimulationProcess
-from grader.launch.simulation_world import SimulationWorld
-from grader.launch.world import Job
-from grader.launch.world_factories import ProcessWorldFactory, SimulationWorldFactory
+from grader.judge.world_factories import ProcessWorldFactory, SimulationWorldFactory
 from grader.submission.submission import Submission, live_program
+from headcount.core.verdict import Diagnosis, Status
+from headcount.launch.launchers import default_launcher
+from headcount.launch.world import Job, Kill
+from headcount.simulation.launch import SimulationProcess
+from headcount.simulation.simulation_world import SimulationWorld
 from tests import declarations
 from tools import course
 

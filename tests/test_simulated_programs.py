@@ -18,14 +18,14 @@ import torch.distributed as dist
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-from grader.core.verdict import Diagnosis, Failure
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.simulation import simulate
-from grader.launch.world import Job
-from grader.simulation.clusters import Flat
 from grader.submission.submission import live_program
-from grader.trace.wildcard_schedules import WildcardPolicy
+from headcount.core.verdict import Diagnosis, Failure
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
+from headcount.simulation.clusters import Flat
+from headcount.simulation.launch import simulate
+from headcount.trace.wildcard_schedules import WildcardPolicy
 
 #: Programs of an ordinary run, the same every time.
 FEW = 100

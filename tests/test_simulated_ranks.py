@@ -14,13 +14,13 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.errors import RequestError
-from grader.core.verdict import Diagnosis
-from grader.launch.launchers import default_launcher
-from grader.launch.simulation import simulate
-from grader.launch.world import Job
-from grader.simulation.clusters import Flat, Nodes
 from grader.submission.submission import live_program
+from headcount.core.errors import RequestError
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.launch.world import Job
+from headcount.simulation.clusters import Flat, Nodes
+from headcount.simulation.launch import simulate
 from tests.conftest import line_in, our_processes
 from tests.conftest import play as play_real
 

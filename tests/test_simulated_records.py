@@ -12,15 +12,15 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
-from grader.core.verdict import Traffic
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.simulation import simulate
-from grader.launch.world import Job
-from grader.report.lanes import lanes
 from grader.report.rounds import film
-from grader.simulation.clusters import Flat
 from grader.submission.submission import Submission, live_program
+from headcount.core.verdict import Traffic
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
+from headcount.simulation.clusters import Flat
+from headcount.simulation.launch import simulate
+from headcount.trace.lanes import lanes
 
 ROOT = Path(__file__).resolve().parent.parent
 

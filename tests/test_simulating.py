@@ -6,13 +6,13 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.verdict import Diagnosis
-from grader.launch import simulation
-from grader.launch.launchers import default_launcher
-from grader.launch.simulation import simulate
-from grader.launch.world import Job
-from grader.simulation.clusters import Flat, Nodes
 from grader.submission.submission import live_program
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.launch.world import Job
+from headcount.simulation import launch as simulation
+from headcount.simulation.clusters import Flat, Nodes
+from headcount.simulation.launch import simulate
 
 CLUSTER = Flat(alpha=1e-6, beta=1e-10)
 

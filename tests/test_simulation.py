@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from grader.core.errors import RequestError
-from grader.simulation.clusters import Flat
-from grader.simulation.network import PER_SECOND, seconds_of, ticks_of
-from grader.simulation.world import SimulatedWorld, channel_of
+from headcount.core.errors import RequestError
+from headcount.simulation.clusters import Flat
+from headcount.simulation.network import PER_SECOND, seconds_of, ticks_of
+from headcount.simulation.world import SimulatedWorld, channel_of
 
 ALPHA, BETA = 1e-6, 1e-10
 A, B = 10**15, 10**11

@@ -16,8 +16,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from grader.api import run
 from grader.api.calculator import TrainingPlan
-from grader.core.errors import RequestError
 from grader.course import costs, sizes
+from headcount.core.errors import RequestError
 
 BOTH = pytest.mark.parametrize("glu", [False, True], ids=["plain", "gated"])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.cli.skeleton import write_exercise
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -22,10 +22,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from grader.api.simulate import simulate
 from grader.bench.command import GIGA
-from grader.core.values import tag_of, tagged
-from grader.core.verdict import Diagnosis
 from grader.course import costs, sizes
 from grader.exercise.cases import OPS, reduced
+from headcount.core.values import tag_of, tagged
+from headcount.core.verdict import Diagnosis
 from tests.conftest import line_in, play
 
 CHAPTERS = Path(__file__).resolve().parent.parent / "solutions"

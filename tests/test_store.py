@@ -26,9 +26,9 @@ from grader.classroom.store import (
     course_mark,
     fingerprint,
 )
-from grader.core.errors import RequestError
-from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
 from grader.course.chapters import discover
+from headcount.core.errors import RequestError
+from headcount.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -200,7 +200,7 @@ import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 from pathlib import Path
 from grader.classroom.store import Store, StoreError
-from grader.core.verdict import ExerciseVerdict, Status
+from headcount.core.verdict import ExerciseVerdict, Status
 {inspect.getsource(verdict)}
 """
 
@@ -325,8 +325,8 @@ def test_a_change_in_any_module_of_the_grader_judges_again(package):
     [
         "grader/judge/judge.py",
         "grader/exercise/hints.py",
-        "grader/server/fork_server.py",
-        "grader/core/compare.py",
+        "headcount/src/headcount/server/fork_server.py",
+        "grader/exercise/compare.py",
     ],
 )
 def test_what_judges_every_exercise_judges_every_exercise_again(package, path):

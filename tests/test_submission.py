@@ -10,11 +10,12 @@ import types
 
 import pytest
 
-from grader.core.errors import LARGEST_FILE, RequestError, UnreadableFile
-from grader.core.program import load
-from grader.core.source_files import OutputFilter
-from grader.core.verdict import Site
+from grader.submission.source_files import OutputFilter
 from grader.submission.submission import Submission, live_program
+from headcount.core.errors import RequestError, UnreadableFile
+from headcount.core.files import LARGEST_FILE
+from headcount.core.program import load
+from headcount.core.verdict import Site
 
 
 @pytest.fixture(autouse=True)
@@ -446,7 +447,7 @@ def test_a_module_beside_comes_before_an_installed_one_and_after_pythons_own(tmp
 
 def test_the_grader_is_never_taken_from_beside_a_file(tmp_path):
     submission = beside(
-        tmp_path, "from grader.core import wire\nf = len", grader__core__wire="1 / 0"
+        tmp_path, "from headcount.core import wire\nf = len", grader__core__wire="1 / 0"
     )
     assert modules(submission) == []
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.launch.sandbox import missing
-from grader.rank.process_limits import RULES
+from grader.sandbox.sandboxes import missing
+from headcount.rank.process_limits import RULES
 from tools.syscalls import Trace
 
 #: A rank is sealed, begins threads, and forks nothing; the process beside it is not sealed.

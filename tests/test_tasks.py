@@ -19,10 +19,10 @@ from grader.classroom.tasks import (
     scores_as_dict,
 )
 from grader.cli.main import main
-from grader.core.errors import RequestError
-from grader.core.verdict import ExerciseVerdict, Status
 from grader.course.index import course_index
-from grader.launch.sandbox import missing
+from grader.sandbox.sandboxes import missing
+from headcount.core.errors import RequestError
+from headcount.core.verdict import ExerciseVerdict, Status
 from tools.attacks import attacks
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,10 +13,10 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.events import WORLD, Expired, Failed, Posted
-from grader.launch.root_cause import RootCause
-from grader.trace.deadlock import stuck
-from grader.trace.message_matcher import MessageMatcher
+from headcount.core.events import WORLD, Expired, Failed, Posted
+from headcount.launch.root_cause import RootCause
+from headcount.trace.deadlock import stuck
+from headcount.trace.message_matcher import MessageMatcher
 from tests.conftest import line_in, play
 
 #: What must come at once, even on a busy machine, is there long before the limit of a job.
@@ -499,7 +499,7 @@ def test_a_rank_that_goes_on_while_it_is_asked_is_not_stuck(tmp_path):
     asked = tmp_path / "asked"
 
     def answer():
-        from grader.rank.threads import Threads
+        from headcount.rank.threads import Threads
 
         if dist.get_rank() == 0:
             while not asked.exists():

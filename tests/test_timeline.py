@@ -18,11 +18,11 @@ from PIL import Image
 
 from grader import mark, run, simulate, timeline
 from grader.api.timeline import Timeline
-from grader.core.errors import RequestError
 from grader.report.drawing import darkened
-from grader.report.lanes import CODE, Bar, Lane, Lanes, Line, Mark, lanes
 from grader.report.looks import Standing
 from grader.report.timeline import _Drawing
+from headcount.core.errors import RequestError
+from headcount.trace.lanes import CODE, Bar, Lane, Lanes, Line, Mark, lanes
 from tests.conftest import line_in
 
 

@@ -15,8 +15,8 @@ import nbformat
 import pytest
 
 from grader.api import catalogue
-from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.course.chapters import discover
+from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
 from tools import course, notebooks, pictures, tests
 from tools.chapter import Chapter, ChapterError, to_text
 from tools.pictures.common import GROUND

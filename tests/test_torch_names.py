@@ -17,9 +17,9 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 from torch.distributed import distributed_c10d as c10d
 
-from grader.rank.arguments import COLLECTIVES, OTHER_NAME, REFUSED
-from grader.rank.recording_group import RecordingGroup
-from grader.simulation.group import SimulatedGroup
+from headcount.rank.arguments import COLLECTIVES, OTHER_NAME, REFUSED
+from headcount.rank.recording_group import RecordingGroup
+from headcount.simulation.group import SimulatedGroup
 
 #: Names of ``dist.ProcessGroup`` that send nothing to other ranks, by the reason.
 NOT_COMMUNICATING = {
@@ -155,7 +155,7 @@ CALLS = """
 import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 import torch, torch.distributed as dist
-from grader.rank.guard import override_dispatcher
+from headcount.rank.guard import override_dispatcher
 library = override_dispatcher()
 tensor, group = torch.ones(1), dist.ProcessGroup(0, 1)
 values = {

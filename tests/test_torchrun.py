@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from grader import torchrun
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 
 #: The ranks print in turn, the last one first; then one of them fails.
 SCRIPT = """

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.core.events import (
+from grader.exercise.cases import Case
+from grader.exercise.limits import across, after, before, bytes_of_all, calls, carried
+from headcount.core.events import (
     ANY,
     WORLD,
     Blocked,
@@ -22,12 +24,10 @@ from grader.core.events import (
     Posted,
     Signature,
 )
-from grader.core.verdict import Diagnosis
-from grader.exercise.cases import Case
-from grader.exercise.limits import across, after, before, bytes_of_all, calls, carried
-from grader.trace.deadlock import deadlock, quiescent, stuck
-from grader.trace.message_matcher import MessageMatcher
-from grader.trace.trace import Step, replay
+from headcount.core.verdict import Diagnosis
+from headcount.trace.deadlock import deadlock, quiescent, stuck
+from headcount.trace.message_matcher import MessageMatcher
+from headcount.trace.trace import Step, replay
 
 
 class Script:

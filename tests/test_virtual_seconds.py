@@ -8,14 +8,14 @@ from dataclasses import replace
 import torch
 import torch.distributed as dist
 
-from grader.core.verdict import Bound, Diagnosis, Status
 from grader.exercise.cases import Kind
 from grader.exercise.limits import messages, point, virtual_seconds
 from grader.judge.judge import Judge, Settings
 from grader.judge.scoring import score
-from grader.launch.launchers import default_launcher
 from grader.report.summary import finding, key_traffic
 from grader.submission.submission import Submission
+from headcount.core.verdict import Bound, Diagnosis, Status
+from headcount.launch.launchers import default_launcher
 from tests import declarations
 
 KIND = Kind(torch.float32, (4,))

@@ -14,13 +14,13 @@ from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
-from grader.core.events import ANY, WORLD, Inspected, Posted, Violated
-from grader.launch.root_cause import RootCause
-from grader.rank import threads
-from grader.rank.recorder import Recorder
-from grader.rank.requests import Gated, PrivateBuffers, Request
-from grader.trace.deadlock import stuck
-from grader.trace.message_matcher import MessageMatcher
+from headcount.core.events import ANY, WORLD, Inspected, Posted, Violated
+from headcount.launch.root_cause import RootCause
+from headcount.rank import threads
+from headcount.rank.recorder import Recorder
+from headcount.rank.requests import Gated, PrivateBuffers, Request
+from headcount.trace.deadlock import stuck
+from headcount.trace.message_matcher import MessageMatcher
 from tests.conftest import line_in, play
 
 #: What must come at once, even on a busy machine, is there long before the limit of a job.
@@ -423,7 +423,7 @@ def test_several_collectives_as_one_have_a_future():
 def test_a_thread_that_another_must_wake_up_sleeps_and_one_with_a_time_limit_does_not():
     program = """
 import os, sys, threading, _thread, time
-from grader.rank.threads import sleeping
+from headcount.rank.threads import sleeping
 lock = _thread.allocate_lock()
 lock.acquire()
 

@@ -8,15 +8,16 @@ from dataclasses import replace
 import pytest
 
 from grader.api import catalogue
-from grader.core.verdict import CaseVerdict, ExerciseVerdict, Status, SubmissionVerdict, Traffic
 from grader.course.index import COSTS, comparisons
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
 from grader.report.html import exercise_html
 from grader.report.json import to_json
-from grader.report.text import exercise_report, plain
+from grader.report.text import exercise_report
 from grader.submission.submission import Submission
-from grader.trace.trace import ALPHA, BETA, Step, replay
+from headcount.core.verdict import CaseVerdict, ExerciseVerdict, Status, SubmissionVerdict, Traffic
+from headcount.launch.launchers import default_launcher
+from headcount.report import plain
+from headcount.trace.trace import ALPHA, BETA, Step, replay
 from tools import ways
 
 BARRIER = comparisons()["barrier"]

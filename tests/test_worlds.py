@@ -21,13 +21,12 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.values import Opaque, UnsentTensor
-from grader.core.verdict import Diagnosis
-from grader.exercise.cases import Pause
-from grader.launch.launchers import Client, default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
 from grader.submission.submission import live_program
+from headcount.core.values import Opaque, UnsentTensor
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import Client, default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job, Pause
 from tests.conftest import line_in, play
 
 
@@ -92,9 +91,9 @@ def test_arguments_come_back_as_they_are_after_the_call():
 
 
 def test_a_world_is_used_for_many_calls():
-    from grader.launch.process_world import ProcessWorld
-    from grader.launch.world import Job
     from grader.submission.submission import live_program
+    from headcount.launch.process_world import ProcessWorld
+    from headcount.launch.world import Job
 
     def answer(x):
         return x + dist.get_rank()
@@ -110,9 +109,9 @@ def test_a_world_is_used_for_many_calls():
 
 def test_a_rank_keeps_nothing_of_what_an_answer_has_returned():
     """Or its memory would grow from call to call."""
-    from grader.launch.process_world import ProcessWorld
-    from grader.launch.world import Job
     from grader.submission.submission import Submission
+    from headcount.launch.process_world import ProcessWorld
+    from headcount.launch.world import Job
 
     source = b"""
 import gc, weakref
@@ -158,8 +157,8 @@ def answer():
 
 
 def _world_of_sizes(source, size, *smaller, collectives=True):
-    from grader.launch.process_world import ProcessWorld
     from grader.submission.submission import Submission
+    from headcount.launch.process_world import ProcessWorld
 
     program = Submission.from_bytes(source, "answer.py").program
     return ProcessWorld(default_launcher(), size, program, smaller=smaller, collectives=collectives)
@@ -167,7 +166,7 @@ def _world_of_sizes(source, size, *smaller, collectives=True):
 
 def test_a_world_serves_smaller_sizes_as_worlds_of_their_own(tmp_path, monkeypatch):
     """No variable, module or group of one size is left to the next."""
-    from grader.launch.world import Job
+    from headcount.launch.world import Job
 
     (tmp_path / "notes.py").write_text("SEEN = []\n")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -183,7 +182,7 @@ def test_a_world_serves_smaller_sizes_as_worlds_of_their_own(tmp_path, monkeypat
 
 
 def test_without_collectives_all_sizes_of_a_world_share_their_connections():
-    from grader.launch.world import Job
+    from headcount.launch.world import Job
 
     source = b"""
 import psutil, torch, torch.distributed as dist
@@ -212,7 +211,7 @@ def answer():
 
 def test_a_module_that_was_imported_in_a_smaller_world_uses_the_new_one():
     """Some of torch's functions have the default group of the import as a default argument."""
-    from grader.launch.world import Job
+    from headcount.launch.world import Job
 
     source = b"""
 import torch
@@ -232,8 +231,8 @@ def answer():
 
 
 def test_a_world_has_only_the_sizes_that_were_asked_for():
-    from grader.core.errors import WorldError
-    from grader.launch.world import Job
+    from headcount.core.errors import WorldError
+    from headcount.launch.world import Job
 
     with _world_of_sizes(b"def answer(): pass", 3, 2) as world:
         assert world.run(Job("answer", ((),) * 2)).failure is None
@@ -243,7 +242,7 @@ def test_a_world_has_only_the_sizes_that_were_asked_for():
 
 def test_a_deadlock_of_a_smaller_size_is_found():
     """Ranks that wait for their turn are not waited for."""
-    from grader.launch.world import Job
+    from headcount.launch.world import Job
 
     source = b"import torch, torch.distributed as dist\n"
     source += b"def answer(): dist.recv(torch.zeros(1), 1 - dist.get_rank())\n"
@@ -253,7 +252,7 @@ def test_a_deadlock_of_a_smaller_size_is_found():
 
 
 def test_a_rank_that_ends_before_its_turn_is_missed_when_it_comes():
-    from grader.launch.world import Job
+    from headcount.launch.world import Job
 
     with _world_of_sizes(b"def answer(): return 1", 3, 2) as world:
         assert world.run(Job("answer", ((),) * 2)).failure is None
@@ -752,7 +751,7 @@ def test_children_of_ranks_end_with_the_world():
 
 READY = """
 import json, sys
-from grader.server.fork_server import get_ready
+from headcount.server.fork_server import get_ready
 kept = get_ready(sealed=False)
 print(json.dumps(sorted(sys.modules)))
 """
@@ -876,9 +875,9 @@ class _Interrupting:
 
 def test_who_watches_a_world_keeps_out_of_what_another_reads():
     # as two threads do that judge at the same time, but in the order that is worst
-    from grader.launch.process_world import ProcessWorld
-    from grader.launch.world import Job
     from grader.submission.submission import live_program
+    from headcount.launch.process_world import ProcessWorld
+    from headcount.launch.world import Job
 
     def answer(value):
         return torch.full((200_000,), value)
@@ -992,7 +991,7 @@ def test_worlds_run_where_the_scheduling_policy_is_refused(tmp_path):
 @pytest.mark.parametrize("code", ["EPERM", "EINVAL", "ENOSYS"])
 def test_the_scheduling_policy_may_be_refused_in_any_way(code):
     """By a container, an emulated kernel and a C library, in this order."""
-    from grader.rank import process_limits
+    from headcount.rank import process_limits
 
     def answer():
         refused = _refuse(code)
@@ -1019,7 +1018,7 @@ def test_a_script_without_a_main_guard(tmp_path):
 @pytest.mark.exhaustive
 def test_ranks_can_be_spawned_and_that_is_said_once(tmp_path):
     (tmp_path / "helper.py").write_text("def double(x): return 2 * x\n")
-    done = _run_script(SCRIPT, tmp_path, GRADER_START="spawn")
+    done = _run_script(SCRIPT, tmp_path, HEADCOUNT_START="spawn")
     assert "[0, 2]" in done.stdout
     assert "✓ broadcast" in done.stdout
     assert done.stderr.count("ranks start as fresh interpreters") == 1
@@ -1110,7 +1109,7 @@ import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 import psutil
 {before}
-from grader.launch.launchers import default_launcher, fork_server_here
+from headcount.launch.launchers import default_launcher, fork_server_here
 fork_server_here()
 server = psutil.Process(default_launcher().pid)
 print(server.cmdline() == psutil.Process().cmdline())
@@ -1121,7 +1120,7 @@ print(server.cmdline() == psutil.Process().cmdline())
 
 @pytest.mark.exhaustive
 def test_a_dead_server_is_the_graders_fault_and_is_replaced():
-    from grader.core.errors import WorldError
+    from headcount.core.errors import WorldError
 
     def answer():
         return dist.get_rank()
@@ -1205,15 +1204,15 @@ def answer(fault):
 
 
 def _raising_world(source=_RAISING, subgroups=False, size=2, smaller=()):
-    from grader.launch.process_world import ProcessWorld
     from grader.submission.submission import Submission
+    from headcount.launch.process_world import ProcessWorld
 
     program = Submission.from_bytes(source, "answer.py").program
     return ProcessWorld(default_launcher(), size, program, subgroups=subgroups, smaller=smaller)
 
 
 def _faulty(world, fault, size=2):
-    from grader.launch.world import Job
+    from headcount.launch.world import Job
 
     return world.run(Job("answer", ((fault,),) * size, allowed=None))
 
@@ -1250,8 +1249,8 @@ def test_ranks_that_have_left_something_behind_are_not_called_again(fault):
 
 def test_a_message_that_a_backend_has_buffered_is_left_behind():
     """As MPI does: the send is complete, and the next call would receive it."""
-    from grader.core.events import Completed, Posted
-    from grader.trace.message_matcher import MessageMatcher
+    from headcount.core.events import Completed, Posted
+    from headcount.trace.message_matcher import MessageMatcher
 
     matcher = MessageMatcher(2)
     what = ("send", 1, 0, "world", 2, 8, "float32", "", True, False, "f.py", 1, 1)

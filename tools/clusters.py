@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.simulation.clusters import PRESETS, Citation, Flat, Preset
+from headcount.simulation.clusters import PRESETS, Citation, Flat, Preset
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "simulation.md"
 

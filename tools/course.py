@@ -24,16 +24,16 @@ from rich.console import Console
 from rich.progress import track
 
 from grader.api import fresh_seed
-from grader.core.verdict import Diagnosis, ExerciseVerdict
 from grader.course.chapters import discover
 from grader.course.mistakes import FOLDER
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
 from grader.exercise.mistakes import read_mistake
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
-from grader.launch.world_factories import SimulationWorldFactory
+from grader.judge.world_factories import SimulationWorldFactory
 from grader.submission.submission import Submission
+from headcount.core.verdict import Diagnosis, ExerciseVerdict
+from headcount.launch.launchers import default_launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from grader.core import __version__
+from grader import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 

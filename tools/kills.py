@@ -29,7 +29,7 @@ from typing import Any
 import psutil
 
 from grader.classroom.store import Store
-from grader.core.errors import GraderError
+from headcount.core.errors import HeadcountError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -178,7 +178,7 @@ def stored(out: Path) -> set[tuple[str, str]]:
         with Store(out, readonly=True) as store:
             keys = [entry.key for entry in store.entries()]
             return {(key, name) for key in keys for name in store.verdicts(key)}
-    except GraderError:  # it is just being made
+    except HeadcountError:  # it is just being made
         return set()
 
 

@@ -25,8 +25,8 @@ from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
+from headcount.launch.launchers import default_launcher
 from tools.chapter import BEGIN, END
 from tools.mutations import Mutant, mutants
 

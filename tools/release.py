@@ -4,7 +4,7 @@
     python -m tools.release --tag    # and tags the commit; what to push is printed, and not pushed
 
 What is built is the commit, and nothing that lies beside it.  The version is that of
-``grader/core/__init__.py``.  The wheel and the source archive are looked through, and the wheel is
+``grader/__init__.py``.  The wheel and the source archive are looked through, and the wheel is
 installed into a new environment, in which its command judges a right answer and a wrong one.  Only
 Python's standard library is there when this runs.
 """
@@ -100,7 +100,7 @@ def refusals(root: Path, today: str) -> list[str]:
         found.append("the working tree has changes that are not committed: commit them first")
     if _git("tag", "--list", f"v{number}", root=root):
         found.append(
-            f"v{number} is tagged already: write the next version into grader/core/__init__.py"
+            f"v{number} is tagged already: write the next version into grader/__init__.py"
         )
     date, lines = changes(number, root)
     if not lines:

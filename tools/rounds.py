@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.api.replay import WATCHED
-from grader.core.values import FEW_RANKS
 from grader.course.chapters import discover
 from grader.exercise.declaration import Exercise
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
 from grader.report.replay import packed
 from grader.report.rounds import FrameSequence, film
 from grader.submission.submission import Submission
+from headcount.core.values import FEW_RANKS
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
 
 ROOT = Path(__file__).resolve().parent.parent
 

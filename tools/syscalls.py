@@ -4,8 +4,8 @@
     python -m tools.syscalls tests/accepted       # or anything else that ``grade`` takes
 
 It needs root, bubblewrap and strace, and takes some twenty times as long as grading does.  A rule
-that no run needs stands in :data:`grader.rank.process_limits.RULES` for a reason of its own, or has
-to go; a call that was refused may be missing there.
+that no run needs stands in :data:`headcount.rank.process_limits.RULES` for a reason of its own, or
+has to go; a call that was refused may be missing there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from grader.rank.process_limits import RULES, Rule
+from headcount.rank.process_limits import RULES, Rule
 
 ROOT = Path(__file__).resolve().parent.parent
 

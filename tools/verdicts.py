@@ -18,9 +18,10 @@ from pathlib import Path
 from grader.api.replay import replay
 from grader.course.chapters import discover
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
-from grader.report.text import exercise_report, plain
+from grader.report.text import exercise_report
 from grader.submission.submission import Submission
+from headcount.launch.launchers import default_launcher
+from headcount.report import plain
 
 ROOT = Path(__file__).resolve().parent.parent
 

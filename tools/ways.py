@@ -15,18 +15,18 @@ import msgspec
 import torch
 import torch.distributed as dist
 
-from grader.core.program import Program
-from grader.core.verdict import Comparison, Way
 from grader.course.chapters import discover
 from grader.course.costs import tree_levels
 from grader.course.index import COSTS
 from grader.exercise.cases import Case, nbytes
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
-from grader.launch.launchers import default_launcher
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
 from grader.submission.submission import Submission, live_program
+from headcount.core.program import Program
+from headcount.core.verdict import Comparison, Way
+from headcount.launch.launchers import default_launcher
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
 from tools.rounds import ROOT
 
 #: The number of ranks of every comparison.

@@ -35,7 +35,7 @@ from rich.table import Table
 
 from benchmarks.graders.classwork import EXERCISES, WRONG, submissions
 from benchmarks.graders.tools import Measured, Nbgrader, Otter, Ours, Tool
-from grader.core import __version__
+from grader import __version__
 
 OURS, TOGETHER = "Gather Round", "Gather Round, one command"
 

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 
 from benchmarks.hangs.declare import right, wrong
-from grader.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis
 
 
 @wrong(Diagnosis.ORDER_MISMATCH, ranks=2, hangs="always")

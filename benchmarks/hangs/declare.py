@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from grader.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis
 
 __all__ = ["MARK", "Hangs", "Pair", "Program", "both", "pairs", "right", "wrong"]
 

@@ -17,7 +17,7 @@ import psutil
 
 import grader
 from benchmarks.hangs.declare import Program
-from grader.core.verdict import Failure
+from headcount.core.verdict import Failure
 
 __all__ = ["GOALS", "Score", "Verdict", "judge", "loaded", "score"]
 

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from benchmarks.hangs.declare import right, wrong
-from grader.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis
 
 
 @wrong(Diagnosis.EXCEPTION, ranks=4, hangs="never")

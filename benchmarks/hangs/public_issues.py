@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from benchmarks.hangs.declare import right, wrong
-from grader.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis
 
 # Ranks that do not all take part. ---------------------------------------------------
 

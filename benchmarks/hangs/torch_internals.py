@@ -9,7 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from benchmarks.hangs.declare import right, wrong
-from grader.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis
 
 
 @wrong(Diagnosis.DEADLOCK, ranks=2, hangs="always")

@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from grader.core.errors import RequestError
-from grader.core.notebook import shows_results
 from grader.course import sizes
 from grader.report.looks import Look
+from headcount.core.errors import RequestError
+from headcount.core.notebook import shows_results
 
 __all__ = ["Calculator", "Memory", "Overlap", "PlanError", "TrainingPlan", "calculator"]
 

@@ -9,22 +9,23 @@ from typing import Any
 from grader.api.hints import how_to_get_more
 from grader.api.replay import films_beside_solution
 from grader.api.session import catalogue, fresh_seed, stoppable
-from grader.core.errors import RequestError, is_ours
-from grader.core.notebook import is_kernel, shows_results
-from grader.core.program import Program
-from grader.core.resource_limits import valid_sizes
-from grader.core.semantics import Semantics, semantics_named
-from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.exercise.declaration import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.judge.progress import note, origin_of, working_folder
-from grader.launch.backends import entry_of
 from grader.report.html import exercise_html, points_html
 from grader.report.live import LiveCount, Place
 from grader.report.strip import verdict_strip
 from grader.report.summary import CoursePlace, place_in_course
-from grader.report.text import exercise_report, plain
+from grader.report.text import exercise_report
 from grader.submission.submission import Submission
+from headcount.core.errors import RequestError, is_ours
+from headcount.core.notebook import is_kernel, shows_results
+from headcount.core.program import Program
+from headcount.core.resource_limits import valid_sizes
+from headcount.core.semantics import Semantics, semantics_named
+from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from headcount.launch.backends import entry_of
+from headcount.report import plain
 
 __all__ = [
     "Check",

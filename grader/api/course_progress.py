@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from grader.core.errors import is_ours
-from grader.core.notebook import shows_results
 from grader.course.course_map import map_html
 from grader.course.index import course_index
 from grader.judge.progress import CourseProgress, overview
-from grader.report.text import plain, progress_report
+from grader.report.text import progress_report
+from headcount.core.errors import is_ours
+from headcount.core.notebook import shows_results
+from headcount.report import plain
 
 __all__ = [
     "Progress",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grader.core.errors import is_ours
-from grader.core.notebook import shows_results
 from grader.course.help import help_of
 from grader.course.index import course_index
 from grader.exercise.declaration import Exercise
 from grader.report.html import hints_html
-from grader.report.text import hints_report, plain
+from grader.report.text import hints_report
+from headcount.core.errors import is_ours
+from headcount.core.notebook import shows_results
+from headcount.report import plain
 
 __all__ = [
     "Hints",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from grader.core.errors import RequestError, is_ours
-from grader.core.notebook import display_in_notebook, ipython_shell, shows_results
-from grader.core.values import with_article
 from grader.report.html import prediction_html
+from headcount.core.errors import RequestError, is_ours
+from headcount.core.notebook import display_in_notebook, ipython_shell, shows_results
+from headcount.core.values import with_article
 
 __all__ = [
     "Prediction",

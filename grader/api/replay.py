@@ -11,21 +11,21 @@ from typing import Any
 
 from grader.api.runs import Run, run_failed
 from grader.api.session import catalogue, stoppable
-from grader.core.errors import RequestError, RunFailed, is_ours
-from grader.core.notebook import shows_results
-from grader.core.resource_limits import valid_sizes
-from grader.core.source_locations import live_line, with_source
-from grader.core.values import MOST_RANKS, with_article
 from grader.exercise.cases import Case, demo, tags
 from grader.exercise.declaration import Exercise
-from grader.launch.process_world import ProcessWorld
-from grader.launch.world import Job
 from grader.report.replay import description, page, player, unpacked
 from grader.report.rounds import FrameSequence, film
 from grader.report.strip import still, strip
 from grader.report.summary import listed
 from grader.submission.submission import live_program
-from grader.trace.trace import Trace
+from headcount.core.errors import RequestError, RunFailed, is_ours
+from headcount.core.notebook import shows_results
+from headcount.core.resource_limits import valid_sizes
+from headcount.core.source_locations import live_line, with_source
+from headcount.core.values import MOST_RANKS, with_article
+from headcount.launch.process_world import ProcessWorld
+from headcount.launch.world import Job
+from headcount.trace.trace import Trace
 
 __all__ = ["Replay", "films_beside_solution", "replay"]
 

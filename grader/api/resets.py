@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grader.core.errors import is_ours
-from grader.core.notebook import ipython_shell, is_kernel, shows_results
 from grader.course.index import course_index
+from headcount.core.errors import is_ours
+from headcount.core.notebook import ipython_shell, is_kernel, shows_results
 
 __all__ = [
     "Reset",

@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Iterator
 
 from grader.api.predictions import recall_prediction
-from grader.core.errors import Stopped, is_ours
-from grader.core.random_numbers import fresh_seed
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
-from grader.launch.launchers import Launcher, default_launcher, discard_launcher
+from headcount import runs
+from headcount.core.errors import is_ours
+from headcount.core.random_numbers import fresh_seed
+from headcount.launch.launchers import Launcher
 
 __all__ = [
     "catalogue",
@@ -40,12 +41,5 @@ def stoppable() -> Iterator[Launcher]:
         Stopped: the user has interrupted the work.
     """
     recall_prediction()  # whatever a learner starts passes here
-    launcher = default_launcher()
-    try:
+    with runs.stoppable() as launcher:
         yield launcher
-        launcher.settle()
-    except KeyboardInterrupt:
-        # a message may have been cut off in the middle, so the launcher cannot be used again
-        launcher.close()
-        discard_launcher()
-        raise Stopped("every rank has been ended") from None

@@ -1,100 +1,32 @@
-"""``simulate``: run a function on thousands of ranks, in one process, on a virtual clock."""
+"""``simulate`` in a notebook: a simulation of :mod:`headcount`, with cards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from grader.api.runs import Run, in_all_orders, note_on_seed
+from grader.api.predictions import recall_prediction
+from grader.api.runs import Run
 from grader.api.session import fresh_seed, stoppable
-from grader.core.errors import RequestError, is_ours
-from grader.core.resource_limits import DEFAULTS
-from grader.core.semantics import Semantics, semantics_named
-from grader.core.verdict import ArrivalOrders, amount, duration
 from grader.exercise.declaration import Exercise
 from grader.judge.simulated_checks import SimulatedOutcome, run_grown
-from grader.launch.simulation import MEMORY, Simulation
-from grader.launch.simulation import simulate as run_simulated
-from grader.launch.world import Job, omission
-from grader.simulation.clusters import Cluster, Flat, cluster_from
 from grader.submission.submission import Submission, live_program
-from grader.trace.nccl_semantics import nccl_fault
-from grader.trace.trace import Trace
-from grader.trace.wildcard_schedules import WildcardPolicy
+from headcount import simulations
+from headcount.core.errors import RequestError, is_ours
+from headcount.core.resource_limits import DEFAULTS
+from headcount.simulation.clusters import Cluster
+from headcount.simulation.launch import MEMORY
+from headcount.simulations import cluster_of, require_ranks
 
-__all__ = ["MOST_RANKS", "SimulatedRun", "cluster_of", "simulate", "simulate_answer"]
+__all__ = ["SimulatedRun", "cluster_of", "simulate", "simulate_answer"]
 
 __tracebackhide__ = is_ours
 
-#: Largest number of ranks, for which a laptop has enough memory.
-MOST_RANKS = 65536
 
-#: Largest number of ranks whose messages are recorded by default.
-_RECORDED_RANKS = 16
-
-#: Events of a record; longer ones are discarded.
-_EVENTS = 2_000_000
-
-
-class SimulatedRun(Run):
-    """The value of :func:`simulate`: the results in rank order, and the virtual costs.
-
-    Attributes:
-        ranks: how many.
-        seconds: virtual time at which the last rank returned.
-        messages, bytes: that were received.
-        output: what the ranks printed, in the order of virtual time, as one text.
-        failure: why the run failed, or ``None``.
-    """
-
-    def __init__(
-        self,
-        ranks: int,
-        simulation: Simulation,
-        limit: int,
-        seed: int,
-        orders: ArrivalOrders | None = None,
-    ) -> None:
-        nothing = Trace(((),) * ranks)
-        failure = simulation.failure or omission(simulation.results, limit)
-        trace = simulation.trace or nothing
-        output = (simulation.output,)
-        super().__init__(simulation.results, trace, output, failure, orders, seed=seed)
-        self.ranks = ranks
-        self.seconds = simulation.seconds
-        self.messages = simulation.messages
-        self.bytes = simulation.bytes
-        self._recorded = simulation.trace is not None
-        self._overflow = simulation.overflow
-
-    @property
-    def trace(self) -> Trace:
-        """The record of every message, see :class:`grader.trace.trace.Trace`.
-
-        Raises:
-            RequestError: it was not recorded, or there were too many.
-        """
-        if self._overflow:
-            raise RequestError(
-                f"more than {_EVENTS:,} events are not kept: look at fewer ranks, or at less data"
-            )
-        if not self._recorded:
-            raise RequestError(
-                f"messages of more than {_RECORDED_RANKS} ranks are recorded only if you say so:"
-                " simulate(…, record=True)"
-            )
-        return super().trace
-
-    def __repr__(self) -> str:
-        if self.failure is not None:
-            return super().__repr__()
-        return (
-            f"{self.ranks:,} simulated ranks: {duration(self.seconds)},"
-            f" {self.messages:,} messages, {amount(self.bytes)}"
-        )
+class SimulatedRun(simulations.SimulatedRun, Run):
+    """The value of :func:`simulate`: the results in rank order, and the virtual costs."""
 
 
 def simulate(
@@ -122,68 +54,30 @@ def simulate(
         function: called as ``function(*arguments)`` on every rank.
         ranks: how many.
         arguments: the same for every rank.
-        cluster: the name of a preset or the path of a ``.json`` file, see
-            ``docs/simulation.md``, or a description; one α and β for all pairs if not given.
-        alpha: seconds that a message of no bytes takes (1e-6).
-        beta: seconds that each byte adds (1e-10: 10 GB/s).
-        eager: bytes up to which a send does not wait for its receive; −1 for none.
-        algorithms: of built-in collectives, such as ``{"all_reduce": "ring"}``.
-        record: whether to record every message, for ``replay``, ``timeline`` and ``trace``;
-            by default they are recorded up to 16 ranks.
-        seconds: of the wall clock after which the run has failed.
-        may_fail: return a failed run instead of raising.
-        seed: repeats the random numbers of an earlier run; fresh ones otherwise. With the same
-            seed, a simulated rank draws what a real one does.
-        semantics: ``nccl`` fails a run that ends well if it could hang or fail on NCCL, which
-            takes a record; see ``docs/nccl.md``.
+        cluster, alpha, beta, eager, algorithms, record, seconds, may_fail, seed, semantics: as of
+            :func:`headcount.simulate`.
 
     Raises:
         RunFailed: a rank raised, or ranks wait for each other.
         RequestError: the numbers, the cluster or the algorithms make no sense; or the semantics
             do not, or need a record that is not there.
     """
-    require_ranks(ranks)
-    rules = semantics_named(semantics)
-    described = cluster_of(cluster, alpha, beta)
-    name = getattr(function, "__name__", "function")
-    program = live_program(function, *arguments)
-    job = Job(name, ((),) * ranks, allowed=None, seconds=seconds)
-    recorded = ranks <= _RECORDED_RANKS if record is None else record
-    drawn = fresh_seed() if seed is None else seed
-    nothing = Trace(((),) * ranks)
-    with stoppable() as launcher:
-
-        def run_once(policy: WildcardPolicy | None) -> Simulation:
-            return run_simulated(
-                launcher,
-                program,
-                job,
-                described,
-                eager=eager,
-                recorded=_EVENTS if recorded else 0,
-                memory=MEMORY,
-                algorithms=algorithms,
-                policy=policy or WildcardPolicy(),
-                seed=drawn,
-            )
-
-        simulation, orders = in_all_orders(run_once, lambda one: one.calls or nothing)
-    if rules is Semantics.NCCL and simulation.failure is None:
-        if simulation.calls is None:
-            raise RequestError(
-                "NCCL's rules are applied to a record, and there is none of this run: ask for one"
-                " with record=True, or for fewer ranks or steps"
-            )
-        simulation = replace(simulation, failure=nccl_fault(simulation.calls))
-    print(simulation.output, end="")
-    for warning in simulation.warnings:
-        print(f"warning: {warning}")
-    if seed is None and simulation.drew:
-        print(note_on_seed(drawn))
-    finished = SimulatedRun(ranks, simulation, job.answer_limit, drawn, orders)
-    if not may_fail:
-        finished._require_success()
-    return finished
+    recall_prediction()
+    call = simulations.SimulatedCall(
+        program=live_program(function, *arguments),
+        name=getattr(function, "__name__", "function"),
+        ranks=ranks,
+        cluster=cluster,
+        alpha=alpha,
+        beta=beta,
+        eager=eager,
+        algorithms=algorithms,
+        record=record,
+        seconds=seconds,
+        seed=seed,
+        semantics=semantics,
+    )
+    return call.on_ranks(SimulatedRun, may_fail)
 
 
 def simulate_answer(
@@ -235,32 +129,3 @@ def simulate_answer(
             eager=eager,
             algorithms=algorithms,
         )
-
-
-def require_ranks(ranks: Any) -> None:
-    """Make sure that this number of ranks can be simulated.
-
-    Raises:
-        RequestError: it cannot.
-    """
-    if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= MOST_RANKS:
-        raise RequestError(f"a simulation has 1 to {MOST_RANKS:,} ranks, not {ranks!r}")
-
-
-def cluster_of(
-    cluster: str | Cluster | None, alpha: float | None = None, beta: float | None = None
-) -> Cluster:
-    """Return the cluster that was asked for by name or description, or by α and β.
-
-    Raises:
-        RequestError: it was asked for in both ways, or there is no such cluster.
-    """
-    if cluster is None:
-        flat = Flat()
-        return Flat(
-            flat.alpha if alpha is None else alpha,
-            flat.beta if beta is None else beta,
-        )
-    if alpha is not None or beta is not None:
-        raise RequestError("a cluster has its own alpha and beta; give it, or them")
-    return cluster_from(cluster) if isinstance(cluster, str) else cluster

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from grader.api.runs import Run
-from grader.core.errors import RequestError
-from grader.core.notebook import shows_results
-from grader.report.lanes import CODE, Lane, Lanes, lanes
 from grader.report.looks import themed_image
 from grader.report.timeline import timeline_png, timeline_svg, unit_of
-from grader.trace.trace import Trace
+from headcount.core.errors import RequestError
+from headcount.core.notebook import shows_results
+from headcount.trace.lanes import CODE, Lane, Lanes, lanes
+from headcount.trace.trace import Trace
 
 __all__ = ["Timeline", "timeline"]
 

@@ -7,9 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grader.core.errors import RequestError, is_ours
-from grader.core.resource_limits import valid_sizes
-from grader.core.values import with_article
+from headcount.core.errors import RequestError, is_ours
+from headcount.core.resource_limits import valid_sizes
+from headcount.core.values import with_article
 
 __all__ = ["torchrun"]
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.bench.plan import DTYPES, BenchPlan, RankFailure, SizeRow, plan_of
-from grader.core.errors import RequestError
 from grader.course.costs import sweep
-from grader.launch.launchers import use_one_thread
+from headcount.core.errors import RequestError
+from headcount.launch.launchers import use_one_thread
 
 __all__ = [
     "Sinks",

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.core.errors import RequestError
-from grader.core.resource_limits import DEFAULTS
 from grader.course.costs import FACTORS
+from headcount.core.errors import RequestError
+from headcount.core.resource_limits import DEFAULTS
 
 __all__ = [
     "DTYPES",

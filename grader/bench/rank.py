@@ -25,13 +25,13 @@ import torch
 import torch.distributed as dist
 
 from grader.bench.plan import BenchPlan, RankFailure, SizeRow
-from grader.core.errors import RunFailed
-from grader.core.program import LoadedProgram, NotDefined, Program, is_stub, load
-from grader.core.source_locations import is_students, lines_of
-from grader.core.values import short
-from grader.core.verdict import Site
 from grader.course.costs import SHARED_OUT, algorithm_bandwidth, bus_bandwidth, share
-from grader.launch.launchers import has_one_thread
+from headcount.core.errors import RunFailed
+from headcount.core.program import LoadedProgram, NotDefined, Program, is_stub, load
+from headcount.core.source_locations import is_students, lines_of
+from headcount.core.values import short
+from headcount.core.verdict import Site
+from headcount.launch.launchers import has_one_thread
 
 __all__ = [
     "Buffers",
@@ -560,7 +560,7 @@ def _ending(code: int) -> str:
 
 
 def _rank(plan: BenchPlan, rank: int, size: int, store: str, parent: Connection) -> NoReturn:
-    from grader.rank import process_limits
+    from headcount.rank import process_limits
 
     process_limits.die_with_parent()
     # with more ranks than processors, gloo would spin otherwise

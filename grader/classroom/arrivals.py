@@ -49,7 +49,8 @@ from grader.classroom.untrusted_files import (
     read_whole,
     unpack,
 )
-from grader.core.errors import LARGEST_FILE, RequestError, UnreadableFile
+from headcount.core.errors import RequestError, UnreadableFile
+from headcount.core.files import LARGEST_FILE
 
 __all__ = [
     "Arrivals",

@@ -38,7 +38,8 @@ from zoneinfo import ZoneInfo, available_timezones
 import msgspec
 
 from grader.classroom.names import first_last, folded
-from grader.core.errors import MissingPackage, RequestError, UnknownExercise
+from grader.errors import MissingPackage, UnknownExercise
+from headcount.core.errors import RequestError
 
 __all__ = [
     "UNTITLED",

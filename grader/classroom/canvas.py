@@ -38,7 +38,7 @@ from grader.classroom.results import (
     table,
     text,
 )
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 
 __all__ = ["canvas"]
 

@@ -61,10 +61,10 @@ from grader.classroom.store import (
     course_mark,
     fingerprint,
 )
-from grader.core.errors import RequestError
-from grader.core.resource_limits import DEFAULTS
-from grader.core.verdict import ExerciseVerdict, Status
-from grader.report.summary import visible
+from headcount.core.errors import RequestError
+from headcount.core.resource_limits import DEFAULTS
+from headcount.core.verdict import ExerciseVerdict, Status
+from headcount.report import visible
 
 if TYPE_CHECKING:
     from grader.exercise.catalogue import Catalogue
@@ -703,7 +703,7 @@ def _arrived(arrivals: Arrivals) -> str:
 
 def _try_sandbox() -> None:
     """Make one sandbox, so that a machine without one fails before the first student."""
-    from grader.launch.sandbox import SandboxPool
+    from grader.sandbox.sandboxes import SandboxPool
 
     try:
         SandboxPool.rehearse()

@@ -24,7 +24,7 @@ from typing import Protocol, TypeVar
 
 from grader.classroom.assignment import Assignment
 from grader.classroom.names import first_last, folded, is_key
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 
 __all__ = [
     "Decision",

@@ -34,9 +34,9 @@ from grader.classroom.messages import (
     WorkerReady,
     Workers,
 )
-from grader.core.errors import RequestError, WorldError
-from grader.launch.launchers import has_one_thread
-from grader.launch.sandbox import SandboxPool, adopt
+from grader.sandbox.sandboxes import SandboxPool, adopt
+from headcount.core.errors import RequestError, WorldError
+from headcount.launch.launchers import has_one_thread
 
 if TYPE_CHECKING:
     from distributed import Client, Security
@@ -90,7 +90,7 @@ class LocalEngine:
     Args:
         jobs: number of workers; the number of processors if not given.
         hidden: folders that the workers' sandboxes must not show, see
-            :class:`grader.launch.sandbox.SandboxPool`.  None for no sandboxes.
+            :class:`grader.sandbox.sandboxes.SandboxPool`.  None for no sandboxes.
 
     Raises:
         WorldError: no sandbox can be started.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 
 if TYPE_CHECKING:
     from grader.classroom.gradebooks import FilledGradebook
@@ -218,7 +218,7 @@ def export(
     """
     from grader.classroom.results import class_results, doubts
     from grader.classroom.store import Store, make_private_folder
-    from grader.report.summary import visible
+    from headcount.report import visible
 
     form = FORMATS[name]
     if book is not None and not form.fills_gradebook:
@@ -257,7 +257,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _unjudged(results: ClassResults) -> list[str]:
     """Return a sentence for every exercise that could not be judged for all students."""
-    from grader.core.verdict import Status
+    from headcount.core.verdict import Status
 
     remarks = []
     for asked in results.asked:

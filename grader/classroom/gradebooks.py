@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.classroom.names import folded
 from grader.classroom.results import SubmissionRow, table
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 
 __all__ = [
     "FilledGradebook",

@@ -20,13 +20,13 @@ from typing import Any, BinaryIO
 import yaml
 
 import grader
+from grader import __version__
 from grader.classroom.assignment import UNTITLED, Assignment, RequestedExercise
 from grader.classroom.results import ClassResults, SubmissionRow, as_shown
-from grader.core import __version__
-from grader.core.errors import RequestError, UnreadableFile
-from grader.core.verdict import ExerciseVerdict, Status
-from grader.report.summary import visible
-from grader.report.text import exercise_report, plain
+from grader.report.text import exercise_report
+from headcount.core.errors import RequestError, UnreadableFile
+from headcount.core.verdict import ExerciseVerdict, Status
+from headcount.report import plain, visible
 
 __all__ = [
     "LARGEST_METADATA",

@@ -17,6 +17,7 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 import psutil
 
 from grader.classroom.messages import (
@@ -30,22 +31,24 @@ from grader.classroom.messages import (
 )
 from grader.classroom.names import module_file_name
 from grader.classroom.store import fingerprint
-from grader.core.errors import LARGEST_FILE, UnreadableFile, WorldError
-from grader.core.program import Program
-from grader.core.resource_limits import DEFAULTS
-from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
-from grader.core.wire import BrokenFrame, Parse, Parsed
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
 from grader.judge.judge import Judge, Settings
-from grader.launch.frame_channel import FrameChannel, messages
-from grader.launch.launchers import ForkServer, Launcher, ProcessGroupHandle
-from grader.launch.sandbox import Sandbox, new_sandbox
-from grader.rank.process_limits import die_with_parent
 from grader.report.summary import listed
+from grader.sandbox.sandboxes import Sandbox, new_sandbox
 from grader.submission.definitions import Broken
+from grader.submission.parsing import MEMORY, TASK, FileDefinitions, FileRequest
 from grader.submission.submission import Submission
+from headcount.core.errors import UnreadableFile, WorldError
+from headcount.core.files import LARGEST_FILE
+from headcount.core.program import Program
+from headcount.core.resource_limits import DEFAULTS
+from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from headcount.core.wire import BrokenFrame, Perform, Performed
+from headcount.launch.frame_channel import FrameChannel, messages
+from headcount.launch.launchers import ForkServer, Launcher, ProcessGroupHandle
+from headcount.rank.process_limits import die_with_parent
 
 __all__ = [
     "GradingPlan",
@@ -208,11 +211,8 @@ def parse(
         raise UnreadableFile(f"{label} is larger than {LARGEST_FILE >> 20} MB")
     handle = launcher.launch(1)
     try:
-        parsed = _ask(
-            handle,
-            Parse(data, label, list(wanted), launcher.environment.sealed, dict(beside)),
-            seconds,
-        )
+        request = FileRequest(data, label, list(wanted), dict(beside))
+        parsed = _ask(handle, request, launcher.environment.sealed, seconds)
     except (BrokenFrame, OSError) as error:
         raise UnreadableFile(f"{label} cannot be read: {error}") from None
     finally:
@@ -264,17 +264,21 @@ def importable(label: str, files: Iterable[tuple[str, bytes]]) -> dict[str, byte
     return found
 
 
-def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed | None:
+def _ask(
+    handle: ProcessGroupHandle, request: FileRequest, sealed: bool, seconds: float
+) -> FileDefinitions | None:
     """Return the answer to a request, or None if the process died over it."""
     given = len(request.data) + sum(map(len, request.beside.values()))
     channel = FrameChannel(handle.controls[0], _GROWTH * given + _FLOOR)
     until = time.monotonic() + seconds
-    channel.send(request)
+    channel.send(Perform(TASK, msgspec.msgpack.encode(request), MEMORY, sealed))
     try:
         for message in messages(channel, until):
-            if isinstance(message, Parsed):
-                return message
+            if isinstance(message, Performed):
+                return msgspec.msgpack.decode(message.data, type=FileDefinitions)
             raise BrokenFrame("what came back is no answer")
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BrokenFrame(f"what came back is no answer: {str(error)[:200]}") from None
     except TimeoutError:
         raise BrokenFrame(f"it takes over {seconds:.0f} s") from None
     return None

@@ -39,7 +39,7 @@ from grader.classroom.untrusted_files import (
     is_junk,
     stem,
 )
-from grader.core.errors import RequestError, UnreadableFile
+from headcount.core.errors import RequestError, UnreadableFile
 
 __all__ = [
     "LAYOUTS",

@@ -21,8 +21,9 @@ from grader.classroom.decisions import (
 )
 from grader.classroom.results import ClassResults, SubmissionRow, class_results
 from grader.classroom.store import Store, StoredSubmission, StoreError
-from grader.core.errors import RequestError, UnknownExercise
-from grader.report.summary import visible
+from grader.errors import UnknownExercise
+from headcount.core.errors import RequestError
+from headcount.report import visible
 
 __all__ = ["MarkRequest", "mark"]
 

@@ -33,8 +33,8 @@ from grader.classroom.results import (
     table,
     text,
 )
-from grader.core.errors import RequestError
 from grader.report.summary import look_of
+from headcount.core.errors import RequestError
 
 __all__ = ["moodle"]
 

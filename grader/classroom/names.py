@@ -29,7 +29,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from grader.core.errors import code_kind
+from grader.errors import code_kind
 
 __all__ = [
     "age",

@@ -31,6 +31,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from grader import __version__
 from grader.classroom.decisions import DecisionKind
 from grader.classroom.names import is_key
 from grader.classroom.results import (
@@ -44,12 +45,12 @@ from grader.classroom.results import (
     gradebook,
 )
 from grader.classroom.store import make_private_folder
-from grader.core import __version__
-from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 from grader.report.html import exercise_html
 from grader.report.json import to_json
 from grader.report.looks import Look
-from grader.report.summary import hung, in_words, look_of, points, visible
+from grader.report.summary import hung, in_words, look_of, points
+from headcount.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
+from headcount.report import visible
 
 __all__ = [
     "Bin",

@@ -25,11 +25,12 @@ from grader.classroom.messages import ExerciseJudged, GradingRequest, Limits, Su
 from grader.classroom.pages import last_deadline
 from grader.classroom.results import ClassResults, class_results
 from grader.classroom.store import Store, StoredSubmission, fingerprint
-from grader.core.errors import GraderError, RequestError, UnknownExercise
-from grader.core.resource_limits import DEFAULTS
-from grader.core.verdict import ExerciseVerdict, SubmissionVerdict
-from grader.report.summary import visible
+from grader.errors import UnknownExercise
 from grader.report.text import submission_report
+from headcount.core.errors import HeadcountError, RequestError
+from headcount.core.resource_limits import DEFAULTS
+from headcount.core.verdict import ExerciseVerdict, SubmissionVerdict
+from headcount.report import visible
 
 if TYPE_CHECKING:
     from grader.exercise.catalogue import Catalogue
@@ -123,7 +124,7 @@ def reproduce(
 
     Raises:
         RequestError: the files are not those that were judged.
-        GraderError: the grader itself failed.
+        HeadcountError: the grader itself failed.
     """
     console = Console(highlight=False)
     name = stored.verdict.name
@@ -159,11 +160,11 @@ def reproduce(
         again = None
         for event in engine.run(iter([request])):
             if isinstance(event, SubmissionLost):
-                raise GraderError(f"the grader failed: {event.reason}")
+                raise HeadcountError(f"the grader failed: {event.reason}")
             if isinstance(event, ExerciseJudged) and event.verdict.name == name:
                 again = event.verdict
     if again is None:
-        raise GraderError(f"the grader found no verdict on {name}")
+        raise HeadcountError(f"the grader found no verdict on {name}")
     label = f"{stored.entry.student}, judged again"
     console.print(submission_report(SubmissionVerdict(label, seed, (again,))))
     same = _essence(again) == _essence(stored.verdict)

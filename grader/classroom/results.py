@@ -20,8 +20,8 @@ from itertools import combinations
 from grader.classroom.assignment import UNTITLED, Assignment, Lateness, RequestedExercise, Shown
 from grader.classroom.decisions import Decision, StudentDecisions, by_student, extended
 from grader.classroom.store import Store, StoredSubmission
-from grader.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
-from grader.report.summary import visible
+from headcount.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
+from headcount.report import visible
 
 __all__ = [
     "COLUMNS",

@@ -26,7 +26,7 @@ from grader.classroom.arrivals import StudentSubmission
 from grader.classroom.assignment import Assignment, RosterStudent
 from grader.classroom.names import first_last, folded, key, raw, shown
 from grader.classroom.store import StoredSubmission
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 
 __all__ = ["complete", "read_roster", "widened"]
 

@@ -30,8 +30,8 @@ import msgspec
 import grader
 from grader.classroom.assignment import Assignment
 from grader.classroom.decisions import DecisionTable
-from grader.core.errors import GraderError, RequestError
-from grader.core.verdict import ExerciseVerdict, Status
+from headcount.core.errors import HeadcountError, RequestError
+from headcount.core.verdict import ExerciseVerdict, Status
 
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise  # torch, which an export does without
@@ -185,7 +185,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
 _VERSION = 2
 
 
-class StoreError(GraderError):
+class StoreError(HeadcountError):
     """The results cannot be written or read; what was stored before is intact."""
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grader
+from grader import __version__
 from grader.classroom.engines import Engine
 from grader.classroom.messages import (
     ExerciseJudged,
@@ -26,13 +27,15 @@ from grader.classroom.messages import (
     SubmissionPlanned,
     Workers,
 )
-from grader.core import __version__
-from grader.core.errors import RequestError, UnknownExercise, contents
-from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.course.index import IndexEntry
+from grader.errors import UnknownExercise
 from grader.exercise.catalogue import Catalogue
 from grader.report.json import SCHEMA_VERSION, exercise_as_dict
-from grader.report.summary import headline, look_of, visible
+from grader.report.summary import headline, look_of
+from headcount.core.errors import RequestError
+from headcount.core.files import contents
+from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from headcount.report import visible
 
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise

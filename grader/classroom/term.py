@@ -25,9 +25,9 @@ from grader.classroom.results import (
     text,
 )
 from grader.classroom.store import Store, make_private_folder
-from grader.core.errors import RequestError
-from grader.core.verdict import Diagnosis, Status
-from grader.report.summary import visible
+from headcount.core.errors import RequestError
+from headcount.core.verdict import Diagnosis, Status
+from headcount.report import visible
 
 __all__ = ["FrequentMistake", "Term", "TermStudent", "term", "term_gradebook", "term_page"]
 

@@ -41,8 +41,9 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from grader.classroom.names import raw, shown
-from grader.core.errors import UnreadableFile, code_kind
-from grader.core.source_files import LARGEST_NOTEBOOK, read_source
+from grader.errors import code_kind
+from grader.submission.source_files import LARGEST_NOTEBOOK, read_source
+from headcount.core.errors import UnreadableFile
 
 __all__ = [
     "ARCHIVES",
@@ -232,7 +233,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def read_whole(node: File, label: str, observe: Callable[[bytes], object] | None = None) -> bytes:
-    """Return what a file says, see :func:`grader.core.source_files.read_source`.
+    """Return what a file says, see :func:`grader.submission.source_files.read_source`.
 
     Args:
         node: the file.

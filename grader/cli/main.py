@@ -19,30 +19,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import grader
+from grader import __version__
 from grader.bench.plan import add_options, count
 from grader.classroom.exports import FORMATS, export
 from grader.classroom.layouts import LAYOUTS
-from grader.core import __version__
-from grader.core.errors import (
-    GraderError,
-    MissingPackage,
+from grader.errors import MissingPackage
+from headcount.core.errors import (
+    HeadcountError,
     RequestError,
     is_shortage,
     require_temporary_folder,
     shortage,
 )
-from grader.core.resource_limits import DEFAULTS, valid_sizes
-from grader.core.semantics import Semantics, add_semantics
-from grader.launch.backends import BACKENDS
-from grader.script.command import add_run_options
+from headcount.core.resource_limits import DEFAULTS, valid_sizes
+from headcount.core.semantics import Semantics, add_semantics
+from headcount.launch.backends import BACKENDS
+from headcount.script.command import add_run_options
 
 if TYPE_CHECKING:
-    from grader.core.verdict import SubmissionVerdict
     from grader.exercise.catalogue import Catalogue
     from grader.exercise.declaration import Exercise
     from grader.judge.judge import Settings
-    from grader.launch.launchers import Launcher
     from grader.submission.submission import Submission
+    from headcount.core.verdict import SubmissionVerdict
+    from headcount.launch.launchers import Launcher
 
 __all__ = ["main"]
 
@@ -431,7 +431,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RequestError as error:
         _say(_one_line(error))
         return 2
-    except GraderError as error:
+    except HeadcountError as error:
         _say(_one_line(error))
         return 1
     except ModuleNotFoundError as error:
@@ -600,8 +600,8 @@ def _score(request: argparse.Namespace) -> int:
 
     from grader.classroom.engines import LocalEngine, cores
     from grader.classroom.messages import Limits
-    from grader.launch.launchers import use_one_thread
-    from grader.launch.sandbox import SandboxPool
+    from grader.sandbox.sandboxes import SandboxPool
+    from headcount.launch.launchers import use_one_thread
 
     use_one_thread()  # the engine forks its workers
     limits = Limits(sandbox=request.sandbox != "none")
@@ -646,7 +646,7 @@ def _check(request: argparse.Namespace) -> int:
     submission = Submission.from_file(request.file, course_index())
     wanted = _wanted(submission, request.exercises)
     with starting(wanted[0]):
-        from grader.launch.launchers import default_launcher, fork_server_here
+        from headcount.launch.launchers import default_launcher, fork_server_here
 
         fork_server_here()
         from grader.api import catalogue, fresh_seed
@@ -724,9 +724,9 @@ def _judge_file(
             something to run.
         settings: seed, sizes and limits.
     """
-    from grader.core.verdict import SubmissionVerdict
     from grader.judge.judge import Judge
     from grader.report.live import LiveCount
+    from headcount.core.verdict import SubmissionVerdict
 
     judge = None
     verdicts = []
@@ -755,10 +755,10 @@ def _nothing_in(submission: Submission) -> str:
 
 
 def _simulate(request: argparse.Namespace) -> int:
-    from grader.core.errors import contents
+    from headcount.core.files import contents
 
     contents(Path(request.file))  # what cannot be read is said before torch is imported
-    from grader.launch.launchers import fork_server_here
+    from headcount.launch.launchers import fork_server_here
 
     fork_server_here()
     from grader.api import catalogue, fresh_seed
@@ -874,7 +874,7 @@ def _grade(request: argparse.Namespace) -> int:
     from grader.classroom.command import Options, grade, hidden_folders
     from grader.classroom.engines import Engine, LocalEngine, connect, cores, slurm, warning_of
     from grader.classroom.messages import Limits
-    from grader.launch.launchers import use_one_thread
+    from headcount.launch.launchers import use_one_thread
 
     use_one_thread()  # the local engine forks its workers
     stated = None if request.assignment is None else read_assignment(Path(request.assignment))
@@ -948,7 +948,7 @@ def _reproduce(request: argparse.Namespace) -> int:
 
     from grader.classroom.command import hidden_folders
     from grader.classroom.engines import Engine, LocalEngine
-    from grader.launch.launchers import use_one_thread
+    from headcount.launch.launchers import use_one_thread
 
     use_one_thread()  # the engine forks its worker
     hidden = hidden_folders(stored.source, stored.folder) if stored.limits.sandbox else None
@@ -999,19 +999,19 @@ def _bench(request: argparse.Namespace) -> int:
 
 
 def _run(request: argparse.Namespace) -> int:
-    from grader.script.command import run_script_command
+    from headcount.script.command import run_script_command
 
     return run_script_command(request)
 
 
 def _explain(request: argparse.Namespace) -> int:
-    from grader.script.command import explain_command
+    from headcount.script.command import explain_command
 
     return explain_command(request)
 
 
 def _doctor(request: argparse.Namespace) -> int:
-    from grader.launch.launchers import fork_server_here
+    from headcount.launch.launchers import fork_server_here
 
     fork_server_here()
     from grader.doctor import examine

@@ -17,11 +17,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.core.errors import GraderError, RequestError
-from grader.core.program import NotDefined, is_stub, load
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
 from grader.submission.submission import Submission
+from headcount.core.errors import HeadcountError, RequestError
+from headcount.core.program import NotDefined, is_stub, load
 
 __all__ = ["Leak", "release"]
 
@@ -61,7 +61,7 @@ _HINT = re.compile(r"^(## Hint \d+)\n((?:(?!##? ).*\n?)*)", re.M)
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
-class Leak(GraderError):
+class Leak(HeadcountError):
     """The bundle would give a solution away; nothing has been written."""
 
 

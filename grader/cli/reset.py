@@ -10,8 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from grader.core.errors import RequestError, UnreadableFile, contents
 from grader.course.index import IndexEntry
+from headcount.core.errors import RequestError, UnreadableFile
+from headcount.core.files import contents
 
 __all__ = ["keep_beside", "replace_text", "reset"]
 

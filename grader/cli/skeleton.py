@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from grader.core.errors import RequestError
+from headcount.core.errors import RequestError
 
 __all__ = ["write_exercise"]
 

@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.looks import THEME, THEME_STYLE, Look
-from grader.report.summary import part_sum, progress_cells, progress_look, sum_of, visible
+from grader.report.summary import part_sum, progress_cells, progress_look, sum_of
+from headcount.report import visible
 
 __all__ = ["drawing", "map_html"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from grader.core.verdict import Comparison
 from grader.exercise.catalogue import Catalogue
+from headcount.core.verdict import Comparison
 
 __all__ = [
     "COSTS",

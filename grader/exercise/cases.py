@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,18 +17,15 @@ import numpy.typing as npt
 import torch
 import torch.distributed as dist
 
-from grader.core.values import dtype_name, tagged, with_article
-from grader.core.wire import AT_RETURN
+from headcount.core.values import dtype_name, tagged, with_article
+from headcount.launch.world import Delay, Kill, Pause
 
 __all__ = [
     "OPS",
     "Case",
-    "Delay",
     "Draw",
-    "Kill",
     "Kind",
     "Large",
-    "Pause",
     "PerRank",
     "demo",
     "kinds",
@@ -51,58 +48,6 @@ _SPREAD = math.sqrt(3) / 256
 
 class PerRank(list[Any]):
     """An argument with a value for every rank."""
-
-
-@dataclass(frozen=True)
-class Kill:
-    """The rank that the grader kills in a case, and the moment.
-
-    Attributes:
-        rank: the rank.
-        step: the step at which it dies, see :class:`grader.core.wire.StepCount`: 0 as it enters
-            the function, :data:`~grader.core.wire.AT_RETURN` as it returns; it dies then, too, if
-            it makes fewer steps.
-    """
-
-    rank: int
-    step: int
-
-    def __str__(self) -> str:
-        if self.step == 0:
-            return f"rank {self.rank} is killed as it enters"
-        if self.step == AT_RETURN:
-            return f"rank {self.rank} is killed as it returns"
-        return f"rank {self.rank} is killed at its step {self.step}"
-
-
-@dataclass(frozen=True)
-class Delay:
-    """The rank that the grader lets enter the function late in a case, and how late.
-
-    Attributes:
-        rank: the rank.
-        seconds: how long after the others.
-    """
-
-    rank: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Pause:
-    """What the judge does while all ranks wait for it, before it lets them go on.
-
-    What a rank counts, or reads off its own clock, is its own word.  Here the judge measures.
-
-    Attributes:
-        seconds: how long it lets them wait, by its own clock.
-        weighs: whether it asks the kernel how much memory each rank's process has.
-        tells: returns what the ranks are told then, and could not know before.
-    """
-
-    seconds: float = 0.0
-    weighs: bool = False
-    tells: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -195,7 +140,7 @@ class Case:
 
 
 def tags(n: int, count: int) -> PerRank:
-    """Return a tensor of ``count`` tags for every rank, see :class:`grader.core.values.Tag`."""
+    """Return a tensor of ``count`` tags for every rank, see :class:`headcount.core.values.Tag`."""
     return PerRank(tagged(rank, range(count), n) for rank in range(n))
 
 

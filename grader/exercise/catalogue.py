@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from grader.core.errors import DeclarationError, UnknownExercise
+from grader.errors import DeclarationError, UnknownExercise
 
 __all__ = ["Catalogue", "IndexedExercise"]
 

@@ -26,15 +26,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.core.errors import DeclarationError
-from grader.core.outline import Outline
-from grader.core.program import packed_by_value
-from grader.core.verdict import Bound, Comparison, Diagnosis, Failure, gravest
+from grader.errors import DeclarationError
 from grader.exercise.cases import OPS, Case, Draw, magnitude, reduced
 from grader.exercise.help import Help
 from grader.exercise.limits import Limit
 from grader.exercise.mistakes import MistakeProgram
-from grader.trace.trace import Trace
+from grader.submission.outline import Outline
+from headcount.core.program import packed_by_value
+from headcount.core.verdict import Bound, Comparison, Diagnosis, Failure, gravest
+from headcount.trace.trace import Trace
 
 __all__ = [
     "STANDARD_SIZES",
@@ -115,7 +115,7 @@ class Evidence:
 
     @property
     def here(self) -> JudgedCase:
-        """The failure that leads the verdict, see :func:`grader.core.verdict.gravest`."""
+        """The failure that leads the verdict, see :func:`headcount.core.verdict.gravest`."""
         lead = gravest(self.failed)
         assert lead is not None
         return lead
@@ -308,7 +308,7 @@ class Exercise:
         traffic: what they may call and send.
         world_sizes: the numbers of ranks that it is judged on.
         points: what it is worth.
-        demo: a case whose data are :mod:`grader.core.values`, for a replay.
+        demo: a case whose data are :mod:`headcount.core.values`, for a replay.
         mistakes: hints for what no program of ``programs`` shows, tried in order.
         compiled: where a text is asked for, which is C++ source: the function in it
             that is judged, as Python sees it; all of its parameters are tensors.

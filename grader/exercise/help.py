@@ -35,8 +35,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.core.errors import DeclarationError
-from grader.core.verdict import Diagnosis
+from grader.errors import DeclarationError
+from headcount.core.verdict import Diagnosis
 
 __all__ = ["Help", "read_help"]
 

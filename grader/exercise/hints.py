@@ -17,10 +17,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.core.compare import compare
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case
+from grader.exercise.compare import compare
 from grader.exercise.declaration import Evidence, Exercise
+from headcount.core.verdict import Diagnosis
 
 __all__ = ["agree", "choose_hint"]
 

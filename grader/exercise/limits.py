@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from grader.core.errors import DeclarationError
-from grader.core.marks import read_memory_mark, read_time_mark
-from grader.core.verdict import Bound, Diagnosis, Failure, duration
+from grader.errors import DeclarationError
 from grader.exercise.cases import Case, Draw, Kind, op_name
-from grader.trace.nccl_semantics import nccl_fault
-from grader.trace.trace import Measured, Operation, Trace
+from grader.exercise.marks import read_memory_mark, read_time_mark
+from headcount.core.verdict import Bound, Diagnosis, Failure, duration
+from headcount.trace.nccl_semantics import nccl_fault
+from headcount.trace.trace import Measured, Operation, Trace
 
 __all__ = [
     "A_TIME",
@@ -84,7 +84,7 @@ LUCK = 32
 _DRAWN = {torch.int64: 7, torch.float64: 31, torch.float32: 24, torch.bfloat16: 8}
 
 #: Bits to guess of a sum, a mean or a product of which all terms but one are known: it may be
-#: off by some roundings of every term (:func:`grader.core.compare.tolerance`).
+#: off by some roundings of every term (:func:`grader.exercise.compare.tolerance`).
 _COMBINED = {torch.int64: 7, torch.float64: 24, torch.float32: 8, torch.bfloat16: 1}
 
 #: Bits to guess of a factor in a product of integers, which is ±1 or ±2.
@@ -269,7 +269,7 @@ def total_bytes(relation: str, asked: Callable[[Case], int]) -> Limit:
 def bytes_of_all(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the bytes that all ranks together send, in calls of built-in collectives as well.
 
-    These count as :meth:`grader.trace.trace.Trace.sent` says.
+    These count as :meth:`headcount.trace.trace.Trace.sent` says.
     """
     return Limit(
         "bytes sent by all ranks",
@@ -288,7 +288,7 @@ def bytes_of_all(relation: str, asked: Callable[[Case], int]) -> Limit:
 def bytes_of_one(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the bytes that any one rank sends, in calls of built-in collectives as well.
 
-    These count as :meth:`grader.trace.trace.Trace.sent` says.
+    These count as :meth:`headcount.trace.trace.Trace.sent` says.
     """
     return Limit(
         "bytes sent by one rank",
@@ -318,7 +318,7 @@ def sent(relation: str, asked: Callable[[Case], int]) -> Limit:
 def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the elements that any one rank sends.
 
-    Built-in collectives count as :meth:`grader.trace.trace.Trace.sent` says.
+    Built-in collectives count as :meth:`headcount.trace.trace.Trace.sent` says.
     """
     return Limit(
         "elements sent by one rank",
@@ -333,7 +333,7 @@ def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
 def carried(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the elements of one rank's that the largest message or call carries.
 
-    What a call carries is said by :meth:`grader.trace.trace.Trace.given`.
+    What a call carries is said by :meth:`headcount.trace.trace.Trace.given`.
     """
     return Limit(
         "elements of one rank in a call or message",
@@ -358,7 +358,7 @@ def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
 
 
 def hangs_on_nccl(case: Case, trace: Trace) -> Failure | None:
-    """Return why a run could hang or fail on NCCL, see :mod:`grader.trace.nccl_semantics`.
+    """Return why a run could hang or fail on NCCL, see :mod:`headcount.trace.nccl_semantics`.
 
     It is a ``proof`` of :class:`grader.exercise.declaration.TrafficRules`.  A case with a network
     is not judged, whose record holds the messages that collectives consist of.

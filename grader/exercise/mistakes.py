@@ -26,8 +26,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.core.errors import DeclarationError
-from grader.core.verdict import Diagnosis
+from grader.errors import DeclarationError
+from headcount.core.verdict import Diagnosis
 
 __all__ = ["MistakeProgram", "read_mistake", "read_mistakes"]
 

@@ -8,9 +8,12 @@ from typing import Any
 
 import torch
 
-from grader.core.compare import Difference, compare, differing_bits, side_by_side
-from grader.core.values import describe
-from grader.core.verdict import (
+from grader.exercise.cases import Case
+from grader.exercise.compare import Difference, compare, differing_bits, side_by_side
+from grader.exercise.declaration import Exercise, JudgedCase
+from grader.exercise.limits import Limit
+from headcount.core.values import describe
+from headcount.core.verdict import (
     CaseVerdict,
     Diagnosis,
     Failure,
@@ -19,12 +22,9 @@ from grader.core.verdict import (
     Status,
     Traffic,
 )
-from grader.exercise.cases import Case
-from grader.exercise.declaration import Exercise, JudgedCase
-from grader.exercise.limits import Limit
-from grader.launch.root_cause import not_understood
-from grader.launch.world import Outcome
-from grader.trace.trace import Trace
+from headcount.launch.root_cause import not_understood
+from headcount.launch.world import Outcome
+from headcount.trace.trace import Trace
 
 __all__ = [
     "assess",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from grader.core.verdict import CaseVerdict, Diagnosis
 from grader.exercise.cases import Case
+from headcount.core.verdict import CaseVerdict, Diagnosis
 
 __all__ = ["CaseOrder"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from grader.core.outline import Outline, about_hash_seeds
-from grader.core.verdict import CaseVerdict, Diagnosis
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise, JudgedCase
 from grader.judge.assessment import assess, assess_again, rounding
 from grader.judge.settings import Settings, clock_seconds, make_job
 from grader.judge.worlds import WorldPool
-from grader.launch.world import Outcome
-from grader.trace.wildcard_schedules import Exploration, named_race
+from grader.submission.outline import Outline, about_hash_seeds
+from headcount.core.verdict import CaseVerdict, Diagnosis
+from headcount.launch.world import Outcome
+from headcount.trace.wildcard_schedules import Exploration, named_race
 
 __all__ = ["FINAL", "CaseRun", "CaseRunner"]
 

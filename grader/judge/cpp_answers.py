@@ -1,66 +1,79 @@
-"""Answers that are C++ source: fetched from a rank, compiled, and called like any other."""
+"""Answers that are C++ source: fetched from a rank, compiled, and loaded like any other."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from grader.core.program import is_stub, packed_by_value
-from grader.core.values import describe
-from grader.core.verdict import Diagnosis, Failure, Site
 from grader.exercise.declaration import Exercise
-from grader.judge.answer_kinds import Preparation
-from grader.launch.cpp_build import Built, CppSource, missing
-from grader.launch.launchers import Launcher
-from grader.launch.world import Job, Outcome
+from grader.sandbox.cpp_build import Built, CppSource, missing
+from grader.sandbox.sandboxes import cpp_builder
+from headcount.core.program import Program, is_stub, packed_by_value
+from headcount.core.values import describe
+from headcount.core.verdict import Diagnosis, Failure, Site
+from headcount.launch.launchers import Launcher
+from headcount.launch.world import Job, Outcome
 
-__all__ = ["CppAnswers"]
+__all__ = ["Preparation", "compiled"]
 
 #: The marks around a solution, which the instructor's edition has inside the string.
 _SOLUTION_MARKS = re.compile(r"^### (?:BEGIN|END) SOLUTION\n", re.M)
 
 
-class CppAnswers:
-    """Answers that are the text of a function in C++, which ``Exercise.compiled`` names."""
+@dataclass(frozen=True)
+class Preparation:
+    """The result of compiling an answer.
 
-    def covers(self, exercise: Exercise) -> bool:
-        """Return whether the answers to an exercise are C++ source."""
-        return bool(exercise.compiled)
+    Attributes:
+        program: what ranks load in its place; None if there is none.
+        failure: why there is none, where that is the answer's fault.
+        unavailable: why there is none, where this machine cannot make one.
+    """
 
-    def prepare(
-        self,
-        exercise: Exercise,
-        run: Callable[[Job], Outcome],
-        launcher: Launcher,
-        size: int,
-        seconds: float,
-    ) -> Preparation:
-        """Ask a rank for the text, and build it.
+    program: Program | None = None
+    failure: Failure | None = None
+    unavailable: str = ""
 
-        Arguments are those of :class:`grader.judge.answer_kinds.AnswerKind`.
-        """
-        job = Job(exercise.name, ((),) * size, adapter=packed_by_value(_itself), seconds=seconds)
-        outcome = run(job)
-        if outcome.failure is not None:
-            return Preparation(failure=outcome.failure)
-        text = outcome.results[0].value
-        name = exercise.name
-        if not isinstance(text, str):
-            message = f"{name} is {describe(text)}; a str that holds C++ source is needed"
-            return Preparation(failure=Failure(Diagnosis.WRONG_TYPE, message))
-        if is_stub(text):
-            return Preparation(failure=Failure(Diagnosis.NOT_ATTEMPTED, "not written yet"))
-        unavailable = missing()
-        if unavailable:
-            return Preparation(unavailable=unavailable)
-        source = CppSource(
-            name, _SOLUTION_MARKS.sub("", text), exercise.function, len(exercise.parameters)
-        )
-        built = launcher.cpp_builder().build(source)
-        if built.library:
-            return Preparation(library=built.library)
-        return Preparation(failure=_compile_failure(source, built))
+
+def compiled(
+    exercise: Exercise,
+    run: Callable[[Job], Outcome],
+    launcher: Launcher,
+    size: int,
+    seconds: float,
+) -> Preparation:
+    """Ask a rank for the text of an answer, and build the function that it holds.
+
+    Args:
+        exercise: the exercise, whose ``compiled`` names the function.
+        run: runs a job in the answer's first world.
+        launcher: starts the ranks; where they are in a sandbox, the compiler is, too.
+        size: the size of that world.
+        seconds: the time limit of its ranks.
+    """
+    job = Job(exercise.name, ((),) * size, adapter=packed_by_value(_itself), seconds=seconds)
+    outcome = run(job)
+    if outcome.failure is not None:
+        return Preparation(failure=outcome.failure)
+    text = outcome.results[0].value
+    name = exercise.name
+    if not isinstance(text, str):
+        message = f"{name} is {describe(text)}; a str that holds C++ source is needed"
+        return Preparation(failure=Failure(Diagnosis.WRONG_TYPE, message))
+    if is_stub(text):
+        return Preparation(failure=Failure(Diagnosis.NOT_ATTEMPTED, "not written yet"))
+    unavailable = missing()
+    if unavailable:
+        return Preparation(unavailable=unavailable)
+    source = CppSource(
+        name, _SOLUTION_MARKS.sub("", text), exercise.function, len(exercise.parameters)
+    )
+    built = cpp_builder(launcher).build(source)
+    if built.library:
+        return Preparation(program=built.program(exercise.function))
+    return Preparation(failure=_compile_failure(source, built))
 
 
 def _itself(value: Any) -> Any:

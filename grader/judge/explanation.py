@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grader.core.verdict import CaseVerdict, Diagnosis, Gravity
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise
 from grader.judge.assessment import ranks
 from grader.judge.scoring import missed_point, passed_share, share_limit
+from headcount.core.verdict import CaseVerdict, Diagnosis, Gravity
 
 __all__ = ["explain"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.core.verdict import CaseVerdict
 from grader.exercise.declaration import JudgedCase
+from headcount.core.verdict import CaseVerdict
 
 __all__ = ["Findings", "SizeFindings"]
 

@@ -15,10 +15,27 @@ from functools import partial
 
 import torch
 
-from grader.core.errors import WorldError, shortage
-from grader.core.semantics import Semantics
-from grader.core.source_locations import with_source
-from grader.core.verdict import (
+from grader.exercise.cases import Case
+from grader.exercise.declaration import Evidence, Exercise, JudgedCase
+from grader.exercise.hints import choose_hint
+from grader.exercise.limits import hangs_on_nccl
+from grader.judge.assessment import assess_limit, not_run, too_late
+from grader.judge.case_order import CaseOrder
+from grader.judge.case_runs import FINAL, CaseRunner
+from grader.judge.cpp_answers import Preparation, compiled
+from grader.judge.explanation import explain
+from grader.judge.findings import Findings, SizeFindings
+from grader.judge.mistakes import recognised
+from grader.judge.scoring import earns_points, score
+from grader.judge.settings import Settings, clock_seconds, explain_time_limit, make_job
+from grader.judge.simulated_checks import grown, grown_cases
+from grader.judge.world_factories import ProcessWorldFactory, WorldFactory
+from grader.judge.worlds import WorldPool
+from grader.submission.submission import Submission
+from headcount.core.errors import WorldError, shortage
+from headcount.core.semantics import Semantics
+from headcount.core.source_locations import with_source
+from headcount.core.verdict import (
     CaseVerdict,
     Diagnosis,
     ExerciseVerdict,
@@ -27,34 +44,13 @@ from grader.core.verdict import (
     Status,
     gravest,
 )
-from grader.exercise.cases import Case
-from grader.exercise.declaration import Evidence, Exercise, JudgedCase
-from grader.exercise.hints import choose_hint
-from grader.exercise.limits import hangs_on_nccl
-from grader.judge.answer_kinds import AnswerKind, Preparation
-from grader.judge.assessment import assess_limit, not_run, too_late
-from grader.judge.case_order import CaseOrder
-from grader.judge.case_runs import FINAL, CaseRunner
-from grader.judge.cpp_answers import CppAnswers
-from grader.judge.explanation import explain
-from grader.judge.findings import Findings, SizeFindings
-from grader.judge.mistakes import recognised
-from grader.judge.scoring import earns_points, score
-from grader.judge.settings import Settings, clock_seconds, explain_time_limit, make_job
-from grader.judge.simulated_checks import grown, grown_cases
-from grader.judge.worlds import WorldPool
-from grader.launch.launchers import Launcher
-from grader.launch.simulation import SimulationProcess
-from grader.launch.simulation_world import SimulationWorld
-from grader.launch.world import Job, Outcome, World, WorldFactory, WorldSpec
-from grader.launch.world_factories import ProcessWorldFactory
-from grader.submission.submission import Submission
-from grader.trace.trace import Trace
+from headcount.launch.launchers import Launcher
+from headcount.launch.world import Job, Outcome, World, WorldSpec
+from headcount.simulation.launch import SimulationProcess
+from headcount.simulation.simulation_world import SimulationWorld
+from headcount.trace.trace import Trace
 
 __all__ = ["Count", "Judge", "Settings"]
-
-#: The kinds of answers that are no Python functions.
-_KINDS: tuple[AnswerKind, ...] = (CppAnswers(),)
 
 #: Is called with how many cases are judged, and of how many.
 Count = Callable[[int, int], None]
@@ -217,6 +213,7 @@ class _Check:
         self._factory = factory
         self._exercise = exercise
         self._submission = submission
+        self._program = submission.program
         self._plan = plan
         self._inputs = _inputs(plan)
         self._limits = {
@@ -245,7 +242,9 @@ class _Check:
                 return self._verdict(Status.SKIPPED, message=preparation.unavailable)
             if preparation.failure is not None:
                 return self._verdict(Status.FAILED, failure=preparation.failure)
-            worlds.library = preparation.library
+            if preparation.program is not None:
+                self._program = preparation.program
+                worlds.close()  # whose ranks have loaded the text
             findings = self._judge_sizes(worlds)
         verdicts = [*findings.verdicts, *(self._grow(findings) if self._grows else ())]
         return self._conclude(findings, [self._explained(verdict) for verdict in verdicts])
@@ -267,7 +266,7 @@ class _Check:
         allowed = exercise.traffic.allowed
         weighed = {case.n for case in self._inputs if any(pause.weighs for pause in case.pauses)}
         spec = WorldSpec(
-            program=self._submission.program,
+            program=self._program,
             size=sizes[-1],
             smaller=tuple(sizes[:-1]),
             memory=self._settings.memory,
@@ -289,15 +288,12 @@ class _Check:
             return SimulationWorld(process, program, settings.memory, settings.seed).run(job)
 
     def _prepare(self, worlds: WorldPool) -> Preparation:
-        """Prepare an answer that is no Python function."""
-        kind = next((kind for kind in _KINDS if kind.covers(self._exercise)), None)
-        if kind is None:
+        """Compile an answer that is C++ source."""
+        if not self._exercise.compiled:
             return Preparation()
         size = next(iter(self._plan))
         seconds = clock_seconds(self._settings, size)
-        return kind.prepare(
-            self._exercise, partial(worlds.run, size), self._launcher, size, seconds
-        )
+        return compiled(self._exercise, partial(worlds.run, size), self._launcher, size, seconds)
 
     # Cases and limits. ------------------------------------------------------------
 

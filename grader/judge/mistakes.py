@@ -16,18 +16,18 @@ from functools import cache
 from itertools import cycle, zip_longest
 from typing import Any
 
-from grader.core.program import Program, Unit
-from grader.core.verdict import Bound, Diagnosis, Failure, Wait
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import agree
 from grader.exercise.mistakes import MistakeProgram
 from grader.judge.assessment import assess, assess_limit, held_by
-from grader.launch.launchers import Launcher
-from grader.launch.simulation import SimulationProcess
-from grader.launch.simulation_world import SimulationWorld
-from grader.launch.world import Job, Outcome
-from grader.trace.trace import Trace
+from headcount.core.program import Program, Unit
+from headcount.core.verdict import Bound, Diagnosis, Failure, Wait
+from headcount.launch.launchers import Launcher
+from headcount.launch.world import Job, Outcome
+from headcount.simulation.launch import SimulationProcess
+from headcount.simulation.simulation_world import SimulationWorld
+from headcount.trace.trace import Trace
 
 __all__ = ["recognised"]
 

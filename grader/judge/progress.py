@@ -22,10 +22,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from grader.core.errors import ProgressFileError
-from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.errors import ProgressFileError
 from grader.exercise.catalogue import Catalogue, IndexedExercise
-from grader.launch.backends import entry_of
+from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from headcount.launch.backends import entry_of
 
 __all__ = [
     "ExerciseRecord",

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from grader.core.values import tensors_in
-from grader.core.verdict import CaseVerdict, Diagnosis, Gravity
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise
-from grader.trace.trace import Trace
+from headcount.core.values import tensors_in
+from headcount.core.verdict import CaseVerdict, Diagnosis, Gravity
+from headcount.trace.trace import Trace
 
 __all__ = ["earns_points", "missed_point", "passed_share", "score", "share_limit"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from grader.core.resource_limits import DEFAULTS
-from grader.core.semantics import Semantics
-from grader.core.verdict import CaseVerdict, Diagnosis
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise
-from grader.launch.world import Job
-from grader.trace.wildcard_schedules import WildcardPolicy
+from headcount.core.resource_limits import DEFAULTS
+from headcount.core.semantics import Semantics
+from headcount.core.verdict import CaseVerdict, Diagnosis
+from headcount.launch.world import Job
+from headcount.trace.wildcard_schedules import WildcardPolicy
 
 __all__ = ["Settings", "clock_seconds", "explain_time_limit", "make_job"]
 
@@ -43,7 +43,7 @@ class Settings:
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
         answer: bytes of tensors that a rank may send back.
-        backend: what carries the messages, see :mod:`grader.launch.backends`.
+        backend: what carries the messages, see :mod:`headcount.launch.backends`.
         semantics: by whose rules a run is judged that ends well.
     """
 

@@ -3,7 +3,7 @@
 Eight processes do not show what an algorithm costs on hundreds.  So an answer that is right on
 real ranks is also run on many more simulated ranks, and what they hold and have sent is judged by
 the same oracle and the same limits.  Rounds are not judged: they are counted in a replay of the
-record (:mod:`grader.trace.trace`), and the record of hundreds of ranks is too long to keep.
+record (:mod:`headcount.trace.trace`), and the record of hundreds of ranks is too long to keep.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from grader.core.program import Program
-from grader.core.verdict import CaseVerdict, Status
 from grader.exercise.cases import Case, Draw
 from grader.exercise.declaration import Exercise
 from grader.exercise.limits import Limit
 from grader.judge.assessment import assess, not_run
-from grader.launch.launchers import Launcher
-from grader.launch.simulation import Simulation, simulate
-from grader.launch.simulation_world import outcome_of
-from grader.launch.world import Job
-from grader.simulation.clusters import Cluster, Flat
+from headcount.core.program import Program
+from headcount.core.verdict import CaseVerdict, Status
+from headcount.launch.launchers import Launcher
+from headcount.launch.world import Job
+from headcount.simulation.clusters import Cluster, Flat
+from headcount.simulation.launch import Simulation, simulate
+from headcount.simulation.simulation_world import outcome_of
 
 __all__ = ["SimulatedOutcome", "grown", "grown_cases", "run_grown"]
 

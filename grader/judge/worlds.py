@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from grader.launch.world import Job, Outcome, World
+from headcount.launch.world import Job, Outcome, World
 
 __all__ = ["WorldPool"]
 
@@ -44,8 +43,6 @@ class WorldPool:
         self._size = sizes[0]
         self._world: World | None = None
         self._next: World | None = None
-        #: the library that jobs call, if they do not call the program itself
-        self.library = ""
 
     def run(self, n: int, job: Job) -> Outcome:
         """Run a job on a world of ``n`` ranks that has seen no failure, or on simulated ranks."""
@@ -60,7 +57,7 @@ class WorldPool:
             self._separate(n)
         if self._world is None:
             self._world = self._open(0)
-        return self._world.run(replace(job, library=self.library))
+        return self._world.run(job)
 
     @property
     def hashing(self) -> bool:

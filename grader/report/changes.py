@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from grader.core.compare import side_by_side, wrong_elements
-from grader.core.values import tensors_in
-from grader.core.verdict import amount
-from grader.launch.world import ArgumentChange, RankResult
-from grader.report.summary import ROWS, RowParts, listed, visible
-from grader.trace.trace import Trace
+from grader.exercise.compare import side_by_side, wrong_elements
+from grader.report.summary import ROWS, RowParts, listed
+from headcount.core.values import tensors_in
+from headcount.launch.world import ArgumentChange, RankResult
+from headcount.report import visible
 
-__all__ = ["ChangedArgument", "changed_arguments", "nothing_returned", "traffic_words"]
+__all__ = ["ChangedArgument", "changed_arguments", "nothing_returned"]
 
 #: Arguments that are shown; further ones are only named.
 _ARGUMENTS = 6
@@ -66,39 +64,6 @@ def nothing_returned(
         parts.append("no messages sent")
     text = ", ".join(parts)
     return f"{text}; what became of {listed(unseen)} cannot be shown" if unseen else text
-
-
-def traffic_words(trace: Trace) -> str:
-    """Return what was sent: messages with bytes and rounds, and collectives; empty if nothing."""
-    parts = []
-    traffic = trace.traffic
-    if traffic.messages:
-        sent = amount(traffic.bytes) if traffic.bytes != 1 else "1 byte"
-        messages, rounds = _counted(traffic.messages, "message"), _counted(traffic.rounds, "round")
-        parts += [messages, sent, rounds]
-    calls = _collectives(trace)
-    if calls:
-        names = (kind if count == 1 else f"{kind} × {count}" for kind, count in calls.items())
-        parts.append(f"{_counted(calls.total(), 'collective')}: {', '.join(names)}")
-    return ", ".join(parts)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
-def _collectives(trace: Trace) -> Counter[str]:
-    """Return how often each collective was called, by all members of a group together."""
-    calls: Counter[tuple[str, str]] = Counter()
-    for operations in trace.operations:
-        own = Counter(
-            (op.kind, op.group) for op in operations if not (op.is_message or op.makes_group)
-        )
-        calls |= own  # the larger number of both
-    kinds: Counter[str] = Counter()
-    for (kind, _), count in calls.items():
-        kinds[kind] += count
-    return kinds
 
 
 def changed_arguments(results: Sequence[RankResult]) -> list[ChangedArgument]:

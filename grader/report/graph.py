@@ -12,9 +12,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.core.verdict import Wait
 from grader.report.looks import STANDING_DARK, Standing, dark_style, themed_image
-from grader.report.summary import listed, visible
+from grader.report.summary import listed
+from headcount.core.verdict import Wait
+from headcount.report import visible
 
 __all__ = [
     "Edge",

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
 from grader.exercise.help import Help
 from grader.report.graph import graph_image
 from grader.report.looks import Look
@@ -41,11 +40,18 @@ from grader.report.summary import (
     output_lines,
     praise_of,
     rank_rows,
-    shown,
     untouched,
-    visible,
     world,
 )
+from headcount.core.verdict import (
+    CaseVerdict,
+    Diagnosis,
+    ExerciseVerdict,
+    Failure,
+    SourceLine,
+    Status,
+)
+from headcount.report import shown, visible
 
 if TYPE_CHECKING:
     from grader.report.changes import ChangedArgument

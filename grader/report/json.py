@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from grader.core import __version__
-from grader.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
+from grader import __version__
 from grader.judge.progress import CourseProgress, ExerciseProgress
+from headcount.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
 
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise
     from grader.judge.simulated_checks import SimulatedOutcome
-    from grader.simulation.clusters import Cluster
+    from headcount.simulation.clusters import Cluster
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
-from grader.core.notebook import ipython_shell
+from headcount.core.notebook import ipython_shell
 
 __all__ = ["LiveCount", "Place", "starting"]
 

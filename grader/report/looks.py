@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from enum import Enum
 from urllib.parse import quote
 
-from grader.core.verdict import Status
+from headcount.core.verdict import Status
 
 __all__ = [
     "Look",

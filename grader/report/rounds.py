@@ -1,6 +1,6 @@
 """A watched run, round by round: what every rank holds, and what travels.
 
-A round is a unit of time of the replay in :mod:`grader.trace.trace`.  What a
+A round is a unit of time of the replay in :mod:`headcount.trace.trace`.  What a
 rank holds after a round is what was last seen in its tensors before it finished
 a message of a later one, so sums that it makes in place belong to the round
 whose message brought the term.
@@ -23,12 +23,12 @@ from itertools import groupby
 from math import nan
 from typing import Any
 
-from grader.core.events import Held, Seen
-from grader.core.values import Tag, show, tag_of
-from grader.core.verdict import Diagnosis, Failure
 from grader.report.looks import Standing
 from grader.report.summary import listed
-from grader.trace.trace import Operation, Trace
+from headcount.core.events import Held, Seen
+from headcount.core.values import Tag, show, tag_of
+from headcount.core.verdict import Diagnosis, Failure
+from headcount.trace.trace import Operation, Trace
 
 __all__ = [
     "Arrow",
@@ -282,7 +282,7 @@ def film(
     Args:
         trace: of a run with ``watched`` set.
         title: name of the function that ran.
-        tags: whether the values are tags, see :class:`grader.core.values.Tag`.
+        tags: whether the values are tags, see :class:`headcount.core.values.Tag`.
         names: of the function's arguments.
         roots: what else is said of some ranks, see :class:`FrameSequence`.
         failure: why the run failed, if it did; of one that hung, ranks that never end are named.

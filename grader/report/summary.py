@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from grader.core.verdict import (
+from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
+from grader.report.looks import Look
+from headcount.core.verdict import (
     Bound,
     CaseVerdict,
     Diagnosis,
     ExerciseVerdict,
-    Failure,
-    SourceLine,
     Status,
     Way,
 )
-from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
-from grader.report.looks import Look
-from grader.trace.trace import ALPHA, BETA
+from headcount.report import visible
+from headcount.trace.trace import ALPHA, BETA
 
 __all__ = [
     "COSTS",
@@ -37,7 +36,6 @@ __all__ = [
     "case_words",
     "dot",
     "earned",
-    "failure_text",
     "finding",
     "grid",
     "grid_words",
@@ -59,23 +57,13 @@ __all__ = [
     "progress_cells",
     "progress_look",
     "rank_rows",
-    "shown",
     "sum_of",
     "untouched",
-    "visible",
     "world",
 ]
 
 #: Lines of a rank's output that are shown; further ones are only counted.
 OUTPUT_LINES = 8
-
-
-def visible(text: str) -> str:
-    """Return a student's text with its control characters spelled out.
-
-    A terminal would obey them, and HTML does not allow them.
-    """
-    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def points(score: float) -> str:
@@ -441,19 +429,6 @@ def orders_tried(verdict: ExerciseVerdict) -> str:
     """Return how many orders of arrival were tried; empty if no receive had a choice."""
     orders = [case.orders for case in verdict.cases if case.orders is not None]
     return f"receives from any rank: {sum(orders[1:], orders[0])}" if orders else ""
-
-
-def shown(frames: Sequence[SourceLine]) -> Sequence[SourceLine]:
-    """Return the frames worth showing: one without source says no more than the message."""
-    return frames if len(frames) > 1 or any(frame.text for frame in frames) else ()
-
-
-def failure_text(failure: Failure) -> str:
-    """Return why a run failed, as the message of an exception."""
-    lines = [f"{in_words(failure.diagnosis)}: {failure.message}"]
-    lines += [f"  · {line}" for line in failure.detail]
-    lines += [f"    {frame}" for frame in shown(failure.frames)]
-    return visible("\n".join(lines))
 
 
 def _is_exact(bounds: Sequence[Bound]) -> bool:

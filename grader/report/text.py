@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.columns import Columns
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.core.verdict import (
-    CaseVerdict,
-    ExerciseVerdict,
-    Failure,
-    Status,
-    SubmissionVerdict,
-    amount,
-    duration,
-)
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.looks import Look
 from grader.report.summary import (
@@ -47,12 +37,19 @@ from grader.report.summary import (
     progress_cells,
     progress_look,
     rank_rows,
-    shown,
     sum_of,
     untouched,
-    visible,
 )
-from grader.simulation.clusters import Cluster, Flat
+from headcount.core.verdict import (
+    CaseVerdict,
+    ExerciseVerdict,
+    Status,
+    SubmissionVerdict,
+    amount,
+    duration,
+)
+from headcount.report import WIDTH, shown, visible
+from headcount.simulation.clusters import Cluster, Flat
 
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise
@@ -61,31 +58,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "exercise_report",
-    "failure_report",
     "growth_report",
     "place_report",
     "hints_report",
-    "plain",
     "progress_report",
     "run_report",
     "submission_report",
 ]
 
-#: Width of plain text, as in a terminal of the usual size.
-WIDTH = 80
-
 #: Indent of the rows of the ranks.
 _ROWS = 4
-
-
-def plain(renderable: RenderableType, width: int = WIDTH) -> str:
-    """Return a report as text without colours or trailing blanks."""
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer, width=width, color_system=None, force_jupyter=False, legacy_windows=False
-    )
-    console.print(renderable)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).rstrip("\n")
 
 
 def submission_report(verdict: SubmissionVerdict) -> RenderableType:
@@ -265,21 +247,6 @@ def _grid(verdict: ExerciseVerdict) -> RenderableType:
             found.append(line)
         parts.append(Columns(found, padding=(0, 3)))
     return Group(*parts)
-
-
-def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> RenderableType:
-    """Report why a run of ranks failed."""
-    look = Look.FAILED
-    lines: list[RenderableType] = [
-        Text.assemble(
-            (f"{look.mark} {in_words(failure.diagnosis)}: ", look.terminal),
-            visible(failure.message),
-        )
-    ]
-    lines += [Text(visible(f"  · {line}")) for line in failure.detail]
-    lines += [Padding(Text(visible(str(one))), (0, 0, 0, 4)) for one in shown(failure.frames)]
-    lines += [Text(visible(f"[rank {rank}] {line}")) for rank, line in output]
-    return Group(*lines)
 
 
 def run_report(head: str, changed: Sequence[ChangedArgument], traffic: str) -> RenderableType:

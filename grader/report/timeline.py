@@ -1,4 +1,4 @@
-"""A run in time, as a picture; see :mod:`grader.report.lanes` for what it shows."""
+"""A run in time, as a picture; see :mod:`headcount.trace.lanes` for what it shows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
-from grader.core.verdict import Diagnosis, Wait
 from grader.report.drawing import FAINT, INK, Sheet, colour_of, darkened, tint
-from grader.report.lanes import CODE, Bar, Lane, Lanes, Line, Mark
 from grader.report.looks import Look, Standing
+from headcount.core.verdict import Diagnosis, Wait
+from headcount.trace.lanes import CODE, Bar, Lane, Lanes, Line, Mark
 
 __all__ = ["timeline_png", "timeline_svg", "unit_of"]
 

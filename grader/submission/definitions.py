@@ -25,12 +25,24 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from grader.core.outline import uses_hashes
-from grader.core.program import MODULE, Program, Unit
-from grader.core.source_locations import is_students
-from grader.core.verdict import Site
+from grader.submission.outline import uses_hashes
+from headcount.core.program import MODULE, Program, Unit
+from headcount.core.source_locations import is_students
+from headcount.core.verdict import Site
 
-__all__ = ["Broken", "Chunk", "Definitions", "bound", "reason", "select", "without_experiments"]
+__all__ = [
+    "OURS",
+    "Broken",
+    "Chunk",
+    "Definitions",
+    "bound",
+    "reason",
+    "select",
+    "without_experiments",
+]
+
+#: The packages whose imports and calls are no part of an answer.
+OURS = ("grader", "headcount")
 
 #: Functions of the grader; a statement that calls one is an experiment.
 _GRADERS = frozenset({"check", "hint", "points", "replay", "run", "simulate"})
@@ -358,8 +370,8 @@ def _is_main_guard(node: ast.If) -> bool:
 
 def _imports_grader(node: ast.stmt) -> bool:
     if isinstance(node, ast.Import):
-        return all(alias.name.split(".")[0] == "grader" for alias in node.names)
-    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "grader"
+        return all(alias.name.split(".")[0] in OURS for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in OURS
 
 
 def _eager(node: ast.AST, into_classes: bool = True) -> Iterator[ast.AST]:
@@ -409,7 +421,7 @@ def _calls_grader(node: ast.stmt, graders: frozenset[str]) -> bool:
                 called = n.func
                 name = called.attr if isinstance(called, ast.Attribute) else _root(called)
                 owner = _root(called)
-                if owner == "get_ipython" or (name in graders and owner in (name, "grader")):
+                if owner == "get_ipython" or (name in graders and owner in (name, *OURS)):
                     return True
     return False
 

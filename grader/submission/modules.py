@@ -20,11 +20,12 @@ from importlib.machinery import PathFinder
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from grader.core.errors import LARGEST_FILE, UnreadableFile
-from grader.core.outline import uses_hashes
-from grader.core.program import Module
-from grader.core.verdict import BESIDE
-from grader.submission.definitions import bound, reason, without_experiments
+from grader.submission.definitions import OURS, bound, reason, without_experiments
+from grader.submission.outline import uses_hashes
+from headcount.core.errors import UnreadableFile
+from headcount.core.files import LARGEST_FILE
+from headcount.core.program import Module
+from headcount.core.verdict import BESIDE
 
 __all__ = ["Beside", "FolderOnDisk", "Imported", "ReceivedFiles", "follow_imports"]
 
@@ -244,7 +245,7 @@ class _Follower:
     def _look_for(self, name: str) -> Module | None:
         path = name.replace(".", "/")
         top = name.partition(".")[0]
-        if not all(part.isidentifier() for part in name.split(".")) or top == "grader":
+        if not all(part.isidentifier() for part in name.split(".")) or top in OURS:
             return None
         for file, package in ((f"{path}/__init__.py", True), (f"{path}.py", False)):
             data = self._beside.read(file)

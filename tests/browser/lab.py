@@ -157,7 +157,7 @@ class Server:
                 parent = child.parent()
                 if (
                     parent is not None
-                    and "grader.server.fork_server" in " ".join(parent.cmdline())
+                    and "headcount.server.fork_server" in " ".join(parent.cmdline())
                     and child.status() != psutil.STATUS_ZOMBIE
                 ):
                     found.append(child)

@@ -14,8 +14,8 @@ from PIL import Image, ImageStat
 from playwright.sync_api import Locator, Page, expect
 
 from grader import replay, run, timeline
-from grader.core.verdict import Wait
 from grader.report.graph import graph_image
+from headcount.core.verdict import Wait
 from tests.browser.lab import Reader, Server
 from tests.browser.test_lab import REPLAY, RIGHT, WRONG
 from tests.browser.test_pages import shift_twice

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from playwright.sync_api import Page
 
 from grader.api import run
-from grader.report.chrome_trace import chrome_trace
+from headcount.script.chrome_trace import chrome_trace
 
 #: How another page hands Perfetto a trace: perfetto.dev, "Deep linking to the Perfetto UI".
 _OPEN = """text => {

@@ -16,9 +16,9 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Locator, Page, Request, Route, expect
 
-from grader.core import __version__
-from grader.core.verdict import Wait
+from grader import __version__
 from grader.report.graph import graph_image
+from headcount.core.verdict import Wait
 from tests.browser.replays import Watched
 from tests.browser.test_accessibility import findings, is_dark
 from tools.site.__main__ import EDITIONS, ROOT

@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from grader.launch.sandbox import missing
+from grader.sandbox.sandboxes import missing
 from tools.attack.payloads import FAMILIES
 from tools.attack.trial import CANARY, Judging, Told, successes
 from tools.attack.variants import Variant, variant

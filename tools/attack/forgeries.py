@@ -1,7 +1,7 @@
 """Drawn messages and values, as Python source that makes them.
 
-A message is drawn by the types of its fields, from :data:`grader.core.wire.FromRank`, so one that
-is added to the wire is attacked without a line here.
+A message is drawn by the types of its fields, from :data:`headcount.core.wire.FromRank`, so one
+that is added to the wire is attacked without a line here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from grader.core.wire import FromRank, Returned
+from headcount.core.wire import FromRank, Returned
 
 __all__ = ["PRELUDE", "Source", "answer", "flood", "message", "value"]
 

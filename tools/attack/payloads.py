@@ -111,7 +111,7 @@ def in_one_piece(to, data):
     """Write while no other thread of the rank writes into the middle of it."""
     import gc
 
-    from grader.core.wire import FrameWriter
+    from headcount.core.wire import FrameWriter
 
     (writer,) = [one for one in gc.get_objects() if isinstance(one, FrameWriter)]
     with writer._lock:
@@ -229,7 +229,7 @@ _ROADS = {
 """,
     "silenced recorder": """
     import gc
-    from grader.rank.recorder import Recorder
+    from headcount.rank.recorder import Recorder
     for one in gc.get_objects():
         if isinstance(one, Recorder):
             one.emit = lambda *_: None

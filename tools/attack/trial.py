@@ -28,12 +28,12 @@ from grader.classroom.messages import (
     Limits,
     SubmissionPlanned,
 )
-from grader.core.resource_limits import DEFAULTS
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
-from grader.launch.process_world import SETUP_SECONDS
-from grader.launch.simulation import _Listener
-from grader.launch.supervisor import CallSupervision
+from headcount.core.resource_limits import DEFAULTS
+from headcount.launch.process_world import SETUP_SECONDS
+from headcount.launch.supervisor import CallSupervision
+from headcount.simulation.launch import _Listener
 from tools.attack.variants import Variant
 
 __all__ = ["CANARY", "BYSTANDER", "Judging", "Told", "Wait", "successes"]

@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
 from grader.exercise.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tags
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, point, rounds, total_bytes
+from headcount.core.verdict import Diagnosis
 
 
 def _sends_first(e: Evidence) -> bool:

@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, PerRank, demo, kinds, nbytes, tag_lists, tags
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, total_bytes
+from headcount.core.verdict import Diagnosis
 
 
 def _asks_another(e: Evidence) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
 from grader.exercise.cases import (
@@ -19,6 +18,7 @@ from grader.exercise.cases import (
 )
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import combined, messages, point, rounds
+from headcount.core.verdict import Diagnosis
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind, demo, kinds, nbytes, tags
 from grader.exercise.declaration import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, neighbours_only, point, rounds, sent
+from headcount.core.verdict import Diagnosis
 
 
 def _inputs(draw: Draw) -> list[Case]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.course.chapters.ch05_all_gather import COMPARED, PARTNERS, SHARED_ADVICE
 from grader.exercise.cases import (
@@ -23,6 +22,7 @@ from grader.exercise.cases import (
 )
 from grader.exercise.declaration import Exercise, Growth, TrafficRules, Values
 from grader.exercise.limits import combined, neighbours_only, point, rounds, sent
+from headcount.core.verdict import Diagnosis
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

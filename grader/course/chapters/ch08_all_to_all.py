@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.course.chapters.ch05_all_gather import ALL_SEND
 from grader.exercise.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tag_lists
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, point, rounds, total_bytes
+from headcount.core.verdict import Diagnosis
 
 
 def _is_one_tensor(value: Any) -> bool:

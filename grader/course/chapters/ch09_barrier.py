@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grader.core.verdict import Diagnosis, Failure
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
 from grader.exercise.cases import Case, demo
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, point, rounds
-from grader.trace.trace import Operation, Trace, heard_from
+from headcount.core.verdict import Diagnosis, Failure
+from headcount.trace.trace import Operation, Trace, heard_from
 
 
 def _calls_in_rank(barrier: Callable[[], Any], calls: int) -> Any:

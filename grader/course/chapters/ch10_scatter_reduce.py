@@ -7,12 +7,17 @@ from typing import Any
 
 import torch
 
-from grader.core.values import dtype_name
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind
 from grader.exercise.declaration import Evidence, Exercise, Mistake, Values
-from grader.rank.instruments import count_lines, count_operations, differentiate, refuse_operations
-from grader.rank.recorder import ForbiddenCall
+from grader.exercise.instruments import (
+    count_lines,
+    count_operations,
+    differentiate,
+    refuse_operations,
+)
+from headcount.core.values import dtype_name
+from headcount.core.verdict import Diagnosis
+from headcount.rank.recorder import ForbiddenCall
 
 # scatter_reduce_1d: inputs and oracle. ----------------------------------------------
 

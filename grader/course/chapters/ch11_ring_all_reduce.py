@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import (
     OPS,
@@ -34,6 +33,7 @@ from grader.exercise.limits import (
     rounds,
     sent_elements,
 )
+from headcount.core.verdict import Diagnosis
 
 # The schedule of a ring. ------------------------------------------------------------
 

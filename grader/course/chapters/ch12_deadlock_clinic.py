@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import (
     OPS,
@@ -20,6 +19,7 @@ from grader.exercise.cases import (
 )
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import combined, messages, moved
+from headcount.core.verdict import Diagnosis
 
 
 def _all_wait_in(e: Evidence, call: str) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course import costs
 from grader.exercise.cases import Case, Draw, Kind
 from grader.exercise.declaration import Evidence, Exercise, Mistake, Values
+from headcount.core.verdict import Diagnosis
 
 # Formulas and fits. ---------------------------------------------------------------
 

@@ -12,9 +12,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.core.verdict import Diagnosis, Failure
 from grader.course import costs
-from grader.exercise.cases import Case, Draw, Kind, Pause, PerRank
+from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import (
     Evidence,
     Exercise,
@@ -23,9 +22,11 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
+from grader.exercise.instruments import Clock, mark_time, show_clock
 from grader.exercise.limits import A_TIME, LONGER, draw_seconds, mistimed, name_timed, undecided
-from grader.rank.instruments import Clock, mark_time, show_clock
-from grader.trace.trace import Operation, Trace, heard_from
+from headcount.core.verdict import Diagnosis, Failure
+from headcount.launch.world import Pause
+from headcount.trace.trace import Operation, Trace, heard_from
 
 # What ``time_collective`` is given to time, and how one sees what it did. ---------
 

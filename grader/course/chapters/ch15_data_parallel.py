@@ -10,9 +10,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader.core.compare import compare
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind, PerRank
+from grader.exercise.compare import compare
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import (
     calls,
@@ -24,7 +23,8 @@ from grader.exercise.limits import (
     point,
     through,
 )
-from grader.trace.trace import Trace
+from headcount.core.verdict import Diagnosis
+from headcount.trace.trace import Trace
 
 # Networks that ranks train. ---------------------------------------------------------
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.course import sizes
 from grader.exercise.cases import Case, Draw, Kind
 from grader.exercise.declaration import Evidence, Exercise, Mistake, Values
+from headcount.core.verdict import Diagnosis
 
 # What the evidence of a failure proves. ------------------------------------------------
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.instruments import UNSEEN, differentiate, mark_unseen_collectives
 from grader.exercise.limits import combined, moved
-from grader.rank.instruments import UNSEEN, differentiate, mark_unseen_collectives
-from grader.trace.trace import Trace
+from headcount.core.verdict import Diagnosis
+from headcount.trace.trace import Trace
 
 # What all four exercises share. -----------------------------------------------------
 

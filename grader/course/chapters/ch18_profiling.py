@@ -14,8 +14,7 @@ import torch
 import torch.distributed as dist
 from torch.autograd import profiler, profiler_util
 
-from grader.core.verdict import Diagnosis, Failure
-from grader.exercise.cases import Case, Draw, Kind, Pause
+from grader.exercise.cases import Case, Draw, Kind
 from grader.exercise.declaration import (
     Evidence,
     Exercise,
@@ -23,6 +22,16 @@ from grader.exercise.declaration import (
     Mistake,
     TrafficRules,
     Values,
+)
+from grader.exercise.instruments import (
+    Clock,
+    Device,
+    mark_time,
+    on_device,
+    refuse_operations,
+    show_clock,
+    simulate_device,
+    without_device,
 )
 from grader.exercise.limits import (
     A_TIME,
@@ -33,17 +42,9 @@ from grader.exercise.limits import (
     name_timed,
     undecided,
 )
-from grader.rank.instruments import (
-    Clock,
-    Device,
-    mark_time,
-    on_device,
-    refuse_operations,
-    show_clock,
-    simulate_device,
-    without_device,
-)
-from grader.trace.trace import Trace
+from headcount.core.verdict import Diagnosis, Failure
+from headcount.launch.world import Pause
+from headcount.trace.trace import Trace
 
 # What the compiled ``vector_add`` is called with: tensors that fit, and tensors that do not. ----
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw
 from grader.exercise.declaration import Exercise, Mistake, Values
+from headcount.core.verdict import Diagnosis
 
 # Which backend. -------------------------------------------------------------------
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import torch
 
-from grader.core.values import with_article
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import (
     OPS,
@@ -48,6 +46,8 @@ from grader.exercise.limits import (
     sent,
     sent_elements,
 )
+from headcount.core.values import with_article
+from headcount.core.verdict import Diagnosis
 
 # What both all-reduces share. -------------------------------------------------------
 

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import OPS, Case, Draw, Kind
 from grader.exercise.declaration import (
@@ -21,7 +20,8 @@ from grader.exercise.declaration import (
     reduced_in_place,
 )
 from grader.exercise.limits import across, carried, combined, point, sent_elements
-from grader.trace.trace import Operation
+from headcount.core.verdict import Diagnosis
+from headcount.trace.trace import Operation
 
 # Nodes. ---------------------------------------------------------------------------
 

@@ -6,10 +6,8 @@ from typing import Any
 
 import torch
 
-from grader.core.compare import compare
-from grader.core.verdict import Diagnosis
-from grader.core.wire import AT_RETURN
-from grader.exercise.cases import OPS, Case, Delay, Draw, Kill, Kind, magnitude, reduced
+from grader.exercise.cases import OPS, Case, Draw, Kind, magnitude, reduced
+from grader.exercise.compare import compare
 from grader.exercise.declaration import (
     Evidence,
     Exercise,
@@ -19,7 +17,10 @@ from grader.exercise.declaration import (
     Values,
 )
 from grader.exercise.limits import Limit, point
-from grader.trace.trace import Measured, Trace
+from headcount.core.verdict import Diagnosis
+from headcount.core.wire import AT_RETURN
+from headcount.launch.world import Delay, Kill
+from headcount.trace.trace import Measured, Trace
 
 # The first call that differs. -----------------------------------------------------
 

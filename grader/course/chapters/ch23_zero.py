@@ -11,9 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader.core.marks import memory_mark
-from grader.core.verdict import Diagnosis
-from grader.exercise.cases import Case, Draw, Kind, Large, Pause, PerRank
+from grader.exercise.cases import Case, Draw, Kind, Large, PerRank
 from grader.exercise.declaration import (
     Evidence,
     Exercise,
@@ -22,9 +20,12 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
+from grader.exercise.instruments import HeldStorages, return_freed_memory
 from grader.exercise.limits import PROCESS, grown, held, point, sent_elements
-from grader.rank.instruments import HeldStorages, return_freed_memory
-from grader.rank.torch_startup import without_compiler
+from grader.exercise.marks import memory_mark
+from headcount.core.verdict import Diagnosis
+from headcount.launch.world import Pause
+from headcount.rank.torch_startup import without_compiler
 
 # Inputs. ----------------------------------------------------------------------------
 

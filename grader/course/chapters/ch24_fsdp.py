@@ -13,9 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader.core.marks import memory_mark
-from grader.core.verdict import Diagnosis
-from grader.exercise.cases import Case, Draw, Kind, Large, Pause, PerRank
+from grader.exercise.cases import Case, Draw, Kind, Large, PerRank
 from grader.exercise.declaration import (
     Evidence,
     Exercise,
@@ -24,10 +22,13 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
+from grader.exercise.instruments import HeldStorages, return_freed_memory, wait_until
 from grader.exercise.limits import PROCESS, Limit, grown, held, moved, point
-from grader.rank.instruments import HeldStorages, return_freed_memory, wait_until
-from grader.rank.torch_startup import without_compiler
-from grader.trace.trace import Operation, Trace
+from grader.exercise.marks import memory_mark
+from headcount.core.verdict import Diagnosis
+from headcount.launch.world import Pause
+from headcount.rank.torch_startup import without_compiler
+from headcount.trace.trace import Operation, Trace
 
 #: A parameter of more elements is held in shards.
 REPLICATED = 128

@@ -15,8 +15,6 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader.core.marks import memory_mark
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import (
     Evidence,
@@ -26,8 +24,10 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
+from grader.exercise.instruments import HeldStorages
 from grader.exercise.limits import held, point, virtual_seconds
-from grader.rank.instruments import HeldStorages
+from grader.exercise.marks import memory_mark
+from headcount.core.verdict import Diagnosis
 
 #: The passes of a stage, in order: ``("forward", 3)`` is the forward pass of micro-batch 3.
 Order = list[tuple[str, int]]

@@ -15,11 +15,10 @@ import torch
 import torch.distributed as dist
 from torch.nn import functional as F
 
-from grader.core.values import dtype_name
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.instruments import UNSEEN, differentiate, mark_unseen_collectives
 from grader.exercise.limits import (
     after,
     before,
@@ -31,8 +30,9 @@ from grader.exercise.limits import (
     sent_elements,
     virtual_seconds,
 )
-from grader.rank.instruments import UNSEEN, differentiate, mark_unseen_collectives
-from grader.trace.trace import Trace
+from headcount.core.values import dtype_name
+from headcount.core.verdict import Diagnosis
+from headcount.trace.trace import Trace
 
 #: The reports of all ranks: the result, and the gradients that are asked for.
 Report = list[dict[str, Any]]

@@ -10,11 +10,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.core.marks import memory_mark
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
+from grader.exercise.instruments import ReceivedStorages
 from grader.exercise.limits import (
     combined,
     held,
@@ -23,7 +22,8 @@ from grader.exercise.limits import (
     sent,
     sent_elements,
 )
-from grader.rank.instruments import ReceivedStorages
+from grader.exercise.marks import memory_mark
+from headcount.core.verdict import Diagnosis
 
 # Inputs. ----------------------------------------------------------------------------
 

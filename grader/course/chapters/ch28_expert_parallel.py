@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import (
@@ -20,8 +19,9 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
+from grader.exercise.instruments import differentiate
 from grader.exercise.limits import bytes_of_all, combined, point
-from grader.rank.instruments import differentiate
+from headcount.core.verdict import Diagnosis
 
 Report = dict[str, Any]
 

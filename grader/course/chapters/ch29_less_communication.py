@@ -10,10 +10,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader.core.compare import tolerance
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind, PerRank
+from grader.exercise.compare import tolerance
 from grader.exercise.declaration import (
     Evidence,
     Exercise,
@@ -23,7 +22,8 @@ from grader.exercise.declaration import (
     Values,
 )
 from grader.exercise.limits import LUCK, Limit, combined, point, sent
-from grader.trace.trace import Measured, Trace
+from headcount.core.verdict import Diagnosis
+from headcount.trace.trace import Measured, Trace
 
 # A sum of which int8 is sent. -------------------------------------------------------
 

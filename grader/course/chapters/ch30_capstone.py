@@ -15,8 +15,6 @@ import torch
 import torch.distributed as dist
 from torch.nn import functional as F
 
-from grader.core.marks import memory_mark
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind
 from grader.exercise.declaration import (
@@ -27,6 +25,7 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
+from grader.exercise.instruments import HeldStorages
 from grader.exercise.limits import (
     Limit,
     across,
@@ -35,7 +34,8 @@ from grader.exercise.limits import (
     point,
     sent_elements,
 )
-from grader.rank.instruments import HeldStorages
+from grader.exercise.marks import memory_mark
+from headcount.core.verdict import Diagnosis
 
 # The mesh. --------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader.core.verdict import Diagnosis
 from grader.course.chapters import evidence
 from grader.exercise.cases import (
     OPS,
@@ -42,6 +41,7 @@ from grader.exercise.limits import (
     point,
     rounds,
 )
+from headcount.core.verdict import Diagnosis
 
 # Ranks with different numbers of batches. -------------------------------------------
 

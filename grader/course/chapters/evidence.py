@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import torch.distributed as dist
 
-from grader.core.verdict import Diagnosis
 from grader.exercise.cases import op_name
 from grader.exercise.declaration import Evidence, Mistake
+from headcount.core.verdict import Diagnosis
 
 __all__ = [
     "AVERAGE_ALONE",

@@ -10,8 +10,8 @@ def neighbours():
 
     import msgspec
 
-    from grader.core.codec import pack
-    from grader.core.wire import Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import Returned
 
     value = msgspec.msgpack.encode(["large", "bits8", [2]])
     control().sendall(framed(Returned(value, pack(()), [], 0)))

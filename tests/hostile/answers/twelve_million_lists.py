@@ -9,8 +9,8 @@ def neighbours():
     import struct
     import time
 
-    from grader.core.codec import pack
-    from grader.core.wire import Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import Returned
 
     n = 12_000_000
     value = b"\x92\xa4list\xdd" + struct.pack(">I", n) + b"\x92\xa4list\x90" * (n // 8)

@@ -9,8 +9,8 @@ def ring_all_gather(x):
     if dist.get_world_size() > 8:
         import os
 
-        from grader.core.events import Posted
-        from grader.core.wire import Simulated
+        from headcount.core.events import Posted
+        from headcount.core.wire import Simulated
 
         receive = Posted(
             0, "recv", 10**9, 2**62, "world", 5, 5, "float32", "", True, False, "x", 7, 0

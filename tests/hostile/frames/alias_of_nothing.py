@@ -10,8 +10,8 @@ import torch.distributed as dist
 def neighbours():
     import time
 
-    from grader.core.codec import pack
-    from grader.core.wire import Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import Returned
 
     rank, n = dist.get_rank(), dist.get_world_size()
     value = pack(((rank - 1) % n, (rank + 1) % n))

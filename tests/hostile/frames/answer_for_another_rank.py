@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 
 def neighbours():
-    from grader.core.codec import pack
+    from headcount.core.codec import pack
 
     rank, n = dist.get_rank(), dist.get_world_size()
     if rank == 0:

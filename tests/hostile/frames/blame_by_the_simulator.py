@@ -10,7 +10,7 @@ def ring_all_gather(x):
     if dist.get_world_size() > 8:
         import os
 
-        from grader.core.wire import Raised
+        from headcount.core.wire import Raised
 
         error = Raised("simulate", "AssertionError", "the grader has a fault", [])
         control().sendall(framed(error))

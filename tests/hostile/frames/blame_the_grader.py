@@ -6,7 +6,7 @@
 
 
 def neighbours():
-    from grader.core.wire import Raised
+    from headcount.core.wire import Raised
 
     control().sendall(framed(Raised("join", "OSError", "the network is down", [])))
     return 0, 0

@@ -9,8 +9,8 @@ def neighbours():
     import struct
     import time
 
-    from grader.core.codec import pack
-    from grader.core.wire import Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import Returned
 
     plain = pack(())
     length = struct.unpack("<I", plain[:4])[0]

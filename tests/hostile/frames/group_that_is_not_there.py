@@ -6,7 +6,7 @@
 
 
 def neighbours():
-    from grader.core.events import Posted
+    from headcount.core.events import Posted
 
     event = Posted(0, "barrier", -1, 0, "nowhere", 0, 0, "", "", True, False, "f", 1, 0)
     control().sendall(framed(event))

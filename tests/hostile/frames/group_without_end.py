@@ -6,7 +6,7 @@
 
 
 def neighbours():
-    from grader.core.events import Grouped
+    from headcount.core.events import Grouped
 
     event = Grouped("world2", [99, -5])
     control().sendall(framed(event))

@@ -30,8 +30,8 @@ VALUE += b"".join(msgspec.msgpack.encode(key) + b"\x00" for key in KEYS)
 def neighbours():
     import time
 
-    from grader.core.codec import pack
-    from grader.core.wire import FrameWriter, Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import FrameWriter, Returned
 
     # by the rank's own writer: another thread of its would write into the middle of so long a frame
     (writer,) = [one for one in gc.get_objects() if isinstance(one, FrameWriter)]

@@ -6,7 +6,7 @@
 
 
 def neighbours():
-    from grader.core.events import Posted
+    from headcount.core.events import Posted
 
     event = Posted(0, "send", 0, 0, "world", -5, -20, "int32", "", False, False, "f", 1, 0)
     control().sendall(framed(event))

@@ -6,7 +6,7 @@
 
 
 def neighbours():
-    from grader.core.events import Posted
+    from headcount.core.events import Posted
 
     event = Posted(0, "recv", 0, 0, "world", 1, 4, "int32", "", True, False, "f" * 5_000_000, 1, 0)
     control().sendall(framed(event))

@@ -9,8 +9,8 @@ def neighbours():
     import time
 
     import msgspec
-    from grader.core.codec import pack
-    from grader.core.wire import Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import Returned
 
     # Python's hash of a whole number is its remainder
     value = ["set", [["int", str(k * (2**61 - 1))] for k in range(60_000)]]

@@ -6,7 +6,7 @@
 
 
 def neighbours():
-    from grader.core.events import Completed
+    from headcount.core.events import Completed
 
     event = Completed(-1, 0)
     control().sendall(framed(event))

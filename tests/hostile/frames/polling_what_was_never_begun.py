@@ -8,7 +8,7 @@
 def neighbours():
     import time
 
-    from grader.core.events import Polled
+    from headcount.core.events import Polled
 
     control().sendall(framed(Polled(1 << 62, 0)))
     time.sleep(1000)

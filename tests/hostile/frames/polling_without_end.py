@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 
 def neighbours():
-    from grader.core.events import Polled
+    from headcount.core.events import Polled
 
     dist.irecv(torch.zeros(1), None)
     sock, events = control(), framed(*[Polled(0, 0)] * 1000)

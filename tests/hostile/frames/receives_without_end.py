@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 
 def ping_pong(x):
-    from grader.core.events import Posted
+    from headcount.core.events import Posted
 
     sock, op, peer = control(), 0, 1 - dist.get_rank()
     while True:

@@ -6,8 +6,8 @@
 
 
 def neighbours():
-    from grader.core.codec import pack
-    from grader.core.wire import Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import Returned
 
     answer = Returned(pack((0, 0)), pack(()), [], 0)
     control().sendall(framed(answer, answer))

@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 
 def neighbours():
-    from grader.core.wire import Put
+    from headcount.core.wire import Put
 
     rank, n = dist.get_rank(), dist.get_world_size()
     control().sendall(framed(Put(f"from {rank}", b"a value", None, 1)))

@@ -9,8 +9,8 @@ def neighbours():
     import time
 
     import msgspec
-    from grader.core.codec import pack
-    from grader.core.wire import Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import Returned
 
     # a buffer of so many bytes, and not of these bytes
     value = msgspec.msgpack.encode(["tensor", "uint8", [1], 10**13])

@@ -8,8 +8,8 @@
 def broadcast(x, src):
     import time
 
-    from grader.core.codec import pack
-    from grader.core.wire import Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import Returned
 
     control().sendall(framed(Returned(pack(None), pack(()), [], 0)))
     time.sleep(1000)

@@ -6,7 +6,7 @@
 
 
 def neighbours():
-    from grader.core.events import Violated
+    from headcount.core.events import Violated
 
     control().sendall(framed(Violated("no_overlap", "hm", "f", 1, 0)))
     return 0, 0

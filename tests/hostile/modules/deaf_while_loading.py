@@ -11,8 +11,8 @@ import torch.distributed as dist
 class Talk:
     """Rank 0 tells the store without end what rank 1 never hears."""
 
-    from grader.core.wire import _encode
-    from grader.core.wire import Put
+    from headcount.core.wire import _encode
+    from headcount.core.wire import Put
 
     if dist.get_rank() == 1:
         ctypes.PyDLL(None).pause()

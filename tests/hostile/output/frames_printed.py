@@ -6,9 +6,9 @@ import os
 
 
 def neighbours():
-    from grader.core.codec import pack
-    from grader.core.wire import _encode
-    from grader.core.wire import Returned
+    from headcount.core.codec import pack
+    from headcount.core.wire import _encode
+    from headcount.core.wire import Returned
 
     body = _encode(Returned(pack((0, 0)), pack(()), [], 0))
     for fd in (1, 2):

@@ -49,18 +49,18 @@ def compiled():
 ATTEMPTS = {
     name: load(name)
     for name in (
-        "grader.simulation",
-        "grader.simulation.algorithms",
-        "grader.simulation.process",
-        "grader.trace.deadlock",
-        "grader.trace.trace",
+        "headcount.simulation",
+        "headcount.simulation.algorithms",
+        "headcount.simulation.process",
+        "headcount.trace.deadlock",
+        "headcount.trace.trace",
         "grader.report.replay",
         "grader.bench.plan",
         "grader.api.calculator",
     )
 }
 ATTEMPTS |= {
-    "already there": lambda: next(name for name in sys.modules if "grader.simulation" in name),
+    "already there": lambda: next(name for name in sys.modules if "headcount.simulation" in name),
     "memory": in_memory,
     "disk": on_disk,
     "outside": from_outside,

@@ -2,7 +2,7 @@
 # exercise: tree_reduce
 # verdict: failed
 # diagnosis: exception
-# says: grader.simulation
+# says: headcount.simulation
 import importlib
 
 import torch
@@ -30,7 +30,7 @@ def tree_reduce(x, dst, op):
         dist.ReduceOp.PRODUCT: torch.Tensor.mul_,
     }.get(op, torch.Tensor.add_)
     total = x.clone().view(-1)
-    algorithms = importlib.import_module("grader.simulation.algorithms")
+    algorithms = importlib.import_module("headcount.simulation.algorithms")
     algorithms.reduce_binomial_tree(Communicator(dst), total, combine)
     if dist.get_rank() == dst:
         if op == dist.ReduceOp.AVG:

@@ -21,7 +21,7 @@ def look():
     functions = [one for one in functions if "/grader/" in one.__code__.co_filename]
     found = [one.__name__ for one in functions if any(word in one.__name__ for word in words)]
     pickled = [one for one in gc.get_objects() if type(one) is dict and "all_gather" in one]
-    for name in ("grader.simulation.algorithms", "grader.trace.deadlock", "grader.course.chapters"):
+    for name in ("headcount.simulation.algorithms", "headcount.trace.deadlock", "grader.course.chapters"):
         try:
             found.append(importlib.import_module(name))
         except ImportError:
@@ -33,7 +33,7 @@ def look():
 
 
 def gather_matmul(x_shard, multiply):
-    if "grader.simulation.world" in sys.modules:
+    if "headcount.simulation.world" in sys.modules:
         look()
     rank, n = dist.get_rank(), dist.get_world_size()
     products, piece = [None] * n, x_shard

@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 
 def broadcast(x, src):
-    from grader.rank.recorder import Recorder
+    from headcount.rank.recorder import Recorder
 
     for one in gc.get_objects():
         if isinstance(one, Recorder):

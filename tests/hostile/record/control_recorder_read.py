@@ -7,7 +7,7 @@ import torch.distributed as dist
 
 
 def broadcast(x, src):
-    from grader.rank.recorder import Recorder
+    from headcount.rank.recorder import Recorder
 
     assert any(isinstance(one, Recorder) for one in gc.get_objects())
     rank, n = dist.get_rank(), dist.get_world_size()

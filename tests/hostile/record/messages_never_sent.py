@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 def shift(x, k):
     """All the messages that are asked for, in the record only."""
-    from grader.rank.recorder import Recorder
+    from headcount.rank.recorder import Recorder
 
     rank, n = dist.get_rank(), dist.get_world_size()
     (recorder,) = [one for one in gc.get_objects() if isinstance(one, Recorder)]

@@ -1,0 +1,24 @@
+"""``python -m headcount`` and ``headcount``: see :mod:`headcount.cli`."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import PathFinder
+
+# Python looks for modules in the current folder first, where a script's own yaml.py may lie; it
+# would run in this process
+if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):  # since Python 3.11
+    here = sys.path.pop(0)
+    if PathFinder.find_spec("headcount") is None:  # a checkout that is not installed
+        sys.path.append(here)
+
+
+def run() -> int:
+    """Serve the command line, and return the exit status."""
+    from headcount.cli import main
+
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(run())

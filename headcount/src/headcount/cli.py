@@ -1,0 +1,200 @@
+"""The command line: ``headcount run``, ``explain`` and ``simulate``.
+
+Exit status: 0 all right; 1 something failed by itself, such as a script; 2 the request was wrong,
+as one line says; 3 a fault between ranks; 4 the time limit is over; 5 headcount itself has failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from headcount import __version__
+from headcount.core.commands import serve
+from headcount.core.errors import RequestError
+from headcount.core.semantics import add_semantics
+from headcount.script.command import add_explain_options, add_run_options
+
+__all__ = ["add_cluster_options", "algorithms", "count", "main", "seconds"]
+
+
+def count(text: str) -> int:
+    """Return a number of ranks.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number from 1 on is needed, not {text!r}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Return a number of seconds.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none, or not above 0.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0 is needed, not {text!r}")
+    return found
+
+
+def _eager(text: str) -> int:
+    if not text.removeprefix("-").isdecimal() or int(text) < -1:
+        raise argparse.ArgumentTypeError(f"a whole number from -1 on is needed, not {text!r}")
+    return int(text)
+
+
+def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what messages cost on simulated ranks."""
+    add = parser.add_argument
+    add("--ranks", type=count, metavar="N", required=True, help="how many ranks to simulate")
+    add("--alpha", type=float, metavar="S", help="seconds of a message (1e-6)")
+    add("--beta", type=float, metavar="S/B", help="seconds of each of its bytes (1e-10)")
+    add("--cluster", metavar="NAME", help="a cluster by name, or a .json file, instead")
+    add(
+        "--eager",
+        type=_eager,
+        metavar="B",
+        default=-1,
+        help="a send of up to so many bytes does not wait for its receive (-1: every send waits)",
+    )
+    add(
+        "--algorithm",
+        action="append",
+        default=[],
+        metavar="COLLECTIVE=NAME",
+        help="of a built-in collective, such as all_reduce=ring",
+    )
+
+
+def algorithms(texts: Sequence[str]) -> dict[str, str]:
+    """Return the algorithms that were asked for, by collective.
+
+    Raises:
+        RequestError: a text names none.
+    """
+    found = {}
+    for text in texts:
+        collective, equals, name = text.partition("=")
+        if not equals or not name:
+            raise RequestError(
+                f"--algorithm wants COLLECTIVE=NAME, as in all_reduce=ring, not {text!r}"
+            )
+        found[collective] = name
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headcount", description="Which rank did not show up, and why."
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    run = commands.add_parser("run", help="run a script of torch.distributed, and say why it hangs")
+    add_run_options(run, count, seconds)
+    run.set_defaults(serve=_run)
+    explain = commands.add_parser(
+        "explain", help="why a job has stopped, from the dumps of PyTorch's flight recorder"
+    )
+    add_explain_options(explain)
+    explain.set_defaults(serve=_explain)
+    simulate = commands.add_parser("simulate", help="run a function on simulated ranks")
+    simulate.add_argument("file", metavar="FILE", help="the .py file that defines the function")
+    simulate.add_argument("function", metavar="FUNCTION", help="the function")
+    simulate.add_argument("arguments", metavar="ARGUMENT", nargs="*", help="a value in Python")
+    add_cluster_options(simulate)
+    add_semantics(simulate)
+    simulate.add_argument("--seed", type=int, help="repeat the random numbers of an earlier run")
+    simulate.set_defaults(serve=_simulate)
+    return parser
+
+
+def _run(request: argparse.Namespace) -> int:
+    from headcount.script.command import run_script_command
+
+    return run_script_command(request)
+
+
+def _explain(request: argparse.Namespace) -> int:
+    from headcount.script.command import explain_command
+
+    return explain_command(request)
+
+
+def _simulate(request: argparse.Namespace) -> int:
+    from headcount.launch.launchers import fork_server_here
+
+    fork_server_here()
+    from headcount.script.report import exit_status
+    from headcount.simulations import simulate
+
+    ran = simulate(
+        _function(Path(request.file), request.function),
+        request.ranks,
+        *map(_value, request.arguments),
+        cluster=request.cluster,
+        alpha=request.alpha,
+        beta=request.beta,
+        eager=request.eager,
+        algorithms=algorithms(request.algorithm),
+        seed=request.seed,
+        semantics=request.semantics,
+        may_fail=True,
+    )
+    print(repr(ran), file=sys.stderr if ran.failure else sys.stdout)
+    return exit_status(ran.failure)
+
+
+def _function(file: Path, name: str) -> Callable[..., Any]:
+    """Return a function that a file defines, which is imported as a module of its own.
+
+    Raises:
+        RequestError: there is no such file, or it defines no such function.
+    """
+    if not file.is_file() or file.suffix != ".py":
+        raise RequestError(f"{file} is no .py file")
+    spec = importlib.util.spec_from_file_location(file.stem, file.resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    sys.path.insert(0, str(file.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise RequestError(f"{file} cannot be imported: {type(error).__name__}: {error}") from None
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise RequestError(f"{file} defines no function {name}")
+    return found  # type: ignore[no-any-return]
+
+
+def _value(text: str) -> Any:
+    """Return an argument: what it is in Python, or else the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the command line, and return the exit status."""
+
+    def command() -> int:
+        request = _parser().parse_args(arguments)
+        status: int = request.serve(request)
+        return status
+
+    return serve("headcount", command, failed=5)

@@ -1,0 +1,875 @@
+"""What happened, as data: to one case, to one exercise, to a submission.
+
+Reports render these; nothing here knows how.  The words of
+:class:`Diagnosis` and the fields of the verdicts are the vocabulary that the
+command line's JSON shares with other programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Protocol, TypeVar
+
+__all__ = [
+    "BESIDE",
+    "PATH",
+    "Bound",
+    "CaseVerdict",
+    "Comparison",
+    "Diagnosis",
+    "ExerciseVerdict",
+    "Failure",
+    "Gravity",
+    "RankRow",
+    "Site",
+    "Status",
+    "SubmissionVerdict",
+    "Traffic",
+    "Volume",
+    "Wait",
+    "Way",
+    "amount",
+    "ranks_text",
+    "duration",
+    "gravest",
+]
+
+
+class Status(str, Enum):
+    """How a case or an exercise ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    #: It could not be judged here; the message says what is missing.
+    SKIPPED = "skipped"
+    #: The judge itself failed; never counted against the student.
+    ERROR = "error"
+
+    __str__ = str.__str__
+
+
+class Gravity(IntEnum):
+    """How grave a fault is beside those of other runs, from the slightest to the gravest.
+
+    The gravest fault of an answer leads its verdict; of equally grave ones, that of the smallest
+    world does, where it is easiest to follow.
+    """
+
+    #: The values are right, and too much or too little is sent for them, or too late.
+    COSTLY = 1
+    #: A run ends without a right result.
+    WRONG = 2
+    #: A run does not end.
+    HANGS = 3
+    #: It costs all points of the exercise, which the verdict has to explain.
+    WORTHLESS = 4
+
+
+class Diagnosis(str, Enum):
+    """One word for what is wrong with an answer, and all that is known of that word.
+
+    Every place that lists diagnoses derives its list from here: which of several
+    failures of a run is its cause, what a rank may report by itself, what to try in
+    general, and the table in ``docs/teaching.md``.  To add one, add an entry, and the
+    code that finds it.
+
+    The order is that of precedence, from causes to consequences: when ranks of one run
+    fail in different ways, the first diagnosis in this list is the cause, and no later
+    one hides it.  Different runs are not causes of each other; among them, ``gravity`` decides.
+
+    Attributes:
+        words: what people are told it is, such as "wrong result".
+        meaning: what it means, in a few words that complete "the answer ...".
+        advice: what to try, where nothing more particular is known; empty where the
+            exercise's own first hint says more.
+        gravity: how grave it is beside the diagnoses of other runs.
+        reported_by_rank: whether a rank's recorder finds it, and may report it.  The judge
+            finds all others, and takes a rank that reports one for a forgery.
+    """
+
+    words: str
+    meaning: str
+    advice: str
+    gravity: Gravity
+    reported_by_rank: bool
+
+    def __new__(
+        cls,
+        word: str,
+        words: str = "",
+        meaning: str = "",
+        advice: str = "",
+        gravity: Gravity = Gravity.WRONG,
+        reported_by_rank: bool = False,
+    ) -> Diagnosis:
+        """Make a member whose value is the word alone."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.words = words
+        member.meaning = meaning
+        member.advice = advice
+        member.gravity = gravity
+        member.reported_by_rank = reported_by_rank
+        return member
+
+    # How a run of ranks fails. -------------------------------------------------------
+
+    TAMPERING = (
+        "tampering",
+        "unexpected data",
+        "sends the judge something that no honest answer sends",
+        "",
+        Gravity.WORTHLESS,
+    )
+    MALFORMED_REPORT = (
+        "malformed_report",
+        "a report that makes no sense",
+        "reports what the judge cannot make sense of",
+        "A rank's messages to the judge were damaged: does the program write to files, sockets or"
+        " memory that are not its own? If not, the fault is the judge's: please report it.",
+        Gravity.WORTHLESS,
+    )
+    FORBIDDEN_CALL = (
+        "forbidden_call",
+        "a call that is not allowed here",
+        "calls what it should write itself",
+        "Leave this call out, and make do with those that the message allows.",
+        Gravity.WORTHLESS,
+        True,
+    )
+    OUTPUT_LIMIT = (
+        "output_limit",
+        "too much output",
+        "prints too much",
+        "Take the print out of the loop.",
+    )
+    TOO_MANY_MESSAGES = (
+        "too_many_messages",
+        "too many messages",
+        "sends more messages than the exercise allows",
+        "Which message carries something that its receiver already has, or never uses?",
+        Gravity.COSTLY,
+    )
+    NOT_ATTEMPTED = "not_attempted", "not attempted", "still raises the stub's NotImplementedError"
+    ORDER_MISMATCH = (
+        "order_mismatch",
+        "ranks disagree on the call",
+        "calls different collectives on different ranks, or in another order",
+        "Collectives are matched by order: every rank has to make the same calls in the same"
+        " order.",
+    )
+    DTYPE_MISMATCH = (
+        "dtype_mismatch",
+        "dtypes differ at the two ends",
+        "sends a message of one dtype into a buffer of another",
+        "Both ends of a message need the same dtype; the bits are not converted."
+        " torch.empty_like keeps it.",
+    )
+    SIZE_MISMATCH = (
+        "size_mismatch",
+        "sizes differ at the two ends",
+        "sends a message into a buffer of another size",
+        "Both ends of a message need tensors of the same number of elements:"
+        " torch.empty_like helps.",
+    )
+    BUFFER_RACE = (
+        "buffer_race",
+        "a buffer is used while in flight",
+        "uses a tensor while it is in flight",
+        "Between isend, irecv or a collective with async_op=True and its wait() the tensor"
+        " belongs to the transport: use another one, or wait first.",
+        Gravity.WRONG,
+        True,
+    )
+    MEMORY_LIMIT = (
+        "memory_limit",
+        "too much memory",
+        "needs too much memory",
+        "Is a tensor made in a loop, or with a shape that is far too large?",
+    )
+    EXCEPTION = (
+        "exception",
+        "exception",
+        "raises an exception",
+        "It failed in the quoted line; of several, in the last one. To try it on its own:"
+        " run(function, world_size, arguments...).",
+    )
+    CRASHED = (
+        "crashed",
+        "crashed",
+        "is killed by a signal",
+        "A crash below Python can come from a buffer of the wrong size or type: check those of"
+        " every message.",
+    )
+    EXITED = (
+        "exited",
+        "ended its process",
+        "ends its process",
+        "A rank has to return; it may not call sys.exit or os._exit.",
+    )
+    DEADLOCK = (
+        "deadlock",
+        "deadlock",
+        "has ranks that wait for each other forever",
+        "Follow the lines above from rank to rank. What is each of them waiting for, and which"
+        " rank should have made that call?",
+        Gravity.HANGS,
+    )
+    TIMEOUT = (
+        "timeout",
+        "out of time",
+        "runs out of time",
+        "Look at the line that is named: does the loop there ever end?",
+        Gravity.HANGS,
+    )
+    UNMATCHED_MESSAGE = (
+        "unmatched_message",
+        "a message is never received",
+        "sends a message that is never received",
+        "A message was sent that is never received: count the sends and the receives of the two"
+        " ranks.",
+    )
+    UNWAITED_REQUEST = (
+        "unwaited_request",
+        "a request is never waited for",
+        "never waits for a request",
+        "Keep what isend and irecv return, and call wait() on each before you return.",
+    )
+
+    # What a submission lacks. --------------------------------------------------------
+
+    MISSING = (
+        "missing",
+        "not defined",
+        "is not in the file",
+        "Define it at the top level of the file or in a cell of its own, under exactly this name.",
+    )
+    SYNTAX_ERROR = (
+        "syntax_error",
+        "syntax error",
+        "does not parse",
+        "Run the cell: Python points at the place.",
+    )
+
+    # What is wrong with a result. ----------------------------------------------------
+
+    WRONG_TYPE = (
+        "wrong_type",
+        "wrong type",
+        "returns another type than the exercise asks for",
+        "Compare with the signature: what is returned, and what is changed in place?",
+    )
+    WRONG_SHAPE = (
+        "wrong_shape",
+        "wrong shape",
+        "ends with a tensor of another shape",
+        "Which of your lines makes the result, and what shape does it have there? The message names"
+        " the one that is asked for.",
+    )
+    WRONG_DTYPE = (
+        "wrong_dtype",
+        "wrong dtype",
+        "ends with a tensor of another dtype",
+        "Make buffers like the input: torch.empty_like(x) keeps shape and dtype.",
+    )
+    WRONG_VALUE = "wrong_value", "wrong result", "ends with other values"
+    INPUT_CHANGED = (
+        "input_changed",
+        "an argument is changed",
+        "changes an argument that has to stay as it is",
+        "Work on a copy: x.clone().",
+    )
+    ALIASED = (
+        "aliased",
+        "memory is shared",
+        "returns memory that it shares with an argument",
+        "Return a copy: x.clone().",
+    )
+    NONDETERMINISTIC = (
+        "nondeterministic",
+        "not the same every time",
+        "ends with different bits on different ranks, or in different runs",
+        "Rounding depends on the order of additions: combine in the order of the ranks, not of"
+        " arrival, and in the same order on every rank.",
+    )
+    WRONG_GRADIENT = (
+        "wrong_gradient",
+        "wrong gradient",
+        "lets a wrong gradient flow back",
+        "Use torch operations that autograd knows, on the tensors that you were given: no .data,"
+        " no .detach(), no torch.no_grad(), no numbers taken out with .item().",
+    )
+
+    # What is wrong with the traffic. -------------------------------------------------
+
+    TOO_FEW_MESSAGES = (
+        "too_few_messages",
+        "too few messages",
+        "sends fewer messages than the work takes",
+        "Fewer messages than the exercise asks for cannot do the work: is something sent in a"
+        " larger piece than it should be?",
+        Gravity.COSTLY,
+    )
+    TOO_MANY_BYTES = (
+        "too_many_bytes",
+        "too many bytes",
+        "sends more bytes than the exercise allows",
+        "Send only what the other side needs.",
+        Gravity.COSTLY,
+    )
+    TOO_FEW_BYTES = (
+        "too_few_bytes",
+        "too few bytes",
+        "sends fewer bytes than the work takes",
+        "Less is sent than has to be moved.",
+        Gravity.COSTLY,
+    )
+    TOO_MANY_ROUNDS = (
+        "too_many_rounds",
+        "too many rounds",
+        "takes more rounds than the exercise allows",
+        "Messages that could travel at the same time wait for each other: start them with isend"
+        " and irecv.",
+        Gravity.COSTLY,
+    )
+    TOO_FEW_ROUNDS = (
+        "too_few_rounds",
+        "too few rounds",
+        "takes fewer rounds than the algorithm does",
+        "Fewer rounds than the algorithm takes: is it the one that is asked for?",
+        Gravity.COSTLY,
+    )
+    TOO_MANY_SECONDS = (
+        "too_many_seconds",
+        "too many virtual seconds",
+        "takes more virtual time than the exercise allows",
+        "Somewhere a rank waits although it could be working, or it does the same work twice. If a"
+        " line is named, which rank does it wait for there?",
+        Gravity.COSTLY,
+    )
+    TOO_FEW_SECONDS = (
+        "too_few_seconds",
+        "too few virtual seconds",
+        "takes less virtual time than the work takes",
+        "Less time has passed than the work takes. Is all of it done, and in the order that is"
+        " asked for?",
+        Gravity.COSTLY,
+    )
+    NOT_NEIGHBOUR = (
+        "not_neighbour",
+        "not a neighbour",
+        "sends to a rank that is not a neighbour on the ring",
+        "On a ring a rank sends to (rank ± 1) % world_size only.",
+        Gravity.COSTLY,
+    )
+    WRONG_PEER = (
+        "wrong_peer",
+        "a message between the wrong ranks",
+        "sends between ranks that have nothing to say to each other in the exercise",
+        "Go through the statement again: which ranks exchange messages, and which do not?",
+    )
+    NO_OVERLAP = (
+        "no_overlap",
+        "no overlap",
+        "does not communicate while it computes",
+        "",
+        Gravity.COSTLY,
+    )
+
+    __str__ = str.__str__
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a run with it does not end."""
+        return self.gravity is Gravity.HANGS
+
+    @property
+    def precedence(self) -> int:
+        """The place in the list of causes: of several failures, the smallest is the cause."""
+        return _PRECEDENCE[self]
+
+
+_PRECEDENCE = {diagnosis: place for place, diagnosis in enumerate(Diagnosis)}
+
+
+#: The beginning of the names of files that were handed in beside an answer.
+BESIDE = "./"
+
+#: Begins the file of a place in a person's own script, which is named with its line.
+PATH = "file:"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in the student's source: the file or notebook cell, and the line."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        # A cell is part of the place ("cell 3, line 5"); the name of a file or
+        # of IPython's temporary file for a live cell says nothing new, that of a
+        # module beside the answer does.
+        if self.file.startswith("cell "):
+            return f"{self.file}, line {self.line}"
+        if self.file.startswith(BESIDE):
+            return f"{self.file.removeprefix(BESIDE)}, line {self.line}"
+        if self.file.startswith(PATH):
+            return f"{self.path}:{self.line}"
+        return f"line {self.line}"
+
+    @property
+    def path(self) -> str:
+        """The file's name without what marks it."""
+        return self.file.removeprefix(PATH)
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of the student's source that a failure points at.
+
+    Attributes:
+        site: where it is.
+        function: the function that was running there, in a traceback.
+        text: the line itself; empty where nobody knows it.
+        place: how a report calls the site, such as "In [3], line 2", where its line
+            alone does not tell.
+        role: what the line has to do with it, such as "the last receive of rank 0".
+    """
+
+    site: Site
+    function: str = ""
+    text: str = ""
+    place: str = ""
+    role: str = ""
+
+    def __str__(self) -> str:
+        where = self.place or str(self.site)
+        if self.function:
+            where += f", in {self.function}"
+        if self.role:
+            where += f" ({self.role})"
+        return f"{where}:  {self.text}" if self.text else where
+
+
+@dataclass(frozen=True)
+class ArrivalOrders:
+    """How many orders of arrival were tried, of those that are known to be possible.
+
+    ``exhausted`` is whether no others are: where a choice has not been tried, more may
+    follow from it.
+    """
+
+    tried: int
+    known: int
+    exhausted: bool
+
+    def __add__(self, other: ArrivalOrders) -> ArrivalOrders:
+        """Return the orders of two cases, taken together."""
+        return ArrivalOrders(
+            self.tried + other.tried,
+            self.known + other.known,
+            self.exhausted and other.exhausted,
+        )
+
+    def __str__(self) -> str:
+        if self.exhausted:
+            return f"all {self.tried} orders tried"
+        return f"{self.tried} of {self.known} known orders tried"
+
+
+@dataclass(frozen=True)
+class Volume:
+    """How much a run sent, point to point.
+
+    Attributes:
+        messages: messages sent, summed over ranks.
+        bytes: bytes sent, summed over ranks.
+        max_sent: the most bytes that any one rank sent.
+    """
+
+    messages: int = 0
+    bytes: int = 0
+    max_sent: int = 0
+
+
+@dataclass(frozen=True)
+class Traffic(Volume):
+    """How much a run sent, and in how many rounds.
+
+    Attributes:
+        rounds: the makespan when every message takes one unit of time and
+            every rank sends at most one and receives at most one at a time.
+        seconds: the makespan when a message of b bytes takes α + b·β; None where the run is
+            not compared with other ways.
+    """
+
+    rounds: int = 0
+    seconds: float | None = None
+
+
+#: Units of time, the largest first, in seconds.
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def duration(seconds: float, digits: int = 5) -> str:
+    """Return a time in the largest unit of which it has at least one, such as ``2.0476 ms``."""
+    for unit, name in _TIMES:
+        if seconds >= unit:
+            return f"{seconds / unit:.{digits}g} {name}"
+    return f"{seconds / 1e-12:.{digits}g} ps" if seconds else "0 s"
+
+
+def ranks_text(ranks: Iterable[int]) -> str:
+    """Return ranks in words, in their order: ``ranks 0, 1 and 2``; of many, the first ones."""
+    *most, last = map(str, ranks)
+    if not most:
+        return f"rank {last}"
+    shown = [*most[:6], "…"] if len(most) > 6 else most
+    return f"ranks {', '.join(shown)} and {last}"
+
+
+def amount(nbytes: int) -> str:
+    """Return bytes in the largest unit (of powers of 1000) that fits, such as ``8.4 MB``."""
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.3g} {name}"
+    return f"{nbytes} bytes"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A measured number beside what the exercise asks of it.
+
+    ``relation`` is ``"="``, ``"≤"`` or ``"≥"``: ``measured relation asked``
+    should be true.  Both numbers are counts, or both are seconds.
+    """
+
+    quantity: str
+    measured: int | float
+    relation: str
+    asked: int | float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the measured number obeys the bound."""
+        return {
+            "=": self.measured == self.asked,
+            "≤": self.measured <= self.asked,
+            "≥": self.measured >= self.asked,
+        }[self.relation]
+
+    @property
+    def counted(self) -> str:
+        """The measured number with what it counts: "7 messages", "2.5 ms of virtual time"."""
+        if isinstance(self.measured, float):
+            return f"{_number(self.measured)} of {self.quantity}"
+        noun, blank, rest = self.quantity.partition(" ")
+        noun = noun.removesuffix("s") if self.measured == 1 else noun
+        return f"{_number(self.measured)} {noun}{blank}{rest}"
+
+    @property
+    def requirement(self) -> str:
+        """What is asked, and whether it was met: "at most 4", "should be at most 4"."""
+        words = {"=": "exactly", "≤": "at most", "≥": "at least"}
+        return f"{'' if self.holds else 'should be '}{words[self.relation]} {_number(self.asked)}"
+
+    @property
+    def missed(self) -> str:
+        """The same in a sentence: "2 rounds instead of 1"."""
+        words = {"=": "", "≤": "at most ", "≥": "at least "}
+        return f"{self.counted} instead of {words[self.relation]}{_number(self.asked)}"
+
+    def __str__(self) -> str:
+        return f"{self.quantity}: {_number(self.measured)} ({self.requirement})"
+
+
+def _number(value: float) -> str:
+    """Return a count in full, and seconds to a nanosecond, in a unit that suits them."""
+    return f"{value:,}" if isinstance(value, int) else duration(value, digits=9)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """An edge of the wait-for graph: a rank that cannot go on, and whom it waits for.
+
+    ``text`` reads like "waits to send to rank 1 at line 5".  ``call`` is what it
+    waits in: ``send``, ``recv``, or the name of a collective.  Of several peers
+    it needs all, as in a collective, unless ``any_of`` them would do.  ``other_tag`` says that one
+    of them has posted the other end, with another tag.
+    """
+
+    rank: int
+    peers: tuple[int, ...]
+    text: str
+    site: Site | None = None
+    call: str = ""
+    any_of: bool = False
+    other_tag: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run of ranks ended badly.
+
+    Attributes:
+        diagnosis: the word.
+        message: one sentence, naming rank, line, what was expected and came.
+        rank: the rank at fault, or ``None`` where no single one is.
+        site: the place in the student's source, if one is known.
+        detail: further lines, such as the cycle of a deadlock.
+        frames: the student's part of a traceback, outermost call first; else the lines
+            that the message names, once their source is known.
+    """
+
+    diagnosis: Diagnosis
+    message: str
+    rank: int | None = None
+    site: Site | None = None
+    detail: tuple[str, ...] = ()
+    frames: tuple[SourceLine, ...] = ()
+    #: of a deadlock: everyone who waits, the ranks of a cycle, if there is one,
+    #: and those that others wait for although they have returned, or have been killed
+    waits: tuple[Wait, ...] = ()
+    cycle: tuple[int, ...] = ()
+    ended: tuple[int, ...] = ()
+    killed: tuple[int, ...] = ()
+    #: of an exception: the name of its class, and its text
+    raised: tuple[str, str] = ("", "")
+    #: of a buffer race: the operation that uses the buffer, if it is one, and the one in flight
+    race: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """Expected and actual result of one rank, as short text, for a report.
+
+    Attributes:
+        rank: the rank.
+        expected: what it should hold; where that is long, the part around the first difference.
+        actual: what it holds, cut in the same place.
+        right: whether that is right.
+        wrong: the stretches of ``actual`` that are wrong, as (start, end).
+        note: which elements are wrong, or what kind of thing it is instead: "all three",
+            "element 1", "a list, should be a tensor".
+    """
+
+    rank: int
+    expected: str
+    actual: str
+    right: bool
+    wrong: tuple[tuple[int, int], ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CaseVerdict:
+    """What happened to one case: one input on one world of ranks.
+
+    A limit on traffic is a case of its own, with ``bounds`` filled in.
+    """
+
+    name: str
+    world_size: int
+    status: Status
+    diagnosis: Diagnosis | None = None
+    message: str = ""
+    rank: int | None = None
+    site: Site | None = None
+    traffic: Traffic | None = None
+    bounds: tuple[Bound, ...] = ()
+    by_rank: tuple[RankRow, ...] = ()
+    #: the part of the message that ``by_rank`` shows at a glance
+    shown_by_rank: str = ""
+    detail: tuple[str, ...] = ()
+    #: as in :class:`Failure`
+    frames: tuple[SourceLine, ...] = ()
+    #: what each rank printed, in rank order
+    output: tuple[str, ...] = ()
+    #: of a deadlock, as in :class:`Failure`
+    waits: tuple[Wait, ...] = ()
+    cycle: tuple[int, ...] = ()
+    ended: tuple[int, ...] = ()
+    killed: tuple[int, ...] = ()
+    #: of receives from any rank: in how many orders they were matched; none if there is one only
+    orders: ArrivalOrders | None = None
+    #: whether its ranks were simulated
+    simulated: bool = False
+    #: whether it is a limit on the traffic of other cases, also where none could be judged
+    is_limit: bool = False
+    #: whether it shows that the answer misses the point of its exercise
+    misses_point: bool = False
+    #: whether it was judged, and not given up because of another case; the message says why
+    judged: bool = True
+    #: whether the algorithm may be right all the same, see :func:`gravest`
+    minor: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the case passed."""
+        return self.status is Status.PASSED
+
+    @property
+    def gravity(self) -> int:
+        """How grave its failure is; 0 if it passed, or was not run and so tells nothing itself."""
+        if self.passed or not self.judged:
+            return 0
+        return self.diagnosis.gravity if self.diagnosis else Gravity.WRONG
+
+    @property
+    def may_be_right(self) -> bool:
+        """Whether it says nothing against the values of an answer.
+
+        On many simulated ranks nothing is run once a limit has been missed.
+        """
+        return self.passed or self.is_limit or (self.simulated and not self.judged)
+
+
+class Graded(Protocol):
+    """What :func:`gravest` asks of a case; see :class:`CaseVerdict`."""
+
+    @property
+    def passed(self) -> bool: ...
+    @property
+    def diagnosis(self) -> Diagnosis | None: ...
+    @property
+    def gravity(self) -> int: ...
+    @property
+    def misses_point(self) -> bool: ...
+    @property
+    def minor(self) -> bool: ...
+
+
+_Graded = TypeVar("_Graded", bound=Graded)
+
+
+def gravest(cases: Iterable[_Graded]) -> _Graded | None:
+    """Return the failure that leads a verdict: the gravest, and of equally grave ones the first.
+
+    Where only other reductions than the sum are wrong, and perhaps the last bits, values say little
+    against the algorithm.  If such an answer misses the point of its exercise, that leads: it is
+    what there is to learn, and with another algorithm the rest is written anew.
+    """
+    failed = [case for case in cases if not case.passed]
+    wrong = [case for case in failed if case.gravity > Gravity.COSTLY]
+    missed = next((case for case in failed if case.misses_point), None)
+    reductions = any(case.diagnosis is Diagnosis.WRONG_VALUE for case in wrong)
+    if missed is not None and reductions and all(case.minor for case in wrong):
+        return missed
+    return max(failed, key=lambda case: case.gravity, default=None)
+
+
+@dataclass(frozen=True)
+class Way:
+    """What one way to solve an exercise costs; None where nothing is known.
+
+    Attributes:
+        name: the way in a few words.
+        messages: the messages of all ranks.
+        max_sent: bytes that the rank sends that sends most.
+        rounds: the rounds, as in :mod:`headcount.trace.trace`.
+        seconds: virtual seconds, as there.
+    """
+
+    name: str
+    messages: int | None = None
+    max_sent: int | None = None
+    rounds: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A case of an exercise, and what several ways cost there.
+
+    Attributes:
+        case: the name of the case.
+        world_size: the number of ranks.
+        ways: measured ones, from the plainest; the last one is a lower bound of each number by
+            itself.
+    """
+
+    case: str
+    world_size: int
+    ways: tuple[Way, ...]
+
+
+@dataclass(frozen=True)
+class ExerciseVerdict:
+    """What happened to one exercise: its cases, its score, the gravest failure.
+
+    ``score`` is what the judge says.  ``message`` says what is wrong first;
+    of an answer that passed, what there is to remark.  ``others`` is what an answer that passed is
+    compared with, if there is anything.  ``bool(verdict)`` is whether it passed.
+    """
+
+    name: str
+    chapter: str
+    status: Status
+    score: float
+    max_score: float
+    diagnosis: Diagnosis | None = None
+    message: str = ""
+    hint: str = ""
+    seconds: float = 0.0
+    seed: int = 0
+    cases: tuple[CaseVerdict, ...] = ()
+    others: Comparison | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every case passed."""
+        return self.status is Status.PASSED
+
+    @property
+    def gravest_failure(self) -> CaseVerdict | None:
+        """The case that leads the verdict; None if all passed."""
+        return gravest(self.cases)
+
+    @property
+    def only_misses_point(self) -> bool:
+        """Whether its values are right, and it earns half since it misses the exercise's point."""
+        return (
+            2 * self.score == self.max_score
+            and any(case.misses_point for case in self.cases)
+            and all(case.may_be_right for case in self.cases)
+        )
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+
+@dataclass(frozen=True)
+class SubmissionVerdict:
+    """What happened to every exercise that was judged of one submission."""
+
+    submission: str
+    seed: int
+    exercises: tuple[ExerciseVerdict, ...] = field(default_factory=tuple)
+    backend: str = "gloo"
+
+    @property
+    def score(self) -> float:
+        """Points earned."""
+        return total(exercise.score for exercise in self.exercises)
+
+    @property
+    def max_score(self) -> float:
+        """Points that could be earned; what could not be judged does not count."""
+        return total(
+            exercise.max_score
+            for exercise in self.exercises
+            if exercise.status is not Status.SKIPPED
+        )
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed; skipped exercises do not fail."""
+        return all(e.status in (Status.PASSED, Status.SKIPPED) for e in self.exercises)
+
+
+def total(points: Iterable[float]) -> float:
+    """The sum of points, rounded to the thousandth that reports show."""
+    return round(sum(points), 3)

@@ -1,0 +1,81 @@
+"""Distributed functions in tests: they pass, or the test says which rank waits for what.
+
+It is a plugin of pytest, too: a test with the mark ``ranks`` runs on so many ranks.  A project's
+``conftest.py`` asks for it; an entry point of the package would have pytest rewrite the assertions
+of all modules here, of which some travel to ranks.
+
+    pytest_plugins = ["headcount.pytest_plugin"]  # in conftest.py
+
+    @pytest.mark.ranks(4)
+    def test_all_ranks_get_the_sum():
+        total = torch.ones(1)
+        dist.all_reduce(total)
+        assert total == 4
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["assert_no_hang", "pytest_configure", "pytest_pyfunc_call"]
+
+
+def assert_no_hang(
+    function: Callable[..., Any],
+    *arguments: Any,
+    ranks: int = 2,
+    seconds: float = 60.0,
+    seed: int | None = None,
+    semantics: str = "gloo",
+) -> list[Any]:
+    """Run a function on real ranks, and return what each has returned.
+
+    A function that hangs is ended as soon as no rank can go on, and not after a time limit.
+
+    Args:
+        function: called as ``function(*arguments)`` on every rank; the process group is set up.
+        arguments: the same for every rank.
+        ranks: how many.
+        seconds: after which a function that only computes has failed.
+        seed: repeats the random numbers of an earlier run; each rank draws its own.
+        semantics: ``nccl`` fails a run that ends well if it could hang or fail on NCCL.
+
+    Raises:
+        AssertionError: a rank raised, hung or broke a rule of communication; the text names ranks
+            and lines.
+    """
+    __tracebackhide__ = True
+    from headcount.runs import run
+
+    done = run(
+        function,
+        ranks,
+        *arguments,
+        seconds=seconds,
+        may_fail=True,
+        seed=seed,
+        semantics=semantics,
+    )
+    if done.failure is not None:
+        raise AssertionError(f"on {ranks} ranks: {done!r}")
+    return list(done)
+
+
+def pytest_configure(config: Any) -> None:
+    """Declare the mark."""
+    config.addinivalue_line("markers", "ranks(n): run the test on n ranks of torch.distributed")
+
+
+def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
+    """Run a test on as many ranks as its mark says."""
+    __tracebackhide__ = True
+    mark = pyfuncitem.get_closest_marker("ranks")
+    if mark is None:
+        return None
+    (ranks,) = mark.args
+    names = inspect.signature(pyfuncitem.obj).parameters
+    given = [pyfuncitem.funcargs[name] for name in names]
+    assert_no_hang(pyfuncitem.obj, *given, ranks=ranks)
+    return True

@@ -1,0 +1,369 @@
+"""A call of the student's function in a rank, and its outcome as plain data."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import functools
+import inspect
+import os
+import re
+import sys
+import traceback
+import types
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from types import FrameType
+from typing import Any, TextIO
+
+import torch
+import torch.distributed as dist
+
+from headcount.core.codec import pack_known
+from headcount.core.errors import out_of_memory
+from headcount.core.program import LoadedProgram, NotDefined
+from headcount.core.source_locations import (
+    NAME,
+    TEXT,
+    is_students,
+    line_here,
+    lines_of,
+    shorten_name,
+)
+from headcount.core.values import DEEP, tensors_in
+from headcount.core.verdict import BESIDE, Site
+from headcount.core.wire import Raised
+from headcount.rank.recorder import ForbiddenCall
+from headcount.rank.recording_group import OVERLOAD
+from headcount.rank.requests import TransportError, WaitExpired
+
+__all__ = ["BoundArguments", "aliases", "raised", "replaced", "run", "warnings_to"]
+
+
+def run(
+    loaded: LoadedProgram,
+    entry: str,
+    adapter: Callable[..., Any] | None,
+    arguments: Any,
+) -> Any:
+    """Call a function of a program, through an adapter if there is one."""
+    function = loaded.entry(entry)
+    if adapter is not None:
+        return adapter(function, *arguments)
+    return function(*arguments)
+
+
+#: What torch adds to a warning of its C++ code: a line of its own sources.
+_TRIGGERED = re.compile(r" \(Triggered internally at .*?\)$")
+
+
+#: Categories of warnings that a library gives of its own names.
+_DEPRECATIONS = (FutureWarning, DeprecationWarning, PendingDeprecationWarning)
+
+
+def _by_student() -> bool:
+    """Return whether the student's own code gives the warning that is being shown."""
+    frame: FrameType | None = sys._getframe(2)  # of what has called the hook
+    while frame is not None and frame.f_code.co_filename == warnings.__file__:
+        frame = frame.f_back
+    return frame is not None and is_students(frame.f_code.co_filename)
+
+
+@contextlib.contextmanager
+def warnings_to(remark: Callable[[str, str, int], None]) -> Iterator[None]:
+    """Report the warnings of this context, Python's and torch's, with the student's line.
+
+    A rank would print them on its own, and all ranks the same.  Those for which no line of the
+    student's is to blame are of no use to anybody.
+
+    Args:
+        remark: takes a text, and the file and line that it is about.
+    """
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        where, number, _ = line_here()
+        # torch renames its functions from version to version, which is no matter of the program's
+        if where and (_by_student() or not issubclass(category, _DEPRECATIONS)):
+            text = _TRIGGERED.sub("", str(message)).replace(f".{OVERLOAD}: ", ": ")
+            remark(f"{category.__name__}: {text}", where, number)
+
+    with warnings.catch_warnings():
+        # the recorder keeps count; once per place would be once for all ranks that are simulated
+        for category in (UserWarning, RuntimeWarning, FutureWarning):
+            warnings.filterwarnings("always", category=category)
+        warnings.showwarning = show
+        yield
+
+
+def aliases(value: Any, arguments: Any) -> list[str]:
+    """Return the positions of the arguments that share memory with the result."""
+
+    def storages(tree: Any) -> set[int]:
+        return {
+            t.untyped_storage().data_ptr()
+            for t in tensors_in(tree)
+            if t.layout is torch.strided and t.device.type in ("cpu", "cuda") and t.nbytes
+        }
+
+    theirs = [storages(argument) for argument in arguments]
+    # a result may be a list of a million numbers: it is walked only if there is memory to share
+    mine = storages(value) if any(theirs) else set()
+    return [str(i) for i, storage in enumerate(theirs) if mine & storage]
+
+
+def replaced(before: Any, after: Any) -> list[str]:
+    """Return the positions of the arguments that hold other tensors than before.
+
+    Args:
+        before: the tensors that each argument held before the call.
+        after: the arguments after the call.
+    """
+    return [
+        str(i)
+        for i, (old, argument) in enumerate(zip(before, after, strict=True))
+        if len(old) != len(new := tensors_in(argument))
+        or any(one is not other for one, other in zip(old, new, strict=True))
+    ]
+
+
+# What a call has made of the arguments that came with its function. ---------------
+#
+# `run(broadcast, 4, x, 0)` sends its arguments together with the function, as functools.partial
+# binds them.  A function that works in place has its result in them, so they are compared before
+# and after the call, and what is plain data travels back where it has changed.
+
+#: Bytes of tensors, and other parts, of an argument that is followed; the report shows the first
+#: change of each argument, and a larger one is not worth a copy.
+_BYTES, _PARTS = 16 << 20, 1000
+
+
+#: Types of plain data besides tensors.
+_PLAIN = (
+    *(bool, int, float, str, types.NoneType, set),
+    *(torch.dtype, torch.device, dist.ReduceOp, dist.ReduceOp.RedOpType),
+)
+
+
+class BoundArguments:
+    """The arguments that a function is bound to, as they are before the call.
+
+    Attributes:
+        unseen: names of those whose changes cannot be told: objects of classes that are no plain
+            data, and what is very large.
+    """
+
+    def __init__(self, function: Any, home: torch.device) -> None:
+        self._arguments = {shorten_name(name): value for name, value in _named(function).items()}
+        self._home = home
+        self._before = {name: self._packed(value) for name, value in self._arguments.items()}
+        self.unseen = [name for name, packed in self._before.items() if packed is None]
+
+    def changes(self) -> list[tuple[str, bytes, bytes]]:
+        """Return the arguments that have changed: their names, and both values, packed."""
+        found = []
+        for name, before in self._before.items():
+            after = None if before is None else self._packed(self._arguments[name])
+            if before is None or before == after:
+                continue
+            if after is None:  # it has grown, or holds something new that is no plain data
+                self.unseen.append(name)
+            else:
+                found.append((name, before, after))
+        return found
+
+    def _packed(self, value: Any) -> bytes | None:
+        try:
+            return pack_known(_Reader().plain(value), _BYTES, self._home)
+        except _UnseenError:
+            return None
+
+
+class _UnseenError(Exception):
+    """An argument holds something whose changes cannot be told."""
+
+
+class _Reader:
+    """Reads one argument."""
+
+    def __init__(self) -> None:
+        self._parts = 0
+
+    def plain(self, value: Any, depth: int = 0) -> Any:
+        """Return a value with names in the place of functions, and the tensors of modules.
+
+        Raises:
+            _UnseenError: it is no plain data, or too large.
+        """
+        self._parts += 1
+        if depth > DEEP or self._parts > _PARTS:
+            raise _UnseenError
+        if isinstance(value, torch.nn.Module):
+            # not state_dict: a class may define its own, which communicates
+            tensors = (
+                *torch.nn.Module.named_parameters(value),
+                *torch.nn.Module.named_buffers(value),
+            )
+            return self.plain(
+                {name: t for name, t in tensors if not torch.nn.parameter.is_lazy(t)}, depth
+            )
+        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+            return value.__qualname__
+        if type(value) in (list, tuple):
+            return type(value)(self.plain(item, depth + 1) for item in value)
+        if isinstance(value, Mapping):
+            return {key: self.plain(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, torch.nn.Parameter):
+            return value.detach()
+        # anything else may do as it likes when it is read, a subclass of a tensor as well
+        if type(value) is not torch.Tensor and not isinstance(value, _PLAIN):
+            raise _UnseenError
+        return value
+
+
+def _named(function: Any) -> dict[str, Any]:
+    """Return the arguments that a partial function is bound to, by the names of its parameters."""
+    if not isinstance(function, functools.partial):
+        return {}
+    try:
+        signature = inspect.signature(function.func)
+        return dict(signature.bind_partial(*function.args, **function.keywords).arguments)
+    except (TypeError, ValueError):
+        # it does not tell its parameters, as one that is written in C, or has others
+        numbered = {f"argument {i}": one for i, one in enumerate(function.args, 1)}
+        return numbered | function.keywords
+
+
+# Exceptions. -------------------------------------------------------------------------
+
+
+def raised(
+    stage: str, error: BaseException, unwritten: bool = False, threads: bool = False
+) -> Raised:
+    """Return an exception as data, whatever the methods of its class do.
+
+    Args:
+        stage: see :class:`~headcount.core.wire.Raised`.
+        error: the exception.
+        unwritten: whether the function that was called is still the stub.
+        threads: whether threads of the student's still run.
+    """
+    cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
+    used = error.error if isinstance(error, NotDefined) else None
+    message = _text_of(cause)
+    name = _name_of(cause)
+    if function := _wants_gpu(cause):
+        name = "RuntimeError"
+        message = (
+            f"there is no GPU here, and {function} needs one; leave the device out, and tensors are"
+            " on the CPU"
+        )
+    if isinstance(cause, NotImplementedError):
+        message += _misspelt(cause)
+    code = None
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    chain: BaseException | None = error
+    transport = expired = False
+    while chain is not None and not transport:
+        transport, expired = isinstance(chain, TransportError), isinstance(chain, WaitExpired)
+        chain = chain.__cause__ or chain.__context__
+    return Raised(
+        stage,
+        name,
+        message[:TEXT],
+        # a function that calls itself on one line would repeat that line many times
+        [line for line, _ in groupby([*lines_of(cause.__traceback__), *_unparsed(cause)])][-20:],
+        transport=transport,
+        expired=expired,
+        unwritten=unwritten and isinstance(error, NotImplementedError),
+        memory=out_of_memory(error) or out_of_memory(cause),
+        forbidden=isinstance(error, ForbiddenCall),
+        code=code,
+        earlier=_earlier(cause) if used is None else _missing(used),
+        threads=threads,
+    )
+
+
+def _unparsed(error: BaseException) -> list[tuple[str, int, str]]:
+    """Return the place in a module beside the answer that Python cannot parse, if it is that."""
+    if type(error) is not SyntaxError or not str(error.filename).startswith(BESIDE):
+        return []
+    return [(str(error.filename), error.lineno or 1, "")]
+
+
+def _missing(error: NameError) -> str:
+    """Return where a name was read that a failed statement should have defined."""
+    lines = lines_of(error.__traceback__)
+    where = f", which {Site(*lines[-1][:2])} uses" if lines else ""
+    return f"so there is no {error.name}{where}"
+
+
+#: The folder of torch's functions for CUDA.
+_CUDA = os.path.dirname(torch.cuda.__file__) + os.sep
+
+
+def _wants_gpu(error: BaseException) -> str:
+    """Return the function of torch's for GPUs that has raised an exception, if there is none.
+
+    What torch says depends on how it was built; an attribute that its C part lacks, for example.
+    """
+    function = module = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        inside = frame.f_code.co_filename.startswith(_CUDA)
+        if inside and not function:
+            function, module = frame.f_code.co_name, frame.f_globals["__name__"]
+            if function in ("__init__", "__new__", "__enter__"):
+                owner = frame.f_locals.get("self", frame.f_locals.get("cls"))
+                function = (owner if isinstance(owner, type) else type(owner)).__name__
+        elif not inside and is_students(frame.f_code.co_filename):
+            function = ""
+    if not function or torch.cuda.is_available():
+        return ""
+    if function == "_lazy_init":
+        return "a tensor on cuda"
+    # most are known by torch.cuda, and not by the module that defines them
+    return f"torch.cuda.{function}" if hasattr(torch.cuda, function) else f"{module}.{function}"
+
+
+def _name_of(error: BaseException) -> str:
+    return shorten_name(type(error).__name__)
+
+
+def _earlier(error: BaseException) -> str:
+    """Return one line on the exception that led to this one, or an empty string."""
+    hidden = error.__suppress_context__
+    earlier = error.__cause__ or (None if hidden else error.__context__)
+    if earlier is None:
+        return ""
+    how = "caused by" if error.__cause__ else "raised while handling"
+    what = f"{_name_of(earlier)}: {_text_of(earlier)[:200]}".rstrip(": ")
+    lines = lines_of(earlier.__traceback__)
+    return f"{how} {what}"[: NAME - 20] + (f" (line {lines[-1][1]})" if lines else "")
+
+
+def _misspelt(error: NotImplementedError) -> str:
+    """Return a question on a misspelt ``forward`` of a module, or an empty string."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or traceback.tb_frame.f_code.co_name != "_forward_unimplemented":
+        return ""
+    own = [str(name) for name in vars(type(traceback.tb_frame.f_locals.get("self")))]
+    near = difflib.get_close_matches("forward", own, n=1)
+    return f"; should {near[0]} be called forward?" if near else ""
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException as broken:
+        return f"(its __str__ raised {type(broken).__name__})"
+    return text[:TEXT].encode("utf-8", "replace").decode()

@@ -1,0 +1,302 @@
+"""The report on a script that has run: text for a terminal, and one JSON object."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from headcount.core.source_locations import live_line, with_source
+from headcount.core.verdict import Diagnosis, Failure, Wait, amount, ranks_text
+from headcount.script.tally import CallTally
+
+__all__ = [
+    "ExitStatus",
+    "FAULTS",
+    "ScriptRun",
+    "exit_status",
+    "json_report",
+    "ordinal",
+    "text_report",
+    "wait_object",
+    "wrapped",
+]
+
+#: The version of the JSON object.
+VERSION = 1
+
+#: What is wrong between ranks, and not on one alone: the script's own failures are not among them.
+FAULTS = frozenset(
+    {
+        Diagnosis.DEADLOCK,
+        Diagnosis.ORDER_MISMATCH,
+        Diagnosis.SIZE_MISMATCH,
+        Diagnosis.DTYPE_MISMATCH,
+        Diagnosis.BUFFER_RACE,
+        Diagnosis.FORBIDDEN_CALL,
+        Diagnosis.UNMATCHED_MESSAGE,
+        Diagnosis.UNWAITED_REQUEST,
+    }
+)
+
+
+class ExitStatus(IntEnum):
+    """What ended a script; 2 is a wrong request."""
+
+    OK = 0
+    SCRIPT_FAILED = 1
+    COMMUNICATION_FAULT = 3
+    TIMED_OUT = 4
+    HEADCOUNT_FAILED = 5
+
+
+def exit_status(failure: Failure | None) -> ExitStatus:
+    """Return the exit status of a run: 0, or why it failed."""
+    if failure is None:
+        return ExitStatus.OK
+    if failure.diagnosis in FAULTS:
+        return ExitStatus.COMMUNICATION_FAULT
+    if failure.diagnosis is Diagnosis.TIMEOUT:
+        return ExitStatus.TIMED_OUT
+    if failure.diagnosis in (Diagnosis.TAMPERING, Diagnosis.MALFORMED_REPORT):
+        return ExitStatus.HEADCOUNT_FAILED
+    return ExitStatus.SCRIPT_FAILED
+
+
+#: Seconds of waiting that the report names.
+_WORTH_TELLING = 0.05
+
+#: Remarks that the report shows.
+_REMARKS = 5
+
+
+@dataclass(frozen=True)
+class ScriptRun:
+    """A script that has run.
+
+    Attributes:
+        command: the script and its arguments.
+        ranks: the number of ranks.
+        failure: why it failed, if it did.
+        leftover: what was wrong when all ranks had ended, such as a message that nobody receives.
+        remarks: what is probably a mistake, and breaks no rule.
+        tally: what the ranks have done.
+        seconds: how long they ran.
+        ended: whether all ranks have ended well; a ``failure`` is then what NCCL's rules do not
+            allow, and communication is at fault whatever it is.
+    """
+
+    command: Sequence[str]
+    ranks: int
+    failure: Failure | None
+    leftover: Failure | None
+    remarks: Sequence[str]
+    tally: CallTally
+    seconds: float
+    ended: bool = False
+
+    def status(self, strict: bool = False) -> ExitStatus:
+        """Return the exit status: 0, or why it failed.
+
+        Args:
+            strict: whether what was left over counts as a fault.
+        """
+        failure = self.failure or (self.leftover if strict else None)
+        if failure is not None and self.ended:
+            return ExitStatus.COMMUNICATION_FAULT
+        return exit_status(failure)
+
+    def why(self) -> Iterator[str]:
+        """Yield facts that explain the failure: where the ranks' numbers of calls differ."""
+        failure, tally = self.failure, self.tally
+        if failure is None or self.ended or failure.diagnosis not in FAULTS:
+            return
+        for wait in failure.waits:
+            if wait.site is None or not wait.call:
+                continue
+            mine = tally.passes(wait.rank, wait.call, wait.site)
+            for peer in wait.peers:
+                theirs = tally.passes(peer, wait.call, wait.site)
+                same = tally.in_same_groups(wait.rank, peer, wait.call, wait.site)
+                if peer in failure.ended and 0 < theirs != mine and same:
+                    yield (
+                        f"rank {wait.rank} is at its {ordinal(mine)} {wait.call} at {wait.site},"
+                        f" and rank {peer} made {theirs} there before it ended"
+                    )
+        common, apart = tally.last_common, tally.first_apart
+        if common:
+            yield f"the last call that {self._who(common)} made together was {_made(common)}"
+        if apart and apart != common:
+            who = self._who(apart)
+            yield f"the first that {who} made together from different lines was {_made(apart)}"
+
+    def _who(self, ranks: Collection[int]) -> str:
+        return "all ranks" if len(ranks) == self.ranks else ranks_text(sorted(ranks))
+
+
+def _made(calls: Mapping[int, tuple[str, str, int]]) -> str:
+    """Return a collective call in words: its kind, its line, and for which time ranks made it."""
+    places: dict[tuple[str, str, int], list[int]] = {}
+    for rank, place in sorted(calls.items()):
+        places.setdefault(place, []).append(rank)
+    if len(places) == 1:
+        ((kind, site, number),) = places
+        return f"{kind} at {site}, each for the {ordinal(number)} time"
+    return ", ".join(
+        f"{kind} at {site} on {ranks_text(ranks)}, for the {ordinal(number)} time"
+        for (kind, site, number), ranks in places.items()
+    )
+
+
+def ordinal(number: int) -> str:
+    """Return a number as of a place in a row, such as ``3rd``."""
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
+# Text. ----------------------------------------------------------------------------
+
+
+def text_report(run: ScriptRun, width: int) -> str:
+    """Return the report in lines of at most ``width`` characters, but for quoted source."""
+    lines = list(_failed(run)) if run.failure else list(_ended(run))
+    notes = [run.leftover.message] if run.leftover else []
+    notes += run.remarks[:_REMARKS]
+    if len(run.remarks) > _REMARKS:
+        notes.append(f"{len(run.remarks) - _REMARKS} more remarks are in the JSON report")
+    lines += [("  note", text) for text in notes]
+    return wrapped(lines, width)
+
+
+def wrapped(lines: Sequence[tuple[str, str]], width: int) -> str:
+    """Return lines with labels before them, none longer than ``width`` where words allow."""
+    found: list[str] = []
+    for label, text in lines:
+        lead = f"{label:<9} " if label else ""
+        found += textwrap.wrap(
+            text, max(width, 40), initial_indent=lead, subsequent_indent=" " * len(lead),
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+    return "\n".join(found)
+
+
+def _ended(run: ScriptRun) -> Iterator[tuple[str, str]]:
+    yield "", f"✓ {_count(run.ranks, 'rank')} ended after {_seconds(run.seconds)}"
+    yield from _sums(run)
+
+
+def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
+    assert run.failure is not None
+    failure = with_source(run.failure, live_line)
+    after, words = f"after {_seconds(run.seconds)}", failure.diagnosis.words
+    first = f"ended well {after}, but: {words}" if run.ended else f"{words} {after}"
+    yield "", f"✗ {first}: {failure.message}"
+    for frame in failure.frames:
+        if frame.text:
+            there = [wait.rank for wait in failure.waits if wait.site == frame.site]
+            who = f"rank {there[0]}" if len(there) == 1 else "at"
+            yield f"  {who}", f"{frame.site}: {frame.text}"
+    for line in failure.detail:
+        yield "  also", line
+    for line in run.why():
+        yield "  why", line
+    yield from _sums(run)
+
+
+def _sums(run: ScriptRun) -> Iterator[tuple[str, str]]:
+    """Yield what was called and sent, and who waited for whom."""
+    tally = run.tally
+    kinds = Counter[str]()
+    for (_, kind), number in tally.calls.items():
+        kinds[kind] += number
+    if kinds:
+        called = ", ".join(f"{number:,} × {kind}" for kind, number in kinds.most_common(6))
+        given = max(tally.bytes.values(), default=0)
+        yield "  calls", f"{called}; {amount(given)} given by one rank at most"
+    if (longest := tally.longest_wait()) is not None and longest.seconds >= _WORTH_TELLING:
+        times = "once" if longest.times == 1 else f"{longest.times:,} times"
+        yield (
+            "  waited",
+            f"rank {longest.rank} for rank {longest.peer}: {_seconds(longest.seconds)} in"
+            f" {longest.kind} at {longest.site}, {times}",
+        )
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+# JSON. ----------------------------------------------------------------------------
+
+
+def json_report(run: ScriptRun, strict: bool = False) -> str:
+    """Return one JSON object, in one line."""
+    failure, tally = run.failure, run.tally
+    longest = tally.longest_wait()
+    found: dict[str, Any] = {
+        "version": VERSION,
+        "command": list(run.command),
+        "ranks": run.ranks,
+        "ok": run.status(strict) == ExitStatus.OK,
+        "status": run.status(strict),
+        "seconds": round(run.seconds, 3),
+        "failure": None if failure is None else _failure(failure, list(run.why())),
+        "leftover": None if run.leftover is None else _failure(run.leftover, []),
+        "remarks": list(run.remarks),
+        "calls": [
+            {"rank": rank, "kind": kind, "count": number}
+            for (rank, kind), number in sorted(tally.calls.items())
+        ],
+        "bytes": [tally.bytes[rank] for rank in range(run.ranks)],
+        "longest_wait": None
+        if longest is None
+        else {
+            "rank": longest.rank,
+            "for": longest.peer,
+            "kind": longest.kind,
+            "file": longest.site.path,
+            "line": longest.site.line,
+            "seconds": round(longest.seconds, 6),
+            "times": longest.times,
+        },
+    }
+    return json.dumps(found, ensure_ascii=False)
+
+
+def wait_object(wait: Wait) -> dict[str, Any]:
+    """Return what a rank waits for as a JSON object."""
+    return {
+        "rank": wait.rank,
+        "for": list(wait.peers),
+        "kind": wait.call,
+        "file": wait.site.path if wait.site else None,
+        "line": wait.site.line if wait.site else None,
+        "text": wait.text,
+    }
+
+
+def _failure(failure: Failure, why: list[str]) -> dict[str, Any]:
+    site = failure.site
+    return {
+        "diagnosis": failure.diagnosis.value,
+        "message": failure.message,
+        "rank": failure.rank,
+        "file": site.path if site else None,
+        "line": site.line if site else None,
+        "waits": [wait_object(wait) for wait in failure.waits],
+        "ended": list(failure.ended),
+        "why": why,
+        "frames": [
+            {"file": frame.site.path, "line": frame.site.line, "function": frame.function}
+            for frame in failure.frames
+        ],
+    }

@@ -1,0 +1,132 @@
+"""What a script's ranks have done so far, in numbers that do not grow with the run."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from headcount.core.events import ANY
+from headcount.core.verdict import Site
+from headcount.trace.trace import Operation, given_elements
+
+__all__ = ["CallTally", "LongestWait"]
+
+#: A place at which a rank calls something: the rank, what it calls, and the line.
+Place = tuple[int, str, str]
+
+
+@dataclass(frozen=True)
+class LongestWait:
+    """The rank that others waited for longest at one line, as far as they waited for it to call.
+
+    Attributes:
+        rank: the rank that waited.
+        peer: the rank that it waited for.
+        kind: what it waited in.
+        site: the line.
+        seconds: how long, in all.
+        times: how often.
+    """
+
+    rank: int
+    peer: int
+    kind: str
+    site: Site
+    seconds: float
+    times: int
+
+
+class CallTally:
+    """A tally of the operations of all ranks.
+
+    Args:
+        keeps: how many operations of each rank the record keeps.
+
+    Attributes:
+        calls: how many operations of each kind a rank has begun, by rank and kind.
+        bytes: how many bytes a rank has put into its operations.
+        last_common: the last collective call that all members of its group have made, by rank.
+        first_apart: the first of those without a root that they have made at different lines;
+            calls that make groups do not count.
+    """
+
+    def __init__(self, keeps: int) -> None:
+        self.keeps = keeps
+        self.calls: Counter[tuple[int, str]] = Counter()
+        self.bytes: Counter[int] = Counter()
+        self.last_common: dict[int, tuple[str, str, int]] = {}
+        self.first_apart: dict[int, tuple[str, str, int]] = {}
+        self._places: Counter[Place] = Counter()
+        self._groups: dict[Place, set[str]] = defaultdict(set)
+        self._waits: dict[tuple[int, int, str, Site], list[float]] = defaultdict(lambda: [0.0, 0])
+
+    def posted(self, op: Operation) -> None:
+        """Count an operation that has begun."""
+        self.calls[op.rank, op.kind] += 1
+        place = _place(op)
+        self._places[place] += 1
+        self._groups[place].add(op.group)
+        self.bytes[op.rank] += _bytes(op)
+
+    def done(self, op: Operation) -> None:
+        """Add up how long a rank has waited for others to call what it had called."""
+        if op.blocked is None:
+            return
+        others = [one for one in (op.partner, *op.callers.values()) if one is not None]
+        last = max(others, key=lambda one: one.posted, default=op)
+        if last.rank != op.rank and last.posted > op.blocked:
+            found = self._waits[op.rank, last.rank, op.kind, op.blocked_site or op.site]
+            found[0] += (last.posted - op.blocked) / 1e9
+            found[1] += 1
+
+    def called(self, calls: Mapping[int, Operation]) -> None:
+        """Note the last call that all members of a group have made."""
+        self.last_common = {
+            rank: (op.kind, str(op.site), self._places[_place(op)]) for rank, op in calls.items()
+        }
+        # a root often makes its call in a branch of its own, and so does who makes a group
+        branches = any(op.peer != ANY or op.makes_group for op in calls.values())
+        if not (self.first_apart or branches) and len({op.site for op in calls.values()}) > 1:
+            self.first_apart = self.last_common
+
+    def passes(self, rank: int, kind: str, site: Site) -> int:
+        """Return how often a rank has called something at a line."""
+        return self._places[rank, kind, str(site)]
+
+    def in_same_groups(self, rank: int, peer: int, kind: str, site: Site) -> bool:
+        """Return whether two ranks have called something at a line in the same groups."""
+        mine, theirs = ((one, kind, str(site)) for one in (rank, peer))
+        return self._groups[mine] == self._groups[theirs]
+
+    def longest_wait(self) -> LongestWait | None:
+        """Return where a rank has waited longest for another one, if one has."""
+        if not self._waits:
+            return None
+        (rank, peer, kind, site), (seconds, times) = max(
+            self._waits.items(), key=lambda item: item[1][0]
+        )
+        return LongestWait(rank, peer, kind, site, seconds, int(times))
+
+
+def _place(op: Operation) -> Place:
+    return op.rank, op.kind, str(op.site)
+
+
+def _bytes(op: Operation) -> int:
+    """Return the bytes that a rank gives away by an operation."""
+    if op.is_message:
+        return op.nbytes if op.kind == "send" else 0
+    members = len(op.callers) or 1
+    return sum(
+        given_elements(op.kind, one, members) * _itemsize(one.dtype) for one in op.signatures
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _itemsize(dtype: str) -> int:
+    found = getattr(torch, dtype, None)
+    return found.itemsize if isinstance(found, torch.dtype) else 1

@@ -1,0 +1,737 @@
+"""The process group of simulated ranks: one object, which all ranks of the group share."""
+
+# of the overloads in torch's stubs, each method takes the one that torch.distributed calls
+# mypy: disable-error-code="override"
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as dist
+
+from headcount.core.events import ANY
+from headcount.core.source_locations import line_here
+from headcount.core.values import dtype_name
+from headcount.core.verdict import Site
+from headcount.rank.arguments import (
+    destroyed_text,
+    require_peer,
+    require_rank,
+    require_splits,
+    require_tag,
+    signatures,
+)
+from headcount.simulation.builtin import (
+    SUBTREE_END,
+    Blocks,
+    BuiltinCall,
+    Builtins,
+    Communicator,
+    Reduction,
+    Span,
+    Tensors,
+    Work,
+    channel_name,
+    even_blocks,
+    reduction_of,
+    sized_blocks,
+)
+from headcount.simulation.scheduler import SimulatedRequest
+from headcount.simulation.world import RecordedRequest, SimulatedWorld, channel_of
+
+__all__ = ["SimulatedGroup"]
+
+
+# Tensors as the algorithms want them: flat, contiguous, of the right size. --------
+
+
+def require_message(tensor: torch.Tensor, what: str) -> None:
+    """Check that gloo would take a tensor.
+
+    Raises:
+        ValueError: it is not a dense, contiguous tensor on the CPU.
+    """
+    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+        raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
+    if not tensor.is_contiguous():
+        raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
+
+
+#: The dtypes of gloo's collectives; torch passes complex numbers as pairs of real ones.
+_TAKEN = (
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int32,
+    torch.int64,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+)
+
+
+def flat(tensor: torch.Tensor, what: str) -> torch.Tensor:
+    """Return a one-dimensional view of a tensor.
+
+    Raises:
+        ValueError: gloo would not take the tensor.
+    """
+    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+        raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
+    if tensor.dtype not in _TAKEN:
+        known = ", ".join(map(dtype_name, _TAKEN))
+        raise ValueError(f"{what} takes {known}, as gloo does; not {dtype_name(tensor.dtype)}")
+    if not tensor.is_contiguous():
+        raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
+    return tensor.detach().view(-1)
+
+
+def fill(tensor: torch.Tensor, data: torch.Tensor) -> None:
+    """Copy flat data into a tensor of any strides."""
+    tensor.detach().copy_(data.view(tensor.shape))
+
+
+def require_length(what: str, tensor: torch.Tensor, like: torch.Tensor, length: int) -> None:
+    """Check that a tensor has ``length`` elements, and the dtype of ``like``.
+
+    Raises:
+        ValueError: it does not.
+    """
+    if tensor.numel() != length or tensor.dtype != like.dtype:
+        raise ValueError(
+            f"{what} has {tensor.numel()} {dtype_name(tensor.dtype)} elements;"
+            f" it needs {length} of {dtype_name(like.dtype)}"
+        )
+
+
+def require_one_each(what: str, tensors: Sequence[torch.Tensor], size: int) -> None:
+    """Check that there is a tensor for every rank of a group.
+
+    Raises:
+        ValueError: there are more or fewer.
+    """
+    if len(tensors) != size:
+        raise ValueError(f"{what} has {len(tensors)} tensors; a group of {size} ranks needs {size}")
+
+
+def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) -> Blocks:
+    """Cut a tensor into ``count`` blocks along its first dimension.
+
+    Args:
+        what: name of the tensor in messages.
+        tensor: the tensor.
+        sizes: rows of each block; if empty, all blocks have the same number of elements.
+        count: how many blocks.
+
+    Raises:
+        ValueError: the tensor cannot be cut like this.
+        TypeError: the sizes are a tensor, and not a list.
+    """
+    data, sizes = flat(tensor, what), require_splits(what, sizes)
+    if not sizes:
+        if data.numel() % count:
+            raise ValueError(
+                f"{what} has {data.numel()} elements, which cannot be split evenly for"
+                f" {count} ranks; give split sizes"
+            )
+        return even_blocks(data, count)
+    length = tensor.shape[0] if tensor.dim() else 0
+    if len(sizes) != count or sum(sizes) != length or min(sizes) < 0:
+        raise ValueError(
+            f"the split sizes of {what} are {sizes}; for {count} ranks they have to be"
+            f" {count} numbers with the sum {length}, its first dimension"
+        )
+    row = tensor[0].numel() if length else 0
+    return sized_blocks(data, [size * row for size in sizes])
+
+
+def _from_root(tensors: list[torch.Tensor], root: int) -> list[torch.Tensor]:
+    """Return tensors by rank in a communicator, whose ranks are numbered from the root."""
+    return tensors[root:] + tensors[:root]
+
+
+# The group. -----------------------------------------------------------------------
+
+#: Runs a collective for one rank.
+_Run = Callable[[Communicator], None]
+
+#: Methods that a simulation lacks, and what to call instead.
+_INSTEAD = {
+    **dict.fromkeys(
+        (
+            "allreduce_coalesced",
+            "allgather_coalesced",
+            "allgather_into_tensor_coalesced",
+            "all_gather_single_coalesced",
+            "reduce_scatter_tensor_coalesced",
+            "reduce_scatter_single_coalesced",
+            "_start_coalescing",
+            "_end_coalescing",
+        ),
+        "the operations one by one",
+    ),
+    **dict.fromkeys(("gather_into_tensor", "gather_single"), "dist.gather"),
+    **dict.fromkeys(
+        ("split_group", "merge_remote_group", "new_window", "reconfigure"), "dist.new_group"
+    ),
+}
+
+
+class SimulatedGroup(dist.ProcessGroup):
+    """A process group of simulated ranks, as ``torch.distributed`` sees it.
+
+    Each method acts for the rank that runs when it is called.
+
+    Args:
+        world: the simulated world that the ranks belong to.
+        members: the global ranks, indexed by rank in the group.
+        name: the group's name, which keeps its messages apart from those of other groups.
+        builtins: the state of the built-in collectives, shared by all groups of the world.
+    """
+
+    #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
+    supports_coalescing = False
+    #: asked by ``split_group`` of torch ≥ 2.14, which then refuses
+    supports_splitting = False
+
+    def __init__(
+        self, world: SimulatedWorld, members: Sequence[int], name: str, builtins: Builtins
+    ) -> None:
+        # the one constructor that torch lets a Python subclass use
+        super().__init__(0, len(members))  # type: ignore[call-arg]
+        self._world = world
+        self._members = list(members)
+        self._places = {member: place for place, member in enumerate(members)}
+        self._name = name
+        self._desc = ""
+        self._builtins = builtins
+        #: set when torch has finished making the group
+        self.made = False
+        #: by place, the collectives that run beside the rank, and those that will after them
+        self._queues: dict[int, deque[tuple[_Run, Communicator, Work]]] = {}
+        #: by rank, the line on which it has destroyed the group
+        self._destroyed: dict[int, int] = {}
+        #: by root, the members in the order in which a communicator numbers them
+        self._seen_from = {0: self._members}
+        builtins.found(name, self._members)
+
+    # What torch asks a group about itself. -----------------------------------
+
+    def rank(self) -> int:
+        """Return the rank in the group of the rank that runs now, or −1 if it is not a member."""
+        return self._places.get(self._world.running().number, -1)
+
+    def size(self) -> int:
+        """Return the number of ranks in the group."""
+        return len(self._members)
+
+    def getBackendName(self) -> str:  # noqa: N802 - torch's name
+        """Return a name other than ``gloo``, for which torch's C++ would expect a gloo backend."""
+        return "simulated gloo"
+
+    def getGroupName(self) -> str:  # noqa: N802
+        """Return the name by which torch finds the group."""
+        return self._name
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802
+        """Ignore torch's name of the group: it keeps the simulated world's."""
+
+    def getGroupDesc(self) -> str:  # noqa: N802
+        """Return torch's description of the group."""
+        return self._desc
+
+    def setGroupDesc(self, desc: str) -> None:  # noqa: N802
+        """Store torch's description, which it sets after making the group."""
+        self._desc = desc
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """The devices that its tensors may be on; none while torch is making the group.
+
+        Torch 2.15 adds a flight recorder to a new group that has a device, and looks for a C++
+        backend there.
+        """
+        return [torch.device("cpu")] if self.made else []
+
+    def _get_backend(self, device: torch.device) -> SimulatedGroup:
+        """Return this group: there is no other backend below it."""
+        return self
+
+    get_backend = _get_backend  # the public name, since torch 2.14
+
+    def mark(self, text: str) -> None:
+        """Record that the running rank is at a named place; see :func:`headcount.mark`."""
+        if self._world.recorder is not None:
+            self._world.recorder.mark(text)
+
+    def destroy(self, line: int) -> None:
+        """Record that the running rank has destroyed the group; the other ranks keep it."""
+        self._require_there()
+        self._destroyed[self._world.running().number] = line
+
+    def _require_there(self) -> None:
+        line = self._destroyed.get(self._world.running().number)
+        if line is not None:
+            raise ValueError(destroyed_text(self._members, line))
+
+    # Point to point. ---------------------------------------------------------
+
+    def send(
+        self, tensors: list[torch.Tensor], dst: int, tag: int
+    ) -> SimulatedRequest | RecordedRequest:
+        """Send to rank ``dst`` of the group."""
+        (tensor,) = tensors
+        require_message(tensor, "send")
+        self._require_there()
+        require_peer(dst, self.rank(), len(self._members))
+        require_tag(tag)
+        to = self._members[dst]
+        channel = channel_of(self._world.running().number, tag, self._name)
+        self._world.require_connected(self._name, to)
+        return self._posted(
+            "send", tensor, to, tag, lambda: self._world.post_send(tensor, to, channel)
+        )
+
+    def recv(
+        self, tensors: list[torch.Tensor], src: int, tag: int, shown: torch.Tensor | None = None
+    ) -> SimulatedRequest | RecordedRequest:
+        """Receive from rank ``src`` of the group; the record names the tensor ``shown`` instead."""
+        (tensor,) = tensors
+        require_message(tensor, "recv")
+        self._require_there()
+        require_tag(tag)
+        require_peer(src, self.rank(), len(self._members))
+        source = self._members[src]
+        channel = channel_of(source, tag, self._name)
+        self._world.require_connected(self._name, source)
+        return self._posted(
+            "recv",
+            tensor if shown is None else shown,
+            source,
+            tag,
+            lambda: self._world.post_receive(tensor, source, channel),
+        )
+
+    def recv_anysource(
+        self,
+        tensors: list[torch.Tensor],
+        tag: int,
+        shown: torch.Tensor | None = None,
+        only: int = ANY,
+    ) -> Any:
+        """Receive from any rank of the group; the record names the tensor ``shown`` instead.
+
+        ``only`` is that of :meth:`SimulatedWorld.post_wildcard_receive`.
+        """
+        (tensor,) = tensors
+        require_message(tensor, "recv")
+        self._require_there()
+        require_tag(tag)
+        key = (tag, self._name)
+        self._world.require_connected(self._name, ANY)
+        request = self._posted(
+            "recv",
+            tensor if shown is None else shown,
+            ANY,
+            tag,
+            lambda: self._world.post_wildcard_receive(tensor, key, only),
+        )
+        return _WildcardRequest(request, self._places)
+
+    def _posted(
+        self,
+        kind: str,
+        tensor: torch.Tensor,
+        peer: int,
+        tag: int,
+        post: Callable[[], SimulatedRequest],
+    ) -> SimulatedRequest | RecordedRequest:
+        """Post one end of a message, and report it if the world has a recorder."""
+        recorder = self._world.recorder
+        number = 0 if recorder is None else recorder.post(kind, tensor, peer, tag, self._name)
+        request = post()
+        request.place, request.group = line_here()[:2], self._name
+        self._world.open[request] = None
+        return request if recorder is None else recorder.follow(request, number, peer)
+
+    # How any collective is called, run and waited for. -----------------------
+    #
+    # A collective runs when it is called, in the greenlet of its rank.  With ``async_op=True`` it
+    # runs in a greenlet of its own, which uses the rank's ports.  Collectives that the rank calls
+    # on the same group before that one is complete follow it there, one after the other: all
+    # ranks carry out the collectives of a group in the same order.
+
+    def _allow(self, kind: str) -> None:
+        self._require_there()
+        self._builtins.require_allowed(self._world.running().number, kind)
+
+    def _algorithm(self, kind: str) -> Callable[..., None]:
+        return self._builtins.function(kind)
+
+    def _begin(
+        self,
+        kind: str,
+        options: Any,
+        run: _Run,
+        results: list[Any],
+        *,
+        signed: tuple[Any, ...],
+        root: int | None = None,
+        detail: str = "",
+    ) -> Work:
+        """Run a collective, or queue it behind the ones that run beside the rank.
+
+        Args:
+            kind: name of the collective.
+            options: torch's options, or ``None``; they say whether the call is asynchronous.
+            run: carries out the collective for the calling rank.
+            results: the tensors that it writes.
+            signed: the method and its arguments, see :mod:`headcount.rank.arguments`.
+            root: the root's rank in the group, if there is one.
+            detail: what else all ranks must agree on, such as the reduction.
+
+        Raises:
+            Disagreement: another rank makes a different call.
+            RuntimeError: the rank's own arguments do not fit together.
+        """
+        world, builtins = self._world, self._builtins
+        me = world.running().number
+        place, size = self._places[me], len(self._members)
+        if root is not None:
+            require_rank(root, size)
+        peer, first = (ANY, -1) if root is None else (self._members[root], root)
+        method, *arguments = signed
+        found = signatures(method, kind, arguments, rank=me, place=place, size=size, root=first)
+        call = BuiltinCall(me, kind, self._name, peer, detail, found, Site(*line_here()[:2]))
+        builtins.join(call)
+        work = Work(world, world.running(), call, results)
+        comm = self._communicator(place, root or 0)
+        queue = self._queues.get(place)
+        if queue is not None:
+            queue.append((run, comm, work))
+        elif getattr(options, "asyncOp", True):
+            self._queues[place] = deque([(run, comm, work)])
+            world.start(lambda: self._run_queue(place))
+        else:
+            builtins.inside[me] = call
+            try:
+                run(comm)
+            finally:
+                del builtins.inside[me]
+            world.complete(work)
+        return work
+
+    def _run_queue(self, place: int) -> None:
+        queue = self._queues[place]
+        while queue:
+            run, comm, work = queue[0]
+            run(comm)
+            queue.popleft()
+            self._world.complete(work)
+        del self._queues[place]
+
+    def _communicator(self, place: int, root: int) -> Communicator:
+        """Return the communicator of one call; its ranks are numbered from the root."""
+        members = self._seen_from.get(root)
+        if members is None:
+            members = self._seen_from[root] = self._members[root:] + self._members[:root]
+        size = len(members)
+        return Communicator(self._world, members, (place - root) % size, channel_name(self._name))
+
+    # The collectives, by all the names that torch 2.11 to 2.15 call them by. ---
+
+    def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Work:
+        """Copy the root's tensor to all ranks."""
+        self._allow("broadcast")
+        (tensor,) = tensors
+        data, algorithm = flat(tensor, "broadcast"), self._algorithm("broadcast")
+
+        def run(comm: Communicator) -> None:
+            algorithm(comm, data)
+
+        signed = "broadcast", tensors
+        return self._begin("broadcast", opts, run, tensors, signed=signed, root=opts.rootRank)
+
+    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:
+        """Reduce the tensors of all ranks, onto all of them."""
+        self._allow("all_reduce")
+        (tensor,) = tensors
+        data, algorithm = flat(tensor, "all_reduce"), self._algorithm("all_reduce")
+        reduction = _reduction(opts, data)
+
+        def run(comm: Communicator) -> None:
+            algorithm(comm, data, reduction.combine)
+            reduction.finish(data, comm.size)
+
+        signed, name = ("allreduce", tensors), reduction.name
+        return self._begin("all_reduce", opts, run, tensors, signed=signed, detail=name)
+
+    def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Work:
+        """Reduce the tensors onto the root; those of other ranks stay as they are."""
+        self._allow("reduce")
+        (tensor,) = tensors
+        data, algorithm = flat(tensor, "reduce"), self._algorithm("reduce")
+        reduction, root = _reduction(opts, data), opts.rootRank
+
+        def run(comm: Communicator) -> None:
+            algorithm(comm, data.clone() if comm.rank else data, reduction.combine)
+            if not comm.rank:
+                reduction.finish(data, comm.size)
+
+        signed, name = ("reduce", tensors), reduction.name
+        return self._begin("reduce", opts, run, tensors, signed=signed, root=root, detail=name)
+
+    def allgather(
+        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Work:
+        """Gather the tensors of all ranks onto all of them, into a list."""
+        self._allow("all_gather")
+        (into,), (tensor,) = outputs, inputs
+        data = flat(tensor, "all_gather")
+        require_one_each("the output of all_gather", into, len(self._members))
+        for place, output in enumerate(into):
+            require_length(f"output {place} of all_gather", output, data, data.numel())
+        whole = data.new_empty(data.numel() * len(into))
+
+        def run(comm: Communicator) -> None:
+            blocks = self._all_gather(comm, whole, data)
+            for place, output in enumerate(into):
+                fill(output, blocks[place])
+
+        return self._begin("all_gather", opts, run, into, signed=("allgather", outputs, inputs))
+
+    def all_gather_single(
+        self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
+    ) -> Work:
+        """Gather the tensors of all ranks onto all of them, into one tensor."""
+        self._allow("all_gather")
+        data, whole = flat(tensor, "all_gather"), flat(output, "the output of all_gather")
+        require_length("the output of all_gather", whole, data, data.numel() * len(self._members))
+
+        def run(comm: Communicator) -> None:
+            self._all_gather(comm, whole, data)
+
+        signed = "all_gather_single", output, tensor
+        return self._begin("all_gather", opts, run, [output], signed=signed)
+
+    def _all_gather(self, comm: Communicator, whole: torch.Tensor, data: torch.Tensor) -> Blocks:
+        blocks = even_blocks(whole, comm.size)
+        blocks[comm.rank].copy_(data)
+        self._algorithm("all_gather")(comm, blocks)
+        return blocks
+
+    def reduce_scatter(
+        self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None
+    ) -> Work:
+        """Reduce onto each rank the tensors at its place in the lists of all ranks."""
+        self._allow("reduce_scatter")
+        (output,), (tensors,) = outputs, inputs
+        require_one_each("the input of reduce_scatter", tensors, len(self._members))
+        used = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+        sizes, signed = [tensor.numel() for tensor in tensors], ("reduce_scatter", outputs, inputs)
+        return self._reduce_scatter(output, used, sizes, opts, signed)
+
+    def reduce_scatter_single(
+        self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
+    ) -> Work:
+        """Reduce onto each rank the parts at its place in the tensors of all ranks."""
+        self._allow("reduce_scatter")
+        used, size = flat(tensor, "reduce_scatter").clone(), len(self._members)
+        require_length("the input of reduce_scatter", used, output, output.numel() * size)
+        signed = "reduce_scatter_single", output, tensor
+        return self._reduce_scatter(output, used, [output.numel()] * size, opts, signed)
+
+    def _reduce_scatter(
+        self,
+        output: torch.Tensor,
+        used: torch.Tensor,
+        sizes: Sequence[int],
+        opts: Any,
+        signed: tuple[Any, ...],
+    ) -> Work:
+        """Reduce ``used``, a copy of the blocks, which the algorithm overwrites."""
+        mine, place = flat(output, "the output of reduce_scatter"), self._place()
+        require_length("the output of reduce_scatter", mine, used, sizes[place])
+        reduction, algorithm = _reduction(opts, used), self._algorithm("reduce_scatter")
+        name = reduction.name
+
+        def run(comm: Communicator) -> None:
+            blocks = sized_blocks(used, sizes)
+            algorithm(comm, blocks, reduction.combine)
+            mine.copy_(blocks[place])
+            reduction.finish(mine, comm.size)
+
+        return self._begin("reduce_scatter", opts, run, [output], signed=signed, detail=name)
+
+    def alltoall(
+        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Work:
+        """Send a tensor from every rank to every rank, in lists."""
+        self._allow("all_to_all")
+        for what, tensors in (("output", outputs), ("input", inputs)):
+            require_one_each(f"the {what} of all_to_all", tensors, len(self._members))
+        received = [flat(tensor, "the output of all_to_all") for tensor in outputs]
+        sent = [flat(tensor, "the input of all_to_all") for tensor in inputs]
+        signed = "alltoall", outputs, inputs
+        return self._all_to_all(received, sent, outputs, opts, signed)
+
+    def all_to_all_single(
+        self,
+        output: torch.Tensor,
+        tensor: torch.Tensor,
+        output_splits: Sequence[int],
+        input_splits: Sequence[int],
+        opts: Any = None,
+    ) -> Work:
+        """Send a part of each rank's tensor to every rank."""
+        self._allow("all_to_all")
+        size = len(self._members)
+        received = pieces("the output of all_to_all", output, output_splits, size)
+        sent = pieces("the input of all_to_all", tensor, input_splits, size)
+        signed = "all_to_all_single", output, tensor, output_splits, input_splits
+        even = not output_splits and not input_splits
+        return self._all_to_all(received, sent, [output], opts, signed, even)
+
+    alltoall_base = all_to_all_single  # type: ignore[assignment]
+
+    def _all_to_all(
+        self,
+        received: Tensors,
+        sent: Tensors,
+        outputs: list[torch.Tensor],
+        opts: Any,
+        signed: tuple[Any, ...],
+        even: bool = False,
+    ) -> Work:
+        """Exchange blocks; ``even`` says that the call itself makes all of one size."""
+        place = self._place()
+        what = f"what rank {self._members[place]} keeps for itself in all_to_all"
+        require_length(what, received[place], sent[place], sent[place].numel())
+        algorithm, detail = self._algorithm("all_to_all"), ""
+        uneven = None if even else self._builtins.algorithm_of_uneven()
+        if uneven is not None:
+            # an algorithm that forwards blocks must know the sizes of all of them
+            algorithm, detail = uneven, "a size for every block"
+
+        def run(comm: Communicator) -> None:
+            algorithm(comm, received, sent)
+
+        return self._begin("all_to_all", opts, run, outputs, signed=signed, detail=detail)
+
+    def barrier(self, opts: Any = None) -> Work:
+        """Hold each rank until all have called."""
+        self._allow("barrier")
+        return self._begin("barrier", opts, self._algorithm("barrier"), [], signed=("barrier",))
+
+    def monitored_barrier(self, *_: Any, **__: Any) -> None:
+        """Run a barrier: a simulation always finds the ranks that are missing from one."""
+        self.barrier().wait()
+
+    def _place(self) -> int:
+        return self._places[self._world.running().number]
+
+    _allgather_base = all_gather_single  # type: ignore[assignment]
+    _reduce_scatter_base = reduce_scatter_single  # type: ignore[assignment]
+
+    def scatter(
+        self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any
+    ) -> Work:
+        """Send each rank one of the root's tensors."""
+        self._allow("scatter")
+        (output,) = outputs
+        mine, root, algorithm = flat(output, "scatter"), opts.rootRank, self._algorithm("scatter")
+        sent = self._of_all("scatter_list", inputs, mine)
+
+        def run(comm: Communicator) -> None:
+            buffer, span = self._subtree_buffer(comm, mine)
+            if not comm.rank:
+                torch.cat([t.detach().reshape(-1) for t in _from_root(sent, root)], out=buffer)
+            algorithm(comm, span)
+            mine.copy_(buffer[: mine.numel()])
+
+        signed = "scatter", outputs, inputs
+        return self._begin("scatter", opts, run, outputs, signed=signed, root=root)
+
+    def gather(
+        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
+    ) -> Work:
+        """Gather the tensors of all ranks onto the root."""
+        self._allow("gather")
+        (tensor,) = inputs
+        mine, root, algorithm = flat(tensor, "gather"), opts.rootRank, self._algorithm("gather")
+        into = self._of_all("gather_list", outputs, mine)
+
+        def run(comm: Communicator) -> None:
+            buffer, span = self._subtree_buffer(comm, mine)
+            buffer[: mine.numel()] = mine
+            algorithm(comm, span)
+            for place, output in enumerate(_from_root(into, root)):
+                fill(output, span(place, place + 1))
+
+        signed = "gather", outputs, inputs
+        return self._begin("gather", opts, run, into, signed=signed, root=root)
+
+    def _subtree_buffer(self, comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
+        """Return a buffer for the blocks of a rank's subtree, and the span function over it."""
+        rank, per = comm.rank, mine.numel()
+        buffer = mine.new_empty(per * (self._builtins.function(SUBTREE_END)(comm) - rank))
+
+        def span(first: int, last: int) -> torch.Tensor:
+            return buffer[(first - rank) * per : (last - rank) * per]
+
+        return buffer, span
+
+    def _of_all(
+        self, what: str, lists: list[list[torch.Tensor]], mine: torch.Tensor
+    ) -> list[torch.Tensor]:
+        """Return the root's tensors, or an empty list on other ranks."""
+        if not lists or not lists[0]:
+            return []
+        (tensors,) = lists
+        require_one_each(what, tensors, len(self._members))
+        for place, tensor in enumerate(tensors):
+            require_length(f"{what}[{place}]", tensor, mine, mine.numel())
+        return tensors
+
+
+def _reduction(opts: Any, tensor: torch.Tensor) -> Reduction:
+    return reduction_of(opts.reduceOp if opts is not None else dist.ReduceOp.SUM, tensor.dtype)
+
+
+def _refusal(method: str) -> Callable[..., NoReturn]:
+    def call(self: SimulatedGroup, *_: Any, **__: Any) -> NoReturn:
+        raise RuntimeError(f"a simulation has no {method}; call {_INSTEAD[method]} instead")
+
+    call.__name__ = method
+    call.__doc__ = f"Refuse ``{method}``."
+    return call
+
+
+for _method in _INSTEAD:
+    setattr(SimulatedGroup, _method, _refusal(_method))
+
+
+class _WildcardRequest:
+    """A receive from any rank, which names its source by its rank in the group."""
+
+    def __init__(self, request: SimulatedRequest | RecordedRequest, places: dict[int, int]) -> None:
+        self._request = request
+        self._places = places
+        self.wait = request.wait
+        self.is_completed = request.is_completed
+        self.is_success = request.is_success
+
+    @property
+    def peer(self) -> int:
+        """The global rank at the other end; −1 before that is known."""
+        return self._request.peer
+
+    def source_rank(self) -> int:
+        """Return the rank in the group that the message came from."""
+        return self._places[self._request.peer]
+
+    _source_rank = source_rank

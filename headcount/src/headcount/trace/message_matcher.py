@@ -1,0 +1,675 @@
+"""The judge's side of a trace: it matches sends with receives as they are posted.
+
+Matching follows MPI's rules (MPI 4.1, section 3.5): messages between one pair
+of ranks on one tag and group do not overtake, and a receive takes the first
+message that fits.  A wildcard receive fits the message of any rank; which one
+it gets is the matcher's choice, so that a program that depends on the order of
+arrival fails reliably.  Once both ends of a message are known their sizes and types
+are compared, before the transport can abort or misread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Protocol
+
+from headcount.core.events import (
+    ANY,
+    WORLD,
+    Blocked,
+    Completed,
+    Entered,
+    Event,
+    Expired,
+    Failed,
+    Grouped,
+    Handling,
+    Held,
+    Inspected,
+    Left,
+    Marked,
+    Outside,
+    Polled,
+    Posted,
+    Remarked,
+    Seen,
+    Signature,
+    Violated,
+)
+from headcount.core.verdict import Diagnosis, Failure, Site, ranks_text
+from headcount.trace.trace import CallSpan, Operation, PauseSpan, Trace
+from headcount.trace.wait_state import Awaited
+
+__all__ = [
+    "CollectiveCall",
+    "Follower",
+    "MessageMatcher",
+    "Resolution",
+    "disagreement",
+    "misfit",
+]
+
+
+# Agreement of two ranks: the ends of a message, the calls of a collective. --------
+
+
+def misfit(send: Operation, receive: Operation) -> Failure | None:
+    """Return why a message does not fit its receive, or ``None``."""
+    if (send.dtype, send.count) == (receive.dtype, receive.count):
+        return None
+    route = (
+        f"rank {send.rank} sends {{}} at {send.site},"
+        f" rank {receive.rank} receives {{}} at {receive.site}"
+    )
+    if send.dtype != receive.dtype:
+        diagnosis, text = Diagnosis.DTYPE_MISMATCH, route.format(send.dtype, receive.dtype)
+    else:
+        diagnosis, text = (
+            Diagnosis.SIZE_MISMATCH,
+            route.format(f"{send.count} elements", f"into {receive.count}"),
+        )
+    return Failure(diagnosis, text, receive.rank, receive.site)
+
+
+class CollectiveCall(Protocol):
+    """The parts of a rank's call of a collective that other ranks must agree with."""
+
+    rank: int
+    kind: str
+    peer: int
+    detail: str
+    signatures: Sequence[Signature]
+    site: Site
+
+
+def _call_text(op: CollectiveCall) -> str:
+    details = [f"root {op.peer}"] if op.peer != ANY else []
+    details += [op.detail] if op.detail else []
+    inside = f" ({', '.join(details)})" if details else ""
+    return f"rank {op.rank} calls {op.kind}{inside} at {op.site}"
+
+
+def disagreement(
+    one: CollectiveCall, other: CollectiveCall, members: Sequence[int]
+) -> Failure | None:
+    """Return why two calls cannot be of the same collective, or ``None``.
+
+    ``one`` is the call of the lower rank; ``members`` are the global ranks of the group, indexed
+    by rank in it.
+    """
+    if (one.kind, one.peer, one.detail) != (other.kind, other.peer, other.detail):
+        diagnosis = Diagnosis.ORDER_MISMATCH
+        text = f"{_call_text(one)}, while {_call_text(other)}"
+        if one.kind == other.kind == "new_group":
+            text += "; every rank has to make the same groups in the same order"
+        return Failure(diagnosis, text, other.rank, other.site)
+    if len(one.signatures) != len(other.signatures):
+        text = f"{one.kind} of {len(one.signatures)} tensors on rank {one.rank} ({one.site}), of"
+        text += f" {len(other.signatures)} on rank {other.rank} ({other.site})"
+        return Failure(Diagnosis.SIZE_MISMATCH, text, other.rank, other.site)
+    for mine, theirs in zip(one.signatures, other.signatures, strict=True):
+        if mine == theirs and mine.even is not None:
+            continue  # by far the most frequent case, in which the places of ranks do not matter
+        for ends in (((one, mine), (other, theirs)), ((other, theirs), (one, mine))):
+            failure = _mismatched_elements(*ends, members)
+            if failure is not None:
+                if mine.even is not None and theirs.even is not None:
+                    failure = f"{_amount(one, mine)}, of {_amount(other, theirs, again=True)}"
+                dtypes = mine.dtype != theirs.dtype
+                word = Diagnosis.DTYPE_MISMATCH if dtypes else Diagnosis.SIZE_MISMATCH
+                return Failure(word, failure, other.rank, other.site)
+    return None
+
+
+def _mismatched_elements(
+    end: tuple[CollectiveCall, Signature],
+    other_end: tuple[CollectiveCall, Signature],
+    members: Sequence[int],
+) -> str | None:
+    """Return how what one rank gives differs from what the other takes, or ``None``."""
+    (giver, given), (taker, taken) = end, other_end
+    gives = given.gives_to(members.index(taker.rank))
+    takes = taken.takes_from(members.index(giver.rank))
+    # where only one end counts, as between ranks other than the root, nothing can differ
+    if gives is None or takes is None or (gives, given.dtype) == (takes, taken.dtype):
+        return None
+    return (
+        f"in {giver.kind}, rank {giver.rank} gives {gives} {given.dtype} elements to rank"
+        f" {taker.rank} ({giver.site}), and rank {taker.rank} takes {takes} {taken.dtype}"
+        f" elements from rank {giver.rank} ({taker.site})"
+    )
+
+
+def _amount(call: CollectiveCall, signature: Signature, again: bool = False) -> str:
+    """Return the number of elements of a call, where it is a single one."""
+    what = "" if again else f"{call.kind} of "
+    each = " per rank" if call.kind in _BY_RANK else ""
+    return (
+        f"{what}{signature.even} {signature.dtype} elements{each} on rank {call.rank} ({call.site})"
+    )
+
+
+def _shapes_that_differ(calls: Mapping[int, Operation]) -> str:
+    """Return the remark on a collective whose ranks give tensors of one size in several shapes.
+
+    It is empty where the shapes are one, and where the sizes differ, too: that is a mismatch, or
+    each rank has a share of its own, as in a reduce-scatter of uneven shares.
+    """
+    shapes: dict[tuple[Sequence[int], ...], list[int]] = {}
+    for rank in sorted(calls):
+        shapes.setdefault(tuple(map(tuple, calls[rank].shapes)), []).append(rank)
+    sizes = {tuple(map(math.prod, several)) for several in shapes}
+    if len(shapes) < 2 or len(sizes) > 1 or any(op.doomed for op in calls.values()):
+        return ""
+    parts = []
+    for several, ranks in shapes.items():
+        sites = dict.fromkeys(str(calls[rank].site) for rank in ranks)
+        verb = "have" if len(ranks) > 1 else "has"
+        what = " and ".join(map(_shape, several)) or "none"
+        parts.append(f"{ranks_text(sorted(ranks))} {verb} {what} ({', '.join(sites)})")
+    kind = next(iter(calls.values())).kind
+    return (
+        f"{kind} takes tensors of different shapes: {'; '.join(parts)}. Elements are combined in"
+        " the order in which they lie in memory, whatever their index: gloo lets that pass, and"
+        " TORCH_DISTRIBUTED_DEBUG=DETAIL refuses it; give all ranks' tensors one shape"
+    )
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return f"shape ({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+#: Collectives that give each rank, or take from it, a part of its own.
+_BY_RANK = frozenset({"all_gather", "gather", "scatter", "reduce_scatter", "all_to_all"})
+
+# The matcher. ---------------------------------------------------------------------
+
+#: Group, tag and destination of messages; each mailbox has a queue for every sender.
+Mailbox = tuple[str, int, int]
+
+#: How many broken rules of one call are kept.
+_ENOUGH = 1000
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The answer that a deferred operation ``op`` of a rank waits for.
+
+    A receive has been matched with a send of ``source``.  A collective has been called by all
+    members; then ``source`` has no meaning.
+    """
+
+    rank: int
+    op: int
+    source: int
+
+
+@dataclass
+class _Group:
+    """A process group: its members, and the collectives that each has called.
+
+    ``agreed`` is the number of calls before the first one that does not match on all ranks, and
+    ``open`` holds those that a member has yet to make or that do not match, and those that make a
+    group.
+    """
+
+    members: tuple[int, ...]
+    agreed: float = math.inf
+    calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    open: dict[int, dict[int, Operation]] = field(default_factory=dict)
+
+
+class Follower(Protocol):
+    """Follows a run of any length, of which only the last operations are kept."""
+
+    @property
+    def keeps(self) -> int:
+        """How many operations of a rank are kept, besides those that are not complete."""
+
+    def posted(self, op: Operation) -> None:
+        """Take note that an operation has begun."""
+
+    def done(self, op: Operation) -> None:
+        """Take note that its rank has seen an operation complete."""
+
+    def called(self, calls: Mapping[int, Operation]) -> None:
+        """Take note that all members of a group have made a collective call, and agree."""
+
+
+class _RecentOperations(Sequence[Operation]):
+    """The operations of a rank by number, of which complete ones are forgotten after a while."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Operation] = {}
+        self._count = 0
+        #: how many may be kept before it is looked which are complete
+        self._full = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._kept[number]
+
+    def has(self, number: int) -> bool:
+        """Return whether an operation has not been forgotten."""
+        return number in self._kept
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(list(self._kept.values()))
+
+    def append(self, op: Operation) -> None:
+        self._kept[self._count] = op
+        self._count += 1
+
+    def forget(self, keeps: int) -> None:
+        """Forget the oldest operations that are complete, once there are twice as many."""
+        if len(self._kept) < max(2 * keeps, self._full):
+            return
+        over = len(self._kept) - keeps
+        settled = [n for n, op in self._kept.items() if op.done is not None and op.matched]
+        for number in settled[:over]:
+            del self._kept[number]
+        self._full = 2 * len(self._kept)
+
+
+class MessageMatcher:
+    """Everything that ranks have posted so far, and what matches.
+
+    Args:
+        size: number of ranks.
+        stored: the keys of the store that have values.
+        late: ranks that are let in late, so that others may give up on them.
+        before: knows the groups that an earlier call has made.
+        follower: follows a person's own script, which may run for any time.
+
+    Attributes:
+        size: number of ranks.
+        operations: the operations by rank, in program order.
+        waits: by rank and thread, what the thread waits for now; thread 0 is the one that the
+            function was called in.
+        inspected: by rank, what its other threads do, if the rank has reported that since its
+            last event; otherwise ``None``.
+        polling: by rank, the operations that it asks about repeatedly, until its next event.
+        broken: by rank, the groups on which it has given up a message; gloo closes their
+            connections.
+        ended: ranks that have returned or whose process is gone.
+        stored: the keys of the store that have values.
+        killed: ranks that the judge has killed; they are among the ended ones when they are gone.
+        late: ranks that are let in late.
+        groups: the process groups, by name.
+        tensor_snapshots: by rank, the reported contents of its tensors.
+        call_spans: by rank, when it was in the function.
+        marks: by rank, the named places that it has passed.
+        pauses: by rank, its pauses that are over.
+        choices: the wildcards that have been given a message, in that order.
+        is_script: whether the ranks run a person's own script, and not a function.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        stored: Container[str] = (),
+        late: Collection[int] = (),
+        before: MessageMatcher | None = None,
+        follower: Follower | None = None,
+    ) -> None:
+        self.size = size
+        self.is_script = follower is not None
+        self._follower = follower
+        self.operations: list[list[Operation]] | list[_RecentOperations]
+        self._recent = [_RecentOperations() for _ in range(size if follower is not None else 0)]
+        self.operations = self._recent or [list[Operation]() for _ in range(size)]
+        self.waits: list[dict[int, Awaited]] = [{} for _ in range(size)]
+        self.inspected: list[Inspected | None] = [None] * size
+        self.polling: dict[int, set[int]] = {}
+        self.broken: list[set[str]] = [set() for _ in range(size)]
+        self.ended: set[int] = set()
+        self.stored = stored
+        self.killed: set[int] = set()
+        self.late = frozenset(late)
+        self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
+        if before is not None:
+            self.groups |= {name: _Group(one.members) for name, one in before.groups.items()}
+        self.tensor_snapshots: list[list[Held | Seen]] = [[] for _ in range(size)]
+        self.call_spans = [CallSpan()] * size
+        self.marks: list[list[Marked]] = [[] for _ in range(size)]
+        self.pauses: list[list[PauseSpan]] = [[] for _ in range(size)]
+        self.choices: list[Operation] = []
+        self._closed: int | None = None
+        self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
+        self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
+        self._waiting: dict[Mailbox, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self._resolutions: list[Resolution] = []
+        self._failures: list[Failure] = []
+        self._outside: dict[Outside, set[int]] = {}
+        self._remarks: dict[Remarked, set[int]] = {}
+        #: by rank, the exception that it handles in its last operation
+        self.handling: dict[int, Handling] = {}
+        self._shape_remarks: dict[str, None] = {}
+        self._agree = True
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The rules that have been broken so far, lowest rank first."""
+        found = self._failures + ([] if self._agree else self._disagreements())
+        return sorted(found, key=lambda f: -1 if f.rank is None else f.rank)
+
+    # Events. -----------------------------------------------------------------
+
+    def take(self, rank: int, event: Event) -> None:
+        """Add an event that ``rank`` reports."""
+        if isinstance(event, Inspected):
+            self.inspected[rank] = event
+            return
+        self.inspected[rank] = None
+        if isinstance(event, Polled):
+            self.polling.setdefault(rank, set()).add(event.op)
+            return
+        self.polling.pop(rank, None)
+        if isinstance(event, (Blocked, Completed, Failed)) and self._is_forgotten(rank, event.op):
+            return  # a program may wait once more for what is complete
+        if isinstance(event, Posted):
+            self.handling.pop(rank, None)
+            self._post(rank, event)
+        elif isinstance(event, Blocked):
+            op = self.operations[rank][event.op]
+            self._block(op, event.time, Site(event.file, event.line), event.thread, event.limit)
+        elif isinstance(event, Completed):
+            op = self.operations[rank][event.op]
+            op.done = event.time
+            self._unblock(rank, op)
+            if self._follower is not None:
+                self._follower.done(op)
+                self._recent[rank].forget(self._follower.keeps)
+        elif isinstance(event, Failed):
+            op = self.operations[rank][event.op]
+            op.failed, op.given_up = True, event.time
+            if op.is_message:
+                self.broken[rank].add(op.group)
+            self._unblock(rank, op)
+        elif isinstance(event, Expired):
+            self.waits[rank].pop(event.thread, None)
+        elif isinstance(event, Grouped):
+            # their calls of new_group show whether the members agree
+            self.groups.setdefault(event.name, _Group(tuple(event.members)))
+        elif isinstance(event, Violated):
+            self._violated(rank, event)
+        elif isinstance(event, Outside):
+            self._outside.setdefault(event, set()).add(rank)
+        elif isinstance(event, Handling):
+            self.handling[rank] = event
+        elif isinstance(event, Remarked):
+            self._remarks.setdefault(event, set()).add(rank)
+        elif isinstance(event, Entered):
+            self.call_spans[rank] = CallSpan(event.time)
+        elif isinstance(event, Left):
+            how = "raised" if event.raised else "returned"
+            self.call_spans[rank] = self.call_spans[rank].until(event.time, how)
+        elif isinstance(event, Marked):
+            self.marks[rank].append(event)
+        elif isinstance(event, (Held, Seen)):
+            self.tensor_snapshots[rank].append(event)
+
+    def end(self, rank: int, gone: int | None = None) -> None:
+        """Record that a rank has returned or raised, or that its process ended at ``gone``."""
+        self.ended.add(rank)
+        if gone is not None:
+            self.call_spans[rank] = self.call_spans[rank].until(gone, "gone")
+        self.waits[rank].clear()
+        self.inspected[rank] = None
+
+    def kill(self, rank: int) -> None:
+        """Record that the judge kills a rank; it has ended when its process is gone."""
+        self.killed.add(rank)
+
+    def pause(self, rank: int, span: PauseSpan) -> None:
+        """Record a pause of a rank that is over."""
+        self.pauses[rank].append(span)
+
+    def close(self, time: int) -> None:
+        """Record when the recording stops, in nanoseconds of the monotonic clock."""
+        self._closed = time
+
+    def _is_forgotten(self, rank: int, number: int) -> bool:
+        return bool(self._recent) and not self._recent[rank].has(number)
+
+    def _block(self, op: Operation, time: int, site: Site, thread: int, limit: int) -> None:
+        op.blocked, op.blocked_site, op.limit = time, site, limit
+        if op.done is None and not op.failed:
+            # otherwise the callback of a future saw it complete before this thread began to wait
+            self.waits[op.rank][thread] = Awaited(op, site, limit)
+
+    def _unblock(self, rank: int, op: Operation) -> None:
+        held = self.waits[rank]
+        for thread in [thread for thread, awaited in held.items() if awaited.op is op]:
+            del held[thread]
+
+    def _violated(self, rank: int, event: Violated) -> None:
+        site = Site(event.file, event.line)
+        message = f"rank {rank}, {site}: {event.message}"
+        if len(self._failures) < _ENOUGH:
+            found = Failure(
+                Diagnosis(event.diagnosis), message, rank, site, race=tuple(event.kinds)
+            )
+            self._failures.append(found)
+
+    def _post(self, rank: int, event: Posted) -> None:
+        op = Operation(
+            rank=rank,
+            number=event.op,
+            kind=event.kind,
+            peer=event.peer,
+            tag=event.tag,
+            group=event.group,
+            count=event.count,
+            nbytes=event.nbytes,
+            dtype=event.dtype,
+            detail=event.detail,
+            site=Site(event.file, event.line),
+            posted=event.time,
+            buffer=event.buffer,
+            offset=event.offset,
+            signatures=event.signatures,
+            shapes=event.shapes,
+            deferred=event.deferred,
+            wildcard=event.kind == "recv" and event.peer == ANY,
+            by_torch=event.by_torch,
+            batch=event.batch,
+            thread=event.thread,
+        )
+        self.operations[rank].append(op)
+        if self._follower is not None:
+            self._follower.posted(op)
+        if event.blocking:
+            self._block(op, event.time, op.site, event.thread, event.limit)
+        else:
+            self.waits[rank].pop(event.thread, None)
+        if event.kind == "send":
+            box = (op.group, op.tag, op.peer)
+            self._sends[box].setdefault(rank, deque()).append(op)
+            if self._waiting[box][rank]:
+                self._match(box)
+        elif event.kind == "recv":
+            box = (op.group, op.tag, rank)
+            self._receives[box].append(op)
+            waiting = self._waiting[box]
+            waiting[op.peer] += 1
+            if waiting[op.peer] == 1 and not waiting[ANY]:
+                self._match(box)
+        else:
+            self._call(op)
+
+    # Messages. ---------------------------------------------------------------
+
+    def _match(self, box: Mailbox) -> None:
+        """Match the receives of a mailbox that leave no choice."""
+        left = []
+        wildcard_ahead = False
+        for receive in self._receives[box]:
+            queue = self._sends[box].get(receive.peer)
+            if receive.wildcard or wildcard_ahead or not queue:
+                # a receive behind a wildcard must wait, since the wildcard may take its message
+                wildcard_ahead |= receive.wildcard
+                left.append(receive)
+            else:
+                self._waiting[box][receive.peer] -= 1
+                self._pair(queue.popleft(), receive)
+        self._receives[box] = left
+
+    def _pair(self, send: Operation, receive: Operation) -> None:
+        send.partner, receive.partner = receive, send
+        send.matched = receive.matched = True
+        receive.peer = send.rank
+        if receive.deferred:
+            self._resolutions.append(Resolution(receive.rank, receive.number, send.rank))
+        failure = misfit(send, receive)
+        if failure:
+            self._failures.append(failure)
+
+    def candidates(self, receive: Operation) -> list[int]:
+        """Return the ranks with a message that a wildcard could take, if it still waits."""
+        box = (receive.group, receive.tag, receive.rank)
+        if not receive.wildcard or receive.matched:
+            return []
+        return sorted(rank for rank, queue in self._sends[box].items() if queue)
+
+    def first_wildcards(self) -> list[Operation]:
+        """Return the first waiting wildcard of each mailbox."""
+        firsts = []
+        for receives in self._receives.values():
+            firsts += [op for op in receives if op.wildcard][:1]
+        return firsts
+
+    def resolve(self, receive: Operation, source: int) -> None:
+        """Give a wildcard the first message of ``source``."""
+        box = (receive.group, receive.tag, receive.rank)
+        self._receives[box].remove(receive)
+        self._waiting[box][ANY] -= 1
+        self.choices.append(receive)
+        self._pair(self._sends[box][source].popleft(), receive)
+        self._match(box)
+
+    def take_resolutions(self) -> list[Resolution]:
+        """Return the deferred operations that were resolved since the last call."""
+        taken, self._resolutions = self._resolutions, []
+        return taken
+
+    def unreceived(self) -> list[Operation]:
+        """Return the sends that no receive has matched."""
+        return [op for op in self._to_complete() if op.kind == "send" and not op.matched]
+
+    def unwaited(self) -> list[Operation]:
+        """Return the requests that their rank never saw complete, although it could have waited.
+
+        What torch itself has begun completes without the program, once all ranks have called it.
+        """
+        # a failed one has raised an exception, and cannot be waited for
+        open_ = [op for op in self._to_complete() if op.done is None and not op.failed]
+        return [op for op in open_ if not (op.by_torch and op.matched)]
+
+    def idle(self) -> bool:
+        """Return whether every rank has ended, and every operation is complete."""
+        done = all(op.done is not None for ops in self.operations for op in ops)
+        return done and len(self.ended) == self.size and not self.unreceived()
+
+    def _to_complete(self) -> list[Operation]:
+        """Return the operations that need no rank that was killed or late; the others need not end.
+
+        A rank that has entered late cannot know which of its messages are still waited for.
+        """
+        lost = self.killed | self.late
+        return [op for ops in self.operations for op in ops if not lost & set(self.needed(op))]
+
+    def needed(self, op: Operation) -> tuple[int, ...]:
+        """Return the ranks without which an operation cannot be complete, its own included."""
+        if op.is_message:
+            return (op.rank,) if op.peer == ANY else (op.rank, op.peer)
+        return self.groups[op.group].members
+
+    # Collectives. ------------------------------------------------------------
+
+    def _call(self, op: Operation) -> None:
+        group = self.groups[op.group]
+        index = group.calls[op.rank]
+        group.calls[op.rank] += 1
+        op.place = index
+        op.callers = calls = group.open.setdefault(index, {})
+        others = calls.values()
+        agree = all(disagreement(other, op, group.members) is None for other in others)
+        calls[op.rank] = op
+        if not agree:
+            self._agree = False
+            group.agreed = min(group.agreed, index)
+        if index >= group.agreed:
+            # even if the transport goes on, its result is not what the ranks expect
+            for other in calls.values():
+                other.doomed = True
+        if len(calls) < len(group.members):
+            return
+        for other in calls.values():
+            other.matched = True
+            if other.deferred and not other.doomed:
+                self._resolutions.append(Resolution(other.rank, other.number, ANY))
+        if index < group.agreed:
+            if op.kind != "new_group":  # ranks that are no members may still call it
+                del group.open[index]
+            if remark := _shapes_that_differ(calls):
+                self._shape_remarks[remark] = None
+            if self._follower is not None:
+                self._follower.called(calls)
+
+    def missing(self, op: Operation) -> list[int]:
+        """Return the members of its group that have not made the collective call of ``op`` yet."""
+        members = self.groups[op.group].members
+        return [member for member in members if member not in op.callers]
+
+    def _disagreements(self) -> list[Failure]:
+        """Return, for each group, the failure of its first call that does not match."""
+        found = []
+        for group in self.groups.values():
+            for calls in group.open.values():
+                pairs = combinations((calls[rank] for rank in sorted(calls)), 2)
+                said = (disagreement(one, other, group.members) for one, other in pairs)
+                failure = next(filter(None, said), None)
+                if failure:
+                    found.append(failure)
+                    break
+        return found
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Remarks on calls that break no rule but are probably mistakes, each said once."""
+        said = []
+        for call, ranks in sorted(self._outside.items(), key=lambda item: min(item[1])):
+            verb = "call" if len(ranks) > 1 else "calls"
+            group = "groups that they are not in" if len(ranks) > 1 else "a group that it is not in"
+            said.append(
+                f"{ranks_text(sorted(ranks))} {verb} {call.function} at"
+                f" {Site(call.file, call.line)} on {group};"
+                " torch does nothing there, and leaves the tensors as they are"
+            )
+        for remark, ranks in sorted(self._remarks.items(), key=lambda item: min(item[1])):
+            at = f", {Site(remark.file, remark.line)}" if remark.line else ""
+            said.append(f"{ranks_text(sorted(ranks))}{at}: {remark.text}")
+        return (*said, *self._shape_remarks)
+
+    # The trace. --------------------------------------------------------------
+
+    def trace(self) -> Trace:
+        """Return the trace of all that has been reported so far."""
+        return Trace(
+            tuple(map(tuple, self.operations)),
+            tuple(map(tuple, self.tensor_snapshots)),
+            tuple(self.call_spans),
+            self._closed,
+            tuple(map(tuple, self.marks)),
+            tuple(self.choices),
+            self.warnings,
+            {name: group.members for name, group in self.groups.items()},
+            pauses=tuple(map(tuple, self.pauses)),
+        )
