@@ -17,7 +17,7 @@ ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
 
-$(VENV)/.course: requirements.lock requirements.txt pyproject.toml tools/install.py
+$(VENV)/.course: requirements.lock requirements.txt pyproject.toml headcount/pyproject.toml tools/install.py
 	$(PYTHON) tools/install.py $(VENV)
 	@touch $@
 	@# once, and not at every start: it takes as long as JupyterLab itself
@@ -87,8 +87,8 @@ hangs: $(VENV)/.tools ## programs that hang or disagree: is each found, and no r
 
 lock: ## write requirements.lock anew, with the newest versions that work together; needs uv
 	uv pip compile --quiet --universal --upgrade --python-version 3.10 --all-extras \
-		--no-annotate --no-header --no-emit-package gather-round \
-		--output-file $@.tmp requirements.txt pyproject.toml
+		--no-annotate --no-header --no-emit-package gather-round --no-emit-package headcount \
+		--output-file $@.tmp requirements.txt headcount/pyproject.toml pyproject.toml
 	(sed '/^[^#]/,$$d' requirements.lock; cat $@.tmp) > $@.new
 	mv $@.new requirements.lock
 	rm $@.tmp

@@ -406,7 +406,10 @@ def test_requirements_and_metadata_name_the_same_packages():
         return {re.split(r"[<>=~! ]", line)[0] for line in lines if line and line[0] != "#"}
 
     needed = set()
-    for folder, parts in ((ROOT / "headcount", ["dependencies"]), (ROOT, ["dependencies", "course"])):
+    for folder, parts in (
+        (ROOT / "headcount", ["dependencies"]),
+        (ROOT, ["dependencies", "course"]),
+    ):
         project = (folder / "pyproject.toml").read_text()
         for part in parts:
             found = re.search(rf"^{part} = \[\n(.*?)^\]", project, re.M | re.S)[1]

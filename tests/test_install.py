@@ -171,21 +171,22 @@ of_the_wheel = pytest.mark.xdist_group("of_the_wheel")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The package as it is published, installed alone into a folder."""
+    """Both packages as they are published, installed alone into a folder."""
     folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"  # a copy: what an earlier build has left would get into the wheel
-    source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "grader", source / "grader", ignore=ignored)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     # without a build environment of its own, which would be downloaded
     built = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
-    subprocess.run([*built, str(source)], check=True, capture_output=True)
-    (made,) = folder.glob("*.whl")
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for root, package in ((ROOT, "grader"), (ROOT / "headcount", "src")):
+        source = folder / package  # a copy: what an earlier build has left would get into the wheel
+        source.mkdir()
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(root / name, source)
+        shutil.copytree(root / package, source / package, ignore=ignored)
+        subprocess.run([*built, str(source)], check=True, capture_output=True)
+    made = [str(path) for path in folder.glob("*.whl")]
     target = folder / "installed"
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(target), str(made)], check=True)
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(target), *made], check=True)
     return target
 
 
@@ -225,7 +226,7 @@ def test_a_wheel_has_every_file_that_is_not_code_and_nothing_else(wheel):
 
     assert kept(wheel) == kept(ROOT)
     assert any(re.search(r"\.(css|js|j2)$", path.name) for path in kept(wheel))
-    (archive,) = wheel.parent.glob("*.whl")
+    (archive,) = wheel.parent.glob("gather_round*.whl")
     package = [path.as_posix() for path in kept(ROOT)]
     with zipfile.ZipFile(archive) as held:
         assert release.spare_and_missing(held.namelist(), release.WHEELS_OWN, package) == []

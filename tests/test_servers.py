@@ -94,6 +94,7 @@ def test_binder_installs_what_a_learner_does():
     assert asked == [
         "--extra-index-url https://download.pytorch.org/whl/cpu",
         "-r ../requirements.txt",
+        "-e ./headcount",
         "-e .",
     ]
     runtime = (folder / "runtime.txt").read_text()
@@ -102,10 +103,15 @@ def test_binder_installs_what_a_learner_does():
 
 def test_requirements_and_pyproject_agree():
     pinned = requirements(ROOT / "requirements.txt")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    listed = (*project["dependencies"], *project["optional-dependencies"]["course"])
+    projects = [
+        tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        for folder in (ROOT / "headcount", ROOT)
+    ]
+    course = projects[1]["optional-dependencies"]["course"]
+    listed = (*projects[0]["dependencies"], *projects[1]["dependencies"], *course)
     needed = {r.name: r.specifier for r in map(Requirement, listed)}
-    assert set(needed) - set(pinned) == {"ipython"}  # JupyterLab's kernel is made of it
+    # headcount is a folder here, and JupyterLab's kernel is made of ipython
+    assert set(needed) - set(pinned) == {"headcount", "ipython"}
     assert set(pinned) <= set(needed)
     for name, specifier in pinned.items():
         lowest = next(iter(re.findall(r"[=>]=([\d.]+)", str(specifier))))
@@ -115,7 +121,7 @@ def test_requirements_and_pyproject_agree():
 @pytest.mark.exhaustive
 def test_the_install_cell_has_all_that_the_grader_imports():
     used = set()
-    for path in (ROOT / "grader").rglob("*.py"):
+    for path in (*(ROOT / "grader").rglob("*.py"), *(ROOT / "headcount" / "src").rglob("*.py")):
         if "classroom" in path.parts:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -123,17 +129,20 @@ def test_the_install_cell_has_all_that_the_grader_imports():
                 used |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
                 used.add(node.module.split(".")[0])
-    (names,) = re.findall(r"^%pip install --quiet (.*)$", install_cell(), flags=re.MULTILINE)
+    (names,) = re.findall(r"^%pip install --quiet (\w.*)$", install_cell(), flags=re.MULTILINE)
     given = {IMPORTED_AS.get(name, name) for name in names.split()}
-    assert used - set(sys.stdlib_module_names) - {"grader"} == given | COLABS_OWN | GRADING | CHOSEN
+    assert (
+        used - set(sys.stdlib_module_names) - {"grader", "headcount"}
+        == given | COLABS_OWN | GRADING | CHOSEN
+    )
 
 
 @pytest.fixture
 def published(tmp_path):
     """A repository with this course in it, as it stands here."""
     folder = tmp_path / "published" / "gather-round"
-    for name in ("grader", "notebooks", "imgs"):
-        ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("grader", "headcount", "notebooks", "imgs"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     names = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
     for command in (["init", "-q"], ["add", "."], [*names, "commit", "-q", "-m", "The course"]):

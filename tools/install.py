@@ -25,6 +25,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+#: The project that the course's own is built on.
+HEADCOUNT = ROOT / "headcount"
+
+#: pip's options for both, as they are here.
+_OURS = ("--editable", str(HEADCOUNT), "--editable", str(ROOT))
+
 #: What every install is held to, so that two of them are alike.
 LOCK = ROOT / "requirements.lock"
 
@@ -104,10 +110,10 @@ def commands(venv: Path, tools: bool, uv: str | None, cpu: bool) -> list[list[st
         found.append([*install, f"torch=={locked('torch')}", "--index-url", CPU_INDEX])
     if tools:
         found.append([*install, "--requirement", str(ROOT / "requirements.txt"),
-                      "--editable", f"{ROOT}[dev]"])  # fmt: skip
+                      "--editable", str(HEADCOUNT), "--editable", f"{ROOT}[dev]"])  # fmt: skip
     else:
         found.append([*install, "--requirement", str(ROOT / "requirements.txt")])
-        found.append([*install, "--no-deps", "--editable", str(ROOT)])
+        found.append([*install, "--no-deps", *_OURS])
     return found
 
 
@@ -135,7 +141,7 @@ def commands_for_torch(venv: Path, torch: str, uv: str | None, cpu: bool) -> lis
     return [
         [*install, "--requirement", str(venv / REST)],
         [*install, *wanted],
-        [*install, "--no-deps", "--editable", str(ROOT)],
+        [*install, "--no-deps", *_OURS],
     ]
 
 

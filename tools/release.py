@@ -67,7 +67,7 @@ def _git(*words: str, root: Path = ROOT) -> str:
 
 def version(root: Path = ROOT) -> str:
     """Return the version of a checkout: that of the grader, which there is no other place for."""
-    text = (root / "grader" / "core" / "__init__.py").read_text(encoding="utf-8")
+    text = (root / "grader" / "__init__.py").read_text(encoding="utf-8")
     (found,) = re.findall(r'^__version__ = "([^"]+)"$', text, re.M)
     return str(found)
 
@@ -99,9 +99,7 @@ def refusals(root: Path, today: str) -> list[str]:
     if _git("status", "--porcelain", root=root):
         found.append("the working tree has changes that are not committed: commit them first")
     if _git("tag", "--list", f"v{number}", root=root):
-        found.append(
-            f"v{number} is tagged already: write the next version into grader/__init__.py"
-        )
+        found.append(f"v{number} is tagged already: write the next version into grader/__init__.py")
     date, lines = changes(number, root)
     if not lines:
         found.append(f"CHANGELOG.md has nothing under ## [{number}]: say there what is new")

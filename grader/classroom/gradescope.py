@@ -362,8 +362,11 @@ def _remarks(row: SubmissionRow) -> list[str]:
 
 _HERE = "grader.classroom"
 
+#: The files that installing headcount needs, besides its modules.
+_ENGINES = tuple(f"headcount/{name}" for name in ("pyproject.toml", "README.md", "LICENSE"))
+
 #: Files of the repository that installing the grader needs.
-_NEEDED = ("LICENSE", "README.md", "pyproject.toml", "requirements.lock")
+_NEEDED = ("LICENSE", "README.md", "pyproject.toml", "requirements.lock", *_ENGINES)
 
 #: The earliest time that a zip can store, so that the same grader makes the same bytes.
 _WHEN = (1980, 1, 1, 0, 0, 0)
@@ -397,7 +400,8 @@ def autograder(assignment: Assignment | None = None) -> bytes:
                     f"{package.parent} has no {name}; make the zip from a clone of the repository"
                 )
             _add(archive, f"gather-round/{name}", (package.parent / name).read_bytes(), _FILE)
-        for path in _sources(package):
+        engine = package.parent / "headcount" / "src" / "headcount"
+        for path in (*_sources(package), *_sources(engine)):
             name = path.relative_to(package.parent).as_posix()
             _add(archive, f"gather-round/{name}", path.read_bytes(), _FILE)
     return buffer.getvalue()

@@ -40,13 +40,24 @@ _CONTENTS = (
     ".binder",
     "docs",
     "grader",
+    "headcount/LICENSE",
+    "headcount/README.md",
+    "headcount/pyproject.toml",
+    "headcount/src",
     "imgs",
     "notebooks",
 )
 
 #: Files that a working folder collects, and that are not released.
 _JUNK = shutil.ignore_patterns(
-    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".grader", ".DS_Store", "*.sqlite", "*.old*.*"
+    "__pycache__",
+    "*.pyc",
+    ".ipynb_checkpoints",
+    ".grader",
+    ".DS_Store",
+    "*.sqlite",
+    "*.old*.*",
+    "*.egg-info",
 )
 
 #: Longest solution, in characters, that may occur in a text by chance.
@@ -117,7 +128,7 @@ def _copy(course: Path, bundle: Path) -> None:
         if source.is_dir():
             shutil.copytree(source, bundle / name, ignore=_JUNK, symlinks=True)
         elif source.is_file():
-            (bundle / name).parent.mkdir(exist_ok=True)
+            (bundle / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, bundle / name)
 
 

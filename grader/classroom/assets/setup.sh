@@ -13,5 +13,5 @@ python3 -m venv "$AUTOGRADER/venv"
 "$AUTOGRADER/venv/bin/python" -m pip install --no-cache-dir \
     --extra-index-url https://download.pytorch.org/whl/cpu \
     --constraint "$AUTOGRADER/source/gather-round/requirements.lock" \
-    "$AUTOGRADER/source/gather-round[class]"
+    "$AUTOGRADER/source/gather-round/headcount" "$AUTOGRADER/source/gather-round[class]"
 "$AUTOGRADER/venv/bin/python" -m grader doctor || true
