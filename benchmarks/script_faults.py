@@ -1,7 +1,7 @@
 """What is said of scripts that break: by ``run``, plain gloo, torch's own checks, and torchfrtrace.
 
     python -m benchmarks.script_faults [NAME ...] > faults.json    # some 15 minutes
-    python -m benchmarks.script_faults --table faults.json > docs/script_faults.md
+    python -m benchmarks.script_faults --table faults.json > headcount/docs/script_faults.md
 
 The scripts are those of ``tests/scripts/wrong``.  Under plain ``torchrun`` the time limit of a
 collective is 8 seconds here and half an hour by default, so that the seconds of a time-out say
@@ -173,7 +173,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in sorted(rows, key=lambda row: str(row["script"])):
         name, ours = row["script"], row["run"]
         verdict, _, rest = ours["says"].partition(" after ")
-        cells = [f"[{name}](../tests/scripts/wrong/{name}.py)"]
+        cells = [f"[{name}](../../tests/scripts/wrong/{name}.py)"]
         cells.append(f"{verdict}, after {rest.split(' s:')[0]} s")
         for way in ("gloo", "DETAIL", "torchfrtrace"):
             cells.append(f"{meaning(row[way])} ({row[way]['seconds']:.0f} s)")

@@ -718,7 +718,7 @@ if devices_known:
 # is an earlier trap: the communicator is made at the first message of the pair, and there the CPU waits for
 # the other rank. On an H200, three ranks of a ring that all began with `isend` hung in that call, with
 # two numbers to send, and two ranks that began by sending to each other got an *internal error* of NCCL's
-# ([what was run](../docs/nccl.md)).
+# ([what was run](../headcount/docs/nccl.md)).
 #
 # Does your ring send and receive in one batch? The course's does not: it calls `isend`, `recv` and `wait`.
 # These lines take their place in each step:

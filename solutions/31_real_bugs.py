@@ -701,7 +701,7 @@ run(step_of_pipeline, 4, swap_with_both, semantics="nccl", may_fail=True)
 
 # %% [markdown]
 # The first run is right, on gloo. The second has the same calls: their record is played again by NCCL's rules, which
-# [docs/nccl.md](../docs/nccl.md) lists, with their sources and with what was seen on a real GPU. Ranks 0 and 1 have
+# [nccl.md](../headcount/docs/nccl.md) lists, with their sources and with what was seen on a real GPU. Ranks 0 and 1 have
 # each issued their send first, and each send waits for a receive that is in line behind the other send. It is the ring
 # of chapter [12](12_deadlock_clinic.ipynb) once more, with two ranks.
 #
@@ -1012,7 +1012,7 @@ if check(tutorial_all_reduce):
 # - No tool sees wrong numbers in right calls. Compare what should be equal, and compare with one process.
 #
 # **Where this is used:** wherever a job runs on more than one GPU. To look for such bugs in a script of your own, run
-# `python -m grader run train.py`; [docs/run.md](../docs/run.md) lists what it recognises, with a script for each bug. And if you find a
+# `python -m grader run train.py`; [run.md](../headcount/docs/run.md) lists what it recognises, with a script for each bug. And if you find a
 # new one, report it: this chapter exists because others have.
 #
 # ### Check yourself

@@ -147,7 +147,7 @@ def test_a_deviation_is_stated_only_where_there_is_one():
 
 
 def test_the_documentation_has_the_table_of_classes():
-    text = (ROOT / "docs" / "hangs.md").read_text()
+    text = (ROOT / "headcount" / "docs" / "hangs.md").read_text()
     for name, found in CLASSES.items():
         assert f"| {name.replace('_', ' ')} | {found.what} |" in text
         for way in WAYS:

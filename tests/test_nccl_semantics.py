@@ -94,7 +94,7 @@ def test_the_page_counts_the_programs_that_are_right_on_gloo_alone():
         accused[right.error_class] += found.failure is not None
     # what several threads do is another order of calls in each run
     assert 3 <= accused.pop("threads") <= 6
-    text = " ".join((ROOT / "docs" / "nccl.md").read_text().split())
+    text = " ".join((ROOT / "headcount" / "docs" / "nccl.md").read_text().split())
     assert f"holds {len(every_pair())} correct programs" in text
     assert f"{accused.total()} in every run, and six with several threads" in text
 

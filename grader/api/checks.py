@@ -113,7 +113,7 @@ def check(
         seconds: how long a rank may compute, or all may sleep, in one call; as long as the
             backend says if it is not given.
         semantics: ``nccl`` fails an answer that could hang or fail on NCCL, although its run ends
-            well; see ``docs/nccl.md``.
+            well; see ``headcount/docs/nccl.md``.
         named: instead of ``answer``, one that has no name of its own, such as a
             text: ``check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)``.
 
