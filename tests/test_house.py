@@ -47,6 +47,12 @@ PACKAGES = {
     ),
 }
 
+#: By package, the page that says how it works.
+ARCHITECTURE = {
+    "headcount": (ROOT / "headcount" / "docs" / "architecture.md").read_text(),
+    "grader": (ROOT / "docs" / "architecture.md").read_text(),
+}
+
 #: All rooms, headcount's below the grader's.
 ROOMS = [f"{name}.{room}" for name, (_, rooms) in PACKAGES.items() for room in rooms]
 
@@ -265,18 +271,25 @@ def test_every_backend_has_its_transport_and_its_place_in_the_docs():
         path.stem for path in (PACKAGES["headcount"][0] / "rank" / "transports").glob("*.py")
     }
     assert transports == {*BACKENDS, "__init__"}
-    architecture = (ROOT / "docs" / "architecture.md").read_text()
-    section = architecture.partition("## Transports")[2].partition("\n## ")[0]
+    section = ARCHITECTURE["headcount"].partition("## Transports")[2].partition("\n## ")[0]
     assert set(re.findall(r"^- \*\*(\w+)\*\*", section, re.M)) == {
         entry.title for entry in BACKENDS.values()
     }
-    (graded,) = re.findall(r"Grading a class .* is on (.+) only", section)
+    (graded,) = re.findall(r"Grading a class is on (.+) only", ARCHITECTURE["grader"])
     assert [entry.title for entry in BACKENDS.values() if entry.in_sandbox] == [graded]
 
 
-def test_the_ways_through_the_code_name_what_is_there():
-    architecture = (ROOT / "docs" / "architecture.md").read_text()
-    section = architecture.partition("## Three ways through the code")[2].partition("\n## ")[0]
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_architecture_lists_the_rooms_in_their_order(package):
+    section = ARCHITECTURE[package].partition("## The rooms")[2].partition("\n## ")[0]
+    table = section.partition("```\n")[2].partition("```")[0]
+    listed = [room for line in table.splitlines() for room in line.split("  ")[0].split(", ")]
+    assert [*listed, "__main__"] == list(PACKAGES[package][1])
+
+
+@pytest.mark.parametrize("page", PACKAGES)
+def test_the_ways_through_the_code_name_what_is_there(page):
+    section = ARCHITECTURE[page].partition("## Ways through the code")[2].partition("\n## ")[0]
     named = re.findall(r"`([^`]+\.py):([^`]+)`", section)
     assert named
     for path, name in named:
