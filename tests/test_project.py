@@ -51,8 +51,8 @@ def test_version_citation_and_changelog_agree():
 @pytest.fixture
 def checkout(tmp_path):
     """A checkout that can be released, as far as its files say."""
-    (tmp_path / "grader" / "core").mkdir(parents=True)
-    (tmp_path / "grader" / "core" / "__init__.py").write_text('__version__ = "1.2.0"\n')
+    (tmp_path / "grader").mkdir()
+    (tmp_path / "grader" / "__init__.py").write_text('__version__ = "1.2.0"\n')
     (tmp_path / "CITATION.cff").write_text("version: 1.2.0\ndate-released: 2026-01-31\n")
     (tmp_path / "CHANGELOG.md").write_text(
         "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-01-31\n\n- New.\n"
@@ -97,6 +97,37 @@ def test_what_cannot_be_released_is_refused_with_the_mend(checkout, spoil, said)
     spoil(checkout)
     (refusal,) = release.refusals(checkout, "")
     assert re.search(said, refusal)
+
+
+def test_a_change_waits_in_a_file_until_it_is_collected(checkout):
+    log = checkout / "CHANGELOG.md"
+    log.write_text(
+        log.read_text().replace("[1.2.0] - 2026-01-31\n\n- New.", "[1.0.0] - 2025-01-01")
+    )
+    log.write_text(log.read_text().replace("d]\n", "d]\n\n### Added\n\n- One.\n"))
+    (checkout / "changes").mkdir()
+    (checkout / "changes" / "two.added.md").write_text("- Two.\n")
+    (checkout / "changes" / "three.fixed.md").write_text("- Three.\n")
+    assert any("--collect" in refusal for refusal in release.refusals(checkout, ""))
+    release.collect("2026-01-31", checkout)
+    git(checkout, "add", "-A")
+    git(checkout, "commit", "-q", "-m", "Collect")
+    assert release.refusals(checkout, "2026-01-31") == []
+    assert (
+        release.changes("1.2.0", checkout)[1]
+        == "### Added\n\n- Two.\n- One.\n\n### Fixed\n\n- Three."
+    )
+    assert log.read_text().startswith(
+        "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-01-31\n\n### Added\n"
+    )
+
+
+def test_a_change_of_no_kind_is_not_collected(checkout):
+    (checkout / "changes").mkdir()
+    (checkout / "changes" / "two.md").write_text("- Two.\n")
+    with pytest.raises(release.ReleaseError, match=r"NAME\.KIND\.md"):
+        release.collect("2026-01-31", checkout)
+    assert (checkout / "changes" / "two.md").exists()
 
 
 def test_a_release_is_dated_on_its_day(checkout):

@@ -24,7 +24,11 @@ except ModuleNotFoundError:  # Python 3.10, where pytest brings this one
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+PAGES = [
+    path
+    for pages in ("", "docs/", "headcount/", "headcount/docs/")
+    for path in ROOT.glob(f"{pages}*.md")
+]
 SERVERS = (ROOT / "docs" / "servers.md").read_text(encoding="utf-8")
 
 #: What a Colab notebook cannot lack; all else that the grader imports is in the cell.

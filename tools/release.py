@@ -2,6 +2,7 @@
 
     python -m tools.release          # builds, checks and tries; nothing else changes
     python -m tools.release --tag    # and tags the commit; what to push is printed, and not pushed
+    python -m tools.release --collect  # before: moves changes/*.md into CHANGELOG.md, dated today
 
 What is built is the commit, and nothing that lies beside it.  The version is that of
 ``grader/__init__.py``.  The wheel and the source archive are looked through, and the wheel is
@@ -31,6 +32,7 @@ __all__ = [
     "WHEELS_OWN",
     "ReleaseError",
     "changes",
+    "collect",
     "for_index",
     "main",
     "refusals",
@@ -88,6 +90,43 @@ def changes(name: str, root: Path = ROOT) -> tuple[str, str]:
     return found[1] or "", lines.strip()
 
 
+#: The name of a file in ``changes/``: that of the change, and its kind.
+_FRAGMENT = re.compile(r"[\w-]+\.(added|changed|fixed|removed)\.md")
+
+
+def fragments(root: Path = ROOT) -> list[Path]:
+    """Return the files of changes that the changelog does not have yet."""
+    return sorted((root / "changes").glob("*"))
+
+
+def collect(today: str, root: Path = ROOT) -> None:
+    """Move what is unreleased, and the files of changes, to the version's section of the changelog.
+
+    Raises:
+        ReleaseError: the name of a file does not say what kind of change it is; nothing is moved.
+    """
+    lines = changes("Unreleased", root)[1]
+    for path in fragments(root):
+        kind = _FRAGMENT.fullmatch(path.name)
+        if kind is None:
+            raise ReleaseError(
+                f"changes/{path.name}: name it NAME.KIND.md, where KIND is added,"
+                " changed, fixed or removed"
+            )
+        heading = f"### {kind[1].capitalize()}\n\n"
+        if heading not in lines:
+            lines = f"{lines}\n\n{heading}".lstrip()
+        item = path.read_text(encoding="utf-8").strip()
+        lines = lines.replace(heading, f"{heading}{item}\n").strip()
+    changelog = root / "CHANGELOG.md"
+    before, found, after = changelog.read_text(encoding="utf-8").partition("## [Unreleased]\n")
+    section = f"\n## [{version(root)}] - {today}\n\n{lines}\n\n"
+    rest = after.removeprefix("\n").replace(changes("Unreleased", root)[1], "", 1).lstrip("\n")
+    changelog.write_text(before + found + section + rest, encoding="utf-8")
+    for path in fragments(root):
+        path.unlink()
+
+
 def refusals(root: Path, today: str) -> list[str]:
     """Return why a checkout cannot be released, a line each, with the mend.
 
@@ -107,6 +146,8 @@ def refusals(root: Path, today: str) -> list[str]:
         found.append(f"CHANGELOG.md has no date beside ## [{number}]: write ## [{number}] - DATE")
     if changes("Unreleased", root)[1]:
         found.append(f"CHANGELOG.md has lines under ## [Unreleased]: move them under ## [{number}]")
+    if fragments(root):
+        found.append("changes/ has files: python -m tools.release --collect, and commit")
     cited = (root / "CITATION.cff").read_text(encoding="utf-8")
     for field, wanted in (("version", number), ("date-released", date)):
         given = re.search(rf"^{field}: (.*)$", cited, re.M)
@@ -272,7 +313,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
     parser.add_argument("--tag", action="store_true", help="tag the commit, if all is well")
+    parser.add_argument("--collect", action="store_true", help="move changes/ into CHANGELOG.md")
     request = parser.parse_args(arguments)
+    if request.collect:
+        collect(datetime.datetime.now(datetime.timezone.utc).date().isoformat())
+        return 0
     number, commit = version(), _git("rev-parse", "HEAD")
     tag = f"v{number}"
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat() if request.tag else ""

@@ -4,18 +4,20 @@
     python -m tools.site --publish PAGES    # and puts them beside those of other versions
 
 Sphinx does it, with MyST-NB for notebooks and Furo for the looks, from a copy of the repository's
-files: both editions of every chapter, the pictures, and the documents.  No cell is run: the solved
-edition shows its stored outputs, whose replays and timelines play without a kernel.  The front
-page alone runs something, the example that it shows.
+files: both editions of every chapter, the pictures, and the documents, headcount's too; a page that
+has moved is found at its old address.  No cell is run: the solved edition shows its stored outputs,
+whose replays and timelines play without a kernel.  The front page alone runs something, the example
+that it shows.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tools import address
@@ -33,6 +35,13 @@ HERE = Path(__file__).resolve().parent
 EDITIONS = {"notebooks": "The chapters", "solutions": "The chapters, solved"}
 
 
+#: The folders of documents: the course's, and headcount's.
+DOCUMENTS = ("docs", "headcount/docs")
+
+#: Documents that were in the first of these folders and are now in the second.
+MOVED = ("hangs", "nccl", "run", "script_faults")
+
+
 def lay_out(source: Path) -> None:
     """Copy what the site is made of into a folder that is not there yet."""
     source.mkdir(parents=True)
@@ -47,24 +56,39 @@ def lay_out(source: Path) -> None:
             f"# {title}\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n", encoding="utf-8"
         )
     shutil.copytree(ROOT / "imgs", source / "imgs")
-    shutil.copytree(ROOT / "docs" / "recorded", source / "docs" / "recorded")
-    documents = sorted((ROOT / "docs").glob("*.md"))
-    for path in documents:
-        text = address.without_comments(path.read_text(encoding="utf-8"))
-        text = text.replace("](../README.md", "](../index.md")
-        # programs are no pages
-        text = re.sub(r"\[([^\]]*)\]\(\.\./(tests/[^)]*)\)", _to_repository, text)
-        (source / "docs" / path.name).write_text(text, encoding="utf-8")
-    listed = "\n".join(f"docs/{path.stem}" for path in documents)
+    for folder in DOCUMENTS:
+        shutil.copytree(ROOT / folder / "recorded", source / folder / "recorded")
+    course, headcount = (sorted((ROOT / folder).glob("*.md")) for folder in DOCUMENTS)
+    headcount.insert(0, ROOT / "headcount" / "README.md")
+    for path in (*course, *headcount):
+        text = _page(path, {*course, *headcount})
+        (source / path.relative_to(ROOT)).write_text(text, encoding="utf-8")
     toc = "\n```{{toctree}}\n:hidden:\n:caption: {}\n\n{}\n```\n"
     editions = "\n".join(f"{edition}/index" for edition in EDITIONS)
     chapters = [path.stem for path in sorted((source / "notebooks").glob("*.ipynb"))]
     (source / "index.md").write_text(
         front_page(_readme(), chapters)
         + toc.format("The course", editions)
-        + toc.format("Documents", listed),
+        + toc.format("Documents", _pages(course))
+        + toc.format("Your own scripts: headcount", _pages(headcount)),
         encoding="utf-8",
     )
+
+
+def _pages(documents: Sequence[Path]) -> str:
+    return "\n".join(str(path.relative_to(ROOT).with_suffix("")) for path in documents)
+
+
+def _redirect(built: Path) -> None:
+    """Lead from the old address of each page that has moved to its new one."""
+    for name in MOVED:
+        new = f"../headcount/docs/{name}.html"
+        (built / "docs" / f"{name}.html").write_text(
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>Moved</title>'
+            f'<meta http-equiv="refresh" content="0; url={new}">'
+            f'<p>This page has moved: <a href="{new}">{name}</a></p></html>\n',
+            encoding="utf-8",
+        )
 
 
 def _repository() -> str:
@@ -73,9 +97,24 @@ def _repository() -> str:
     return f"https://github.com/{known}/blob/{version_of(ROOT).reference}" if known else ""
 
 
-def _to_repository(link: re.Match[str]) -> str:
-    """Return a link, as words and a path, that leads to the repository; else its words alone."""
-    words, path = link.groups()
+def _page(path: Path, pages: Collection[Path]) -> str:
+    """Return a document, whose links lead to pages, and to the repository where there are none."""
+
+    def lead(match: re.Match[str]) -> str:
+        words, target, anchor = match.groups()
+        to = Path(os.path.normpath(path.parent / target))
+        if to == ROOT / "README.md":
+            return f"[{words}]({target.replace('README', 'index')}{anchor or ''})"
+        if to in pages or to.suffix in (".ipynb", ".png", ".svg"):
+            return match[0]
+        return _to_repository(words, str(to.relative_to(ROOT)))
+
+    text = address.without_comments(path.read_text(encoding="utf-8"))
+    return re.sub(r"\[([^\]]*)\]\((?!\w+:)([^)\s#]+)(#[^)\s]*)?\)", lead, text)
+
+
+def _to_repository(words: str, path: str) -> str:
+    """Return a link that leads to the repository; its words alone if that has no address."""
     repository = _repository()
     return f"[{words}]({repository}/{path})" if repository else words
 
@@ -87,13 +126,13 @@ def _readme() -> str:
     def lead(match: re.Match[str]) -> str:
         words, target = match.groups()
         path = target.partition("#")[0]
-        if "://" in target or not path or path.startswith(("imgs/", "docs/")):
+        if "://" in target or not path or path.startswith(("imgs/", "docs/", "headcount/")):
             return match[0]
         if path.rstrip("/") in EDITIONS:
             return f"[{words}]({path.rstrip('/')}/index.md)"
         if path.endswith(".ipynb"):
             return match[0]
-        return _to_repository(match)
+        return _to_repository(words, target)
 
     return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", lead, text)
 
@@ -123,6 +162,7 @@ def build(target: Path) -> list[str]:
             freshenv=True,
         )
         app.build()
+        _redirect(target / "html")
         warnings.seek(0)
         return [line for line in warnings.read().splitlines() if line.strip()]
 
