@@ -40,8 +40,10 @@ _CONTENTS = (
     ".binder",
     "docs",
     "grader",
+    "headcount/CHANGELOG.md",
     "headcount/LICENSE",
     "headcount/README.md",
+    "headcount/docs",
     "headcount/pyproject.toml",
     "headcount/src",
     "imgs",
@@ -213,7 +215,7 @@ def _solutions_in_texts(course: Path, bundle: Path) -> Iterator[str]:
     ]
     texts = {
         path: _squeezed(_readable(path))
-        for folder in ("notebooks", "docs")
+        for folder in ("notebooks", "docs", "headcount/docs")
         for path in sorted((bundle / folder).rglob("*"))
         if path.is_file() and path.suffix != ".png"  # a picture has no text to search
     }

@@ -21,7 +21,7 @@ from grader.report.graph import graph_image
 from headcount.core.verdict import Wait
 from tests.browser.replays import Watched
 from tests.browser.test_accessibility import findings, is_dark
-from tools.site.__main__ import EDITIONS, ROOT
+from tools.site.__main__ import EDITIONS, MOVED, ROOT
 
 #: One worker has the browser.  The first of these tests waits for the site, which has 300 s.
 pytestmark = [
@@ -203,6 +203,14 @@ def test_a_switch_leads_to_the_other_edition(read) -> None:
     expect(page.locator("pre", has_text="raise NotImplementedError").first).to_be_visible()
     page.get_by_role("navigation", name="Edition").get_by_role("link", name="Solved").click()
     expect(page).to_have_url(re.compile(r"solutions/02_broadcast\.html"))
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_page_that_has_moved_is_found_at_its_old_address(site: Path, name: str) -> None:
+    old = site / "docs" / f"{name}.html"
+    (to,) = re.findall(r"url=([^\"]+)", old.read_text(encoding="utf-8"))
+    assert (old.parent / to).resolve() == site / "headcount" / "docs" / f"{name}.html"
+    assert (old.parent / to).is_file()
 
 
 def test_what_is_searched_is_found(read) -> None:
