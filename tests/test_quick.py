@@ -178,7 +178,7 @@ def test_of_a_whole_file_slow_tests_are_left_out_and_failures_are_shown(tmp_path
 RECORDING = """
 import sys
 import pytest
-from tests.conftest import play
+from support.worlds import play
 from headcount.core.codec import unpack, pack
 from headcount.core.verdict import amount
 @pytest.fixture(scope="module")
