@@ -10,7 +10,7 @@ from collections.abc import Callable
 LIMIT = 6.0
 
 
-def growth(work: Callable[[int], Callable[[], object]], size: int, runs: int = 4) -> float:
+def growth(work: Callable[[int], Callable[[], object]], size: int, runs: int = 5) -> float:
     """Return how many times as long a work of four times the size takes.
 
     Args:
@@ -21,7 +21,6 @@ def growth(work: Callable[[int], Callable[[], object]], size: int, runs: int = 4
 
     def seconds(of: int) -> float:
         do = work(of)
-        gc.collect()
         gc.disable()  # whose passes grow with all that other tests have left
         try:
             started = time.process_time()
