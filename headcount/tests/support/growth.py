@@ -10,7 +10,7 @@ from collections.abc import Callable
 LIMIT = 6.0
 
 
-def growth(work: Callable[[int], Callable[[], object]], size: int, runs: int = 5) -> float:
+def growth(work: Callable[[int], Callable[[], object]], size: int, runs: int = 3) -> float:
     """Return how many times as long a work of four times the size takes.
 
     Args:

@@ -75,7 +75,7 @@ def test_posting_and_completing(kind, buffers):
 
         return do
 
-    assert growth(work, 500) < LIMIT
+    assert growth(work, 400) < LIMIT
 
 
 # Matcher. ---------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_matching_and_validating(order):
 
         return do
 
-    assert growth(work, 1000) < LIMIT
+    assert growth(work, 400) < LIMIT
 
 
 def test_wildcards_that_are_given_their_messages_one_by_one():
@@ -133,7 +133,7 @@ def test_wildcards_that_are_given_their_messages_one_by_one():
 
         return do
 
-    assert growth(work, 1000) < LIMIT
+    assert growth(work, 400) < LIMIT
 
 
 def reachable(root):
@@ -187,7 +187,7 @@ def test_a_chain_of_ranks_that_wait(live, upward):
         return lambda: stuck(matcher)
 
     assert len(stuck(waiting_chain(50, live, upward))) == (0 if live else 49)
-    assert growth(work, 1000) < LIMIT
+    assert growth(work, 400) < LIMIT
 
 
 # Codec. -----------------------------------------------------------------------------
@@ -203,4 +203,4 @@ def test_values_on_the_wire(value):
         given = value(n)
         return lambda: unpack(pack(given))
 
-    assert growth(work, 1000) < LIMIT
+    assert growth(work, 400) < LIMIT
