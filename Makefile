@@ -83,7 +83,7 @@ gpu: $(VENV)/.tools ## run on GPUs what needs them, and write docs/recorded/<dev
 	$(BIN)/python -m tools.gpu $(ARGS)
 
 hangs: $(VENV)/.tools ## programs that hang or disagree: is each found, and no right one accused?
-	$(BIN)/python -m benchmarks.hangs $(ARGS)
+	cd headcount && $(abspath $(BIN))/python -m benchmarks.hangs $(ARGS)
 
 lock: ## write requirements.lock anew, with the newest versions that work together; needs uv
 	uv pip compile --quiet --universal --upgrade --python-version 3.10 --all-extras \

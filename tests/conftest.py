@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
-from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Generator, Iterator
 
 import psutil
 import pytest
 import torch
 from hypothesis import settings
 
-from grader.submission.submission import live_program
-from headcount.launch.launchers import default_launcher
-from headcount.launch.process_world import ProcessWorld
-from headcount.launch.world import Job, Outcome
+from support.processes import our_processes
 
 # A deadline is wall clock, and a busy machine may take a turn away in the middle of an example.
 # All else is as it was, under CI as well.
@@ -30,96 +24,23 @@ settings.load_profile("without deadline")
 torch.set_num_threads(1)
 
 
-def play(
-    function: Callable[..., Any],
-    size: int,
-    *arguments: Any,
-    allowed: frozenset[str] | None = frozenset(),
-    strict: bool = True,
-    seconds: float = 10.0,
-    backend: str = "gloo",
-    **limits: Any,
-) -> Outcome:
-    """Run a function on a fresh world, as the judge would."""
-    launcher = default_launcher()
-    job = Job(
-        "answer", (arguments,) * size, allowed=allowed, strict=strict, seconds=seconds, **limits
-    )
-    try:
-        with ProcessWorld(launcher, size, live_program(function), backend=backend) as world:
-            return world.run(job)
-    finally:
-        launcher.settle()
-
-
-def line_in(function: Callable[..., Any], text: str) -> int:
-    """The line number of the one line of a function that holds ``text``."""
-    import inspect
-
-    lines, first = inspect.getsourcelines(function)
-    found = [first + i for i, line in enumerate(lines) if text in line]
-    assert len(found) == 1, f"{text!r} is on lines {found}"
-    return found[0]
-
-
-#: In the command line of a fork server.
-_SERVER = "headcount.server.fork_server"
-
 #: In those of the process that makes sandboxes, and of the sandboxes.
 _NEST = "grader.sandbox.server"
 
 
-def descendants() -> list[psutil.Process]:
-    """All live descendants of this process.
-
-    psutil looks at every process of the machine to find them.  That takes milliseconds, and
-    is done twice for each of thousands of tests; Linux can be asked for children alone.
-    """
-    if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
-        return psutil.Process().children(recursive=True)
-    found, coming = [], [os.getpid()]
-    while coming:
-        pid = coming.pop()
-        # a process may end meanwhile, and a thread of it
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError, psutil.NoSuchProcess):
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                children = Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
-                for child in map(int, children):
-                    found.append(psutil.Process(child))
-                    coming.append(child)
-    return found
-
-
-def our_processes() -> list[str]:
-    """Command lines of live descendants of this process, idle helpers aside."""
-    found = []
-    for child in descendants():
-        try:
-            command = " ".join(child.cmdline())
-            if child.status() == psutil.STATUS_ZOMBIE:
-                found.append(f"zombie {child.pid}")
-            elif _SERVER in command and child.cmdline() != psutil.Process(child.ppid()).cmdline():
-                continue  # ours, a notebook kernel's, or one with another hash seed; ranks are
-                # forks of one, and have its command line
-            elif _NEST in command and (
-                command.startswith("bwrap ") or psutil.Process(child.ppid()).name() == "bwrap"
-            ):
-                continue  # so does the one that makes sandboxes; what it has made is not idle
-            elif "multiprocessing.resource_tracker" in command:
-                continue  # ends with the process that it belongs to
-            else:
-                found.append(f"{child.pid} {command}")
-        except psutil.NoSuchProcess:
-            continue
-    return found
+def _makes_sandboxes(process: psutil.Process, command: str) -> bool:
+    """Return whether a process makes sandboxes; what it has made is not idle."""
+    return _NEST in command and (
+        command.startswith("bwrap ") or psutil.Process(process.ppid()).name() == "bwrap"
+    )
 
 
 @pytest.fixture(autouse=True)
 def _nothing_left() -> Iterator[None]:
     """The test leaves no process behind."""
-    before = set(our_processes())
+    before = set(our_processes(_makes_sandboxes))
     yield
-    assert set(our_processes()) <= before
+    assert set(our_processes(_makes_sandboxes)) <= before
 
 
 @pytest.hookimpl(wrapper=True)
@@ -149,7 +70,7 @@ EXHAUSTIVE = (
         "test_nbgrader.py",
         "test_release.py",
     ),
-    *("test_scoring.py", "test_simulated_programs.py", "test_skeleton.py"),
+    *("test_scoring.py", "test_skeleton.py"),
     "test_assignment.py::test_an_assignment_from",
     "test_assignment.py::test_exercises_on",
     "test_cli.py::test_an_answer_imports",
@@ -165,8 +86,6 @@ EXHAUSTIVE = (
     "test_progress.py::test_a_kernel",
     "test_quick.py::test_a_chapter_is_judged",
     "test_servers.py::test_the_install_cell_in",
-    "test_simulated_collectives.py::test_every_algorithm_leaves",
-    "test_simulated_collectives.py::test_thousands_of_ranks",
     "test_sources.py::test_rounds_are_not_seconds",
     "test_store.py::test_a_change_in_any_module",
     "test_tasks.py::test_answers_are_scored",

@@ -12,7 +12,7 @@ from grader.judge.judge import Judge, Settings
 from grader.submission.submission import Submission
 from headcount.core.verdict import Diagnosis
 from headcount.launch.launchers import default_launcher
-from tests.conftest import play
+from support.worlds import play
 from tests.declarations import declare
 
 

@@ -18,7 +18,7 @@ from grader.api import Prediction, fresh_seed, points
 from grader.errors import UnknownExercise
 from headcount.core.errors import HeadcountError, RequestError, RunFailed
 from headcount.core.verdict import Diagnosis
-from tests.conftest import line_in
+from support.worlds import line_in
 
 
 def broadcast(x, src):

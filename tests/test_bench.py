@@ -20,7 +20,8 @@ from grader.bench.plan import DTYPES, KIND_OF, BenchPlan, SizeRow, bytes_of
 from grader.bench.rank import Buffers, wrong_elements
 from grader.cli.main import main
 from grader.course import costs
-from tests.conftest import our_processes, play
+from support.processes import our_processes
+from support.worlds import play
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLUTIONS = {path.name[:2]: path for path in (ROOT / "solutions").glob("[0-9][0-9]_*.py")}

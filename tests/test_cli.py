@@ -20,7 +20,7 @@ from grader.classroom.assignment import Assignment
 from grader.cli.main import _parser, main
 from grader.sandbox.sandboxes import missing
 from headcount.core.verdict import Diagnosis
-from tests.test_worlds import FATES
+from ranks.test_worlds import FATES
 from tools.site.front import EXAMPLE
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.exercise.compare import compare, tolerance
+from headcount.core.codec import pack, unpack
 from headcount.core.values import Opaque, describe, show, tensors_in
+from headcount.core.verdict import Diagnosis
 
 T = torch.tensor
 
@@ -170,3 +172,12 @@ def test_a_message_shows_the_digits_that_differ():
     assert compare(0.25, 0.5, relative=1e-9).message == "the result should be 0.25, but is 0.5"
     assert compare(1.0, -(10**400), relative=1e-9).message.endswith("should be 1, but is -inf")
     assert compare(1.0, 10**400, relative=1e-9).message.endswith("should be 1, but is inf")
+
+
+def test_a_tensor_that_was_too_large_to_be_sent_is_of_the_wrong_shape():
+    large = unpack(pack(torch.ones(1).expand(10**6, 10**6), limit=100))
+    found = compare(torch.ones(2), large)
+    assert found.diagnosis is Diagnosis.WRONG_SHAPE
+    assert found.message == "the result should have shape (2,), but has (1000000, 1000000)"
+    same = compare(torch.ones(4), unpack(pack(torch.ones(4), limit=1)))
+    assert same.diagnosis is Diagnosis.WRONG_SHAPE

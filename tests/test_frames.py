@@ -28,7 +28,7 @@ from headcount.core.wire import Answered, FromRank, Performed, Ready, Returned, 
 from headcount.launch.world import Job
 from headcount.simulation.clusters import Flat
 from headcount.simulation.launch import simulate
-from tests.scripted import Scripted
+from support.scripted import Scripted
 
 CATALOGUE = catalogue()
 

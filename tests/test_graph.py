@@ -18,7 +18,7 @@ from grader.report.graph import MOST_RANKS, graph_image, graph_svg, graph_words,
 from grader.report.html import failure_html
 from grader.report.looks import Standing
 from headcount.core.verdict import Diagnosis, Failure, Site, Wait
-from tests.conftest import line_in
+from support.worlds import line_in
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -22,7 +22,7 @@ from headcount.core.verdict import Diagnosis
 from headcount.launch.launchers import ForkServer, Spawner, default_launcher
 from headcount.launch.process_world import OTHER_SEEDS, ProcessWorld
 from headcount.launch.world import Job
-from tests.conftest import line_in
+from support.worlds import line_in
 
 NAMES = ["sliding", "full", "linear", "chunked", "local"]
 KINDS = {"sliding", "full", "linear"}

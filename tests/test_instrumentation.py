@@ -25,7 +25,7 @@ from grader.exercise.marks import memory_mark
 from headcount.core.verdict import Diagnosis
 from headcount.rank.recorder import ForbiddenCall
 from headcount.rank.torch_startup import LEFT_OUT
-from tests.conftest import line_in, play
+from support.worlds import line_in, play
 from tests.test_judge import declare, judge
 
 NAMES = frozenset({"scatter_add", "index_add"})

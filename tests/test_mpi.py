@@ -22,9 +22,9 @@ from headcount.core.errors import RequestError
 from headcount.core.verdict import Diagnosis
 from headcount.launch import mpi_job
 from headcount.launch.launchers import default_launcher
-from tests.conftest import play
-from tests.test_group import COLLECTIVES
-from tests.test_worlds import FATES
+from ranks.test_group import COLLECTIVES
+from ranks.test_worlds import FATES
+from support.worlds import play
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -29,7 +29,7 @@ from headcount.launch.process_world import ProcessWorld
 from headcount.launch.world import Job
 from headcount.simulation.clusters import Flat
 from headcount.simulation.launch import simulate
-from tests.scripted import STOPS, Scripted, done_reading, frames, output, silence, stopped
+from support.scripted import STOPS, Scripted, done_reading, frames, output, silence, stopped
 
 #: The time limit of each conversation, and what the judge may need beyond it on a busy machine;
 #: a judge that waits does so for ever, or until the limit of a whole submission.

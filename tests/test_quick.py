@@ -74,9 +74,9 @@ def test_a_new_import_comes_with_the_function_that_uses_it():
 
 
 def test_files_that_have_changed_or_bear_the_name_are_run_as_a_whole_and_so_are_the_rules():
-    tests = ["tests/test_codec.py", "tests/test_house.py", "tests/test_traffic.py"]
+    tests = ["headcount/tests/unit/test_codec.py", "tests/test_house.py", "tests/test_reset.py"]
     assert quick.whole(["headcount/src/headcount/core/codec.py"], tests) == tests[:2]
-    assert quick.whole(["tests/test_traffic.py", "README.md"], tests) == tests[1:]
+    assert quick.whole(["tests/test_reset.py", "README.md"], tests) == tests[1:]
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def test_of_a_whole_file_slow_tests_are_left_out_and_failures_are_shown(tmp_path
 RECORDING = """
 import sys
 import pytest
-from tests.conftest import play
+from support.worlds import play
 from headcount.core.codec import unpack, pack
 from headcount.core.verdict import amount
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from grader.submission.submission import Submission
 from headcount.core.verdict import Status
 from headcount.launch.launchers import default_launcher
 from headcount.report import plain
-from tests.conftest import line_in
+from support.worlds import line_in
 from tests.declarations import declare
 
 #: Ranks in processes, and simulated ones.

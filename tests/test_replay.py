@@ -24,7 +24,7 @@ from headcount.core.errors import RequestError, RunFailed
 from headcount.core.values import FEW_RANKS, MOST_RANKS, tag_of, tagged
 from headcount.core.verdict import Diagnosis, Failure
 from headcount.trace.trace import CallSpan, Trace
-from tests.conftest import line_in, play
+from support.worlds import line_in, play
 
 # Tags. ----------------------------------------------------------------------------
 

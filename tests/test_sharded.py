@@ -9,7 +9,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from grader.api import catalogue
 from grader.exercise.cases import Case
-from tests.conftest import play
+from support.worlds import play
 
 PRODUCTS = ("column_parallel", "row_parallel")
 SPLITS = ("sequence_shard", "sequence_unshard")

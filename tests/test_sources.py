@@ -26,7 +26,7 @@ from grader.course import costs, sizes
 from grader.exercise.cases import OPS, reduced
 from headcount.core.values import tag_of, tagged
 from headcount.core.verdict import Diagnosis
-from tests.conftest import line_in, play
+from support.worlds import line_in, play
 
 CHAPTERS = Path(__file__).resolve().parent.parent / "solutions"
 

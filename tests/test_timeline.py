@@ -23,7 +23,7 @@ from grader.report.looks import Standing
 from grader.report.timeline import _Drawing
 from headcount.core.errors import RequestError
 from headcount.trace.lanes import CODE, Bar, Lane, Lanes, Line, Mark, lanes
-from tests.conftest import line_in
+from support.worlds import line_in
 
 
 def late_to_a_barrier():

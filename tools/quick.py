@@ -31,6 +31,9 @@ from tools.coverage.record import RECORD, RecordedTest, read
 
 ROOT = Path(__file__).resolve().parent.parent
 
+#: Where the tests of the code are: the engine's own, and the course's.
+TREES = ("headcount/tests", "tests")
+
 #: Seconds that the tests may take, by the record; and those after which no chapter is begun.
 BUDGET = 45.0
 
@@ -144,8 +147,9 @@ def nearest(tests: Iterable[RecordedTest], wanted: Set[int]) -> list[RecordedTes
 def whole(paths: Iterable[str], tests: Iterable[str]) -> list[str]:
     """Return the files of tests that are run as a whole: changed, named like a change, or rules."""
     paths = set(paths)
-    wanted = {f"tests/test_{Path(path).stem}.py" for path in paths} | paths | {*ALWAYS}
-    return [test for test in tests if test in wanted]
+    names = {f"test_{Path(path).stem}.py" for path in paths}
+    wanted = paths | {*ALWAYS}
+    return [test for test in tests if test in wanted or Path(test).name in names]
 
 
 def fitting(tests: Iterable[RecordedTest], seconds: float) -> list[RecordedTest]:
@@ -222,7 +226,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in touched(_before(path, base), _now(path))
     }
     files = [
-        path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        path.relative_to(ROOT).as_posix()
+        for tree in TREES
+        for path in sorted((ROOT / tree).rglob("test_*.py"))
     ]
     as_a_whole = whole(paths, files)
     recorded = [one for one in read(RECORD) if one.id.partition("::")[0] in files]

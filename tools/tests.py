@@ -3,7 +3,7 @@
     python -m tools.tests               # make test: what a contributor waits for
     python -m tools.tests --ci          # make test-ci: what CI runs for every change
     python -m tools.tests --all         # make test-all: everything, which runs each night
-    python -m tools.tests -k sandbox    # any other options are pytest's: tests/ alone
+    python -m tools.tests -k sandbox    # any other options are pytest's: no notebooks
 
 There are thousands of known answers.  ``make test`` judges one wrong answer for each exercise and
 for each diagnosis, and runs the solved notebooks of the chapters that have changed and of a few
@@ -31,12 +31,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tools.quick import changed, chapters
+from tools.quick import TREES, changed, chapters
 
 ROOT = Path(__file__).resolve().parent.parent
 
 #: pytest's options for the tests of the code.  Groups of tests share what takes long to make.
-CODE = ("-n", str(max(os.cpu_count() or 1, 2)), "--dist", "loadgroup", "--durations", "10", "tests")
+CODE = ("-n", str(max(os.cpu_count() or 1, 2)), "--dist", "loadgroup", "--durations", "10", *TREES)
 
 #: pytest's options for each edition of the notebooks.  In the solved one stored outputs are
 #: compared; the students' has only to run.

@@ -29,7 +29,7 @@ SIZE = 1 << 20
 _ROOT = str(Path(__file__).resolve().parent.parent.parent) + os.sep
 
 #: Where the functions are that are marked.
-FOLDERS = ("grader/", "tests/", "tools/", "benchmarks/")
+FOLDERS = ("grader/", "headcount/", "tests/", "tools/", "benchmarks/")
 
 
 def number(

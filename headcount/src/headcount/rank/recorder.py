@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import ctypes
 import functools
@@ -11,9 +12,11 @@ import threading
 import time
 import weakref
 import zlib
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -136,6 +139,9 @@ REMARKS = 100
 OPERATIONS, EVENTS = 40_000, 200_000
 
 
+#: Of how many operations in flight every call looks whether their buffers have been written to.
+_LOOKED_AT = 64
+
 #: Seconds of one wait for the judge, after which the next begins.
 _LONG = 60.0
 
@@ -164,6 +170,43 @@ def spans(tensors: Iterable[torch.Tensor]) -> list[Span]:
 
 def _overlap(some: list[Span], others: list[Span]) -> bool:
     return any(a < d and c < b for a, b in some for c, d in others)
+
+
+class _SpanIndex:
+    """Memory ranges, kept so that one that overlaps another is found without looking at all.
+
+    Ranges of about one length lie in a list, by their first bytes: those that overlap a range begin
+    in it, or at most that length before it.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[Span] = Counter()
+        self._sorted: dict[int, list[Span]] = defaultdict(list)
+
+    def add(self, spans: Iterable[Span]) -> None:
+        for span in spans:
+            self._counts[span] += 1
+            if self._counts[span] == 1:
+                bisect.insort(self._sorted[(span[1] - span[0]).bit_length()], span)
+
+    def remove(self, spans: Iterable[Span]) -> None:
+        for span in spans:
+            self._counts[span] -= 1
+            if not self._counts[span]:
+                del self._counts[span]
+                alike = self._sorted[(span[1] - span[0]).bit_length()]
+                del alike[bisect.bisect_left(alike, span)]
+
+    def overlaps(self, spans: Iterable[Span]) -> bool:
+        """Return whether one of the ranges overlaps one that is kept."""
+        for first, end in spans:
+            for bits, alike in self._sorted.items():
+                at = bisect.bisect(alike, (first - (1 << bits), end))
+                while at < len(alike) and alike[at][0] < end:
+                    if alike[at][1] > first:
+                        return True
+                    at += 1
+        return False
 
 
 def checksum(tensor: torch.Tensor) -> int:
@@ -285,6 +328,9 @@ class Recorder:
     _next: int = 0
     _first: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
+    #: what the operations in flight read, and what they write
+    _read: _SpanIndex = field(default_factory=_SpanIndex)
+    _written: _SpanIndex = field(default_factory=_SpanIndex)
     #: operations that failed; their requests stay alive, as the transport may still use them
     _lost: list[_Flight] = field(default_factory=list)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
@@ -310,7 +356,8 @@ class Recorder:
         self.allowed, self.strict = allowed, strict
         self.snapshots = TensorSnapshots(self.emit, watched) if watched else None
         self._first, self._marks, self.watcher = self._next, 0, None
-        self._flights.clear()
+        for op in list(self._flights):
+            self._land(op)
         self._lost.clear()
         self._unresolved.clear()
         self._outside.clear()
@@ -458,6 +505,8 @@ class Recorder:
             self._check_race(flight)
             op, self._next = self._next, self._next + 1
             self._flights[op] = flight
+            self._read.add(flight.reads)
+            self._written.add(flight.writes)
             if deferred is not None:
                 self._unresolved[op] = deferred
             self.emit(
@@ -501,7 +550,19 @@ class Recorder:
         finally:
             del self._batches[ident]
 
+    def _land(self, op: int) -> _Flight | None:
+        """Take an operation out of those in flight, if it is one."""
+        flight = self._flights.pop(op, None)
+        if flight is not None:
+            self._read.remove(flight.reads)
+            self._written.remove(flight.writes)
+        return flight
+
     def _check_race(self, new: _Flight) -> None:
+        if not (
+            self._written.overlaps([*new.reads, *new.writes]) or self._read.overlaps(new.writes)
+        ):
+            return
         for old in self._flights.values():
             if _overlap(new.writes, old.writes + old.reads) or _overlap(new.reads, old.writes):
                 self.violated(
@@ -513,8 +574,11 @@ class Recorder:
                 return
 
     def _look(self, line: int) -> None:
-        """Note for every buffer in flight whether it has been written to before a line."""
-        for flight in self._flights.values():
+        """Note for the last buffers in flight whether they have been written to before a line.
+
+        Thousands may be in flight: of the others it is seen when they are waited for.
+        """
+        for flight in islice(reversed(self._flights.values()), _LOOKED_AT):
             if flight.counted:
                 flight.look(line)
 
@@ -615,7 +679,7 @@ class Recorder:
     def done(self, op: int) -> None:
         """Report that the rank has seen ``op`` complete; leaves with the next event."""
         with self._lock:
-            self._flights.pop(op, None)
+            self._land(op)
         self._tell(Completed, op, self.now(), flush=False)
         if self.snapshots is not None:
             self.snapshots.look()
@@ -663,7 +727,7 @@ class Recorder:
     def failed(self, op: int) -> None:
         """Report that the transport gave up on ``op``; its buffers are the program's again."""
         with self._lock:
-            flight = self._flights.pop(op, None)
+            flight = self._land(op)
             if flight is not None:
                 self._lost.append(flight)
         self._tell(Failed, op, self.now())
@@ -672,7 +736,7 @@ class Recorder:
         """Report that the transport did not take ``op``, and so not its buffers."""
         self.resumed()
         with self._lock:
-            self._flights.pop(op, None)
+            self._land(op)
         self.failed(op)
 
     def must_defer(self, wildcard: bool, group: str, tag: int) -> bool:

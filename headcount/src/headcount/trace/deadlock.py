@@ -23,7 +23,9 @@ post instead of after a timeout.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from headcount.core.events import Inspected
@@ -129,22 +131,32 @@ def _live(state: WaitState, needs: _Needs, buffered: bool = False) -> set[int]:
         buffered: suppose that no send waits for its receive.
     """
     live = set(range(state.size)) - needs.keys() - state.ended
-    changed = True
 
     def completes(op: Operation | _Entry) -> bool:
         if isinstance(op, _Entry):
             return op.key in state.stored or bool(live - {op.rank})
         return _satisfied(op) or (buffered and op.kind == "send") or _freed(state, op, live)
 
-    while changed:
-        newly = {
-            rank
-            for rank, needed in needs.items()
-            if rank not in live and any(all(map(completes, ops)) for ops in needed)
-        }
-        live |= newly
-        changed = bool(newly)
+    # a rank is looked at again when one that it waits for turns out to be live
+    waiters = defaultdict(list)
+    for rank, needed in needs.items():
+        for op in chain.from_iterable(needed):
+            for peer in _freeing(state, op):
+                waiters[peer].append(rank)
+    to_look_at = list(needs)
+    while to_look_at:
+        rank = to_look_at.pop()
+        if rank not in live and any(all(map(completes, ops)) for ops in needs[rank]):
+            live.add(rank)
+            to_look_at += waiters[rank]
     return live
+
+
+def _freeing(state: WaitState, op: Operation | _Entry) -> Iterable[int]:
+    """Return the ranks that may free a thread that waits for ``op``."""
+    if isinstance(op, _Entry) or (op.is_message and op.deferred):
+        return range(state.size)
+    return _peers(state, op)
 
 
 def _needs(state: WaitState, rank: int, certain: bool) -> list[list[Operation | _Entry]] | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Protocol
@@ -188,8 +188,34 @@ _BY_RANK = frozenset({"all_gather", "gather", "scatter", "reduce_scatter", "all_
 
 # The matcher. ---------------------------------------------------------------------
 
-#: Group, tag and destination of messages; each mailbox has a queue for every sender.
+#: Group, tag and destination of messages.
 Mailbox = tuple[str, int, int]
+
+
+class _Queues(dict[Mailbox, dict[int, deque[Operation]]]):
+    """Operations that wait to be matched, by mailbox and source, in the order of their posts.
+
+    A program may use any number of tags, each once: of a queue that is empty nothing is kept.
+    """
+
+    def put(self, box: Mailbox, source: int, op: Operation) -> None:
+        """Add an operation as the last of its queue."""
+        self.setdefault(box, {}).setdefault(source, deque()).append(op)
+
+    def first(self, box: Mailbox, source: int) -> Operation | None:
+        """Return the first operation of a queue, if there is one."""
+        queue = self.get(box, {}).get(source)
+        return queue[0] if queue else None
+
+    def remove(self, box: Mailbox, source: int, op: Operation) -> None:
+        """Remove an operation, which is nearly always the first of its queue."""
+        queues = self[box]
+        queues[source].remove(op)
+        if not queues[source]:
+            del queues[source]
+        if not queues:
+            del self[box]
+
 
 #: How many broken rules of one call are kept.
 _ENOUGH = 1000
@@ -306,7 +332,7 @@ class MessageMatcher:
         call_spans: by rank, when it was in the function.
         marks: by rank, the named places that it has passed.
         pauses: by rank, its pauses that are over.
-        choices: the wildcards that have been given a message, in that order.
+        choices: the wildcards that have been given a message, in that order; not of a script.
         is_script: whether the ranks run a person's own script, and not a function.
     """
 
@@ -341,9 +367,7 @@ class MessageMatcher:
         self.pauses: list[list[PauseSpan]] = [[] for _ in range(size)]
         self.choices: list[Operation] = []
         self._closed: int | None = None
-        self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
-        self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
-        self._waiting: dict[Mailbox, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self._sends, self._receives, self._wildcards = _Queues(), _Queues(), _Queues()
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
         self._outside: dict[Outside, set[int]] = {}
@@ -489,37 +513,36 @@ class MessageMatcher:
             self._block(op, event.time, op.site, event.thread, event.limit)
         else:
             self.waits[rank].pop(event.thread, None)
-        if event.kind == "send":
-            box = (op.group, op.tag, op.peer)
-            self._sends[box].setdefault(rank, deque()).append(op)
-            if self._waiting[box][rank]:
-                self._match(box)
-        elif event.kind == "recv":
-            box = (op.group, op.tag, rank)
-            self._receives[box].append(op)
-            waiting = self._waiting[box]
-            waiting[op.peer] += 1
-            if waiting[op.peer] == 1 and not waiting[ANY]:
-                self._match(box)
+        if op.wildcard:
+            self._wildcards.put((op.group, op.tag, rank), ANY, op)
+        elif op.is_message:
+            sends = op.kind == "send"
+            box, source = (op.group, op.tag, op.peer if sends else rank), rank if sends else op.peer
+            (self._sends if sends else self._receives).put(box, source, op)
+            self._match(box, [source])
         else:
             self._call(op)
 
     # Messages. ---------------------------------------------------------------
 
-    def _match(self, box: Mailbox) -> None:
-        """Match the receives of a mailbox that leave no choice."""
-        left = []
-        wildcard_ahead = False
-        for receive in self._receives[box]:
-            queue = self._sends[box].get(receive.peer)
-            if receive.wildcard or wildcard_ahead or not queue:
-                # a receive behind a wildcard must wait, since the wildcard may take its message
-                wildcard_ahead |= receive.wildcard
-                left.append(receive)
-            else:
-                self._waiting[box][receive.peer] -= 1
-                self._pair(queue.popleft(), receive)
-        self._receives[box] = left
+    def _match(self, box: Mailbox, sources: Iterable[int]) -> None:
+        """Match the receives of a mailbox from these ranks that leave no choice, in their order.
+
+        A receive behind a wildcard has to wait, since the wildcard may take its message.
+        """
+        ahead = self._wildcards.first(box, ANY)
+        pairs = []
+        for source in sources:
+            while (
+                (send := self._sends.first(box, source))
+                and (receive := self._receives.first(box, source))
+                and (ahead is None or receive.number < ahead.number)
+            ):
+                self._sends.remove(box, source, send)
+                self._receives.remove(box, source, receive)
+                pairs.append((receive, send))
+        for receive, send in sorted(pairs, key=lambda pair: pair[0].number):
+            self._pair(send, receive)
 
     def _pair(self, send: Operation, receive: Operation) -> None:
         send.partner, receive.partner = receive, send
@@ -536,23 +559,22 @@ class MessageMatcher:
         box = (receive.group, receive.tag, receive.rank)
         if not receive.wildcard or receive.matched:
             return []
-        return sorted(rank for rank, queue in self._sends[box].items() if queue)
+        return sorted(self._sends.get(box, ()))
 
     def first_wildcards(self) -> list[Operation]:
         """Return the first waiting wildcard of each mailbox."""
-        firsts = []
-        for receives in self._receives.values():
-            firsts += [op for op in receives if op.wildcard][:1]
-        return firsts
+        return [queues[ANY][0] for queues in self._wildcards.values()]
 
     def resolve(self, receive: Operation, source: int) -> None:
         """Give a wildcard the first message of ``source``."""
         box = (receive.group, receive.tag, receive.rank)
-        self._receives[box].remove(receive)
-        self._waiting[box][ANY] -= 1
-        self.choices.append(receive)
-        self._pair(self._sends[box][source].popleft(), receive)
-        self._match(box)
+        self._wildcards.remove(box, ANY, receive)
+        if self._follower is None:
+            self.choices.append(receive)
+        send = self._sends[box][source][0]
+        self._sends.remove(box, source, send)
+        self._pair(send, receive)
+        self._match(box, list(self._receives.get(box, ())))
 
     def take_resolutions(self) -> list[Resolution]:
         """Return the deferred operations that were resolved since the last call."""

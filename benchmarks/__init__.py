@@ -1,1 +1,0 @@
-"""What the engine costs, measured beside something else in the same minute."""

@@ -1,0 +1,224 @@
+"""Dumps of PyTorch's flight recorder: read, explained, and written so that torch reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from headcount import run
+from headcount.core.errors import RequestError
+from headcount.script.explain import explain, explanation_json, explanation_text
+from headcount.trace.flight_recorder import read_dumps, write_dumps
+from support.worlds import line_in
+
+#: Under plain torchrun, with torch's own recorder: rank 1 leaves out a broadcast.
+PLAIN = """
+import os
+from datetime import timedelta
+os.environ["TORCH_FR_BUFFER_SIZE"] = "100"
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import _dump_fr_trace
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+dist.all_reduce(torch.ones(6))
+try:
+    if rank == 0:
+        work = dist.broadcast(torch.ones(3), src=0, async_op=True)
+    work = dist.all_gather([torch.empty(2), torch.empty(2)], torch.ones(2), async_op=True)
+    work.wait(timedelta(seconds=1))
+except RuntimeError:
+    pass
+with open(f"{os.environ['FOLDER']}/trace_{rank}", "wb") as file:
+    file.write(_dump_fr_trace())
+os._exit(0)
+"""
+
+
+def recorded(function, size, folder):
+    """Run a function, and write the dumps of its ranks."""
+    done = run(function, size, may_fail=True)
+    write_dumps(done.trace, folder)
+    return explain(read_dumps(folder))
+
+
+@pytest.mark.exhaustive
+def test_torchs_own_dumps_are_explained(tmp_path):
+    (tmp_path / "train.py").write_text(PLAIN)
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+         "train.py"],
+        cwd=tmp_path, env={**os.environ, "FOLDER": str(dumps)}, check=True, capture_output=True,
+    )  # fmt: skip
+    found = explain(read_dumps(dumps))
+    (fault,) = found.faults
+    lines = PLAIN.splitlines()
+    first, second = (
+        next(number for number, line in enumerate(lines, 1) if text in line)
+        for text in ("dist.broadcast", "dist.all_gather")
+    )
+    assert fault.startswith("the default group, call 2: rank 0 calls broadcast of [[3]] Float at ")
+    assert f"train.py:{first}, while rank 1 calls all_gather of [[2]] Float at " in fault
+    assert fault.endswith(f"train.py:{second}")
+
+
+def steps():
+    for _ in range(3 - dist.get_rank()):
+        dist.all_reduce(torch.ones(1))
+
+
+def crossed():
+    groups = [dist.new_group([0, 1]) for _ in range(2)]
+    for group in groups if dist.get_rank() == 0 else reversed(groups):
+        dist.all_reduce(torch.ones(1), group=group)
+
+
+def cyclic():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    dist.send(torch.ones(1), (rank + 1) % size)
+    dist.recv(torch.ones(1), (rank - 1) % size)
+
+
+def right():
+    dist.all_reduce(torch.ones(1))
+    if dist.get_rank() == 0:
+        dist.send(torch.ones(1), 1)
+    elif dist.get_rank() == 1:
+        dist.recv(torch.ones(1), 0)
+
+
+def test_a_rank_that_is_behind_is_named_with_its_last_call(tmp_path):
+    found = recorded(steps, 2, tmp_path)
+    line = line_in(steps, "all_reduce")
+    (fault,) = found.faults
+    assert fault.startswith("the default group, call 3: rank 0 waits in all_reduce at ")
+    assert "rank 1 has not called it: the last call of rank 1 was number 2, all_reduce" in fault
+    assert [(wait.rank, wait.peers, wait.site.line) for wait in found.waits] == [(0, (1,), line)]
+
+
+@pytest.mark.parametrize(
+    ("function", "size", "faults", "circle"), [(crossed, 2, 2, (0, 1)), (cyclic, 3, 3, (0, 1, 2))]
+)
+def test_ranks_that_wait_for_each_other_are_a_circle(tmp_path, function, size, faults, circle):
+    found = recorded(function, size, tmp_path)
+    assert len(found.faults) == faults
+    assert found.cycle == circle
+    assert not found.gaps
+
+
+def test_calls_in_a_group_are_numbered_from_one(tmp_path):
+    found = recorded(crossed, 2, tmp_path)
+    assert all(", call 1: " in fault for fault in found.faults)
+    assert not read_dumps(tmp_path).cut
+
+
+def test_a_right_run_shows_no_fault(tmp_path):
+    found = recorded(right, 3, tmp_path)
+    assert (found.faults, found.waits, found.cycle) == ((), (), ())
+    assert json.loads(explanation_json(found))["ok"]
+
+
+@pytest.mark.exhaustive
+def test_torch_reads_what_is_written(tmp_path):
+    recorded(steps, 2, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.flight_recorder.fr_trace", str(tmp_path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert "missing ranks: {1}" in said, said
+
+
+def dumped(folder, rank, entries, groups):
+    """Write a dump by hand: of each entry its name, group, number and whether it is complete."""
+    config = {
+        name: {"name": name, "desc": described, "ranks": str(members)}
+        for name, (described, members) in groups.items()
+    }
+    made = [
+        {
+            "record_id": first + place,
+            "profiling_name": f"nccl:{name}",
+            "process_group": (group, groups[group][0]),
+            "collective_seq_id": number,
+            "p2p_seq_id": number,
+            "input_sizes": [[4]],
+            "input_dtypes": ["Float"],
+            "state": "completed" if complete else "started",
+            "frames": [{"filename": "/home/me/train.py", "line": 7, "name": "main"}],
+        }
+        for first, name, group, number, complete in entries
+        for place in [number]
+    ]
+    (folder / f"trace_{rank}.json").write_text(json.dumps({"entries": made, "pg_config": config}))
+
+
+def test_groups_of_a_mesh_that_share_a_description_are_different_groups(tmp_path):
+    for rank in range(4):
+        name, members = ("1", [0, 1]) if rank < 2 else ("2", [2, 3])
+        what = "all_reduce" if rank < 2 else "broadcast"
+        dumped(tmp_path, rank, [(-1, what, name, 1, True)], {name: ("mesh_dp", members)})
+    dumps = read_dumps(tmp_path)
+    assert sorted(map(list, dumps.groups.values())) == [[0, 1], [2, 3]]
+    assert explain(dumps).faults == ()
+
+
+def test_messages_are_not_counted_where_a_buffer_has_lost_some(tmp_path):
+    world = {"0": ("default_pg", [0, 1])}
+    dumped(tmp_path, 0, [(8, "send 0->1", "0", n, n == 1) for n in (1, 2)], world)
+    dumped(tmp_path, 1, [(-1, "recv 1<-0", "0", 1, False)], world)
+    found = explain(read_dumps(tmp_path))
+    assert found.faults == ()
+    assert found.cycle == ()  # the message is on its way
+
+
+def test_a_long_run_is_dumped_with_the_numbers_that_its_calls_have(tmp_path):
+    done = run(steps, 2, may_fail=True)
+    # as a record that has lost the first call of rank 0 and the first two of rank 1
+    shorter = replace(
+        done.trace, operations=(done.trace.operations[0][1:], done.trace.operations[1][2:])
+    )
+    write_dumps(shorter, tmp_path)
+    dumps = read_dumps(tmp_path)
+    assert [call.number for call in dumps.calls[0]] == [2, 3]
+    assert dumps.cut == {0}
+    (fault,) = explain(dumps).faults
+    assert "call 3: rank 0 waits in all_reduce" in fault
+
+
+def test_what_dumps_do_not_say_is_said(tmp_path):
+    recorded(steps, 2, tmp_path)
+    (tmp_path / "rank_1").unlink()
+    dumps = read_dumps(tmp_path)
+    found = explain(dumps)
+    assert not found.faults
+    assert found.gaps[0].startswith("there is no dump of rank 1")
+    text = explanation_text(found, dumps, 80)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("notes.txt", b"", "holds no dumps"),
+        ("rank_0", b"nothing", "is no dump of a flight recorder"),
+        ("rank_0", pickle.dumps({"version": "2"}), "is no dump of a flight recorder"),
+        ("rank_0", pickle.dumps({"entries": [3]}), "is no dump of a flight recorder that is known"),
+        ("rank_0", pickle.dumps(print), "a dump holds plain data, and this one builtins.print"),
+    ],
+)
+def test_what_is_no_dump_is_refused(tmp_path, name, data, said):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(RequestError, match=said):
+        read_dumps(tmp_path)

@@ -1,0 +1,204 @@
+"""``python -m headcount run``: what a script is given, what comes of it, and how it is ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from headcount.core.events import Blocked, Completed, Posted
+from headcount.script.tally import CallTally
+from headcount.trace.message_matcher import MessageMatcher
+
+COMMAND = [sys.executable, "-m", "headcount", "run"]
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with a package, to be run from."""
+    package = tmp_path / "trainer"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "parts.py").write_text("def double(x):\n    return 2 * x\n")
+    return tmp_path
+
+
+def environment(**more):
+    return {**os.environ, "COLUMNS": "80", **more}
+
+
+def command(project, *words, **more):
+    return subprocess.run(
+        [*COMMAND, *words], cwd=project, env=environment(**more),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.exhaustive
+def test_a_module_gets_its_arguments_its_folder_and_torchruns_variables(project):
+    (project / "trainer" / "train.py").write_text(
+        "import os, pickle, sys, atexit\n"
+        "from .parts import double\n"
+        "import torch.distributed as dist\n"
+        "class Box: pass\n"
+        "pickle.loads(pickle.dumps(Box()))\n"
+        "names = ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'OWN')\n"
+        "atexit.register(print, 'at the end')\n"
+        "print(sys.argv[1:], os.getcwd() == sys.path[0], *map(os.environ.get, names))\n"
+        "print('to stderr', double(__name__ == '__main__'), file=sys.stderr)\n"
+        "dist.init_process_group('nccl')\n"
+        "print('no end of line', end='')\n"
+    )
+    done = command(
+        project, "--json", "report.json", "-m", "trainer.train", "--json", "--ranks", "x", OWN="1"
+    )
+    assert done.returncode == 0, done.stderr
+    for rank in range(2):
+        mine = [line for line in done.stdout.splitlines() if line.startswith(f"[{rank}]")]
+        assert mine == [
+            f"[{rank}] ['--json', '--ranks', 'x'] True {rank} {rank} 2 2 1",
+            f"[{rank}] to stderr 2",
+            f"[{rank}] no end of lineat the end",
+        ]
+    assert done.stderr.startswith("✓ 2 ranks ended after")
+    report = json.loads((project / "report.json").read_text())
+    assert (report["ok"], report["status"], report["failure"]) == (True, 0, None)
+    assert report["command"] == ["trainer.train", "--json", "--ranks", "x"]
+
+
+@pytest.mark.exhaustive
+def test_a_deadlock_is_reported_in_words_and_as_json(project):
+    (project / "train.py").write_text(
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "dist.init_process_group()\n"
+        "for step in range(3 - dist.get_rank()):\n"
+        "    dist.all_reduce(torch.ones(1))\n"
+    )
+    done = command(project, "--json", "-", "train.py")
+    assert done.returncode == 3
+    first, *lines = done.stderr.splitlines()
+    assert first.startswith("✗ deadlock after")
+    assert max(map(len, [first, *lines])) <= 80
+    text = " ".join(line.strip() for line in [first, *lines])
+    assert "rank 0 waits in all_reduce at train.py:5 for rank 1; but rank 1 has already" in text
+    assert "ended and will never call it" in text
+    assert "rank 0  train.py:5: dist.all_reduce(torch.ones(1))" in text
+    assert "rank 0 is at its 3rd all_reduce at train.py:5, and rank 1 made 2 there" in text
+    report = json.loads(done.stdout)
+    failure = report["failure"]
+    assert (failure["diagnosis"], failure["file"], failure["line"]) == ("deadlock", "train.py", 5)
+    assert failure["waits"][0]["for"] == failure["ended"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "status", "said"),
+    [
+        ("import sys\nsys.exit('no data')", (), 1, "[0] no data"),
+        ("raise ValueError('bad')", (), 1, "[1] ValueError: bad"),
+        ("while True: pass", ("--timeout", "1"), 4, "no end after 1 s: rank 0 is still running"),
+        ("", ("--ranks", "0"), 2, "--ranks"),
+        ("", ("--ranks", "100000"), 2, "--ranks 100000 is too many: each rank is a process of"),
+        ("", ("--trace", "nowhere/trace.json"), 2, "--trace nowhere/trace.json: its folder is not"),
+        ("", ("--json", "folder"), 2, "--json folder is a folder; name a file"),
+        ("", ("folder",), 2, "folder is a folder, and there is no folder/__main__.py to run"),
+        ("import os\nos._exit(3)", (), 1, "train.py:2: the process exits with status 3"),
+        ("", ("-m", "nothing.here"), 1, "python -m nothing.here: "),
+    ],
+)
+def test_the_exit_status_says_what_ended_it(project, source, words, status, said):
+    (project / "train.py").write_text(source)
+    (project / "folder").mkdir()
+    done = command(project, *words, "train.py")
+    assert done.returncode == status
+    assert said in " ".join((done.stdout + done.stderr).split("\n"))
+    assert "headcount/" not in done.stdout + done.stderr
+
+
+@pytest.mark.exhaustive
+def test_inside_torchrun_its_ranks_are_recorded(project):
+    (project / "train.py").write_text(
+        "import sys\n"
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "dist.init_process_group()\n"
+        "total = torch.ones(1)\n"
+        "dist.all_reduce(total)\n"
+        "print('total', int(total), sys.argv[1])\n"
+        "if dist.get_rank() == 2 and sys.argv[1] == 'hang':\n"
+        "    dist.barrier()\n"
+    )
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    done, hung = (
+        subprocess.run(
+            [*launch, "3", "-m", "headcount", "run", "train.py", word],
+            cwd=project, env=environment(), capture_output=True, text=True, check=False,
+        )
+        for word in ("end", "hang")
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", *(f"[{rank}] total 3 end" for rank in range(3))]
+    assert "✓ 3 ranks ended" in done.stderr
+    assert hung.returncode == 1  # as torchrun has it
+    assert "rank 2 waits in barrier at train.py:9 for ranks 0, 1" in hung.stderr.replace("\n", " ")
+
+
+@pytest.mark.exhaustive
+def test_what_is_printed_comes_at_once_and_ctrl_c_ends_all(project):
+    (project / "train.py").write_text(
+        "import time, torch.distributed as dist\n"
+        "dist.init_process_group()\n"
+        "try:\n"
+        "    print('begins')\n"
+        "    time.sleep(600)\n"
+        "finally:\n"
+        "    print('tidies up')\n"
+    )
+    with subprocess.Popen(
+        [*COMMAND, "--ranks", "2", "train.py"], cwd=project, env=environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as running:  # fmt: skip
+        begun = {running.stdout.readline() for _ in range(2)}
+        assert begun == {"[0] begins\n", "[1] begins\n"}
+        running.send_signal(signal.SIGINT)
+        printed, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "[0] tidies up" in printed
+    assert "[1] tidies up" in printed
+    assert said == "headcount: stopped; every rank has been ended\n"
+
+
+def posted(number, blocking=True):
+    return Posted(
+        number, "barrier", -1, 0, "world", 0, 0, "", "", blocking, True, "file:a.py", 3, number
+    )
+
+
+def test_a_long_run_is_followed_and_its_beginning_forgotten():
+    tally = CallTally(10)
+    matcher = MessageMatcher(2, follower=tally)
+    for number in range(100):
+        for rank in range(2):
+            matcher.take(rank, posted(number))
+        for rank in range(2):
+            matcher.take(rank, Completed(number, number))
+    kept = [op.number for op in matcher.operations[0]]
+    assert len(matcher.operations[0]) == 100
+    assert kept == list(range(kept[0], 100))
+    assert 10 <= len(kept) < 20
+    assert tally.calls[1, "barrier"] == 100
+    assert not matcher.groups["world"].open
+    # waiting once more for what is complete and forgotten
+    matcher.take(0, Blocked(0, "file:a.py", 9, 1, 0, 0))
+    assert not matcher.waits[0]
+
+
+def test_operations_that_are_not_complete_are_never_forgotten():
+    matcher = MessageMatcher(2, follower=CallTally(2))
+    for number in range(20):
+        matcher.take(0, posted(number, blocking=False))
+    assert [op.number for op in matcher.operations[0]] == list(range(20))

@@ -1,0 +1,477 @@
+"""A person's own script on recorded ranks: right ones run as they do, wrong ones are named."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import socket
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+import torch
+
+from headcount.core import source_locations
+from headcount.core.source_locations import following_script, is_students
+from headcount.core.verdict import PATH, Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.rank.script import Script
+from headcount.script.command import _RunFollower, run_on_ranks
+from headcount.script.tally import CallTally
+
+SCRIPTS = Path(__file__).resolve().parent
+RIGHT = sorted((SCRIPTS / "right").glob("*.py"))
+WRONG = sorted((SCRIPTS / "wrong").glob("*.py"))
+
+
+def header(path):
+    return dict(re.findall(r"^# (\w+): (.+)$", path.read_text(), re.M))
+
+
+def execute(path, folder, ranks, *arguments, seconds=60.0, **more):
+    """Run a script in a folder; return what it came to, and what its ranks printed."""
+    shutil.copy(path, folder)
+    variables = {
+        "PATH": os.environ["PATH"],
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+    }
+    script = Script(
+        path.name, False, list(map(str, arguments)), str(folder), variables,
+        [one for one in sys.path if one], **more,
+    )  # fmt: skip
+    out = io.StringIO()
+    launcher = default_launcher()
+    try:
+        ran, _ = run_on_ranks(script, ranks, launcher, out, seconds)
+        return ran, out.getvalue()
+    finally:
+        launcher.settle()
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+@pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
+def test_a_right_script_runs_and_is_not_accused(path, tmp_path):
+    ran, printed = execute(path, tmp_path, int(header(path)["ranks"]), tmp_path / "made")
+    assert ran.failure is None, f"{ran.failure.message}\n{printed}"
+    assert ran.leftover is None
+    assert ran.status() == 0
+
+
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
+def test_what_is_wrong_with_a_script_is_named_at_its_own_line(path, tmp_path):
+    about = header(path)
+    seconds = 2.0 if about["diagnosis"] == "timeout" else 60.0
+    ran, printed = execute(path, tmp_path, int(about["ranks"]), seconds=seconds)
+    assert ran.failure is not None, printed
+    assert ran.failure.diagnosis == about["diagnosis"], ran.failure.message
+    assert ran.status() == int(about["status"])
+    lines = path.read_text().splitlines()
+    (line,) = (number for number, text in enumerate(lines, 1) if text.endswith("# here"))
+    assert f"{path.name}:{line}" in ran.failure.message
+    sites = [ran.failure.site, *(wait.site for wait in ran.failure.waits)]
+    assert all(site.file == f"{PATH}{path.name}" for site in sites if site is not None)
+
+
+def execute_text(text, folder, ranks=2, **more):
+    (folder / "from").mkdir()
+    path = folder / "from" / "train.py"
+    path.write_text(text)
+    return execute(path, folder, ranks, **more)
+
+
+LOCKED = """\
+import fcntl
+import torch.distributed as dist
+dist.init_process_group("gloo")
+with open("lock", "w") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    dist.barrier()
+"""
+
+
+def test_at_the_time_limit_ranks_that_wait_are_named_beside_those_that_do_not(tmp_path):
+    ran, _ = execute_text(LOCKED, tmp_path, seconds=1.0)
+    (running,) = re.findall(r"rank (\d) is still running at train.py:5", ran.failure.message)
+    waiting = 1 - int(running)
+    assert f"rank {waiting} waits in barrier at train.py:6" in " ".join(ran.failure.detail)
+
+
+POOL = """\
+from concurrent.futures import ThreadPoolExecutor
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+pool = ThreadPoolExecutor(1)
+pool.submit(dist.all_reduce, torch.ones(2)).result()
+if dist.get_rank() == 0:
+    pool.submit(dist.barrier).result()
+"""
+
+
+def test_a_call_in_a_pool_of_threads_has_the_line_that_handed_it_over(tmp_path):
+    ran, _ = execute_text(POOL, tmp_path)
+    assert ran.failure.diagnosis is Diagnosis.DEADLOCK
+    assert "rank 0 waits in barrier at train.py:8" in ran.failure.message
+
+
+AROUND = """\
+import torch
+import torch.distributed as dist
+
+def total(x):
+    dist.all_reduce(x)
+
+def validate():
+    total(torch.ones({size}))
+
+dist.init_process_group("gloo")
+total(torch.ones(1))
+if dist.get_rank() == 0:
+    validate()
+{other}
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "other", "diagnosis"),
+    [(1, "", Diagnosis.DEADLOCK), (2, "total(torch.ones(1))", Diagnosis.SIZE_MISMATCH)],
+)
+def test_a_call_in_a_function_of_the_scripts_own_is_named_with_its_callers(
+    tmp_path, size, other, diagnosis
+):
+    ran, _ = execute_text(AROUND.format(size=size, other=other), tmp_path)
+    assert ran.failure.diagnosis is diagnosis
+    called = "train.py:5 is called from train.py:8, which is called from train.py:13"
+    assert f"rank 0: {called}" in ran.failure.detail
+    # not in a function: nothing to add
+    assert not any("train.py:15 is called" in line for line in ran.failure.detail)
+
+
+ONE_JOINS = """\
+import os
+import torch.distributed as dist
+if os.environ["RANK"] == "0":
+    dist.init_process_group("nccl"{more})
+"""
+
+
+@pytest.mark.parametrize("more", ["", ", device_id=0"])
+def test_a_group_of_nccl_waits_for_its_ranks_where_it_connects_them_at_once(tmp_path, more):
+    ran, _ = execute_text(ONE_JOINS.format(more=more), tmp_path)
+    if more:
+        said = "rank 0 waits in init_process_group at train.py:4 for rank 1"
+        assert ran.failure.message.startswith(said)
+    else:
+        assert ran.failure is None
+
+
+def test_a_default_group_is_made_as_often_as_all_ranks_make_it(tmp_path):
+    text = "import torch.distributed as dist\nfor _ in range(3):\n    dist.init_process_group()\n"
+    ran, _ = execute_text(text + "    dist.barrier()\n    dist.destroy_process_group()\n", tmp_path)
+    assert ran.failure is None
+
+
+HANDLES = """\
+import signal
+import torch
+import torch.distributed as dist
+
+# as a job does that its scheduler warns by this signal
+signal.signal(signal.SIGUSR1, lambda *_: print("saves a checkpoint"))
+dist.init_process_group("gloo")
+if dist.get_rank() == 0:
+    dist.all_reduce(torch.ones(1))
+while True:
+    pass  # and calls nothing, which a profiler of the tests would see
+"""
+
+
+def test_a_script_that_hangs_gets_no_signal_that_it_may_handle_itself(tmp_path):
+    ran, printed = execute_text(HANDLES, tmp_path, seconds=2.0)
+    assert re.search(r"rank 1 is still running at train.py:1[01]$", ran.failure.message)
+    assert "checkpoint" not in printed
+
+
+ON_A_MESH = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+rows = [dist.new_group(ranks) for ranks in ([0, 1], [2, 3])]
+columns = [dist.new_group(ranks) for ranks in ([0, 2], [1, 3])]
+for group in (rows[rank // 2], columns[rank % 2])[rank == 3:]:
+    dist.all_reduce(torch.ones(1), group=group)
+"""
+
+
+def test_a_wait_on_a_mesh_is_named_with_its_group(tmp_path):
+    ran, _ = execute_text(ON_A_MESH, tmp_path, 4)
+    # each in the call of the same line, and each for another reason
+    assert "rank 0: this all_reduce is in the group of ranks 0 and 2" in ran.failure.detail
+    assert "rank 2: this all_reduce is in the group of ranks 2 and 3" in ran.failure.detail
+
+
+SLIPPED = """\
+import os
+import torch
+import torch.distributed as dist
+x = torch.ones(1)
+if os.environ["RANK"] == "0":
+    dist.init_process_group("gloo")
+    dist.broadcast(x, 0)
+    dist.all_reduce(x)
+else:
+    dist.init_process_group("gloo")
+    dist.broadcast(x, 0)
+for _ in range(3):
+    dist.all_reduce(x)
+"""
+
+
+def test_a_hang_is_traced_to_the_first_call_of_different_lines(tmp_path):
+    ran, _ = execute_text(SLIPPED, tmp_path)
+    last, first = ran.why()
+    assert last.startswith("the last call that all ranks made together was all_reduce at")
+    assert first == (
+        "the first that all ranks made together from different lines was all_reduce at train.py:8"
+        " on rank 0, for the 1st time, all_reduce at train.py:13 on rank 1, for the 1st time"
+    )
+
+
+LOST = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+try:
+    if dist.get_rank() == 1:
+        raise ValueError("bad sample \\udc80 4711")
+    dist.all_reduce(torch.ones(1))
+finally:
+    dist.barrier()
+"""
+
+
+def test_an_exception_that_a_call_in_finally_holds_up_is_not_lost(tmp_path):
+    ran, _ = execute_text(LOST, tmp_path)
+    assert ran.failure.diagnosis is Diagnosis.ORDER_MISMATCH
+    (said,) = (line for line in ran.failure.detail if "ValueError" in line)
+    assert said == (
+        "rank 1 makes its call while handling ValueError: bad sample ? 4711, raised at train.py:6"
+    )
+
+
+def test_an_exception_that_has_been_handled_is_not_told_of_a_later_call(tmp_path):
+    handled = LOST.replace(
+        "finally:\n    dist.barrier()", "except ValueError:\n    dist.all_reduce(torch.ones(1))"
+    )
+    ran, _ = execute_text(handled + "if dist.get_rank() == 1:\n    dist.barrier()\n", tmp_path)
+    assert ran.failure.diagnosis is Diagnosis.DEADLOCK
+    assert not any("ValueError" in line for line in ran.failure.detail)
+
+
+OTHER_GROUP = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+pairs = dist.new_group([0, 1]), dist.new_group([1, 2])
+for step in range(4):
+    group = pairs[rank == 2 or (rank == 1 and step > 0)]
+    if rank < 2 or step > 0:
+        dist.all_reduce(torch.ones(1), group=group)
+"""
+
+
+def test_calls_at_one_line_in_several_groups_are_not_counted_against_each_other(tmp_path):
+    ran, _ = execute_text(OTHER_GROUP, tmp_path, ranks=3)
+    assert ran.failure.diagnosis is Diagnosis.DEADLOCK
+    assert not any("before it ended" in line for line in ran.why())
+
+
+def test_a_line_that_is_printed_as_ctrl_c_comes_is_not_printed_again():
+    class Interrupted(io.StringIO):
+        def flush(self):
+            raise KeyboardInterrupt
+
+    out = Interrupted()
+    follower = _RunFollower(1, CallTally(1), out)
+    for data in (b"begins\n", b"tidies up\n"):
+        with pytest.raises(KeyboardInterrupt):
+            follower.printed(0, data)
+    assert out.getvalue() == "[0] begins\n[0] tidies up\n"
+
+
+COLLECTS = """\
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def work(rank, channel):
+    dist.init_process_group("gloo", "tcp://127.0.0.1:29500", rank=rank, world_size=2)
+    dist.all_reduce(torch.ones(1))
+    {more}
+    channel.{send}(rank)
+
+if __name__ == "__main__":
+    spawns = mp.get_context("spawn")
+    channel, end = {made}
+    ranks = [spawns.Process(target=work, args=(rank, channel)) for rank in range(2)]
+    for one in ranks:
+        one.start()
+    end.{receive}()
+    end.{receive}()
+    for one in ranks:
+        one.join()
+"""
+QUEUE = {"made": "[spawns.Queue()] * 2", "send": "put", "receive": "get"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        QUEUE,
+        {**QUEUE, "made": "[spawns.SimpleQueue()] * 2"},
+        {"made": "reversed(spawns.Pipe(duplex=False))", "send": "send", "receive": "recv"},
+    ],
+    ids=["queue", "simple queue", "pipe"],
+)
+def test_a_script_ends_where_it_would_collect_the_results_of_other_ranks(tmp_path, words):
+    ran, _ = execute_text(COLLECTS.format(more="", **words), tmp_path, seconds=20.0)
+    assert ran.failure is None
+    (remark,) = (one for one in ran.remarks if "gather_object" in one)
+    assert remark.startswith("ranks 0 and 1, train.py:18: the script waits here for what the other")
+
+
+LOGS = """\
+import multiprocessing
+import torch
+import torch.distributed as dist
+
+def log(lines):
+    while (line := lines.get()) is not None:
+        print("logged", line, flush=True)
+
+def work(rank, lines):
+    dist.init_process_group("gloo", "tcp://127.0.0.1:29500", rank=rank, world_size=2)
+    dist.all_reduce(torch.ones(1))
+    lines.put(rank)
+
+if __name__ == "__main__":
+    forks = multiprocessing.get_context("fork")
+    lines = forks.Queue()
+    ranks = [forks.Process(target=work, args=(rank, lines)) for rank in range(2)]
+    for one in ranks:
+        one.start()
+    logger = forks.Process(target=log, args=(lines,))
+    logger.start()
+    for one in ranks:
+        one.join()
+    lines.put(None)
+    logger.join()
+"""
+
+
+def test_another_process_of_the_script_receives_what_ranks_send(tmp_path):
+    ran, printed = execute_text(LOGS, tmp_path, seconds=20.0)
+    assert ran.failure is None, printed
+    assert not any("gather_object" in one for one in ran.remarks)
+    assert all(f"logged {rank}\n" in printed for rank in range(2))
+
+
+def test_a_deadlock_of_ranks_is_named_before_that_their_parent_waits_in_vain(tmp_path):
+    more = "rank and dist.barrier()"
+    ran, _ = execute_text(COLLECTS.format(more=more, **QUEUE), tmp_path, seconds=20.0)
+    assert ran.failure.diagnosis is Diagnosis.DEADLOCK
+    assert "rank 1 waits in barrier at train.py:8 for rank 0" in ran.failure.message
+
+
+MONITORED = """\
+from datetime import timedelta
+import pickle
+import torch.distributed as dist
+dist.init_process_group("gloo")
+try:
+    if dist.get_rank() == 0:
+        dist.monitored_barrier(timeout=timedelta(seconds=0.1))
+    else:
+        dist.recv_object_list([None], 0)
+except RuntimeError as error:
+    print("caught", repr(pickle.loads(pickle.dumps(error))))
+    raise ValueError("gives up") from error
+"""
+
+
+def test_an_exception_of_gloo_is_printed_as_torchs_own(tmp_path):
+    ran, printed = execute_text(MONITORED, tmp_path)
+    said = "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 100 ms"
+    assert f'[0] caught RuntimeError("{said}' in printed.replace("'", '"')
+    assert f"[0] RuntimeError: {said}" in printed
+    assert "headcount" not in printed
+    assert f"caused by RuntimeError: {said}" in " ".join(ran.failure.detail)
+
+
+GPUS = SCRIPTS / "gpus"
+
+
+def test_a_script_that_refuses_to_run_without_gpus_is_told_that_there_are(tmp_path):
+    path = GPUS / "refuses_without.py"
+    ran, printed = execute(path, tmp_path, 2, cuda="available")
+    assert ran.failure is None, printed
+    assert any("mapped to the CPU" in text for text in ran.remarks)
+    ran, printed = execute(path, tmp_path, 2)
+    assert ran.status() == 1
+    assert printed.count("no GPU") == 2
+    ran, _ = execute(path, tmp_path, 2, "goes on")
+    assert (
+        "starts no process, for want of GPUs: run it with --cuda available" in ran.failure.message
+    )
+
+
+def test_what_has_no_counterpart_on_the_cpu_is_named_at_its_line(tmp_path):
+    ran, printed = execute(GPUS / "needs_a_kernel.py", tmp_path, 1)
+    assert ran.failure.message.startswith("rank 0, needs_a_kernel.py:7: RuntimeError: this needs a")
+    assert "headcount/" not in printed
+
+
+def test_an_environment_in_the_scripts_folder_is_none_of_it():
+    torchs = torch.autograd.graph.__file__
+    environment = str(Path(torch.__file__).parents[1])
+    with following_script(str(Path(environment).parents[3]), "/"):
+        assert not is_students(torchs)
+        assert not is_students("<frozen runpy>")
+        # the command that has started the judge
+        assert not is_students(os.path.join(sysconfig.get_path("scripts"), "gather-round"))
+        assert is_students(__file__)
+    # a script that is itself installed
+    with following_script(str(Path(torch.__file__).parent), "/"):
+        assert is_students(torchs)
+
+
+def test_a_script_among_the_libraries_is_followed_by_both_names_of_its_folder(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "real" / "package").mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    monkeypatch.setattr(source_locations, "_LIBRARIES", (f"{link}/",))
+    with following_script(str(link / "package"), "/"):
+        assert is_students(str(link / "package" / "train.py"))
+        assert not is_students(str(link / "other" / "train.py"))
+
+
+def test_the_documentation_lists_every_fault_with_what_is_said():
+    tools = (SCRIPTS.parent.parent.parent / "docs" / "script_faults.md").read_text()
+    assert re.findall(r"^\| \[(\w+)\]", tools, re.M) == [path.stem for path in WRONG]
+    text = (SCRIPTS.parent.parent.parent / "docs" / "run.md").read_text()
+    for path in WRONG:
+        (row,) = re.findall(rf"^\| \[{path.stem}\]\(.*?\): .*? \| (.*) \|$", text, re.M)
+        assert row == Diagnosis(header(path)["diagnosis"]).words, path.stem

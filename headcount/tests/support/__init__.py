@@ -1,0 +1,1 @@
+"""What the tests of the engine, and those of what uses it, share."""

@@ -1,0 +1,206 @@
+"""What is called in a loop takes time that is linear in the number of calls."""
+
+from __future__ import annotations
+
+import gc
+import types
+from itertools import chain, pairwise
+
+import pytest
+import torch
+
+from headcount.core.codec import pack, unpack
+from headcount.core.events import ANY, WORLD, Completed, Posted
+from headcount.launch.event_validation import EventValidator
+from headcount.rank.recorder import Recorder
+from headcount.trace.deadlock import stuck
+from headcount.trace.message_matcher import MessageMatcher
+from support.growth import LIMIT, growth
+
+
+class Follower:
+    """Keeps a few operations of a run."""
+
+    keeps = 16
+
+    def posted(self, op):
+        pass
+
+    def done(self, op):
+        pass
+
+    def called(self, calls):
+        pass
+
+
+def posted(op, kind, peer, tag=0, blocking=False):
+    return Posted(
+        op, kind, peer, tag, WORLD, 1, 4, "float32", "", blocking, False, "a.py", 1, op, 0, 0, [],
+        0, 0, False, [], 0,
+    )  # fmt: skip
+
+
+# Recorder. --------------------------------------------------------------------------
+
+
+def rows(n):
+    """Return tensors that share their memory."""
+    return list(torch.zeros(n, 4).unbind())
+
+
+def tensors(n):
+    """Return tensors with memory of their own."""
+    return [torch.zeros(4) for _ in range(n)]
+
+
+def one(n):
+    """Return one tensor, n times."""
+    return [torch.zeros(4)] * n
+
+
+@pytest.mark.parametrize(("kind", "buffers"), [("recv", rows), ("recv", tensors), ("send", one)])
+def test_posting_and_completing(kind, buffers):
+    def work(n):
+        events = []
+        recorder = Recorder(0, lambda event, flush: events.append(event))
+        given, side = buffers(n), "writes" if kind == "recv" else "reads"
+
+        def do():
+            for tensor in given:
+                recorder.post(
+                    kind, WORLD, peer=1, measure=tensor, here=("a.py", 1, False), **{side: [tensor]}
+                )
+            for op in range(n):
+                recorder.done(op)
+
+        return do
+
+    assert growth(work, 400) < LIMIT
+
+
+# Matcher. ---------------------------------------------------------------------------
+
+
+def sends(n, tags=False):
+    return [(0, posted(i, "send", 1, i * tags)) for i in range(n)]
+
+
+def receives(n, tags=False):
+    return [(1, posted(i, "recv", 0, i * tags)) for i in range(n)]
+
+
+#: What two ranks report of ``n`` messages.
+ORDERS = {
+    "sends first": lambda n: sends(n) + receives(n),
+    "receives first": lambda n: receives(n) + sends(n),
+    "in turns": lambda n: list(chain.from_iterable(zip(sends(n), receives(n), strict=True))),
+    "each with a tag of its own": lambda n: receives(n, True) + sends(n, True),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_matching_and_validating(order):
+    def work(n):
+        matcher = MessageMatcher(2)
+        validator = EventValidator(matcher, None, subgroups=True, watched=False)
+        events = ORDERS[order](n)
+        events += [(rank, Completed(op, 0)) for op in range(n) for rank in range(2)]
+
+        def do():
+            for rank, event in events:
+                validator.validate(rank, event)
+                matcher.take(rank, event)
+                matcher.take_resolutions()
+                matcher.first_wildcards()
+            assert matcher.unreceived() == []
+
+        return do
+
+    assert growth(work, 400) < LIMIT
+
+
+def test_wildcards_that_are_given_their_messages_one_by_one():
+    def work(n):
+        matcher = MessageMatcher(2)
+        for op in range(n):
+            matcher.take(0, posted(op, "send", 1))
+            matcher.take(1, posted(op, "recv", ANY))
+
+        def do():
+            while firsts := matcher.first_wildcards():
+                assert matcher.candidates(firsts[0]) == [0]
+                matcher.resolve(firsts[0], 0)
+
+        return do
+
+    assert growth(work, 400) < LIMIT
+
+
+def reachable(root):
+    """Return how many objects one refers to, directly or through others."""
+    seen, coming = {id(root)}, [root]
+    while coming:
+        for one in gc.get_referents(coming.pop()):
+            if id(one) not in seen and not isinstance(one, type | types.ModuleType):
+                seen.add(id(one))
+                coming.append(one)
+    return len(seen)
+
+
+def test_of_a_script_nothing_is_kept_of_what_is_over():
+    """Neither of the tags that it has used, nor of its wildcards."""
+
+    def kept(n):
+        matcher = MessageMatcher(2, follower=Follower())
+        for op in range(n):
+            matcher.take(0, posted(op, "send", 1, tag=op))
+            matcher.take(1, posted(op, "recv", ANY if op % 2 else 0, tag=op))
+            for receive in matcher.first_wildcards():
+                matcher.resolve(receive, 0)
+            matcher.take(0, Completed(op, 0))
+            matcher.take(1, Completed(op, 0))
+            matcher.take_resolutions()
+        return reachable(matcher)
+
+    assert kept(2000) < 1.2 * kept(500)
+
+
+# Who waits for whom. ------------------------------------------------------------------
+
+
+def waiting_chain(n, live, upward):
+    """Return ranks of which each waits for the next one, and the last runs or has returned."""
+    matcher = MessageMatcher(n)
+    order = list(range(n)) if upward else list(reversed(range(n)))
+    for rank, peer in pairwise(order):
+        matcher.take(rank, posted(0, "recv", peer, blocking=True))
+    if not live:
+        matcher.end(order[-1])
+    return matcher
+
+
+@pytest.mark.parametrize("upward", [True, False])
+@pytest.mark.parametrize("live", [True, False])
+def test_a_chain_of_ranks_that_wait(live, upward):
+    def work(n):
+        matcher = waiting_chain(n, live, upward)
+        return lambda: stuck(matcher)
+
+    assert len(stuck(waiting_chain(50, live, upward))) == (0 if live else 49)
+    assert growth(work, 400) < LIMIT
+
+
+# Codec. -----------------------------------------------------------------------------
+
+
+def table(n):
+    return {i: (i, str(i)) for i in range(n)}
+
+
+@pytest.mark.parametrize("value", [table, tensors, rows])
+def test_values_on_the_wire(value):
+    def work(n):
+        given = value(n)
+        return lambda: unpack(pack(given))
+
+    assert growth(work, 400) < LIMIT

@@ -1,0 +1,74 @@
+"""Limits on traffic, on records made by hand."""
+
+from __future__ import annotations
+
+from grader.exercise.cases import Case
+from grader.exercise.limits import across, after, before, bytes_of_all, calls, carried
+from headcount.core.events import Grouped, Marked, Signature
+from unit.test_traffic import Script, per_member
+
+
+def test_the_bytes_of_all_ranks_are_those_of_messages_and_of_collectives():
+    """Two calls of an all-to-all, in int64 and in float32, and a message of 5 float32."""
+    s = Script(2)
+    for rank in range(2):
+        s.call(rank, "all_to_all", signatures=[Signature("int64", [3], [3])])
+        s.call(rank, "all_to_all", signatures=per_member([2, 7], [[2, 2], [7, 7]][rank]))
+    s.call(0, "barrier")
+    s.post(0, "send", 1, count=5)
+    s.post(1, "recv", 0, count=5)
+    bound = bytes_of_all("≤", lambda c: 0).judge(Case("a", 2, {}), s.matcher.trace())
+    assert bound.measured == 2 * 3 * 8 + (7 + 2) * 4 + 5 * 4
+
+
+def test_a_call_in_a_group_is_one_of_its_members_and_a_message_of_two_ranks():
+    s = Script(4)
+    for rank in (1, 3):
+        s.matcher.take(rank, Grouped("odd", [1, 3]))
+        s.call(rank, "new_group", group="odd", detail="[1, 3]")
+        s.call(rank, "all_reduce", group="odd", signatures=per_member([8]))
+    s.post(0, "send", 1, count=5)
+    s.post(1, "recv", 0, count=5)
+    trace = s.matcher.trace()
+    assert [list(trace.ranks_of(op)) for op in trace.operations[1]] == [[1, 3], [1, 3], [1, 0]]
+    # a group of two: twice half of the tensor
+    assert trace.max_sent_elements == 8
+    low = trace.among(lambda ranks: max(ranks) < 2)
+    assert [[op.kind for op in ops] for ops in low.operations] == [["send"], ["recv"], [], []]
+    assert (low.max_sent_elements, low.traffic.messages, low.traffic.rounds) == (5, 1, 1)
+    kinds = [op.kind for op in trace.among(lambda ranks: True).operations[1]]
+    assert kinds == ["all_reduce", "recv"]  # making a group carries nothing
+
+
+def test_a_limit_counts_only_what_crosses_its_border():
+    s = Script(4)
+    for rank in range(4):
+        s.call(rank, "all_reduce", signatures=per_member([3]))
+    s.post(0, "send", 1, count=7)
+    s.post(1, "recv", 0, count=7)
+    limit = across(
+        carried("≤", lambda c: c.length),
+        "between nodes",
+        lambda c, ranks: len({rank // c.ranks_per_node for rank in ranks}) > 1,
+    )
+    for ranks_per_node, measured in ((1, 7), (2, 3), (4, 0)):
+        case = Case("", 4, {"length": 3, "ranks_per_node": ranks_per_node})
+        bound = limit.judge(case, s.matcher.trace())
+        assert (bound.measured, bound.holds) == (measured, measured <= 3)
+    assert str(bound) == "elements of one rank in a call or message between nodes: 0 (at most 3)"
+
+
+def test_a_limit_counts_only_what_is_posted_before_or_after_a_mark():
+    s = Script(2)
+    for rank, first in ((0, 1), (1, 2)):
+        for place in range(3):
+            if place == first:
+                s.matcher.take(rank, Marked("between", s.now()))
+            s.call(rank)
+    two = calls({"all_reduce"}, "≤", lambda c: 3)
+    trace, case = s.matcher.trace(), Case("", 2, {})
+    assert before(two, "between", "in forward").judge(case, trace).measured == 3
+    bound = after(two, "between", "in backward").judge(case, trace)
+    assert str(bound) == "calls of all_reduce in backward: 3 (at most 3)"
+    # what never passes the mark is all before it
+    assert before(two, "never", "").judge(case, trace).measured == 6
