@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from grader.exercise.cases import Kind
 from grader.exercise.declaration import Evidence, JudgedCase, Mistake
 from grader.exercise.help import Help
 from grader.exercise.hints import agree, choose_hint
+from grader.judge.judge import Judge, Settings
 from grader.submission.outline import outline, outline_live
 from grader.submission.submission import Submission
-from headcount.core.verdict import Diagnosis, Failure
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.launch.root_cause import RootCause
+from headcount.rank.calling import raised as as_data
+from headcount.trace.message_matcher import MessageMatcher
 from headcount.trace.trace import Trace
-from tests import declarations
+from tests import declarations, test_judge
 
 SIZES = (2, 3)
 _KIND = Kind(torch.float32, (3,))
@@ -103,45 +109,76 @@ def test_a_last_hint_without_code_is_not_the_whole_answer():
     assert not Help(("Who is right of you?", "Send to the left.")).tells_all
 
 
-# What the words of an error prove. --------------------------------------------------
+# What an exception proves. ----------------------------------------------------------
 
 
-def raised(message, source="def from_the_right(x): pass"):
-    exercise = declare()
-    kind, _, words = message.partition(": ")
-    failure = Failure(Diagnosis.EXCEPTION, f"rank 0, line 3: {message}", raised=(kind, words))
+class PeerIsSelf(ValueError):
+    """As the recording group raises it."""
+
+
+def raised(statements, source):
+    """The hint for an answer that ends with what these statements raise."""
+    causes = RootCause(MessageMatcher(2))
+    with pytest.raises((NameError, AttributeError, TypeError, PeerIsSelf)) as caught:
+        exec(statements, {"torch": torch, "ranks": dist, "PeerIsSelf": PeerIsSelf})
+    causes.raised(0, as_data("call", caught.value))
+    exercise, failure = declare(), causes.first()
     (case,) = exercise.cases(1, 2)
     seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
     outlines = outline([source], ["from_the_right"])["from_the_right"]
     return choose_hint(exercise, failure.diagnosis, Evidence((seen,), tuple(outlines)))
 
 
+NOTHING_PROVED = "It failed in the quoted line"
+
+
 @pytest.mark.parametrize(
-    "message, text",
+    "statements, text",
     [
-        ("NameError: name 'bufer' is not defined", "Did you mean buffer?"),
-        ("NameError: name 'quux' is not defined", "Nothing is called quux"),
-        ("NameError: name 'dist' is not defined", "import torch.distributed as dist."),
-        ("NameError: name 'rank' is not defined", "function: rank = dist.get_rank()."),
-        ("AttributeError: module 'torch.distributed' has no attribute 'Send'", "mean send?"),
-        ("AttributeError: module 'torch' has no attribute 'quuxes'", "torch has no quuxes."),
-        (
-            "UnboundLocalError: cannot access local variable 'y' where it is not associated",
-            "y is used here before",
-        ),
-        ("UnboundLocalError: local variable 'y' referenced before assignment", "y is used here"),
-        (
-            "PeerIsSelf: rank 0 cannot talk to itself: the peer is the same as the rank that",
-            "itself",
-        ),
-        ("TypeError: from_the_right() takes 0 positional arguments but 1 was given", "keep these"),
-        ("TypeError: combine() missing 1 required positional argument: 'b'", "combine(a, b)"),
-        ("TypeError: elsewhere() missing 1 required positional argument: 'b'", "To try it"),
+        ("bufer", "There is no bufer. Did you mean buffer?"),
+        ("quux", "Nothing is called quux"),
+        ("dist.get_rank()", "import torch.distributed as dist."),
+        ("rank", "function: rank = dist.get_rank()."),
+        ("raise NameError(\"name 'rank' is not defined\")", NOTHING_PROVED),
+        ("def f():\n    def g(): return rank\n    g()\n    rank = 1\nf()", NOTHING_PROVED),
+        ("ranks.Send()", "torch.distributed has no Send. Did you mean send?"),
+        ("torch.quuxes(1)", "torch has no quuxes."),
+        ("torch.ones(1).summ()", "Tensor has no summ. Did you mean sum?"),
+        ("[].summ()", NOTHING_PROVED),
+        ("def f(x):\n    if not x: y = 1\n    return y\nf(1)", "y is used here before"),
+        ("def f(x):\n    x += y\n    y = 1\nf(1)", "y is used here before"),
+        ("raise PeerIsSelf('the peer is the same as the rank')", "A rank sends to itself"),
+        ("def from_the_right(): pass\nfrom_the_right(1)", "keep these"),
+        ("def combine(a, b): pass\ncombine(1)", "You have defined it as combine(a, b)"),
+        ("def combine(a, b): pass\ncombine(1, 2, c=3)", "You have defined it as combine(a, b)"),
+        ("def elsewhere(a, b): pass\nelsewhere(1)", NOTHING_PROVED),
+        ("len(3)", NOTHING_PROVED),
     ],
 )
-def test_what_an_error_proves(message, text):
+def test_what_an_exception_proves(statements, text):
     source = "def combine(a, b): pass\ndef from_the_right(x):\n    buffer = x\n    combine(x)"
-    assert text in raised(message, source)
+    assert text in raised(statements, source)
+
+
+@pytest.mark.parametrize(
+    "call, proved",
+    [
+        ("dist.all_reduce(torch.ones(rank + 1))", True),
+        ("dist.all_reduce(torch.ones(2, dtype=(torch.int, torch.float)[rank]))", False),
+        ("dist.all_gather([torch.empty(rank + 1) for _ in 'ab'], torch.ones(rank + 1))", False),
+        ("(dist.recv if rank else dist.send)(torch.ones(rank + 1), 1 - rank)", False),
+    ],
+)
+def test_different_sizes_in_one_call_of_a_collective(call, proved):
+    exercise = test_judge.declare(allowed=frozenset({"all_reduce", "all_gather"}), world_sizes=(2,))
+    source = (
+        "import torch\nimport torch.distributed as dist\n"
+        f"def f(x):\n    rank = dist.get_rank()\n    {call}\n"
+    )
+    submission = Submission.from_bytes(source.encode(), "a.py", {"f"})
+    verdict = Judge(default_launcher(), Settings(1)).judge(exercise, submission)
+    assert verdict.diagnosis in ("size_mismatch", "dtype_mismatch")
+    assert ("The ranks meet in one call" in verdict.hint) == proved
 
 
 # What the source says. --------------------------------------------------------------

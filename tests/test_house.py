@@ -185,6 +185,53 @@ def test_a_name_of_a_class_is_used_once():
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+def lists_of_diagnoses(tree):
+    """Return the lines of collections, and of chains of ``or``, that name several diagnoses."""
+    found = []
+    for node in ast.walk(tree):
+        parts = []
+        if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
+            parts = node.elts
+        elif isinstance(node, ast.Dict):
+            parts = [key for key in node.keys if key is not None]
+        elif isinstance(node, ast.BoolOp):
+            parts = [
+                c for one in node.values if isinstance(one, ast.Compare) for c in one.comparators
+            ]
+        elif isinstance(node, ast.MatchOr):
+            parts = [one.value for one in node.patterns if isinstance(one, ast.MatchValue)]
+        named = [one for one in parts if ast.unparse(one).startswith("Diagnosis.")]
+        found += [named[0].lineno] if len(named) > 1 else []
+    return found
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "FAULTS = frozenset({Diagnosis.DEADLOCK, Diagnosis.TIMEOUT})",
+        "WORDS = {Diagnosis.DEADLOCK: 1, Diagnosis.TIMEOUT: 2}",
+        "one in (Diagnosis.DEADLOCK, Diagnosis.TIMEOUT)",
+        "one is Diagnosis.DEADLOCK or one == Diagnosis.TIMEOUT",
+        "match one:\n    case Diagnosis.DEADLOCK | Diagnosis.TIMEOUT: pass",
+    ],
+)
+def test_a_list_of_diagnoses_is_found(code):
+    assert lists_of_diagnoses(ast.parse(code))
+
+
+def test_no_module_lists_diagnoses():
+    """What several have in common is a field of their entries, so that a new one says it as well.
+
+    A chapter may list what its own exercise's mistakes end with.
+    """
+    found = {
+        name: lists_of_diagnoses(ast.parse(path.read_text()))
+        for path, name in modules()
+        if not name.startswith("grader.course.chapters.")
+    }
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
 def test_few_modules_stand_loose():
     for package, _ in PACKAGES.values():
         loose = [path.name for path in package.glob("*.py")]

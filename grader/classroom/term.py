@@ -265,7 +265,7 @@ def frequent(found: Term) -> list[FrequentMistake]:
             for verdict in row.exercises:
                 if verdict.status is not Status.FAILED or verdict.diagnosis is None:
                     continue
-                if verdict.diagnosis in (Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING):
+                if verdict.nothing_done:
                     continue
                 what = (verdict.diagnosis, verdict.hint)
                 who[what][position].add(index)

@@ -33,7 +33,7 @@ from grader.exercise.limits import Limit
 from grader.exercise.mistakes import MistakeProgram
 from grader.submission.outline import Outline
 from headcount.core.program import packed_by_value
-from headcount.core.verdict import Bound, Comparison, Diagnosis, Failure, gravest
+from headcount.core.verdict import Bound, Comparison, Diagnosis, Failure, RaisedException, gravest
 from headcount.trace.trace import Trace
 
 __all__ = [
@@ -140,8 +140,7 @@ class Evidence:
 
     def raised(self, *kinds: str) -> bool:
         """Return whether a rank has raised an exception of one of these classes, by name."""
-        failure = self.here.failure
-        return failure is not None and failure.raised[0] in kinds
+        return self.exception.kind in kinds
 
     @property
     def actual(self) -> Sequence[Any]:
@@ -152,6 +151,11 @@ class Evidence:
     def failure(self) -> Failure | None:
         """Why the world failed, if it did."""
         return self.here.failure
+
+    @property
+    def exception(self) -> RaisedException:
+        """The exception that a rank has raised; without a kind if none has."""
+        return RaisedException() if self.failure is None else self.failure.raised
 
     @property
     def trace(self) -> Trace:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import difflib
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -54,17 +53,17 @@ def choose_hint(
         )
         if hint:
             return hint
-        for prove in (_known, miscalled, disagreed, to_itself, rebound):
+        for prove in (_hint_of_condition, miscalled, disagreed, to_itself, rebound):
             hint = prove(exercise, evidence)
             if hint:
                 return hint
     hint = exercise.help.advice.get(diagnosis, diagnosis.advice)
     if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
-        hint = _smallest(evidence) if exercise.world_sizes != (1,) else ""
+        hint = _advise_smallest_world(evidence) if exercise.world_sizes != (1,) else ""
     return hint or exercise.help.hints[0]
 
 
-def _smallest(evidence: Evidence) -> str:
+def _advise_smallest_world(evidence: Evidence) -> str:
     """Return advice to look at the smallest world that has a wrong value."""
     n = min((one.case.n for one in evidence.failed), default=1)
     right = {one.case.n for one in evidence.passed if one.limit is None} - {
@@ -78,15 +77,15 @@ def _smallest(evidence: Evidence) -> str:
     return f"Take {n} ranks and a tensor of few numbers, and follow every message by hand.{fewer}"
 
 
-def _known(exercise: Exercise, evidence: Evidence) -> str:
+def _hint_of_condition(exercise: Exercise, evidence: Evidence) -> str:
     """Return the hint of the first condition that holds, or an empty string."""
     for mistake in exercise.mistakes:
-        if _holds(mistake.when, evidence):
+        if _condition_holds(mistake.when, evidence):
             return mistake.hint
     return ""
 
 
-def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
+def _condition_holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
     # a condition may look into values or traffic that the case does not have
     absent = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
     with contextlib.suppress(*absent):
@@ -132,7 +131,6 @@ def _slack(want: Any, scale: Any) -> Any:
 
 # Mistakes that can be proved in any exercise. ------------------------------------------------
 
-_NO_NAME = re.compile(r"NameError: name '(\w+)' is not defined")
 #: What is imported under these names, and how.
 _IMPORTED = {
     "dist": "import torch.distributed as dist",
@@ -145,32 +143,30 @@ _ASKED_FOR = {
     "rank": "dist.get_rank()",
     "world_size": "dist.get_world_size()",
 }
-_NO_ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'.* has no attribute '(\w+)'")
-_MISCALLED = re.compile(r"TypeError: (?:[\w.<>]+\.)?(\w+)\(\) (?:takes|got|missing) ")
-_UNBOUND = re.compile(r"UnboundLocalError: .*local variable '(\w+)'")
+#: Modules and classes whose attributes are known.
+_OWNERS = {"torch.distributed": dist, "torch": torch, "Tensor": torch.Tensor}
 
 
 def misused(exercise: Exercise, evidence: Evidence) -> str:
-    """Return what an error message proves together with the source, or an empty string."""
-    text = evidence.failure.message if evidence.failure is not None else ""
-    found = _NO_NAME.search(text)
-    if found and found[1] in _IMPORTED:
-        return f"{found[1]} is not imported where this line runs: {_IMPORTED[found[1]]}."
-    if found and found[1] in _ASKED_FOR:
+    """Return what an exception proves together with the source, or an empty string."""
+    kind, _, name, owner = evidence.exception
+    if kind == "NameError" and name in _IMPORTED:
+        return f"{name} is not imported where this line runs: {_IMPORTED[name]}."
+    if kind == "NameError" and name in _ASKED_FOR:
         return (
-            f"Nothing is called {found[1]} where this line runs. A rank has to ask for it, inside"
-            f" the function: {found[1]} = {_ASKED_FOR[found[1]]}."
+            f"Nothing is called {name} where this line runs. A rank has to ask for it, inside"
+            f" the function: {name} = {_ASKED_FOR[name]}."
         )
-    if found:
-        return _misspelt(found[1], _known_names(exercise, evidence), "")
-    if found := _UNBOUND.search(text):
+    if kind == "NameError" and name:
+        return _misspelt(name, _known_names(exercise, evidence), "")
+    if kind == "UnboundLocalError" and name:
         return (
-            f"{found[1]} is used here before this function has given it a value: is it set in"
+            f"{name} is used here before this function has given it a value: is it set in"
             " a branch or a loop that was not entered, or assigned only further down?"
         )
-    if found := _NO_ATTRIBUTE.search(text):
-        owner = {"torch.distributed": dist, "torch": torch, "Tensor": torch.Tensor}.get(found[1])
-        return _misspelt(found[2], dir(owner), f"{found[1]} has no ") if owner else ""
+    if kind == "AttributeError" and name:
+        known = _OWNERS.get(owner)
+        return _misspelt(name, dir(known), f"{owner} has no ") if known else ""
     if evidence.raised("GroupIsSetUp"):
         return (
             "The process group is set up before your function is called, and used again after it:"
@@ -225,8 +221,7 @@ def reads_global(exercise: Exercise, evidence: Evidence) -> str:
 
 def disagreed(exercise: Exercise, evidence: Evidence) -> str:
     """Return what different sizes in one collective prove, or an empty string."""
-    text = evidence.failure.message if evidence.failure is not None else ""
-    if evidence.diagnosis is Diagnosis.SIZE_MISMATCH and " elements on rank " in text:
+    if evidence.failure is not None and evidence.failure.sizes:
         return (
             "The ranks meet in one call, and bring different sizes to it. Do all of them make their"
             " calls for the same tensors, in the same order?"
@@ -246,10 +241,9 @@ def to_itself(exercise: Exercise, evidence: Evidence) -> str:
 
 def miscalled(exercise: Exercise, evidence: Evidence) -> str:
     """Return advice on a call with the wrong arguments, if it is one of the answer's functions."""
-    found = _MISCALLED.search(evidence.failure.message) if evidence.failure is not None else None
-    if found is None:
+    kind, _, name, _ = evidence.exception
+    if kind != "TypeError":
         return ""
-    name = found[1]
     if name == exercise.name:
         return f"It is called as {exercise.signature}: keep these parameters, in this order."
     for part in evidence.source:

@@ -160,7 +160,7 @@ class Limit:
         measure: counts it in a trace, or in the counters of simulated ranks.
         relation: ``=``, ``≤`` or ``≥``.
         asked: the bound for a case.
-        over, under: the diagnosis if there is too much or too little.
+        diagnosis: what is wrong if there is too much; its opposite if there is too little.
         found: returns what a trace shows beyond the number, in words that are added to the
             message; nothing is added where it is ``None``.
         point: whether it is the point of the exercise, see :func:`point`.
@@ -175,8 +175,7 @@ class Limit:
     measure: Callable[[Measured], float]
     relation: str
     asked: Callable[[Case], float]
-    over: Diagnosis
-    under: Diagnosis
+    diagnosis: Diagnosis
     found: Callable[[Measured], str] | None = None
     point: bool = False
     part: Callable[[Case, Trace], Trace] | None = None
@@ -194,7 +193,7 @@ class Limit:
 
     def diagnose(self, bound: Bound) -> Diagnosis:
         """Return the diagnosis for a bound that does not hold."""
-        return self.over if bound.measured > bound.asked else self.under
+        return self.diagnosis if bound.measured > bound.asked else self.diagnosis.opposite
 
 
 def point(limit: Limit) -> Limit:
@@ -250,7 +249,6 @@ def messages(relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_MESSAGES,
-        Diagnosis.TOO_FEW_MESSAGES,
     )
 
 
@@ -262,7 +260,6 @@ def total_bytes(relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
     )
 
 
@@ -281,7 +278,6 @@ def bytes_of_all(relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
     )
 
 
@@ -299,7 +295,6 @@ def bytes_of_one(relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
     )
 
 
@@ -311,7 +306,6 @@ def sent(relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
     )
 
 
@@ -326,7 +320,6 @@ def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
     )
 
 
@@ -341,7 +334,6 @@ def carried(relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
     )
 
 
@@ -353,7 +345,6 @@ def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_ROUNDS,
-        Diagnosis.TOO_FEW_ROUNDS,
     )
 
 
@@ -374,7 +365,6 @@ def neighbours_only() -> Limit:
         "=",
         lambda case: 0,
         Diagnosis.NOT_NEIGHBOUR,
-        Diagnosis.NOT_NEIGHBOUR,
     )
 
 
@@ -385,7 +375,6 @@ def through(root: int) -> Limit:
         lambda trace: sum(root not in (op.rank, op.peer) for op in _record(trace).sends()),
         "=",
         lambda case: 0,
-        Diagnosis.WRONG_PEER,
         Diagnosis.WRONG_PEER,
     )
 
@@ -410,7 +399,6 @@ def one_each(*pairs: tuple[int, int]) -> Limit:
         "=",
         lambda case: 0,
         Diagnosis.WRONG_PEER,
-        Diagnosis.WRONG_PEER,
         found=named,
     )
 
@@ -426,7 +414,6 @@ def along_chain() -> Limit:
         "=",
         lambda case: 0,
         Diagnosis.NOT_NEIGHBOUR,
-        Diagnosis.NOT_NEIGHBOUR,
     )
 
 
@@ -438,7 +425,6 @@ def largest_message(relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
     )
 
 
@@ -450,7 +436,6 @@ def largest_call(kind: str, relation: str, asked: Callable[[Case], int]) -> Limi
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
     )
 
 
@@ -461,13 +446,18 @@ def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
     collective is in flight.
     """
 
-    def flies(op: Operation, time: int) -> bool:
+    def is_in_flight(op: Operation, time: int) -> bool:
         return op.kind == kind and op.posted < time and (op.blocked is None or time < op.blocked)
 
     def count(trace: Measured) -> int:
         record = _record(trace)
         return sum(
-            any(flies(op, seen.time) for seen in marks if seen.text == mark for op in operations)
+            any(
+                is_in_flight(op, seen.time)
+                for seen in marks
+                if seen.text == mark
+                for op in operations
+            )
             for operations, marks in zip(record.operations, record.marks, strict=True)
         )
 
@@ -476,7 +466,6 @@ def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
         count,
         "≥",
         asked,
-        Diagnosis.NO_OVERLAP,
         Diagnosis.NO_OVERLAP,
     )
 
@@ -519,7 +508,6 @@ def given(kind: str, relation: str, asked: Callable[[Case], int]) -> Limit:
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
     )
 
 
@@ -531,7 +519,6 @@ def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit
         relation,
         asked,
         Diagnosis.TOO_MANY_MESSAGES,
-        Diagnosis.TOO_FEW_MESSAGES,
     )
 
 
@@ -570,7 +557,6 @@ def virtual_seconds(relation: str, asked: Callable[[Case], float]) -> Limit:
         relation,
         lambda case: round(float(asked(case)), 9),
         Diagnosis.TOO_MANY_SECONDS,
-        Diagnosis.TOO_FEW_SECONDS,
         found=longest_wait,
         applies=lambda case: case.network is not None,
     )
@@ -600,7 +586,6 @@ def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
         lambda trace: max((nbytes for nbytes, _, _ in largest_first(trace)), default=0),
         relation,
         asked,
-        Diagnosis.MEMORY_LIMIT,
         Diagnosis.MEMORY_LIMIT,
         found=lambda trace: "".join(
             f", rank {rank} {what}" for _, rank, what in largest_first(trace)[:1]
@@ -635,7 +620,6 @@ def grown(relation: str, asked: Callable[[Case], int]) -> Limit:
         lambda trace: max((nbytes for nbytes, _ in weights(trace)), default=0),
         relation,
         asked,
-        Diagnosis.MEMORY_LIMIT,
         Diagnosis.MEMORY_LIMIT,
         found=lambda trace: "".join(
             f", rank {rank}, as the kernel counts its memory" for _, rank in weights(trace)[:1]

@@ -77,7 +77,7 @@ def _assess(
     failure = outcome.failure
     difference = None
     if failure is not None:
-        failure = _explain(exercise, failure)
+        failure = _explain_wrong_signature(exercise, failure)
     else:
         difference = _difference(exercise, case, outcome, expected, actual)
         failure = _first_fault(exercise, case, outcome, difference)
@@ -98,7 +98,7 @@ def _assess(
     return replace(
         verdict,
         diagnosis=failure.diagnosis,
-        message=_where_it_matters(exercise, failure.message),
+        message=_without_single_rank(exercise, failure.message),
         rank=failure.rank,
         site=failure.site,
         detail=failure.detail + outcome.trace.warnings,
@@ -107,9 +107,9 @@ def _assess(
         cycle=failure.cycle,
         ended=failure.ended,
         killed=failure.killed,
-        by_rank=_rows(exercise, case, expected, actual),
+        by_rank=_rank_rows(exercise, case, expected, actual),
         shown_by_rank=(
-            _where_it_matters(exercise, failure.message) if failure is difference else ""
+            _without_single_rank(exercise, failure.message) if failure is difference else ""
         ),
         misses_point=misses_point,
         minor=seen.minor,
@@ -127,7 +127,7 @@ def held_by(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
     """Return what each rank holds: the returned value, or the argument for the result."""
     if exercise.values.result is None:
         return [result.value for result in outcome.results]
-    place = _place_of(exercise, case)
+    place = _result_position(exercise, case)
     return [result.arguments[place] for result in outcome.results]
 
 
@@ -144,12 +144,12 @@ def _expected(exercise: Exercise, case: Case, actual: Sequence[Any]) -> list[Any
     return max(right, key=agreeing)
 
 
-def _place_of(exercise: Exercise, case: Case) -> int:
+def _result_position(exercise: Exercise, case: Case) -> int:
     """Return the position of the argument that holds the result."""
     return list(case.columns).index(exercise.values.result or "")
 
 
-def _terms(exercise: Exercise, case: Case) -> tuple[int, Sequence[Any]]:
+def _terms_and_scales(exercise: Exercise, case: Case) -> tuple[int, Sequence[Any]]:
     terms = exercise.values.reduced(case) if exercise.values.reduced else 0
     scales = exercise.values.magnitude(case) if exercise.values.magnitude else [None] * case.n
     return terms, scales
@@ -161,7 +161,7 @@ def rounding(exercise: Exercise, case: Case) -> bool:
     It must not where the result is exact: of integers, of a minimum or maximum (nothing is
     rounded there, so that their magnitude is 0), on one rank, and without elements.
     """
-    terms, scales = _terms(exercise, case)
+    terms, scales = _terms_and_scales(exercise, case)
     if terms < 2:
         return False
     held = [
@@ -175,7 +175,7 @@ def _differences(
 ) -> Iterator[tuple[int, Difference | None]]:
     """Yield every rank with the first place where its result is wrong, if there is one."""
     # worked out for all ranks at once: a magnitude may take as long as the oracle itself
-    terms, scales = _terms(exercise, case)
+    terms, scales = _terms_and_scales(exercise, case)
     name = exercise.values.result or ""
     for rank in case.ranks:
         yield (
@@ -226,7 +226,10 @@ def _first_fault(
     if difference is not None:
         return difference
     for rank, result in enumerate(outcome.results):
-        if exercise.values.result is not None and _place_of(exercise, case) in result.replaced:
+        if (
+            exercise.values.result is not None
+            and _result_position(exercise, case) in result.replaced
+        ):
             return Failure(
                 Diagnosis.WRONG_VALUE,
                 f"rank {rank}: the right values are in other tensors than those that were in"
@@ -344,24 +347,21 @@ def _changed_argument(
     return None
 
 
-def _explain(exercise: Exercise, failure: Failure) -> Failure:
+def _explain_wrong_signature(exercise: Exercise, failure: Failure) -> Failure:
     """Return the failure, with the meaning of a TypeError that has no line of the student's."""
-    if failure.site is None and "TypeError" in failure.message and exercise.adapter is None:
-        what = failure.message.split("TypeError: ", 1)[-1]
-        return replace(
-            failure,
-            message=f"cannot be called as {exercise.signature.partition(' ->')[0]}: {what}",
-        )
-    return failure
+    if failure.site is not None or failure.raised.kind != "TypeError" or exercise.adapter:
+        return failure
+    header = exercise.signature.partition(" ->")[0]
+    return replace(failure, message=f"cannot be called as {header}: {failure.raised.message}")
 
 
-def _rows(
+def _rank_rows(
     exercise: Exercise, case: Case, expected: Sequence[Any], actual: Sequence[Any]
 ) -> tuple[RankRow, ...]:
     """Return what each rank should hold and holds; nothing if all are right."""
     if not actual:
         return ()
-    terms, scales = _terms(exercise, case)
+    terms, scales = _terms_and_scales(exercise, case)
     rows = tuple(
         side_by_side(
             rank, expected[rank], actual[rank], terms, scales[rank], exercise.values.relative
@@ -371,7 +371,7 @@ def _rows(
     return () if all(row.right for row in rows) else rows
 
 
-def _where_it_matters(exercise: Exercise, message: str) -> str:
+def _without_single_rank(exercise: Exercise, message: str) -> str:
     """Return a message without the number of the rank, where there is only one rank."""
     if exercise.world_sizes != (1,):
         return message

@@ -11,22 +11,11 @@ from grader.judge.assessment import assess, assess_again, rounding
 from grader.judge.settings import Settings, clock_seconds, make_job
 from grader.judge.worlds import WorldPool
 from grader.submission.outline import Outline, about_hash_seeds
-from headcount.core.verdict import CaseVerdict, Diagnosis
+from headcount.core.verdict import CaseVerdict
 from headcount.launch.world import Outcome
 from headcount.trace.wildcard_schedules import Exploration, named_race
 
-__all__ = ["FINAL", "CaseRun", "CaseRunner"]
-
-#: Diagnoses after which further cases show nothing new, or each takes its whole time limit.
-FINAL = frozenset(
-    {
-        Diagnosis.NOT_ATTEMPTED,
-        Diagnosis.FORBIDDEN_CALL,
-        Diagnosis.TAMPERING,
-        Diagnosis.MALFORMED_REPORT,
-        Diagnosis.TIMEOUT,
-    }
-)
+__all__ = ["CaseRun", "CaseRunner"]
 
 #: Orders of arrival tried of the first case of a world size that has several.
 _ORDERS = 12
@@ -180,4 +169,4 @@ def _worth_exploring(found: CaseRun, gravity: int) -> bool:
     """Return whether other orders of a case's messages could change what is reported."""
     # only the failure that leads the verdict is reported, and with it the choice that decides
     leads = found.judged.gravity > gravity
-    return found.verdict.passed or (leads and found.verdict.diagnosis not in FINAL)
+    return found.verdict.passed or (leads and not found.verdict.final)

@@ -26,33 +26,33 @@ def explain(
     """
     if failed.diagnosis is Diagnosis.NOT_ATTEMPTED:
         return "not written yet"
-    faults = [_found(exercise, failed)]
+    faults = [_describe_fault(exercise, failed)]
     missed = missed_point(cases)
     hangs = failed.gravity == Gravity.HANGS
     price = "" if hangs else ", so it earns at most half its points"
     if missed is failed:
-        faults.append(f"{_missed(exercise, missed, failed, cases)}{price}.")
+        faults.append(f"{_describe_missed_point(exercise, missed, failed, cases)}{price}.")
     faults += [
-        f"Another fault, on {_found(exercise, other)}"
-        for other in _others(failed, cases)
+        f"Another fault, on {_describe_fault(exercise, other)}"
+        for other in _independent_faults(failed, cases)
         if not other.misses_point
     ]
     if missed is not None and missed is not failed:
-        faults.append(f"{_missed(exercise, missed, failed, cases)}{price}.")
+        faults.append(f"{_describe_missed_point(exercise, missed, failed, cases)}{price}.")
     if hangs and passed_share(exercise, inputs, cases) > share_limit(cases) > 0:
         faults.append("An answer that hangs earns at most a quarter of its points.")
     return "\n".join(faults)
 
 
-def _found(exercise: Exercise, case: CaseVerdict) -> str:
+def _describe_fault(exercise: Exercise, case: CaseVerdict) -> str:
     """Return what is wrong with a case, and where."""
-    where = _where(exercise, case)
+    where = _describe_place(exercise, case)
     # a plain function without an argument has one case only
     between = ": " if exercise.parameters and not case.bounds else ", "
     return f"{where}{between if where else ''}{case.message}"
 
 
-def _where(exercise: Exercise, case: CaseVerdict) -> str:
+def _describe_place(exercise: Exercise, case: CaseVerdict) -> str:
     """Return the number of ranks and the name of a case."""
     # a plain function is called on one rank, which is not worth saying
     world = ranks(case.world_size, case.simulated) if exercise.world_sizes != (1,) else ""
@@ -61,7 +61,7 @@ def _where(exercise: Exercise, case: CaseVerdict) -> str:
     return ", ".join(part for part in (world, name) if part)
 
 
-def _others(lead: CaseVerdict, cases: Sequence[CaseVerdict]) -> Iterator[CaseVerdict]:
+def _independent_faults(lead: CaseVerdict, cases: Sequence[CaseVerdict]) -> Iterator[CaseVerdict]:
     """Yield faults that are no consequence of the one that leads the verdict, the gravest first.
 
     The failures of one world size have mostly one reason: an answer that hangs on some inputs may
@@ -79,20 +79,21 @@ def _others(lead: CaseVerdict, cases: Sequence[CaseVerdict]) -> Iterator[CaseVer
             yield case
 
 
-def _missed(
+def _describe_missed_point(
     exercise: Exercise, missed: CaseVerdict, failed: CaseVerdict, cases: Sequence[CaseVerdict]
 ) -> str:
     """Return that an answer misses the point of the exercise, and by what if that is not told."""
     if missed is failed and not missed.bounds:
         return "This is the point of the exercise"
-    if not missed.bounds and _alike(missed, failed):
-        where = _where(exercise, missed)
+    if not missed.bounds and _fail_in_same_line(missed, failed):
+        where = _describe_place(exercise, missed)
         return f"It fails in the same line on {where}. That case is the point of the exercise"
     if not missed.bounds:
         # two wrong values may have one reason
         same = missed.diagnosis is failed.diagnosis
-        where = f"{'Nor is it right' if same else 'Another fault,'} on {_found(exercise, missed)}"
-        return f"{where}. That case is the point of the exercise"
+        begin = "Nor is it right" if same else "Another fault,"
+        fault = _describe_fault(exercise, missed)
+        return f"{begin} on {fault}. That case is the point of the exercise"
     point = f"{missed.bounds[0].missed}: that is the point of this exercise"
     if missed is failed and any(case.minor for case in cases):
         return f"The sums are right, but {point}"
@@ -103,7 +104,7 @@ def _missed(
     return f"There are also {missed.bounds[0].missed}, the point of this exercise"
 
 
-def _alike(one: CaseVerdict, other: CaseVerdict) -> bool:
+def _fail_in_same_line(one: CaseVerdict, other: CaseVerdict) -> bool:
     """Return whether two cases fail in the same line and for the same reason."""
     same = (one.site, one.diagnosis) == (other.site, other.diagnosis)
     return one.site is not None and _ended_early(one) and same

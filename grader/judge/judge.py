@@ -21,7 +21,7 @@ from grader.exercise.hints import choose_hint
 from grader.exercise.limits import hangs_on_nccl
 from grader.judge.assessment import assess_limit, not_run, too_late
 from grader.judge.case_order import CaseOrder
-from grader.judge.case_runs import FINAL, CaseRunner
+from grader.judge.case_runs import CaseRunner
 from grader.judge.cpp_answers import Preparation, compiled
 from grader.judge.explanation import explain
 from grader.judge.findings import Findings, SizeFindings
@@ -93,11 +93,11 @@ class Judge:
         """
         started = time.monotonic()
         with _one_thread():
-            verdict = self._judge(exercise, submission, count or _ignore)
+            verdict = self._judge(exercise, submission, count or _count_nothing)
         return replace(verdict, seconds=round(time.monotonic() - started, 3))
 
     def _judge(self, exercise: Exercise, submission: Submission, count: Count) -> ExerciseVerdict:
-        exercise = _under(self._settings.semantics, exercise)
+        exercise = _with_semantics(self._settings.semantics, exercise)
         verdict = partial(_verdict, exercise, self._settings.seed)
         absent = _absent(exercise, submission)
         if absent is not None:
@@ -124,11 +124,11 @@ class Judge:
             self._launcher.settle()
 
 
-def _ignore(done: int, of: int) -> None:
+def _count_nothing(done: int, of: int) -> None:
     pass
 
 
-def _under(semantics: Semantics, exercise: Exercise) -> Exercise:
+def _with_semantics(semantics: Semantics, exercise: Exercise) -> Exercise:
     """Return an exercise whose traffic has to keep the rules of the semantics as well."""
     if semantics is Semantics.GLOO:
         return exercise
@@ -216,6 +216,7 @@ class _Check:
         self._program = submission.program
         self._plan = plan
         self._inputs = _inputs(plan)
+        self._verdict = partial(_verdict, exercise, settings.seed)
         self._limits = {
             n: [limit for limit in exercise.traffic.limits if any(map(limit.applies, cases))]
             for n, cases in plan.items()
@@ -343,7 +344,7 @@ class _Check:
                 if not (gravity or self._launcher.environment.sealed):
                     worlds.start_next()
                 remark = remark or self._remark(case, found.outcome)
-            elif verdict.diagnosis in FINAL or self._settings.first_failure or found.hint:
+            elif verdict.final or self._settings.first_failure or found.hint:
                 stop, hint = verdict, found.hint
             for j, other in order.give_up(verdict):
                 verdicts[j] = not_run(other, verdict)
@@ -436,19 +437,6 @@ class _Check:
         )
         evidence = Evidence(tuple(findings.evidence), self._outlines)
         return choose_hint(self._exercise, diagnosis, evidence, recognise)
-
-    def _verdict(
-        self,
-        status: Status,
-        cases: Sequence[CaseVerdict] = (),
-        failure: Failure | None = None,
-        message: str = "",
-        score: float = 0.0,
-        hint: str = "",
-    ) -> ExerciseVerdict:
-        return _verdict(
-            self._exercise, self._settings.seed, status, cases, failure, message, score, hint
-        )
 
 
 def _verdict(

@@ -31,9 +31,14 @@ from headcount.trace.trace import Trace
 
 __all__ = ["recognised"]
 
-#: Runs, besides one of each program, after which those count that agree so far; and in how many
-#: cases they have to.  As soon as they have one hint, `SURE` cases are enough.
-RUNS, ENOUGH, SURE = 40, 4, 8
+#: Runs, besides one of each program, that may be spent on ruling out mistakes.
+RUNS = 40
+
+#: Cases in which a mistake has to agree to count where the runs are spent before the cases.
+ENOUGH = 4
+
+#: Cases, besides the first, after which no more are run if all that still agree have one hint.
+SURE = 8
 
 #: Processes of simulated ranks.  While one program's outcome is compared, others run.
 PROCESSES = 2
@@ -69,7 +74,7 @@ def recognised(
     ]
     if not known or evidence.case.pauses:
         return ""
-    here, *others = _telling(evidence)
+    here, *others = _cases_to_agree_in(evidence)
     with ExitStack() as stack:
         processes = [
             stack.enter_context(closing(SimulationProcess(launcher))) for _ in range(PROCESSES)
@@ -96,20 +101,29 @@ _Known = tuple[MistakeProgram, str]
 
 
 def _agreeing(runs: _MistakeRuns, known: list[_Known], cases: Iterable[JudgedCase]) -> list[_Known]:
-    """Return those that agree with the answer in every case, of as many as are tried."""
-    left, more = known, RUNS + len(known)
-    for tried, one in enumerate(cases):
-        more -= len(left)
-        if more < 0:
-            return left if tried >= ENOUGH else []
-        agreeing = runs.agreeing([source for _, source in left], one)
-        left = [entry for entry, agrees in zip(left, agreeing, strict=True) if agrees]
-        if not left or (tried >= SURE and len({mistake.hint for mistake, _ in left}) == 1):
+    """Return those that agree with the answer in every case that there are runs for.
+
+    This says how long to look, and nothing else: what is never run rules nothing out, so that with
+    fewer runs more mistakes are left, and their hints differ more often.
+    """
+    left, budget = known, RUNS + len(known)
+    for done, one in enumerate(cases):
+        if len(left) > budget:
+            return left if done >= ENOUGH else []
+        budget -= len(left)
+        left = _agreeing_in(one, runs, left)
+        if not left or (done >= SURE and len({mistake.hint for mistake, _ in left}) == 1):
             break
     return left
 
 
-def _telling(evidence: Evidence) -> Iterator[JudgedCase]:
+def _agreeing_in(one: JudgedCase, runs: _MistakeRuns, known: list[_Known]) -> list[_Known]:
+    """Return those whose programs do in a case what the answer did."""
+    agreeing = runs.agreeing([source for _, source in known], one)
+    return [entry for entry, agrees in zip(known, agreeing, strict=True) if agrees]
+
+
+def _cases_to_agree_in(evidence: Evidence) -> Iterator[JudgedCase]:
     """Yield the cases in which a mistake has to agree, those that rule out most of them first."""
     here = evidence.here
     yield here
@@ -183,9 +197,9 @@ class _MistakeRuns:
         """
         traces = [outcome.trace for outcome in self._outcomes(sources, one.case, recorded=True)]
         return [
-            (_sends(trace) == _sends(one.trace))
-            + (_amounts(trace) == _amounts(one.trace))
-            + (_calls(trace) == _calls(one.trace))
+            (_makes_calls(trace) == _makes_calls(one.trace))
+            + (_amounts_sent(trace) == _amounts_sent(one.trace))
+            + (_sorted_calls(trace) == _sorted_calls(one.trace))
             + _begin_alike(trace, one.trace)
             for trace in traces
         ]
@@ -227,13 +241,14 @@ def _with_memory(exercise: Exercise) -> Exercise:
     values = exercise.values
     remembered = replace(
         values,
-        expected=_once(values.expected),
-        magnitude=values.magnitude and _once(values.magnitude),
+        expected=_computed_once(values.expected),
+        magnitude=values.magnitude and _computed_once(values.magnitude),
     )
     return replace(exercise, values=remembered)
 
 
-def _once(function: Callable[[Case], Sequence[Any]]) -> Callable[[Case], Sequence[Any]]:
+def _computed_once(function: Callable[[Case], Sequence[Any]]) -> Callable[[Case], Sequence[Any]]:
+    """Return a function that keeps its result for every case."""
     known: dict[int, tuple[Case, Sequence[Any]]] = {}
 
     def remembered(case: Case) -> Sequence[Any]:
@@ -250,11 +265,11 @@ def _fail_alike(one: Failure, other: Failure | None) -> bool:
         one.raised == other.raised
         and one.race == other.race
         and one.ended == other.ended
-        and _edges(one.waits) == _edges(other.waits)
+        and _wait_edges(one.waits) == _wait_edges(other.waits)
     )
 
 
-def _edges(waits: Sequence[Wait]) -> set[tuple[int, str, tuple[int, ...]]]:
+def _wait_edges(waits: Sequence[Wait]) -> set[tuple[int, str, tuple[int, ...]]]:
     return {(wait.rank, wait.call, wait.peers) for wait in waits}
 
 
@@ -267,11 +282,12 @@ def _begin_alike(one: Trace, other: Trace) -> bool:
     )
 
 
-def _sends(trace: Trace) -> bool:
+def _makes_calls(trace: Trace) -> bool:
+    """Return whether any rank has called anything."""
     return any(trace.operations)
 
 
-def _calls(trace: Trace) -> list[tuple[object, ...]]:
+def _sorted_calls(trace: Trace) -> list[tuple[object, ...]]:
     """Return all operations, of a message with its place in the memory that it was taken from."""
     return sorted(
         (op.rank, op.kind, op.peer, op.count, op.offset if op.is_message else 0)
@@ -280,7 +296,8 @@ def _calls(trace: Trace) -> list[tuple[object, ...]]:
     )
 
 
-def _amounts(trace: Trace) -> tuple[int, int, int]:
+def _amounts_sent(trace: Trace) -> tuple[int, int, int]:
+    """Return how many messages and bytes were sent, and in how many rounds."""
     traffic = trace.traffic
     return traffic.messages, traffic.bytes, traffic.rounds
 

@@ -24,7 +24,7 @@ import msgspec
 
 from grader.errors import ProgressFileError
 from grader.exercise.catalogue import Catalogue, IndexedExercise
-from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from headcount.core.verdict import ExerciseVerdict, Status
 from headcount.launch.backends import entry_of
 
 __all__ = [
@@ -252,8 +252,6 @@ PATIENCE = 2.0
 
 #: Folders of the course with answers that are not the learner's.
 _NOT_THEIRS = frozenset({"solutions", "tests"})
-
-_NOTHING_DONE = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
 
 
 class ProgressState(str, Enum):
@@ -484,7 +482,7 @@ def _counts(
     if verdict.status not in (Status.PASSED, Status.FAILED):
         return False
     whole = sizes is None or set(exercise.world_sizes) <= set(sizes)
-    return whole and verdict.diagnosis not in _NOTHING_DONE
+    return whole and not verdict.nothing_done
 
 
 def _in_notebooks(origin: Path | None, catalogue: Catalogue[IndexedExercise]) -> bool:

@@ -16,15 +16,10 @@ import torch
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise
 from headcount.core.values import tensors_in
-from headcount.core.verdict import CaseVerdict, Diagnosis, Gravity
+from headcount.core.verdict import CaseVerdict, Gravity
 from headcount.trace.trace import Trace
 
 __all__ = ["earns_points", "missed_point", "passed_share", "score", "share_limit"]
-
-#: The diagnoses that cost the whole exercise.
-_WORTHLESS = frozenset(
-    {Diagnosis.NOT_ATTEMPTED, *(one for one in Diagnosis if one.gravity is Gravity.WORTHLESS)}
-)
 
 #: The largest share of the points that an answer earns if it misses the point of its exercise, and
 #: if it hangs at any size.  One that is only slow is some use, and one that hangs is none.
@@ -71,20 +66,22 @@ def _is_new(exercise: Exercise, case: Case, rank: int, expected: Any) -> bool:
         if exercise.values.result is None
         else tensors_in(case.columns[exercise.values.result][rank])
     )
-    return _adds(expected, list(own))
+    return _holds_more_than(expected, list(own))
 
 
-def _adds(value: Any, own: Sequence[torch.Tensor]) -> bool:
+def _holds_more_than(value: Any, own: Sequence[torch.Tensor]) -> bool:
     """Return whether a value is more than nothing, zeros and copies of the rank's tensors."""
     if isinstance(value, torch.Tensor):
         return bool(value.any()) and not any(
             t.dtype == value.dtype and torch.equal(t, value) for t in own
         )
     if isinstance(value, Mapping):
-        return any(_adds(entry, own) for entry in value.values())
+        return any(_holds_more_than(entry, own) for entry in value.values())
     if isinstance(value, (list, tuple)):
         # in a list, even the number 0 is information
-        return any(_adds(entry, own) or isinstance(entry, (int, float)) for entry in value)
+        return any(
+            _holds_more_than(entry, own) or isinstance(entry, (int, float)) for entry in value
+        )
     return bool(value)
 
 
@@ -124,7 +121,7 @@ def passed_share(exercise: Exercise, inputs: Iterable[Case], cases: Sequence[Cas
 
 def share_limit(cases: Sequence[CaseVerdict]) -> float:
     """Return the largest share of the points that an answer with these verdicts may earn."""
-    if any(case.diagnosis in _WORTHLESS for case in cases):
+    if any(case.diagnosis is not None and case.diagnosis.worthless for case in cases):
         return 0.0
     if any(case.gravity == Gravity.HANGS for case in cases):
         return _HANGS

@@ -140,16 +140,13 @@ def hung(verdict: ExerciseVerdict | CaseVerdict) -> bool:
     return failed and verdict.diagnosis is not None and verdict.diagnosis.hangs
 
 
-_EMPTY = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
-
-
 def look_of(verdict: ExerciseVerdict) -> Look:
     """Return how an exercise came out: the same on its card, on the class's pages and in text."""
     if verdict.status is not Status.FAILED:
         return Look.from_status(verdict.status)
     if hung(verdict):
         return Look.HUNG
-    if verdict.diagnosis in _EMPTY:
+    if verdict.nothing_done:
         return Look.UNTOUCHED
     if verdict.only_misses_point:
         return Look.HALF

@@ -356,7 +356,6 @@ sum_of_survivors = Exercise(
                     "≤",
                     lambda c: _MANY,
                     Diagnosis.TIMEOUT,
-                    Diagnosis.TIMEOUT,
                     unit=lambda c: round(c.seconds * 1e9),
                 )
             ),

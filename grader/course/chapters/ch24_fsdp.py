@@ -683,7 +683,6 @@ two_layers = Limit(
     "≤",
     lambda c: 2 if is_counted(c) else 0,
     Diagnosis.MEMORY_LIMIT,
-    Diagnosis.MEMORY_LIMIT,
     found=lambda trace: "".join(f", rank {r} {names}" for _, r, names in _at_once(trace)[:1]),
 )
 
@@ -693,7 +692,6 @@ gathers = Limit(
     "≤",
     most_gathered,
     Diagnosis.TOO_MANY_BYTES,
-    Diagnosis.TOO_FEW_BYTES,
 )
 
 reductions = Limit(
@@ -702,7 +700,6 @@ reductions = Limit(
     "≤",
     most_reduced,
     Diagnosis.TOO_MANY_BYTES,
-    Diagnosis.TOO_FEW_BYTES,
 )
 
 # in all cases with a dtype to compute in, that is bfloat16, and the parameters are float32
@@ -711,7 +708,6 @@ own_dtype = Limit(
     narrow_reductions,
     "=",
     lambda c: 0,
-    Diagnosis.WRONG_DTYPE,
     Diagnosis.WRONG_DTYPE,
     applies=lambda c: bool(c.compute),
 )

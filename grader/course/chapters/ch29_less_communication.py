@@ -490,7 +490,6 @@ QUIET_IN_BETWEEN = point(
         "≤",
         lambda c: 0,
         Diagnosis.TOO_MANY_MESSAGES,
-        Diagnosis.TOO_FEW_MESSAGES,
     )
 )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 __all__ = [
     "BESIDE",
@@ -22,6 +22,7 @@ __all__ = [
     "ExerciseVerdict",
     "Failure",
     "Gravity",
+    "RaisedException",
     "RankRow",
     "Site",
     "Status",
@@ -67,13 +68,30 @@ class Gravity(IntEnum):
     WORTHLESS = 4
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Fields:
+    """The fields of a :class:`Diagnosis`, which says what they mean."""
+
+    word: str = field(kw_only=False)
+    words: str
+    meaning: str
+    advice: str = ""
+    gravity: Gravity = Gravity.WRONG
+    reported_by_rank: bool = False
+    communication_fault: bool = False
+    untrusted: bool = False
+    recoverable: bool = False
+    nothing_done: bool = False
+    too_little: str = ""
+
+
 class Diagnosis(str, Enum):
     """One word for what is wrong with an answer, and all that is known of that word.
 
-    Every place that lists diagnoses derives its list from here: which of several
-    failures of a run is its cause, what a rank may report by itself, what to try in
-    general, and the table in ``docs/teaching.md``.  To add one, add an entry, and the
-    code that finds it.
+    To add one, add an entry, and the code that finds it.  No other module lists diagnoses: which
+    of several failures is the cause, what a rank may report by itself, the exit status of ``run``,
+    what earns points, what to try in general, and the table in ``docs/teaching.md`` follow from
+    the entry.
 
     The order is that of precedence, from causes to consequences: when ranks of one run
     fail in different ways, the first diagnosis in this list is the cause, and no later
@@ -87,295 +105,324 @@ class Diagnosis(str, Enum):
         gravity: how grave it is beside the diagnoses of other runs.
         reported_by_rank: whether a rank's recorder finds it, and may report it.  The judge
             finds all others, and takes a rank that reports one for a forgery.
+        communication_fault: whether the calls of the ranks are at fault, and not other code of a
+            script: ``run`` exits with 3, and says where the ranks' calls differ.
+        untrusted: whether what ranks have told cannot be relied on: ``run`` exits with
+            5.
+        recoverable: whether ranks that have all returned or raised after it are as good as before,
+            and can be called again.
+        nothing_done: whether there is no work of a learner's to judge: it is no attempt in the
+            progress, no mistake in a term, looks untouched and earns nothing.
+        too_little: the word for too little of what this is too much of; empty where there is none.
     """
 
+    _value_: str
     words: str
     meaning: str
     advice: str
     gravity: Gravity
     reported_by_rank: bool
+    communication_fault: bool
+    untrusted: bool
+    recoverable: bool
+    nothing_done: bool
+    too_little: str
 
-    def __new__(
-        cls,
-        word: str,
-        words: str = "",
-        meaning: str = "",
-        advice: str = "",
-        gravity: Gravity = Gravity.WRONG,
-        reported_by_rank: bool = False,
-    ) -> Diagnosis:
-        """Make a member whose value is the word alone."""
-        member = str.__new__(cls, word)
-        member._value_ = word
-        member.words = words
-        member.meaning = meaning
-        member.advice = advice
-        member.gravity = gravity
-        member.reported_by_rank = reported_by_rank
+    def __new__(cls, entry: _Fields | str) -> Diagnosis:
+        """Make a member whose value is the word alone; once all are made, a word finds its own."""
+        assert isinstance(entry, _Fields), "an entry has its fields"
+        member = str.__new__(cls, entry.word)
+        member._value_ = entry.word
+        vars(member).update(vars(entry))
         return member
 
     # How a run of ranks fails. -------------------------------------------------------
 
-    TAMPERING = (
+    TAMPERING = _Fields(
         "tampering",
-        "unexpected data",
-        "sends the judge something that no honest answer sends",
-        "",
-        Gravity.WORTHLESS,
+        words="unexpected data",
+        meaning="sends the judge something that no honest answer sends",
+        gravity=Gravity.WORTHLESS,
+        untrusted=True,
     )
-    MALFORMED_REPORT = (
+    MALFORMED_REPORT = _Fields(
         "malformed_report",
-        "a report that makes no sense",
-        "reports what the judge cannot make sense of",
-        "A rank's messages to the judge were damaged: does the program write to files, sockets or"
-        " memory that are not its own? If not, the fault is the judge's: please report it.",
-        Gravity.WORTHLESS,
+        words="a report that makes no sense",
+        meaning="reports what the judge cannot make sense of",
+        advice="A rank's messages to the judge were damaged: does the program write to files,"
+        " sockets or memory that are not its own? If not, the fault is the judge's: please report"
+        " it.",
+        gravity=Gravity.WORTHLESS,
+        untrusted=True,
     )
-    FORBIDDEN_CALL = (
+    FORBIDDEN_CALL = _Fields(
         "forbidden_call",
-        "a call that is not allowed here",
-        "calls what it should write itself",
-        "Leave this call out, and make do with those that the message allows.",
-        Gravity.WORTHLESS,
-        True,
+        words="a call that is not allowed here",
+        meaning="calls what it should write itself",
+        advice="Leave this call out, and make do with those that the message allows.",
+        gravity=Gravity.WORTHLESS,
+        reported_by_rank=True,
+        communication_fault=True,
     )
-    OUTPUT_LIMIT = (
+    OUTPUT_LIMIT = _Fields(
         "output_limit",
-        "too much output",
-        "prints too much",
-        "Take the print out of the loop.",
+        words="too much output",
+        meaning="prints too much",
+        advice="Take the print out of the loop.",
     )
-    TOO_MANY_MESSAGES = (
+    TOO_MANY_MESSAGES = _Fields(
         "too_many_messages",
-        "too many messages",
-        "sends more messages than the exercise allows",
-        "Which message carries something that its receiver already has, or never uses?",
-        Gravity.COSTLY,
+        words="too many messages",
+        meaning="sends more messages than the exercise allows",
+        advice="Which message carries something that its receiver already has, or never uses?",
+        gravity=Gravity.COSTLY,
+        too_little="too_few_messages",
     )
-    NOT_ATTEMPTED = "not_attempted", "not attempted", "still raises the stub's NotImplementedError"
-    ORDER_MISMATCH = (
+    NOT_ATTEMPTED = _Fields(
+        "not_attempted",
+        words="not attempted",
+        meaning="still raises the stub's NotImplementedError",
+        nothing_done=True,
+    )
+    ORDER_MISMATCH = _Fields(
         "order_mismatch",
-        "ranks disagree on the call",
-        "calls different collectives on different ranks, or in another order",
-        "Collectives are matched by order: every rank has to make the same calls in the same"
-        " order.",
+        words="ranks disagree on the call",
+        meaning="calls different collectives on different ranks, or in another order",
+        advice="Collectives are matched by order: every rank has to make the same calls in the"
+        " same order.",
+        communication_fault=True,
     )
-    DTYPE_MISMATCH = (
+    DTYPE_MISMATCH = _Fields(
         "dtype_mismatch",
-        "dtypes differ at the two ends",
-        "sends a message of one dtype into a buffer of another",
-        "Both ends of a message need the same dtype; the bits are not converted."
+        words="dtypes differ at the two ends",
+        meaning="sends a message of one dtype into a buffer of another",
+        advice="Both ends of a message need the same dtype; the bits are not converted."
         " torch.empty_like keeps it.",
+        communication_fault=True,
     )
-    SIZE_MISMATCH = (
+    SIZE_MISMATCH = _Fields(
         "size_mismatch",
-        "sizes differ at the two ends",
-        "sends a message into a buffer of another size",
-        "Both ends of a message need tensors of the same number of elements:"
+        words="sizes differ at the two ends",
+        meaning="sends a message into a buffer of another size",
+        advice="Both ends of a message need tensors of the same number of elements:"
         " torch.empty_like helps.",
+        communication_fault=True,
     )
-    BUFFER_RACE = (
+    BUFFER_RACE = _Fields(
         "buffer_race",
-        "a buffer is used while in flight",
-        "uses a tensor while it is in flight",
-        "Between isend, irecv or a collective with async_op=True and its wait() the tensor"
+        words="a buffer is used while in flight",
+        meaning="uses a tensor while it is in flight",
+        advice="Between isend, irecv or a collective with async_op=True and its wait() the tensor"
         " belongs to the transport: use another one, or wait first.",
-        Gravity.WRONG,
-        True,
+        reported_by_rank=True,
+        communication_fault=True,
+        recoverable=True,
     )
-    MEMORY_LIMIT = (
+    MEMORY_LIMIT = _Fields(
         "memory_limit",
-        "too much memory",
-        "needs too much memory",
-        "Is a tensor made in a loop, or with a shape that is far too large?",
+        words="too much memory",
+        meaning="needs too much memory",
+        advice="Is a tensor made in a loop, or with a shape that is far too large?",
     )
-    EXCEPTION = (
+    EXCEPTION = _Fields(
         "exception",
-        "exception",
-        "raises an exception",
-        "It failed in the quoted line; of several, in the last one. To try it on its own:"
+        words="exception",
+        meaning="raises an exception",
+        advice="It failed in the quoted line; of several, in the last one. To try it on its own:"
         " run(function, world_size, arguments...).",
+        recoverable=True,
     )
-    CRASHED = (
+    CRASHED = _Fields(
         "crashed",
-        "crashed",
-        "is killed by a signal",
-        "A crash below Python can come from a buffer of the wrong size or type: check those of"
-        " every message.",
+        words="crashed",
+        meaning="is killed by a signal",
+        advice="A crash below Python can come from a buffer of the wrong size or type: check those"
+        " of every message.",
     )
-    EXITED = (
+    EXITED = _Fields(
         "exited",
-        "ended its process",
-        "ends its process",
-        "A rank has to return; it may not call sys.exit or os._exit.",
+        words="ended its process",
+        meaning="ends its process",
+        advice="A rank has to return; it may not call sys.exit or os._exit.",
     )
-    DEADLOCK = (
+    DEADLOCK = _Fields(
         "deadlock",
-        "deadlock",
-        "has ranks that wait for each other forever",
-        "Follow the lines above from rank to rank. What is each of them waiting for, and which"
-        " rank should have made that call?",
-        Gravity.HANGS,
+        words="deadlock",
+        meaning="has ranks that wait for each other forever",
+        advice="Follow the lines above from rank to rank. What is each of them waiting for, and"
+        " which rank should have made that call?",
+        gravity=Gravity.HANGS,
+        communication_fault=True,
     )
-    TIMEOUT = (
+    TIMEOUT = _Fields(
         "timeout",
-        "out of time",
-        "runs out of time",
-        "Look at the line that is named: does the loop there ever end?",
-        Gravity.HANGS,
+        words="out of time",
+        meaning="runs out of time",
+        advice="Look at the line that is named: does the loop there ever end?",
+        gravity=Gravity.HANGS,
     )
-    UNMATCHED_MESSAGE = (
+    UNMATCHED_MESSAGE = _Fields(
         "unmatched_message",
-        "a message is never received",
-        "sends a message that is never received",
-        "A message was sent that is never received: count the sends and the receives of the two"
-        " ranks.",
+        words="a message is never received",
+        meaning="sends a message that is never received",
+        advice="A message was sent that is never received: count the sends and the receives of the"
+        " two ranks.",
+        communication_fault=True,
     )
-    UNWAITED_REQUEST = (
+    UNWAITED_REQUEST = _Fields(
         "unwaited_request",
-        "a request is never waited for",
-        "never waits for a request",
-        "Keep what isend and irecv return, and call wait() on each before you return.",
+        words="a request is never waited for",
+        meaning="never waits for a request",
+        advice="Keep what isend and irecv return, and call wait() on each before you return.",
+        communication_fault=True,
     )
 
     # What a submission lacks. --------------------------------------------------------
 
-    MISSING = (
+    MISSING = _Fields(
         "missing",
-        "not defined",
-        "is not in the file",
-        "Define it at the top level of the file or in a cell of its own, under exactly this name.",
+        words="not defined",
+        meaning="is not in the file",
+        advice="Define it at the top level of the file or in a cell of its own, under exactly this"
+        " name.",
+        nothing_done=True,
     )
-    SYNTAX_ERROR = (
+    SYNTAX_ERROR = _Fields(
         "syntax_error",
-        "syntax error",
-        "does not parse",
-        "Run the cell: Python points at the place.",
+        words="syntax error",
+        meaning="does not parse",
+        advice="Run the cell: Python points at the place.",
     )
 
     # What is wrong with a result. ----------------------------------------------------
 
-    WRONG_TYPE = (
+    WRONG_TYPE = _Fields(
         "wrong_type",
-        "wrong type",
-        "returns another type than the exercise asks for",
-        "Compare with the signature: what is returned, and what is changed in place?",
+        words="wrong type",
+        meaning="returns another type than the exercise asks for",
+        advice="Compare with the signature: what is returned, and what is changed in place?",
     )
-    WRONG_SHAPE = (
+    WRONG_SHAPE = _Fields(
         "wrong_shape",
-        "wrong shape",
-        "ends with a tensor of another shape",
-        "Which of your lines makes the result, and what shape does it have there? The message names"
-        " the one that is asked for.",
+        words="wrong shape",
+        meaning="ends with a tensor of another shape",
+        advice="Which of your lines makes the result, and what shape does it have there? The"
+        " message names the one that is asked for.",
     )
-    WRONG_DTYPE = (
+    WRONG_DTYPE = _Fields(
         "wrong_dtype",
-        "wrong dtype",
-        "ends with a tensor of another dtype",
-        "Make buffers like the input: torch.empty_like(x) keeps shape and dtype.",
+        words="wrong dtype",
+        meaning="ends with a tensor of another dtype",
+        advice="Make buffers like the input: torch.empty_like(x) keeps shape and dtype.",
     )
-    WRONG_VALUE = "wrong_value", "wrong result", "ends with other values"
-    INPUT_CHANGED = (
+    WRONG_VALUE = _Fields(
+        "wrong_value",
+        words="wrong result",
+        meaning="ends with other values",
+    )
+    INPUT_CHANGED = _Fields(
         "input_changed",
-        "an argument is changed",
-        "changes an argument that has to stay as it is",
-        "Work on a copy: x.clone().",
+        words="an argument is changed",
+        meaning="changes an argument that has to stay as it is",
+        advice="Work on a copy: x.clone().",
     )
-    ALIASED = (
+    ALIASED = _Fields(
         "aliased",
-        "memory is shared",
-        "returns memory that it shares with an argument",
-        "Return a copy: x.clone().",
+        words="memory is shared",
+        meaning="returns memory that it shares with an argument",
+        advice="Return a copy: x.clone().",
     )
-    NONDETERMINISTIC = (
+    NONDETERMINISTIC = _Fields(
         "nondeterministic",
-        "not the same every time",
-        "ends with different bits on different ranks, or in different runs",
-        "Rounding depends on the order of additions: combine in the order of the ranks, not of"
-        " arrival, and in the same order on every rank.",
+        words="not the same every time",
+        meaning="ends with different bits on different ranks, or in different runs",
+        advice="Rounding depends on the order of additions: combine in the order of the ranks, not"
+        " of arrival, and in the same order on every rank.",
     )
-    WRONG_GRADIENT = (
+    WRONG_GRADIENT = _Fields(
         "wrong_gradient",
-        "wrong gradient",
-        "lets a wrong gradient flow back",
-        "Use torch operations that autograd knows, on the tensors that you were given: no .data,"
-        " no .detach(), no torch.no_grad(), no numbers taken out with .item().",
+        words="wrong gradient",
+        meaning="lets a wrong gradient flow back",
+        advice="Use torch operations that autograd knows, on the tensors that you were given: no"
+        " .data, no .detach(), no torch.no_grad(), no numbers taken out with .item().",
     )
 
     # What is wrong with the traffic. -------------------------------------------------
 
-    TOO_FEW_MESSAGES = (
+    TOO_FEW_MESSAGES = _Fields(
         "too_few_messages",
-        "too few messages",
-        "sends fewer messages than the work takes",
-        "Fewer messages than the exercise asks for cannot do the work: is something sent in a"
-        " larger piece than it should be?",
-        Gravity.COSTLY,
+        words="too few messages",
+        meaning="sends fewer messages than the work takes",
+        advice="Fewer messages than the exercise asks for cannot do the work: is something sent in"
+        " a larger piece than it should be?",
+        gravity=Gravity.COSTLY,
     )
-    TOO_MANY_BYTES = (
+    TOO_MANY_BYTES = _Fields(
         "too_many_bytes",
-        "too many bytes",
-        "sends more bytes than the exercise allows",
-        "Send only what the other side needs.",
-        Gravity.COSTLY,
+        words="too many bytes",
+        meaning="sends more bytes than the exercise allows",
+        advice="Send only what the other side needs.",
+        gravity=Gravity.COSTLY,
+        too_little="too_few_bytes",
     )
-    TOO_FEW_BYTES = (
+    TOO_FEW_BYTES = _Fields(
         "too_few_bytes",
-        "too few bytes",
-        "sends fewer bytes than the work takes",
-        "Less is sent than has to be moved.",
-        Gravity.COSTLY,
+        words="too few bytes",
+        meaning="sends fewer bytes than the work takes",
+        advice="Less is sent than has to be moved.",
+        gravity=Gravity.COSTLY,
     )
-    TOO_MANY_ROUNDS = (
+    TOO_MANY_ROUNDS = _Fields(
         "too_many_rounds",
-        "too many rounds",
-        "takes more rounds than the exercise allows",
-        "Messages that could travel at the same time wait for each other: start them with isend"
-        " and irecv.",
-        Gravity.COSTLY,
+        words="too many rounds",
+        meaning="takes more rounds than the exercise allows",
+        advice="Messages that could travel at the same time wait for each other: start them with"
+        " isend and irecv.",
+        gravity=Gravity.COSTLY,
+        too_little="too_few_rounds",
     )
-    TOO_FEW_ROUNDS = (
+    TOO_FEW_ROUNDS = _Fields(
         "too_few_rounds",
-        "too few rounds",
-        "takes fewer rounds than the algorithm does",
-        "Fewer rounds than the algorithm takes: is it the one that is asked for?",
-        Gravity.COSTLY,
+        words="too few rounds",
+        meaning="takes fewer rounds than the algorithm does",
+        advice="Fewer rounds than the algorithm takes: is it the one that is asked for?",
+        gravity=Gravity.COSTLY,
     )
-    TOO_MANY_SECONDS = (
+    TOO_MANY_SECONDS = _Fields(
         "too_many_seconds",
-        "too many virtual seconds",
-        "takes more virtual time than the exercise allows",
-        "Somewhere a rank waits although it could be working, or it does the same work twice. If a"
-        " line is named, which rank does it wait for there?",
-        Gravity.COSTLY,
+        words="too many virtual seconds",
+        meaning="takes more virtual time than the exercise allows",
+        advice="Somewhere a rank waits although it could be working, or it does the same work"
+        " twice. If a line is named, which rank does it wait for there?",
+        gravity=Gravity.COSTLY,
+        too_little="too_few_seconds",
     )
-    TOO_FEW_SECONDS = (
+    TOO_FEW_SECONDS = _Fields(
         "too_few_seconds",
-        "too few virtual seconds",
-        "takes less virtual time than the work takes",
-        "Less time has passed than the work takes. Is all of it done, and in the order that is"
-        " asked for?",
-        Gravity.COSTLY,
+        words="too few virtual seconds",
+        meaning="takes less virtual time than the work takes",
+        advice="Less time has passed than the work takes. Is all of it done, and in the order that"
+        " is asked for?",
+        gravity=Gravity.COSTLY,
     )
-    NOT_NEIGHBOUR = (
+    NOT_NEIGHBOUR = _Fields(
         "not_neighbour",
-        "not a neighbour",
-        "sends to a rank that is not a neighbour on the ring",
-        "On a ring a rank sends to (rank ± 1) % world_size only.",
-        Gravity.COSTLY,
+        words="not a neighbour",
+        meaning="sends to a rank that is not a neighbour on the ring",
+        advice="On a ring a rank sends to (rank ± 1) % world_size only.",
+        gravity=Gravity.COSTLY,
     )
-    WRONG_PEER = (
+    WRONG_PEER = _Fields(
         "wrong_peer",
-        "a message between the wrong ranks",
-        "sends between ranks that have nothing to say to each other in the exercise",
-        "Go through the statement again: which ranks exchange messages, and which do not?",
+        words="a message between the wrong ranks",
+        meaning="sends between ranks that have nothing to say to each other in the exercise",
+        advice="Go through the statement again: which ranks exchange messages, and which do not?",
     )
-    NO_OVERLAP = (
+    NO_OVERLAP = _Fields(
         "no_overlap",
-        "no overlap",
-        "does not communicate while it computes",
-        "",
-        Gravity.COSTLY,
+        words="no overlap",
+        meaning="does not communicate while it computes",
+        gravity=Gravity.COSTLY,
     )
 
     __str__ = str.__str__
@@ -384,6 +431,31 @@ class Diagnosis(str, Enum):
     def hangs(self) -> bool:
         """Whether a run with it does not end."""
         return self.gravity is Gravity.HANGS
+
+    @property
+    def runs_out(self) -> bool:
+        """Whether only a time limit ends a run with it; a deadlock is found long before."""
+        return self.hangs and not self.communication_fault
+
+    @property
+    def between_ranks(self) -> bool:
+        """Whether it takes several ranks to see it, so that the lines of all are of interest."""
+        return self.hangs or (self.communication_fault and not self.reported_by_rank)
+
+    @property
+    def worthless(self) -> bool:
+        """Whether it costs all points of the exercise."""
+        return self.nothing_done or self.gravity is Gravity.WORTHLESS
+
+    @property
+    def final(self) -> bool:
+        """Whether further cases show nothing new, or each would take its whole time limit."""
+        return self.worthless or self.runs_out
+
+    @property
+    def opposite(self) -> Diagnosis:
+        """The diagnosis for too little of what this is too much of; itself if it says both."""
+        return Diagnosis(self.too_little or self)
 
     @property
     def precedence(self) -> int:
@@ -610,6 +682,27 @@ class Wait:
     other_tag: bool = False
 
 
+class RaisedException(NamedTuple):
+    """An exception that a rank has raised.
+
+    Attributes:
+        kind: the name of its class.
+        message: its text.
+        name: what Python could not use: a name that is not defined or has no value yet, an
+            attribute that is not there, a function that was called with other arguments than it
+            takes; empty for all other exceptions.
+        owner: the module, or the class of the object, that lacks the attribute.
+    """
+
+    kind: str = ""
+    message: str = ""
+    name: str = ""
+    owner: str = ""
+
+
+_NOTHING_RAISED = RaisedException()
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why a run of ranks ended badly.
@@ -636,10 +729,12 @@ class Failure:
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
     killed: tuple[int, ...] = ()
-    #: of an exception: the name of its class, and its text
-    raised: tuple[str, str] = ("", "")
+    #: of an exception
+    raised: RaisedException = _NOTHING_RAISED
     #: of a buffer race: the operation that uses the buffer, if it is one, and the one in flight
     race: tuple[str, ...] = ()
+    #: of a collective to which each rank gives one tensor: two sizes that should be the same
+    sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -717,6 +812,11 @@ class CaseVerdict:
         if self.passed or not self.judged:
             return 0
         return self.diagnosis.gravity if self.diagnosis else Gravity.WRONG
+
+    @property
+    def final(self) -> bool:
+        """Whether no further case can matter, see :class:`Diagnosis`."""
+        return self.diagnosis is not None and self.diagnosis.final
 
     @property
     def may_be_right(self) -> bool:
@@ -822,6 +922,11 @@ class ExerciseVerdict:
     def passed(self) -> bool:
         """Whether every case passed."""
         return self.status is Status.PASSED
+
+    @property
+    def nothing_done(self) -> bool:
+        """Whether there is no work of a learner's to judge, see :class:`Diagnosis`."""
+        return self.diagnosis is not None and self.diagnosis.nothing_done
 
     @property
     def gravest_failure(self) -> CaseVerdict | None:

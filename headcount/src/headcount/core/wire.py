@@ -406,6 +406,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         code: the exit status, for ``SystemExit``.
         earlier: the exception that led to this one, in a few words.
         threads: whether threads of the student's still run.
+        name, owner: as in :class:`headcount.core.verdict.RaisedException`.
     """
 
     stage: Name
@@ -420,6 +421,8 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     code: int | None = None
     earlier: Name = ""
     threads: bool = False
+    name: Name = ""
+    owner: Name = ""
 
 
 class Performed(msgspec.Struct, tag="performed", array_like=True, frozen=True):

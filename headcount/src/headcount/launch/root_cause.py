@@ -14,15 +14,12 @@ from pathlib import Path
 
 from headcount.core.source_locations import is_students, shorten_name
 from headcount.core.values import short, with_article
-from headcount.core.verdict import Diagnosis, Failure, Site, SourceLine
+from headcount.core.verdict import Diagnosis, Failure, RaisedException, Site, SourceLine
 from headcount.core.wire import Raised
 from headcount.trace.deadlock import given_up, never_joined, stuck, wait_of
 from headcount.trace.message_matcher import MessageMatcher
 
 __all__ = ["RootCause", "not_understood", "site_in_dump"]
-
-#: Diagnoses after which ranks that have all returned or raised are as good as before.
-_RECOVERABLE = frozenset({Diagnosis.EXCEPTION, Diagnosis.BUFFER_RACE})
 
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.M)
 
@@ -85,7 +82,7 @@ class RootCause:
         """
         found = self._found + self._matcher.failures
         return not (self._threads or self._expired or self._victims) and all(
-            failure.diagnosis in _RECOVERABLE for failure in found
+            failure.diagnosis.recoverable for failure in found
         )
 
     def leftover(self) -> Failure | None:
@@ -178,9 +175,8 @@ class RootCause:
             facts = given_up(self._matcher, rank)
             detail = (f"rank {rank} {facts}", *detail) if facts else detail
         self._threads |= raised.threads
-        failure = Failure(
-            diagnosis, message, rank, site, detail, frames, raised=(raised.kind, raised.message)
-        )
+        exception = RaisedException(raised.kind, raised.message, raised.name, raised.owner)
+        failure = Failure(diagnosis, message, rank, site, detail, frames, raised=exception)
         if raised.expired:
             # a time limit that ends after another rank has failed is a consequence of that
             self._expired.append(failure)

@@ -17,7 +17,7 @@ from typing import NoReturn
 from headcount.core.codec import STRUCTURE, pack
 from headcount.core.errors import WorldError
 from headcount.core.events import WORLD, Event, Inspected, Paused
-from headcount.core.verdict import Diagnosis, Failure, Site, ranks_text
+from headcount.core.verdict import Failure, Site, ranks_text
 from headcount.core.wire import (
     BrokenFrame,
     DumpStacks,
@@ -53,17 +53,6 @@ GRACE = 1.0
 
 #: Seconds that ranks which hang have to dump the line where they are.
 DUMP_PATIENCE = 0.5
-
-#: What is wrong between ranks, each of which is somewhere in its script.
-_OF_SEVERAL = frozenset(
-    {
-        Diagnosis.DEADLOCK,
-        Diagnosis.ORDER_MISMATCH,
-        Diagnosis.SIZE_MISMATCH,
-        Diagnosis.DTYPE_MISMATCH,
-        Diagnosis.TIMEOUT,
-    }
-)
 
 #: Callers of a line that are named, the innermost ones.
 _CALLERS = 3
@@ -257,7 +246,7 @@ class CallSupervision:
     def until_returned(self) -> Failure | None:
         """Wait until the call is over, and return why it failed, if it did."""
         failure = self.until(lambda: self.returned, self._job.seconds)
-        if failure is not None and self.matcher.is_script and failure.diagnosis in _OF_SEVERAL:
+        if failure is not None and self.matcher.is_script and failure.diagnosis.between_ranks:
             failure = self._with_context(failure)
         self._channels.drain(self)
         self.matcher.close(time.monotonic_ns())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import dis
 import functools
 import inspect
 import os
@@ -14,7 +15,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
-from types import FrameType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, TextIO
 
 import torch
@@ -258,9 +259,10 @@ def raised(
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
     used = error.error if isinstance(error, NotDefined) else None
     message = _text_of(cause)
-    name = _name_of(cause)
+    kind = _name_of(cause)
+    name, owner = _lacking(cause)
     if function := _wants_gpu(cause):
-        name = "RuntimeError"
+        kind, name, owner = "RuntimeError", "", ""
         message = (
             f"there is no GPU here, and {function} needs one; leave the device out, and tensors are"
             " on the CPU"
@@ -277,7 +279,7 @@ def raised(
         chain = chain.__cause__ or chain.__context__
     return Raised(
         stage,
-        name,
+        kind,
         message[:TEXT],
         # a function that calls itself on one line would repeat that line many times
         [line for line, _ in groupby([*lines_of(cause.__traceback__), *_unparsed(cause)])][-20:],
@@ -289,7 +291,43 @@ def raised(
         code=code,
         earlier=_earlier(cause) if used is None else _missing(used),
         threads=threads,
+        name=name,
+        owner=owner,
     )
+
+
+#: Python names a function whose arguments do not fit in its message, and nowhere else.
+_CALLED = re.compile(r"(?:[\w.<>]+\.)?(\w+)\(\) (?:takes|got|missing) ")
+
+
+def _lacking(error: BaseException) -> tuple[str, str]:
+    """Return what Python could not use, and its owner, as of a ``RaisedException``."""
+    name: object = ""
+    owner: object = ""
+    innermost = _innermost(error)
+    # a class of the program's own may do anything when it is looked at
+    if type(error) is NameError:
+        name = error.name if type(error.name) is str else ""
+        if innermost is not None and name in innermost.tb_frame.f_code.co_freevars:
+            name = ""  # a function around this one defines it, but has not given it a value yet
+    elif type(error) is UnboundLocalError and innermost is not None:
+        reads = dis.get_instructions(innermost.tb_frame.f_code)
+        name = next((one.argval for one in reads if one.offset == innermost.tb_lasti), "")
+    elif type(error) is AttributeError:
+        name = error.name
+        owner = (error.obj if type(error.obj) is ModuleType else type(error.obj)).__name__
+    elif type(error) is TypeError and (called := _CALLED.match(_text_of(error))):
+        name = called[1]
+    words = [shorten_name(one) if type(one) is str else "" for one in (name, owner)]
+    return words[0], words[1]
+
+
+def _innermost(error: BaseException) -> TracebackType | None:
+    """Return the entry of a traceback that is nearest to where the exception was raised."""
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    return entry
 
 
 def _unparsed(error: BaseException) -> list[tuple[str, int, str]]:
@@ -351,12 +389,10 @@ def _earlier(error: BaseException) -> str:
 
 def _misspelt(error: NotImplementedError) -> str:
     """Return a question on a misspelt ``forward`` of a module, or an empty string."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None or traceback.tb_frame.f_code.co_name != "_forward_unimplemented":
+    innermost = _innermost(error)
+    if innermost is None or innermost.tb_frame.f_code.co_name != "_forward_unimplemented":
         return ""
-    own = [str(name) for name in vars(type(traceback.tb_frame.f_locals.get("self")))]
+    own = [str(name) for name in vars(type(innermost.tb_frame.f_locals.get("self")))]
     near = difflib.get_close_matches("forward", own, n=1)
     return f"; should {near[0]} be called forward?" if near else ""
 

@@ -11,12 +11,11 @@ from enum import IntEnum
 from typing import Any
 
 from headcount.core.source_locations import live_line, with_source
-from headcount.core.verdict import Diagnosis, Failure, Wait, amount, ranks_text
+from headcount.core.verdict import Failure, Wait, amount, ranks_text
 from headcount.script.tally import CallTally
 
 __all__ = [
     "ExitStatus",
-    "FAULTS",
     "ScriptRun",
     "exit_status",
     "json_report",
@@ -28,20 +27,6 @@ __all__ = [
 
 #: The version of the JSON object.
 VERSION = 1
-
-#: What is wrong between ranks, and not on one alone: the script's own failures are not among them.
-FAULTS = frozenset(
-    {
-        Diagnosis.DEADLOCK,
-        Diagnosis.ORDER_MISMATCH,
-        Diagnosis.SIZE_MISMATCH,
-        Diagnosis.DTYPE_MISMATCH,
-        Diagnosis.BUFFER_RACE,
-        Diagnosis.FORBIDDEN_CALL,
-        Diagnosis.UNMATCHED_MESSAGE,
-        Diagnosis.UNWAITED_REQUEST,
-    }
-)
 
 
 class ExitStatus(IntEnum):
@@ -58,11 +43,11 @@ def exit_status(failure: Failure | None) -> ExitStatus:
     """Return the exit status of a run: 0, or why it failed."""
     if failure is None:
         return ExitStatus.OK
-    if failure.diagnosis in FAULTS:
+    if failure.diagnosis.communication_fault:
         return ExitStatus.COMMUNICATION_FAULT
-    if failure.diagnosis is Diagnosis.TIMEOUT:
+    if failure.diagnosis.runs_out:
         return ExitStatus.TIMED_OUT
-    if failure.diagnosis in (Diagnosis.TAMPERING, Diagnosis.MALFORMED_REPORT):
+    if failure.diagnosis.untrusted:
         return ExitStatus.HEADCOUNT_FAILED
     return ExitStatus.SCRIPT_FAILED
 
@@ -113,7 +98,7 @@ class ScriptRun:
     def why(self) -> Iterator[str]:
         """Yield facts that explain the failure: where the ranks' numbers of calls differ."""
         failure, tally = self.failure, self.tally
-        if failure is None or self.ended or failure.diagnosis not in FAULTS:
+        if failure is None or self.ended or not failure.diagnosis.communication_fault:
             return
         for wait in failure.waits:
             if wait.site is None or not wait.call:

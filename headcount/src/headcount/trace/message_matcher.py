@@ -119,9 +119,13 @@ def disagreement(
             if failure is not None:
                 if mine.even is not None and theirs.even is not None:
                     failure = f"{_amount(one, mine)}, of {_amount(other, theirs, again=True)}"
-                dtypes = mine.dtype != theirs.dtype
-                word = Diagnosis.DTYPE_MISMATCH if dtypes else Diagnosis.SIZE_MISMATCH
-                return Failure(word, failure, other.rank, other.site)
+                if mine.dtype != theirs.dtype:
+                    return Failure(Diagnosis.DTYPE_MISMATCH, failure, other.rank, other.site)
+                whole = one.kind not in _BY_RANK
+                sizes = tuple(i for i in (mine.even, theirs.even) if i is not None and whole)
+                return Failure(
+                    Diagnosis.SIZE_MISMATCH, failure, other.rank, other.site, sizes=sizes
+                )
     return None
 
 
