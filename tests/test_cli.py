@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 from grader.classroom.assignment import Assignment
-from grader.cli.main import _parser, main
+from grader.cli.commands import COMMANDS
+from grader.cli.main import main, make_parser
 from grader.sandbox.sandboxes import missing
 from headcount.core.verdict import Diagnosis
 from ranks.test_worlds import FATES
@@ -390,16 +391,38 @@ def test_help():
     assert "judge a .py file or a notebook" in done.stdout
 
 
-COMMANDS = next(action.choices for action in _parser()._actions if action.choices)
+PARSERS = next(action.choices for action in make_parser()._actions if action.choices)
+
+
+def test_every_command_has_its_module_and_every_module_is_a_command():
+    files = {path.stem for path in (ROOT / "grader" / "cli" / "commands").glob("*.py")}
+    assert files == {*COMMANDS, "__init__"}
+    assert (*PARSERS,) == COMMANDS
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_fits_80_columns_and_explains_every_option(command, monkeypatch):
+def test_help_fits_80_columns_and_explains_every_option(command, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    said = COMMANDS[command].format_help()
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= 80
-    unexplained = [one.dest for one in COMMANDS[command]._actions if not one.help]
+    assert said.startswith(f"usage: python -m grader {command} ")
+    unexplained = [one.dest for one in PARSERS[command]._actions if not one.help]
     assert unexplained == []
+
+
+def test_help_of_a_command_imports_its_module_alone_and_not_torch():
+    code = (
+        "import sys; sys.argv = ['-m']; from grader.cli.main import COMMANDS, make_parser\n"
+        "def there(): return {name for name in sys.modules if 'cli.commands.' in name}\n"
+        "for name in COMMANDS:\n"
+        "    before, _ = there(), make_parser([name])\n"
+        "    assert there() - before == {f'grader.cli.commands.{name}'}, (name, there())\n"
+        "assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_output_into_a_closed_pipe_is_no_traceback():
@@ -454,7 +477,7 @@ def test_ctrl_c_counts_even_where_its_exception_is_lost(monkeypatch, capsys):
             signal.raise_signal(signal.SIGINT)
         return 0
 
-    monkeypatch.setattr("grader.cli.main._list", lose)
+    monkeypatch.setattr("grader.cli.commands.list.run", lose)
     # a shell without job control starts what runs in the background with the signal ignored
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import platform
 import re
@@ -159,6 +160,53 @@ def test_a_python_that_does_not_do_is_named_with_one_that_does(version, fault):
     said = install.python_fault(version)
     assert bool(said) == fault
     assert not fault or "make lab PYTHON=python3.13" in said
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Install into a linked environment that runs a checkout; the status, and what was run."""
+
+    def install_for(checkout, editable=True):
+        venv, link = tmp_path / "venv", tmp_path / "link"
+        stated = venv / "lib/python3.11/site-packages/gather_round-1.0.0.dist-info/direct_url.json"
+        for path in (venv / "bin" / "python", stated):
+            path.parent.mkdir(parents=True)
+            path.touch()
+        source = {"url": checkout.as_uri(), "dir_info": {"editable": editable}}
+        stated.write_text(json.dumps(source))
+        link.symlink_to(venv)
+        return install.main([str(link)]), ran
+
+    ran = []
+
+    def run(command, check):
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(install.subprocess, "run", run)
+    monkeypatch.setattr(install, "reachable", lambda address: False)
+    return install_for
+
+
+def test_the_environment_of_another_checkout_is_left_alone(tmp_path, installed, capsys):
+    other = tmp_path / "an other"
+    other.mkdir()
+    assert installed(other) == (2, [])
+    said = capsys.readouterr().err
+    assert f"link is the environment of {other}, which would run the code of {ROOT}" in said
+    assert "make lab VENV=build/venv" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "checkout, editable", [(ROOT, True), (ROOT / "no such", True), (ROOT / "docs", False)]
+)
+def test_an_environment_that_no_other_checkout_would_miss_is_installed_into(
+    installed, checkout, editable
+):
+    status, ran = installed(checkout, editable)
+    assert status == 0
+    assert str(ROOT) in ran[-1]
 
 
 def test_a_server_that_is_not_there_is_not_reachable():

@@ -26,6 +26,7 @@ from headcount.launch.launchers import RankEnvironment, default_launcher
 from headcount.trace.message_matcher import MessageMatcher
 from headcount.trace.trace import CallSpan
 from tests import declarations
+from tools.course import lacking_inputs
 
 TOY = discover("tests.toy.exercises")
 KIND = Kind(torch.float32, (3,))
@@ -101,39 +102,42 @@ def test_the_same_seed_draws_the_same_and_another_one_does_not():
 
 @pytest.mark.parametrize("name", catalogue())
 def test_the_inputs_of_an_exercise_cover_what_the_contract_asks_for(name):
-    exercise = catalogue()[name]
-    for n in exercise.world_sizes:
-        cases = exercise.cases(1, n)
-        assert len({case.name for case in cases}) == len(cases)
-        for case in cases:
-            assert len(exercise.values.expected(case)) == n
-            assert all(len(c) == n for c in case.columns.values() if isinstance(c, PerRank))
-        roots = {case.columns.get("src", case.columns.get("dst")) for case in cases}
-        if n > 1 and roots != {None}:
-            assert roots - {0}, "some root is not rank 0"
-    tensors = [
-        t
-        for case in exercise.cases(1, 4)
-        for column in case.columns.values()
-        if isinstance(column, PerRank)
-        for t in column
-        if isinstance(t, torch.Tensor)
+    assert [*lacking_inputs(catalogue()[name])] == []
+
+
+KINDS = (Kind(torch.float64, (3, 5)), Kind(torch.int64, (2,)), Kind(torch.float32, (0,)))
+
+
+def of_kinds(*kinds, root=1):
+    return lambda draw: [
+        draw.case(f"{kind}", x=draw.per_rank(kind), src=min(root, draw.n - 1)) for kind in kinds
     ]
-    # factors have two or three dimensions, as has what is cut along the second
-    shaped = {
-        *("column_parallel", "row_parallel", "sequence_shard", "sequence_unshard"),
-        *("parallel_mlp", "vocab_parallel_cross_entropy", "gather_matmul"),
-        *("ring_attention", "ulysses_attention"),
-    }
-    dtypes = {torch.float32, torch.float64, torch.int64}
-    if name == "quantized_all_reduce":  # the contract says that x is float32
-        dtypes = {torch.float32}
-    # a loss is a single number, and has but one shape
-    if name not in {"sync_parameters", *shaped} and any(t.dim() for t in tensors):
-        assert {t.dtype for t in tensors} >= dtypes
-        assert {t.dim() for t in tensors} >= {1, 2}
-        assert 0 in {t.numel() for t in tensors}
-        assert any(0 < t.numel() < 4 for t in tensors)
+
+
+@pytest.mark.parametrize(
+    "inputs, lacks",
+    [
+        (of_kinds(*KINDS), []),
+        (of_kinds(*KINDS[:2]), ["no torch.float32", "no tensor without elements"]),
+        (of_kinds(*KINDS[1:]), ["no torch.float64", "no tensor of 2 dimensions"]),
+        (
+            of_kinds(KINDS[0], Kind(torch.int64, (7,)), KINDS[2]),
+            ["no tensor of one to three elements"],
+        ),
+        (of_kinds(*KINDS, root=0), ["on 2 ranks the root is always rank 0"]),
+        (of_kinds(*KINDS, KINDS[0]), ["2 cases on 2 ranks are named '3×5 float64 numbers'"]),
+        (
+            lambda draw: [draw.case("short", x=PerRank([1]), src=1)],
+            ["'short' on 2 ranks does not have a value for each rank"],
+        ),
+    ],
+)
+def test_what_inputs_lack_is_said(inputs, lacks):
+    exercise = declare(
+        signature="f(x, src: int) -> Tensor", inputs=inputs, world_sizes=(2,),
+        expected=lambda c: [None] * c.n,
+    )  # fmt: skip
+    assert [*lacking_inputs(exercise)] == lacks
 
 
 # Verdicts. ------------------------------------------------------------------------

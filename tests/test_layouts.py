@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grader.classroom.arrivals import collect
 from grader.classroom.layouts import LAYOUTS, LayoutQuestion, _moment
-from grader.cli.main import _parser
+from grader.cli.main import make_parser
 from headcount.core.errors import RequestError
 from tests.test_arrivals import fill, found, problems, zipped
 
@@ -504,13 +504,13 @@ def test_a_layout_that_is_said_and_not_there_is_said_to_be_so(tmp_path, name):
 
 def test_an_unknown_layout_is_refused_with_those_that_are_known():
     with pytest.raises(RequestError) as caught:
-        _parser().parse_args(["grade", "x", "--out", "y", "--layout", "zip"])
+        make_parser().parse_args(["grade", "x", "--out", "y", "--layout", "zip"])
     assert all(name in str(caught.value) for name in LAYOUTS)
 
 
 def test_help_documentation_and_refusal_name_every_layout(tmp_path, capsys):
     with pytest.raises(SystemExit):
-        _parser().parse_args(["grade", "--help"])
+        make_parser().parse_args(["grade", "--help"])
     said = "".join(capsys.readouterr().out.split())
     docs = (DOCS / "grading.md").read_text()
     text = refusal(fill(tmp_path / "al", {"hw2.py": b""}))

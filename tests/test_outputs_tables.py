@@ -30,7 +30,7 @@ from grader.classroom.results import (
     text,
 )
 from grader.classroom.store import Store, StoredSubmission
-from grader.cli.main import _parser
+from grader.cli.main import make_parser
 from headcount.core.errors import RequestError
 from headcount.core.verdict import Status
 from tests.classes import (
@@ -198,12 +198,12 @@ def test_the_documentation_and_the_help_name_every_form_and_no_other():
     ]
     line = re.search(r"grader export RESULTS .* grades for (.*)", (ROOT / "README.md").read_text())
     assert line[1].split(", ") == [form.system for form in FORMATS.values()]
-    (commands,) = _parser()._subparsers._group_actions
+    (commands,) = make_parser()._subparsers._group_actions
     (option,) = (a for a in commands.choices["export"]._actions if a.dest == "format")
     assert option.choices == list(FORMATS)
     for form in FORMATS.values():
         assert f"{form.name}: {form.content}" in option.help
-        assert form.system in _parser().format_help()
+        assert form.system in make_parser().format_help()
 
 
 def test_the_gradebook_opens_in_excel_with_its_letters():

@@ -103,6 +103,20 @@ def test_whole_answers_can_be_left_out(tmp_path, capsys):
         )
 
 
+def test_a_whole_answer_between_fences_is_left_out_as_a_whole(course, tmp_path):
+    page = course / "grader" / "course" / "help" / "04_reduce.md"
+    text = page.read_text()
+    begin, end = text.index("## Hint 3"), text.index("\n## ", text.index("## Hint 3"))
+    fenced = "## Hint 3\n\nSo:\n\n```python\n# add up\ndist.reduce(x, dst)\n```\n\nThat is all.\n"
+    page.write_text(text[:begin] + fenced + text[end:])
+    release(course, tmp_path / "bundle", discover(), answers=False)
+    left = (tmp_path / "bundle" / page.relative_to(course)).read_text()
+    whole = "The last hint, which is the whole answer, is not in this edition of the course."
+    assert f"## Hint 3\n\n{whole}\n\n{text[end:].lstrip().partition(chr(10))[0]}\n" in left
+    assert "add up" not in left
+    assert "That is all" not in left
+
+
 def test_a_whole_answer_that_is_told_elsewhere_is_a_leak(course, tmp_path):
     answer = discover()["tree_broadcast"].help.hints[-1]
     with (course / "docs" / "teaching.md").open("a") as page:

@@ -333,7 +333,7 @@ def test_every_hint_is_folded_away_inside_the_one_before():
     assert [(depth, name, text.strip()) for depth, name, text in hints] == [
         (1, "Hint 1 of 2", "Who has it?"),
         (2, "Hint 2 of 2", "Call dist.send(x, (r + 1) % n)."),
-        (3, "Show the answer", "All of it: return x_out"),
+        (3, "Show the answer", "All of it:return x_out"),
     ]
     assert cases[:2] == [1, "All 3 cases"]
     untouched = exercise_html(STATES["empty"], help=HELP)

@@ -3,8 +3,9 @@
 Every solution earns full marks and every stub is ``not_attempted``; every
 accepted answer passes, and every rejected one is rejected with the diagnosis
 and the hint that its header names, and earns no more than it says.  So is every
-known mistake, whose docstring is the hint.  With
-``--repeat`` the whole is done again and again, and a verdict that differs is an error.
+known mistake, whose docstring is the hint.  The inputs of every exercise have several dtypes and
+shapes.  With ``--repeat`` the whole is done again and again, and a verdict that differs is an
+error.
 
 With ``--simulated`` every known mistake and every accepted and rejected answer is judged on real
 ranks and on simulated ones, and each verdict that differs is printed.
@@ -16,22 +17,26 @@ import argparse
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
 from rich.console import Console
 from rich.progress import track
 
 from grader.api import fresh_seed
 from grader.course.chapters import discover
 from grader.course.mistakes import FOLDER
+from grader.exercise.cases import PerRank
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
 from grader.exercise.mistakes import read_mistake
 from grader.judge.judge import Judge, Settings
 from grader.judge.world_factories import SimulationWorldFactory
 from grader.submission.submission import Submission
+from headcount.core.errors import HeadcountError, RequestError
 from headcount.core.verdict import Diagnosis, ExerciseVerdict
 from headcount.launch.launchers import default_launcher
 
@@ -261,6 +266,50 @@ def claims(catalogue: Catalogue[Exercise], root: Path) -> Iterator[Claim]:
         yield Claim("mistake", answer.path, answer.exercise, answer)
 
 
+#: Exercises whose inputs have one shape, which their statement names: factors, which have two or
+#: three dimensions, what is cut along the second, and a loss, which is a single number.
+_ONE_SHAPE = {
+    *("column_parallel", "row_parallel", "sequence_shard", "sequence_unshard"),
+    *("parallel_mlp", "vocab_parallel_cross_entropy", "gather_matmul"),
+    *("ring_attention", "ulysses_attention", "sync_parameters"),
+}
+
+#: What dtypes there have to be among the tensors; of an exercise by name, if it asks for others.
+_DTYPES = {
+    "": (torch.float32, torch.float64, torch.int64),
+    "quantized_all_reduce": (torch.float32,),
+}
+
+
+def lacking_inputs(exercise: Exercise) -> Iterator[str]:
+    """Yield what the inputs of an exercise lack: without it, an answer that is wrong may pass."""
+    for n in exercise.world_sizes:
+        cases = exercise.cases(1, n)
+        for name, times in Counter(case.name for case in cases).items():
+            if times > 1:
+                yield f"{times} cases on {n} ranks are named {name!r}"
+        for case in cases:
+            given = [column for column in case.columns.values() if isinstance(column, PerRank)]
+            if any(len(one) != n for one in (*given, exercise.values.expected(case))):
+                yield f"{case.name!r} on {n} ranks does not have a value for each rank"
+        roots = {case.columns.get("src", case.columns.get("dst")) for case in cases}
+        if n > 1 and roots == {0}:
+            yield f"on {n} ranks the root is always rank 0"
+    columns = [column for case in exercise.cases(1, 4) for column in case.columns.values()]
+    values = [value for column in columns if isinstance(column, PerRank) for value in column]
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    if exercise.name in _ONE_SHAPE or not any(tensor.dim() for tensor in tensors):
+        return
+    wanted = _DTYPES.get(exercise.name, _DTYPES[""])
+    yield from (f"no {dtype}" for dtype in wanted if dtype not in {t.dtype for t in tensors})
+    dimensions, sizes = {t.dim() for t in tensors}, {t.numel() for t in tensors}
+    yield from (f"no tensor of {one} dimensions" for one in (1, 2) if one not in dimensions)
+    if 0 not in sizes:
+        yield "no tensor without elements"
+    if not sizes & {1, 2, 3}:
+        yield "no tensor of one to three elements"
+
+
 def compare(answers: Sequence[Answer], catalogue: Catalogue[Exercise], seed: int) -> int:
     """Judge answers on real ranks and on simulated ones; return how many verdicts differ."""
     differ, seconds = 0, {False: 0.0, True: 0.0}
@@ -283,7 +332,15 @@ def compare(answers: Sequence[Answer], catalogue: Catalogue[Exercise], seed: int
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check every claim; 0 if all hold."""
+    """Check every claim; 0 if all hold, 2 if there is nothing that could be judged."""
+    try:
+        return _prove(arguments)
+    except (AnswerError, HeadcountError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _prove(arguments: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="exercises; all if none")
     parser.add_argument("--repeat", type=int, default=1, help="how often")
@@ -293,16 +350,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     request = parser.parse_args(arguments)
     catalogue, console = discover(), Console(stderr=True, highlight=False)
-    chosen = [
-        claim
-        for claim in claims(catalogue, ROOT)
-        if not request.names or claim.exercise in request.names
-    ]
+    names = {catalogue[name].name for name in request.names or catalogue}
+    chosen = [claim for claim in claims(catalogue, ROOT) if claim.exercise in names]
     if request.simulated:
         seed = fresh_seed() if request.seed is None else request.seed
         known = [claim.answer for claim in chosen if claim.answer is not None]
         return 1 if compare(known, catalogue, seed) else 0
+    for claim in chosen:
+        if not claim.path.exists():
+            chapter = claim.path.stem
+            raise RequestError(f"{chapter} is not built yet: make notebooks ARGS={chapter[:2]}")
     complaints = 0
+    for name in sorted(names):
+        for lacking in lacking_inputs(catalogue[name]):
+            complaints += 1
+            print(f"inputs of {name}: {lacking}")
     first: dict[Path, tuple[object, str]] = {}
     started = time.monotonic()
     for turn in range(request.repeat):

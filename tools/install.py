@@ -12,6 +12,7 @@ Nothing but Python's standard library is there when this runs.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -22,6 +23,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -62,6 +65,29 @@ def python_fault(version: tuple[int, int]) -> str:
     return (
         f"Gather Round runs on Python {say(*first)} to {say(*last)}, and this is {say(*version)}."
         f" Name another one: make lab PYTHON=python{say(*last)}"
+    )
+
+
+def checkout_of(venv: Path) -> Path | None:
+    """Return the checkout whose code an environment runs; None if it runs no checkout's."""
+    for path in venv.glob("lib/python*/site-packages/gather_round-*.dist-info/direct_url.json"):
+        source = json.loads(path.read_text())
+        if source.get("dir_info", {}).get("editable"):
+            return Path(url2pathname(urlsplit(source["url"]).path))
+    return None
+
+
+def owner_fault(venv: Path) -> str:
+    """Return why an environment is not ours to install into; empty if it is.
+
+    One of a checkout that has been moved or deleted is: nobody loses it.
+    """
+    other = checkout_of(venv)
+    if other is None or not other.is_dir() or other.samefile(ROOT):
+        return ""
+    return (
+        f"{venv} is the environment of {other}, which would run the code of {ROOT} from now on."
+        " Name another one: make lab VENV=build/venv"
     )
 
 
@@ -152,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tools", action="store_true", help="also what changes the course")
     parser.add_argument("--torch", help="another torch than the lock's, with all tools: 2.11")
     request = parser.parse_args(arguments)
-    fault = python_fault(sys.version_info[:2])
+    fault = python_fault(sys.version_info[:2]) or owner_fault(request.venv)
     if fault:
         print(fault, file=sys.stderr)
         return 2

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
+from grader.exercise.help import sections
 from grader.submission.submission import Submission
 from headcount.core.errors import HeadcountError, RequestError
 from headcount.core.program import NotDefined, is_stub, load
@@ -67,9 +68,6 @@ _TELLING = 25
 
 #: What students read in place of a hint that is left out.
 _LEFT_OUT = "The last hint, which is the whole answer, is not in this edition of the course."
-
-#: A hint in the file of a chapter: its heading, and the text below it.
-_HINT = re.compile(r"^(## Hint \d+)\n((?:(?!##? ).*\n?)*)", re.M)
 
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
@@ -143,14 +141,13 @@ def _answers(catalogue: Catalogue[Exercise]) -> dict[str, str]:
 def _leave_out_answers(package: Path) -> None:
     """Replace hints with code by :data:`_LEFT_OUT`, and take away the mistakes, nearly answers."""
     for path in package.glob("help/*.md"):
-        text = path.read_text(encoding="utf-8")
-        path.write_text(_HINT.sub(_without_code, text), encoding="utf-8")
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        for section in reversed([*sections(path)]):
+            if section.is_answer:
+                lines[section.lines] = [f"\n{_LEFT_OUT}\n\n"]
+        path.write_text("".join(lines), encoding="utf-8")
     for folder in package.glob("mistakes/*/"):
         shutil.rmtree(folder)
-
-
-def _without_code(hint: re.Match[str]) -> str:
-    return f"{hint[1]}\n\n{_LEFT_OUT}\n\n" if "\n    " in hint[2] else hint[0]
 
 
 def _answers_in_bundle(bundle: Path, answers: dict[str, str]) -> Iterator[str]:

@@ -7,7 +7,13 @@ hints and advice, the stub and the solution, one right answer and one mistake.
 from __future__ import annotations
 
 import ast
+import builtins
+import importlib.util
+import keyword
 import re
+import subprocess
+import symtable
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,30 +21,21 @@ from headcount.core.errors import RequestError
 
 __all__ = ["write_exercise"]
 
-#: What the declaration imports: names by module.
-_IMPORTS = {
-    "grader.exercise.cases": ("Kind",),
-    "grader.exercise.declaration": ("Exercise", "TrafficRules", "Values"),
-    "grader.exercise.limits": ("messages", "moved", "neighbours_only", "point"),
-}
+_MODULE = '"""Chapter {number}: say in one sentence what it is about."""\n'
 
-#: Longest line of a module.
-_WIDTH = 100
-
-_MODULE = '''"""Chapter {number}: say in one sentence what it is about."""
-
-from __future__ import annotations
-
-import torch
-'''
+#: What the declaration imports; it is sorted into what the chapter imports already.
+_IMPORTS = """\
+from grader.exercise.cases import kinds
+from grader.exercise.declaration import Exercise, TrafficRules, Values
+from grader.exercise.limits import messages, moved, neighbours_only, point
+"""
 
 _DECLARATION = """\
 {name} = Exercise(
     signature="{name}(x: Tensor) -> Tensor",
     summary="the x of the left neighbour, on a ring",
     inputs=lambda draw: (
-        draw.case(f"{{kind}}", x=draw.per_rank(kind))
-        for kind in (Kind(torch.int64, (3,)), Kind(torch.float32, (2, 4)))
+        draw.case(f"{{kind}}", x=draw.per_rank(kind)) for kind in kinds(draw.n)
     ),
     values=Values(lambda c: [c.x[r - 1] for r in c.ranks]),
     traffic=TrafficRules(
@@ -168,16 +165,20 @@ def write_exercise(course: Path, chapter: str, name: str, known: Iterable[str]) 
         known: the names of the exercises that there are.
 
     Raises:
-        RequestError: this is no checkout, or a name is taken or is none.
+        RequestError: this is no checkout, or a name is taken or is none; nothing is written then.
     """
     if not (course / "solutions").is_dir() or not (course / "tests").is_dir():
         raise RequestError(f"{course} is no checkout of the course: it has no solutions and tests")
+    if importlib.util.find_spec("ruff") is None:
+        raise RequestError("what changes the course is not installed here: make .venv/.tools")
     if not re.fullmatch(r"\d\d_[a-z][a-z0-9_]*", chapter):
         raise RequestError(f"a chapter is named like 02_broadcast, and not {chapter!r}")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise RequestError(f"an exercise is named like tree_broadcast, and not {name!r}")
     if name in known:
         raise RequestError(f"there is an exercise {name} already; choose another name")
+    if keyword.iskeyword(name) or hasattr(builtins, name):
+        raise RequestError(f"{name} has a meaning in Python itself; choose another name")
     number, _, topic = chapter.partition("_")
     words = {
         "name": name,
@@ -185,77 +186,64 @@ def write_exercise(course: Path, chapter: str, name: str, known: Iterable[str]) 
         "title": topic.replace("_", " ").capitalize(),
         "words": name.replace("_", " "),
     }
-    module = course / "grader" / "course" / "chapters" / f"ch{chapter}.py"
-    declared = module.read_text(encoding="utf-8") if module.exists() else _MODULE.format(**words)
-    added = [
-        (course / "solutions" / f"{chapter}.py", _CHAPTER, _CELLS),
-        (course / "grader" / "course" / "help" / f"{chapter}.md", "", _HELP),
-    ]
-    whole = [
-        (course / "tests" / "accepted" / chapter / f"{name}_batch.py", _ACCEPTED),
-        (
-            course / "grader" / "course" / "mistakes" / chapter / f"{name}_from_the_right.py",
-            _MISTAKE,
-        ),
-    ]
-    written = [module, *(path for path, *_ in added), *(path for path, _ in whole)]
-    for path, _ in whole:
+    package = course / "grader" / "course"
+    module = package / "chapters" / f"ch{chapter}.py"
+    solution = course / "solutions" / f"{chapter}.py"
+    help = package / "help" / f"{chapter}.md"
+    accepted = course / "tests" / "accepted" / chapter / f"{name}_batch.py"
+    mistake = package / "mistakes" / chapter / f"{name}_from_the_right.py"
+    declared = _with_imports(_read(module) or _MODULE.format(**words), module)
+    begun = _read(solution) or _CHAPTER.format(**words)
+    for path, text in ((module, declared), (solution, begun)):
+        if name in _names_of(text):
+            where = path.relative_to(course)
+            raise RequestError(f"{where} has another {name}, or imports it; choose another name")
+    for path in (accepted, mistake):
         if path.exists():
-            raise RequestError(f"{path} is there already; choose another name")
+            where = path.relative_to(course)
+            raise RequestError(f"{where} is there already; choose another name")
+    told = _read(help)
+    texts = {
+        module: _ruff(f"{declared}\n{_DECLARATION.format(**words)}", module, "format"),
+        solution: begun + _CELLS.format(**words),
+        help: f"{told}\n{_HELP.format(**words)}".lstrip(),
+        accepted: _ACCEPTED.format(**words),
+        mistake: _MISTAKE.format(**words),
+    }
+    for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-    declared = _with_imports(declared).rstrip() + "\n"
-    lone = not isinstance(ast.parse(declared).body[-1], (ast.Import, ast.ImportFrom))
-    between = "\n\n" if lone else "\n"
-    module.write_text(f"{declared}{between}{_DECLARATION.format(**words)}", encoding="utf-8")
-    for path, begin, text in added:
-        before = path.read_text(encoding="utf-8") if path.exists() else begin.format(**words)
-        between = "\n" if before and path.suffix == ".md" else ""
-        path.write_text(f"{before}{between}{text.format(**words)}", encoding="utf-8")
-    for path, text in whole:
-        path.write_text(text.format(**words), encoding="utf-8")
-    return written
+        path.write_text(text, encoding="utf-8")
+    return [*texts]
 
 
-def _with_imports(source: str) -> str:
-    """Return a module that imports what the declaration needs, its imports sorted as before."""
-    for name, wanted in {"torch": (), **_IMPORTS}.items():
-        lines = source.splitlines()
-        tree = ast.parse(source).body
-        imports = [node for node in tree if isinstance(node, (ast.Import, ast.ImportFrom))]
-        if not wanted:
-            if not any(
-                isinstance(node, ast.Import) and node.names[0].name == name for node in imports
-            ):
-                first = next(n for n in imports if _module_of(n).startswith("grader"))
-                lines[first.lineno - 1 : first.lineno - 1] = [f"import {name}", ""]
-        else:
-            same = [node for node in imports if _module_of(node) == name]
-            later = [node for node in imports if _module_of(node) > name]
-            have = {alias.name for node in same for alias in node.names}
-            text = _import(name, have | set(wanted))
-            if same:
-                lines[same[0].lineno - 1 : same[0].end_lineno] = text
-            elif later:
-                lines[later[0].lineno - 1 : later[0].lineno - 1] = text
-            else:
-                end = imports[-1].end_lineno or 0
-                lone = not _module_of(imports[-1]).startswith("grader")
-                lines[end:end] = ["", *text] if lone else text
-        source = "\n".join(lines) + "\n"
-    return source
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _module_of(node: ast.Import | ast.ImportFrom) -> str:
-    # what Python and torch bring stands above, in groups of its own
-    if isinstance(node, ast.Import):
-        return ""
-    module = node.module or ""
-    return module if module.startswith("grader") else ""
+def _with_imports(source: str, path: Path) -> str:
+    """Return a module that imports what the declaration needs as well, sorted as before."""
+    lines = source.splitlines(keepends=True)
+    found = [one for one in ast.parse(source).body if isinstance(one, (ast.Import, ast.ImportFrom))]
+    end = found[-1].end_lineno if found else len(lines)
+    added = "".join([*lines[:end], _IMPORTS, *lines[end:]])
+    return _ruff(added, path, "check", "--select=I", "--fix")
 
 
-def _import(module: str, names: set[str]) -> list[str]:
-    ordered = sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
-    line = f"from {module} import {', '.join(ordered)}"
-    if len(line) <= _WIDTH:
-        return [line]
-    return [f"from {module} import (", *(f"    {name}," for name in ordered), ")"]
+def _ruff(source: str, path: Path, *command: str) -> str:
+    """Return what ruff makes of the source of a module, by the rules that hold where it lies."""
+    place = ["--quiet", "--stdin-filename", str(path), "-"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", *command, *place],
+        input=source, stdout=subprocess.PIPE, encoding="utf-8", check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def _names_of(source: str) -> set[str]:
+    """Return the names of a module: those that it binds, and those that its functions look up."""
+    found, tables = set(), [symtable.symtable(source, "", "exec")]
+    for table in tables:
+        own = table.get_type() == "module"
+        found |= {one.get_name() for one in table.get_symbols() if own or one.is_global()}
+        tables += table.get_children()
+    return found

@@ -448,7 +448,7 @@ def prediction_html(head: str, text: str) -> str:
 
 
 def _prose(text: str) -> Iterator[str]:
-    """Yield a text's paragraphs, and its indented lines as code."""
+    """Yield a text's paragraphs and entries of lists, each a line, and indented lines as code."""
     for is_code, lines in itertools.groupby(
         text.splitlines(), lambda line: line.startswith("    ")
     ):
@@ -456,7 +456,7 @@ def _prose(text: str) -> Iterator[str]:
             code = escape(textwrap.dedent("\n".join(lines)))
             yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{code}</pre>'
         else:
-            yield f"<div>{_inline(' '.join(lines))}</div>"
+            yield from (f"<div>{_inline(line)}</div>" for line in lines if line)
 
 
 #: Code in a sentence: what stands between backticks, a call such as ``dist.send(x, (r + 1) % n)``,

@@ -23,7 +23,7 @@ from headcount.core.errors import (
     shortage,
 )
 
-__all__ = ["PIPE_CLOSED", "STOPPED", "say", "serve"]
+__all__ = ["PIPE_CLOSED", "STOPPED", "say", "serve", "stop_if_pressed"]
 
 #: The exit status of a program that ends because nobody reads its output: 128 and SIGPIPE.
 PIPE_CLOSED = 141
@@ -42,7 +42,7 @@ def _press(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _stop_if_pressed() -> None:
+def stop_if_pressed() -> None:
     """Stop now if Ctrl-C was pressed and the exception was lost."""
     if _pressed.is_set():
         raise KeyboardInterrupt
@@ -76,10 +76,10 @@ def serve(
     try:
         return _checked(command)
     except RequestError as error:
-        say(program, _one_line(error))
+        say(program, str(error))
         return 2
     except HeadcountError as error:
-        say(program, _one_line(error))
+        say(program, str(error))
         return failed
     except ModuleNotFoundError as error:
         missing = refusal(error)
@@ -120,7 +120,7 @@ def _checked(command: Callable[[], int]) -> int:
         sys.stdout.flush()  # of --help and --version
         raise
     sys.stdout.flush()
-    _stop_if_pressed()
+    stop_if_pressed()
     return status
 
 
@@ -142,11 +142,11 @@ def _discard(number: int) -> None:
 
 
 def say(program: str, sentence: str) -> None:
-    """Print a sentence on standard error, if it can be."""
+    """Print a sentence on standard error, in one line, if it can be."""
     if sys.stderr is None:
         return
     try:
-        print(f"{program}: {sentence}", file=sys.stderr, flush=True)
+        print(f"{program}: {' '.join(sentence.split())}", file=sys.stderr, flush=True)
     except OSError:
         _discard(2)
 
@@ -165,7 +165,3 @@ def _lacking(error: OSError) -> str:
     if not is_shortage(error):
         return ""
     return f"{error.filename}: {shortage(error)}" if error.filename else shortage(error)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
