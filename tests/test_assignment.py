@@ -22,10 +22,10 @@ from grader.classroom.assignment import (
     requested,
 )
 from grader.classroom.exports import export
-from grader.classroom.feedback import feedback_names
 from grader.classroom.gradescope import autograder, submitters
 from grader.classroom.grading import plan
 from grader.classroom.moodle import moodle
+from grader.classroom.pages import feedback_names
 from grader.classroom.results import (
     ClassResults,
     GradingState,
@@ -86,7 +86,7 @@ def test_a_file_says_what_is_due_its_worth_and_until_when(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('"Week 2"', "3", 'line 1: expected str, got int; title is a text, such as "Week 2"'),
+        ('"Week 2"', "3", 'line 1: title is 3; title is a text, such as "Week 2"'),
         ("title", "titel", "line 1: 'titel' is not known here; did you mean title?"),
         ('title = "Week 2"\n', "", "has no title"),
         ("Berlin", "Belrin", "line 4: there is no time zone 'Europe/Belrin'; did you mean"),
@@ -94,7 +94,7 @@ def test_a_file_says_what_is_due_its_worth_and_until_when(tmp_path):
         ("02-05", "02-99", "line 2: '02-99': chapters with exercises are 00 to"),
         ('reduce"', 'reduc"', "line 2: there is no exercise named 'ring_all_reduc'; did you mean"),
         ("per_day", "perday", "line 11: 'perday' is not known here; did you mean per_day?"),
-        ("= 10", '= "x"', "line 11: expected float, got str; late is per_day = percent"),
+        ("= 10", '= "x"', "line 11: late.per_day is 'x'; late is a table: per_day = percent"),
         ("= 10", "= 110", "line 10: per_day and cap are percent"),
         (
             "until = 2026-11-27",
@@ -103,7 +103,16 @@ def test_a_file_says_what_is_due_its_worth_and_until_when(tmp_path):
         ),
         ('"02" =', '"07" =', "line 8: '07' has a weight and is not among the exercises"),
         ('"02" = 2', '"02" = -2', "line 8: the weight of '02' is -2"),
-        ("due = 2026-11-20 23:59:00", "due = 2026-11-20", "line 3: expected datetime | null, got"),
+        (
+            "due = 2026-11-20 23:59:00",
+            "due = 2026-11-20",
+            "line 3: due is 2026-11-20; due is a date",
+        ),
+        ("2026-11-20 23:59:00", '"2026-11-20 23:59:00"', "line 3: due is '2026-11-20 23:59:00'; d"),
+        ("= 3\n", "= true\n", "line 7: weights.ring_all_reduce is True; weights is p"),
+        ("2026-11-22 23:59:00", "3", "line 17: extensions.Lovelace, Ada is 3; extensions is a da"),
+        ("title", 'attempts = "best"\ntitle', 'attempts is "newest in time" or "newest"'),
+        ("[late]", "late = 3\n[x]", "'x' is not known here; it may hold title, exercises"),
         ("due = 2026-11-20 23:59:00\n", "", "there is no deadline; say it"),
         ("due = ", "due = = ", "is no TOML: Invalid value (at line 3, column 7)"),
         ("title", 'roster = "x.csv"\ntitle', "line 1: there is no file"),

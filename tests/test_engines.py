@@ -15,7 +15,7 @@ import pytest
 from grader.classroom import engines
 from grader.classroom.command import _Signals, _Stop, _workplace
 from grader.classroom.engines import LocalEngine
-from grader.classroom.messages import GradingRequest, Limits, SubmissionJudged
+from grader.classroom.messages import GradingRequest, Limits, SubmissionJudged, SubmissionLost
 from grader.sandbox.sandboxes import missing
 from headcount.core.errors import WorldError
 
@@ -68,6 +68,26 @@ def test_workers_start_side_by_side_however_large_their_orders(tmp_path, monkeyp
     finally:
         engine.close()
     assert sorted(told, key=str) == [SubmissionJudged("a"), SubmissionJudged("b")]
+
+
+@pytest.mark.parametrize(
+    ("program", "how"),
+    [
+        ("import os; os.kill(os.getpid(), 40)", "by signal 40"),
+        ("import os; os.kill(os.getpid(), 9)", "by SIGKILL"),
+        ("raise SystemExit(3)", "with status 3"),
+    ],
+)
+def test_a_worker_that_ends_costs_its_submission_and_no_other(monkeypatch, program, how):
+    """Also by a real-time signal, which has no name."""
+    monkeypatch.setattr(engines, "_PROGRAM", [sys.executable, "-c", program])
+    engine = LocalEngine(1)
+    try:
+        told = list(engine.run(GradingRequest(key, (), key, 1, Limits()) for key in ("a", "b")))
+    finally:
+        engine.close()
+    lost = f"the process that judged it ended twice: {how}"
+    assert told == [SubmissionLost("a", lost), SubmissionLost("b", lost)]
 
 
 FORKED = """

@@ -41,7 +41,7 @@ PACKAGES = {
     "grader": (
         ROOT / "grader",
         (
-            *("errors", "private_apis", "submission", "exercise", "sandbox", "judge", "report"),
+            *("errors", "files", "private_apis", "submission", "exercise", "sandbox", "judge", "report"),
             *("course", "classroom", "bench", "api", "doctor", "cli", "__main__"),
         ),
     ),

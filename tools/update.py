@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.cli.reset import keep_beside, replace_text
+from grader.cli.reset import keep_beside
+from grader.files import replace_file
 
 __all__ = ["UpdateError", "update"]
 
@@ -260,7 +261,7 @@ def update(root: Path) -> str:
         raise
     for path, (text, _) in notebooks.items():
         if path in kept:
-            replace_text(root / path, text)
+            replace_file(root / path, text.encode())
     count = clone.line("rev-list", "--count", f"{here}..{there}")
     carried = {path: report for path, (_, report) in notebooks.items() if path in kept}
     places = {path: str(copy.relative_to(root)) for path, copy in kept.items()}

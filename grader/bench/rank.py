@@ -26,7 +26,7 @@ import torch.distributed as dist
 
 from grader.bench.plan import BenchPlan, RankFailure, SizeRow
 from grader.course.costs import SHARED_OUT, algorithm_bandwidth, bus_bandwidth, share
-from headcount.core.errors import RunFailed
+from headcount.core.errors import RunFailed, signal_name
 from headcount.core.program import LoadedProgram, NotDefined, Program, is_stub, load
 from headcount.core.source_locations import is_students, lines_of
 from headcount.core.values import short
@@ -551,9 +551,7 @@ def _cause(dead: dict[int, str], failures: dict[int, RankFailure], silent: list[
 def _ending(code: int) -> str:
     if code > 0:
         return f"exits with status {code}"
-    with contextlib.suppress(ValueError):
-        return f"is killed by {signal.Signals(-code).name}"
-    return f"is killed by signal {-code}"
+    return f"is killed by {signal_name(-code)}"
 
 
 # In the ranks. --------------------------------------------------------------------

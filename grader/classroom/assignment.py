@@ -25,17 +25,20 @@ the :class:`Assignment` itself, so that an export needs no file.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 from zoneinfo import ZoneInfo, available_timezones
 
 import msgspec
+from msgspec import structs
 
 from grader.classroom.names import first_last, folded
 from grader.errors import MissingPackage, UnknownExercise
@@ -87,8 +90,7 @@ class RequestedExercise:
 # Lateness. ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LatePolicy:
+class LatePolicy(msgspec.Struct, frozen=True):
     """What lateness costs.
 
     Attributes:
@@ -225,7 +227,7 @@ class Assignment:
     exercises: tuple[RequestedExercise, ...] = ()
     due: datetime | None = None
     time_zone: str = ""
-    late: LatePolicy = LatePolicy()
+    late: LatePolicy = field(default_factory=LatePolicy)
     extensions: Mapping[str, datetime] = field(default_factory=dict)
     handed_in: Mapping[str, datetime] = field(default_factory=dict)
     attempts: Attempts = "newest in time"
@@ -364,16 +366,7 @@ def _names(item: str) -> list[str]:
 # The file. ------------------------------------------------------------------------
 
 
-class LateTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The table ``[late]`` of the file; see :class:`LatePolicy`."""
-
-    per_day: float = 0.0
-    cap: float = 100.0
-    grace: float = 0.0
-    until: datetime | None = None
-
-
-class AssignmentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AssignmentFile(msgspec.Struct, frozen=True):
     """The contents of ``assignment.toml``, as they are written."""
 
     title: str
@@ -385,7 +378,7 @@ class AssignmentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     students_see: Shown = "hints"
     seed: int | None = None
     weights: dict[str, float] = {}
-    late: LateTable = LateTable()
+    late: LatePolicy = LatePolicy()
     extensions: dict[str, datetime] = {}
     handed_in: dict[str, datetime] = {}
     limits: LimitsTable = LimitsTable()
@@ -419,15 +412,14 @@ def read_assignment(path: Path) -> StatedAssignment:
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
     try:
-        stated = msgspec.toml.decode(text, type=AssignmentFile)
+        table = msgspec.toml.decode(text)
     except ImportError:
         raise MissingPackage("an assignment.toml", "tomli") from None
-    except msgspec.ValidationError as error:
-        raise RequestError(_validation(path, text, str(error))) from None
     except msgspec.DecodeError as error:
         mend = "https://toml.io shows how it is written"
         raise RequestError(f"{path} is no TOML: {error}; {mend}") from None
     file = _File(path, text)
+    stated = file.table(table, AssignmentFile)
     zone = file.zone(stated.time_zone)
     with file.at("title"):
         if not stated.title.strip():
@@ -451,7 +443,7 @@ def read_assignment(path: Path) -> StatedAssignment:
         if roster is not None and not roster.is_file():
             raise RequestError(f"there is no file {roster}; its path is relative to {path.name}")
     due = None if stated.due is None else file.moment("due", stated.due, zone)
-    if due is None and (stated.extensions or stated.late != LateTable()):
+    if due is None and (stated.extensions or stated.late != LatePolicy()):
         with file.at("extensions" if stated.extensions else "late"):
             raise RequestError("there is no deadline; say it, such as due = 2026-11-20 23:59:00")
     until = stated.late.until
@@ -469,7 +461,7 @@ def read_assignment(path: Path) -> StatedAssignment:
             exercises,
             due,
             stated.time_zone,
-            LatePolicy(stated.late.per_day, stated.late.cap, stated.late.grace, until),
+            structs.replace(stated.late, until=until),
             {who: file.moment(who, at, zone) for who, at in stated.extensions.items()},
             {who: file.moment(who, at, zone) for who, at in stated.handed_in.items()},
             stated.attempts,
@@ -481,6 +473,9 @@ def read_assignment(path: Path) -> StatedAssignment:
     )
 
 
+_Table = TypeVar("_Table", bound=msgspec.Struct)
+
+
 class _File:
     """The text of the file, to say in which line something is wrong."""
 
@@ -488,9 +483,57 @@ class _File:
         self._path = path
         self._text = text
 
-    def at(self, *names: str) -> _FileLine:
-        """Return a context in which a request that is wrong is said with the line of a name."""
-        return _FileLine(self._path, _line(self._text, names))
+    @contextlib.contextmanager
+    def at(self, *names: str) -> Iterator[None]:
+        """Put the file, and the line that some keys lead to, before the message of an error."""
+        try:
+            yield
+        except RequestError as error:
+            line = _line(self._text, names)
+            where = f"{self._path}, line {line}" if line else str(self._path)
+            raise RequestError(f"{where}: {error}") from None
+
+    def table(
+        self, found: Mapping[str, Any], kind: type[_Table], names: tuple[str, ...] = ()
+    ) -> _Table:
+        """Return a table of the file, of which each key is checked by itself.
+
+        Args:
+            found: what the table holds.
+            kind: its form.
+            names: the keys that lead to it.
+        """
+        known = {key.name: key for key in structs.fields(kind)}
+        for name in found:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                mend = f"did you mean {near[0]}?" if near else f"it may hold {', '.join(known)}"
+                with self.at(name):
+                    raise RequestError(f"{name!r} is not known here; {mend}")
+        for key in known.values():
+            if key.required and key.name not in found:
+                raise RequestError(f"{self._path} has no {key.name}; it is {_KINDS[key.name]}")
+        values = {
+            name: self._value(value, known[name].type, (*names, name))
+            for name, value in found.items()
+        }
+        return kind(**values)
+
+    def _value(self, value: object, kind: Any, names: tuple[str, ...]) -> Any:
+        if isinstance(value, dict):
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                return self.table(value, kind, names)
+            if get_origin(kind) is dict:
+                of = get_args(kind)[1]
+                return {name: self._value(one, of, (*names, name)) for name, one in value.items()}
+        try:
+            return msgspec.convert(value, kind, builtin_types=(datetime,))  # which is no text here
+        except msgspec.ValidationError:
+            came = str(value) if isinstance(value, date) else reprlib.repr(value)
+            with self.at(*names):
+                raise RequestError(
+                    f"{'.'.join(names)} is {came}; {names[0]} is {_KINDS[names[0]]}"
+                ) from None
 
     def zone(self, name: str) -> tzinfo | None:
         """Return the time zone that the file names."""
@@ -521,7 +564,7 @@ class _File:
             with self.at("exercises"):
                 raise RequestError('no exercise is due; say which, such as exercises = ["02-05"]')
         for item in items:
-            with self.at(item, "exercises"):
+            with self.at("exercises", item):
                 requested([item])
         for item in weights:
             with self.at("weights", item):
@@ -529,33 +572,18 @@ class _File:
         return requested(items, weights)
 
 
-class _FileLine:
-    """A context that puts the file and the line before a message."""
-
-    def __init__(self, path: Path, line: int | None) -> None:
-        self._where = f"{path}, line {line}" if line else str(path)
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
-        if isinstance(error, RequestError):
-            raise RequestError(f"{self._where}: {error}") from None
-
-
-def _line(text: str, names: Sequence[str]) -> int | None:
-    """Return the number of the line that holds the last of some names that the text holds."""
+def _line(text: str, names: Sequence[str]) -> int:
+    """Return the number of the line that some names lead to, each from the one before; or 0."""
     lines = text.splitlines()
-    for name in reversed(names):
-        for number, line in enumerate(lines, 1):
-            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line.partition("#")[0]):
-                return number
-    return None
+    found = 0
+    for name in names:
+        for number in range(max(found, 1), len(lines) + 1):
+            line = lines[number - 1].partition("#")[0]
+            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line):
+                found = number
+                break
+    return found
 
-
-_PLACE = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>[^`]*)`")
-_MISSING = re.compile(r"Object missing required field `(?P<name>[^`]*)`")
 
 #: What each key holds, for the message that something else is there.
 _KINDS = {
@@ -568,27 +596,8 @@ _KINDS = {
     "students_see": " or ".join(f'"{word}"' for word in get_args(Shown)),
     "seed": "a whole number",
     "weights": "points by exercise or chapter, such as ring_all_reduce = 3",
-    "late": "per_day = percent, cap = percent, grace = minutes, until = a date and a time",
+    "late": "a table: per_day = percent, cap = percent, grace = minutes, until = a date and a time",
     "extensions": 'a date and a time by student, such as "ada@example.edu" = 2026-11-22 23:59:00',
     "handed_in": 'a date and a time by student, such as "Ada Lovelace" = 2026-11-21 08:30:00',
-    "limits": "timeout = seconds, seconds = seconds, memory = megabytes",
+    "limits": "a table: timeout = whole seconds, seconds = seconds, memory = whole megabytes",
 }
-
-
-def _validation(path: Path, text: str, message: str) -> str:
-    """Return the message for a file of another form than :class:`AssignmentFile`."""
-    found = _PLACE.fullmatch(message)
-    what, place = (found["what"], found["path"] or "") if found else (message, "")
-    names = [name for name in re.split(r"[.\[\]]+", place) if name]
-    if unknown := _UNKNOWN.fullmatch(what):
-        table = {"late": LateTable, "limits": LimitsTable}.get(names[0] if names else "")
-        known = (table or AssignmentFile).__struct_fields__
-        near = difflib.get_close_matches(unknown["name"], known, n=1)
-        mend = f"did you mean {near[0]}?" if near else f"it may hold {', '.join(known)}"
-        line = _line(text, [unknown["name"]]) or 1
-        return f"{path}, line {line}: {unknown['name']!r} is not known here; {mend}"
-    if missing := _MISSING.fullmatch(what):
-        return f"{path} has no {missing['name']}; it is {_KINDS[missing['name']]}"
-    key = names[0] if names else ""
-    where = f"{path}, line {_line(text, names) or 1}"
-    return f"{where}: {what[:1].lower()}{what[1:].replace('`', '')}; {key} is {_KINDS.get(key, '')}"

@@ -356,17 +356,10 @@ def _key_of(reference: str, students: Sequence[Student]) -> str | None:
     """Return the key of the one student whose number, address or name a reference is."""
     if is_key(reference):
         return None  # of a submission that is gone
-    wanted = {folded(reference), first_last(reference)}
     found = [
         one.key
         for one in students
-        if wanted
-        & {
-            form(text)
-            for text in (one.student, one.number, one.email, *one.identities)
-            if text
-            for form in (folded, first_last)
-        }
+        if Assignment.names(reference, one.student, one.number, one.email, *one.identities)
     ]
     return found[0] if len(found) == 1 else None
 

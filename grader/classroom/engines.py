@@ -20,7 +20,6 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -35,7 +34,7 @@ from grader.classroom.messages import (
     Workers,
 )
 from grader.sandbox.sandboxes import SandboxPool, adopt
-from headcount.core.errors import RequestError, WorldError
+from headcount.core.errors import RequestError, WorldError, signal_name
 from headcount.launch.launchers import has_one_thread
 
 if TYPE_CHECKING:
@@ -118,8 +117,8 @@ class LocalEngine:
             if self._pool is not None:
                 self._pool.wait()
             for _ in range(self._jobs):
-                fork = _Fork([one.pipe for one in self._workers], self._pool)
-                self._workers.append(_Worker(fork))
+                pipes = [one.pipe for one in self._workers]
+                self._workers.append(_Worker(pipes, self._pool))
 
     def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent]:
         """See :class:`Engine`."""
@@ -183,19 +182,6 @@ class LocalEngine:
             self._pool = None
 
 
-@dataclass(frozen=True)
-class _Fork:
-    """What a worker needs to know that is forked.
-
-    Attributes:
-        pipes: this process's ends of the pipes of other workers, which it must not keep open.
-        pool: the pool of all workers' sandboxes; None to start one when it is needed.
-    """
-
-    pipes: list[Connection[Any, Any]]
-    pool: SandboxPool | None
-
-
 class _Worker:
     """One worker process, and the request that it is busy with.
 
@@ -204,19 +190,23 @@ class _Worker:
     start one after the other; hence a request is kept until its worker is ready.
 
     Args:
-        fork: how to fork it; None to start a new interpreter.
+        others: to fork it, this process's ends of the pipes of other workers, which it must not
+            keep open; None to start a new interpreter.
+        pool: the pool of all forked workers' sandboxes; None to start one when it is needed.
     """
 
-    def __init__(self, fork: _Fork | None = None) -> None:
+    def __init__(
+        self, others: Sequence[Connection[Any, Any]] | None = None, pool: SandboxPool | None = None
+    ) -> None:
         self.pipe, theirs = multiprocessing.Pipe()
         self._process: ForkProcess | _Interpreter
-        if fork is None:
-            self._process = _Interpreter(theirs)
-        else:
-            arguments = (theirs, [*fork.pipes, self.pipe], fork.pool)
-            self._process = ForkProcess(target=_serve_in_fork, args=arguments, daemon=False)
         with _without_interrupts():
-            self._process.start()
+            if others is None:
+                self._process = _Interpreter(theirs)
+            else:
+                arguments = (theirs, [*others, self.pipe], pool)
+                self._process = ForkProcess(target=_serve_in_fork, args=arguments, daemon=False)
+                self._process.start()
         theirs.close()
         self.request: GradingRequest | None = None
         self._tries = 0
@@ -254,7 +244,7 @@ class _Worker:
         self.pipe.close()
         assert self.request is not None
         code = self._process.exitcode or 0
-        why = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+        why = f"by {signal_name(-code)}" if code < 0 else f"with status {code}"
         return self.request, self._tries, why
 
     def stop(self) -> None:
@@ -274,48 +264,28 @@ class _Worker:
 _PROGRAM = [sys.executable, "-m", "grader.classroom.grading"]
 
 
-class _Interpreter:
-    """A worker's process in a new interpreter, with the methods of ``multiprocessing.Process``.
+class _Interpreter(subprocess.Popen[bytes]):
+    """A worker's process in a new interpreter, held as a process of ``multiprocessing`` is.
 
-    That class starts none in a worker of Dask, which is a daemon in its eyes.
+    That package starts none in a worker of Dask, which is a daemon in its eyes.
 
     Args:
         pipe: the process's end of its pipe.
     """
 
     def __init__(self, pipe: Connection[Any, Any]) -> None:
-        self._pipe = pipe
-        self._popen: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start it."""
-        number = self._pipe.fileno()
-        self._popen = subprocess.Popen(
-            [*_PROGRAM, str(number)], pass_fds=[number], stdin=subprocess.DEVNULL
-        )
+        number = pipe.fileno()
+        super().__init__([*_PROGRAM, str(number)], pass_fds=[number], stdin=subprocess.DEVNULL)
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for its end, at most so many seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._started.wait(timeout)
-
-    def terminate(self) -> None:
-        """Send it SIGTERM."""
-        self._started.terminate()
-
-    def kill(self) -> None:
-        """Send it SIGKILL."""
-        self._started.kill()
+            self.wait(timeout)
 
     @property
     def exitcode(self) -> int | None:
         """Its exit status, or the negative number of the signal that ended it."""
-        return self._started.poll()
-
-    @property
-    def _started(self) -> subprocess.Popen[bytes]:
-        assert self._popen is not None
-        return self._popen
+        return self.poll()
 
 
 @contextlib.contextmanager

@@ -140,7 +140,7 @@ def _nbgrader(results: ClassResults, request: ExportRequest) -> ExportedFiles:
 
 
 def _feedback(results: ClassResults, request: ExportRequest) -> ExportedFiles:
-    from grader.classroom.feedback import feedback_zip
+    from grader.classroom.pages import feedback_zip
 
     left_out = [row for row in results.rows if results.ungraded(row)]
     remarks = [f"no page for {row.student}: {results.ungraded(row)}" for row in left_out]

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
-import os
+import re
 import shlex
 import stat
 import statistics
-import tempfile
+import unicodedata
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,7 +46,7 @@ from grader.classroom.results import (
     doubts,
     gradebook,
 )
-from grader.classroom.store import make_private_folder
+from grader.files import is_unfinished, replace_file
 from grader.report.html import exercise_html
 from grader.report.json import to_json
 from grader.report.looks import Look
@@ -66,6 +68,8 @@ __all__ = [
     "class_page",
     "commands",
     "feedback",
+    "feedback_names",
+    "feedback_zip",
     "figures",
     "last_deadline",
     "page",
@@ -656,10 +660,71 @@ def _kind(case: CaseVerdict) -> str:
     return str(case.status)
 
 
-# The folder of results. -----------------------------------------------------------
+# The archive of all feedback pages. ------------------------------------------------
+#
+# A page is named so that people and platforms find whose it is.
+#
+# - Canvas takes comments back by "Upload Submissions" and the names of its own download,
+#   ``<name>_<user>_<upload>_<file>`` (``infer_comment_context_from_filename`` in
+#   https://github.com/instructure/canvas-lms).
+# - Moodle takes feedback files back by "Upload multiple feedback files in a zip":
+#   ``<full name>_<participant>_assignfeedback_file_<file>`` (``mod/assign/feedback/file/
+#   importziplib.php`` in https://github.com/moodle/moodle), where the assignment has the feedback
+#   type Feedback files.
+# - Any other page is named after the student.
 
-#: Prefix and suffix of unfinished files, by which those of a killed grader are recognised.
-_PART = (".grader-", ".part")
+#: Characters that a file name may not have somewhere, or that separate the parts of one.
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\\\:*?"<>|_\ud800-\udfff]+')
+
+#: Characters of a student's name in a file's.
+_LONGEST = 60
+
+#: The earliest time that a zip can store, so that the same pages make the same bytes.
+_WHEN = (1980, 1, 1, 0, 0, 0)
+
+
+def feedback_zip(results: ClassResults) -> bytes:
+    """Return the archive of all pages whose score is final."""
+    names = feedback_names(results)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for row in results.rows:
+            if not results.ungraded(row):
+                entry = zipfile.ZipInfo(names[row.key], _WHEN)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = 0o600 << 16
+                archive.writestr(entry, feedback(results, row))
+    return buffer.getvalue()
+
+
+def feedback_names(results: ClassResults) -> dict[str, str]:
+    """Return the name of each page in the archive, by the submission's key."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for row in results.rows:
+        name = _name(row)
+        if _folded(name) in taken:
+            name = f"{name.removesuffix('.html')} ({row.key}).html"
+        taken.add(_folded(name))
+        found[row.key] = name
+    return found
+
+
+def _name(row: SubmissionRow) -> str:
+    student = _UNSAFE.sub(" ", row.student)[:_LONGEST].strip(" .") or row.key
+    if row.platform == "canvas" and row.number and row.upload:
+        return f"{student}_{row.number}_{row.upload}_feedback.html"
+    if row.platform == "moodle" and row.number:
+        return f"{student}_{row.number}_assignfeedback_file_feedback.html"
+    return f"{student}.html"
+
+
+def _folded(name: str) -> str:
+    """Return a text that is equal for names that a file system may take for the same."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+# The folder of results. -----------------------------------------------------------
 
 
 def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> None:
@@ -670,12 +735,16 @@ def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> No
     removed, and so are unfinished files of a killed grader; nothing else in the
     folder is touched.
     """
+
+    def put(name: str, data: bytes) -> None:
+        replace_file(folder / name, data, 0o600)
+
     for row in results.rows:
-        replace_file(folder / "results" / f"{row.key}.json", _json(row).encode())
-        replace_file(folder / "feedback" / f"{row.key}.html", feedback(results, row).encode())
-    replace_file(folder / "gradebook.csv", gradebook(results))
-    replace_file(folder / "class.html", class_page(results, pairs).encode())
-    replace_file(folder / "similar.html", similar_page(results, pairs).encode())
+        put(f"results/{row.key}.json", _json(row).encode())
+        put(f"feedback/{row.key}.html", feedback(results, row).encode())
+    put("gradebook.csv", gradebook(results))
+    put("class.html", class_page(results, pairs).encode())
+    put("similar.html", similar_page(results, pairs).encode())
     keys = {row.key for row in results.rows}
     _tidy(folder / "results", ".json", keys)
     _tidy(folder / "feedback", ".html", keys)
@@ -704,30 +773,6 @@ def _tidy(folder: Path, ending: str, keys: set[str]) -> None:
     for path in folder.iterdir():
         key = path.name.removesuffix(ending)
         gone = key != path.name and is_key(key) and key not in keys
-        unfinished = path.name.startswith(_PART[0]) and path.name.endswith(_PART[1])
         # a folder or a link of such a name was not written here
-        if (gone or unfinished) and stat.S_ISREG(path.lstat().st_mode):
+        if (gone or is_unfinished(path)) and stat.S_ISREG(path.lstat().st_mode):
             path.unlink()
-
-
-def replace_file(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Write a file as a whole: a reader finds the old contents or the new ones.
-
-    Args:
-        path: the file.
-        data: the new contents.
-        mode: its permissions, whatever was there before; by default only its owner may read it.
-
-    Raises:
-        OSError: it cannot be written; what was there before is still there.
-    """
-    make_private_folder(path.parent)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_PART[0], suffix=_PART[1])
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), mode)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import platform
@@ -30,6 +29,7 @@ import msgspec
 import grader
 from grader.classroom.assignment import Assignment
 from grader.classroom.decisions import DecisionTable
+from grader.files import locked, make_private_folder
 from headcount.core.errors import HeadcountError, RequestError
 from headcount.core.verdict import ExerciseVerdict, Status
 
@@ -268,13 +268,17 @@ class Store:
         try:
             if not readonly:
                 make_private_folder(folder)
-                self._opened.callback(os.close, _only_one(folder))
+                self._opened.enter_context(locked(folder / ".lock", wait=False))
             _make_private(self.path)
             self._database = sqlite3.connect(self.path, isolation_level=None, timeout=30)
             self._opened.callback(self._database.close)
             self._database.execute("PRAGMA synchronous = FULL")
             with self._problems():
                 self._prepare(readonly)
+        except BlockingIOError:
+            raise RequestError(
+                f"another grader is at work on {folder}; wait for it, or name another folder"
+            ) from None
         except OSError as error:
             self.close()
             reason = error.strerror or error
@@ -487,15 +491,6 @@ class Store:
         self.close()
 
 
-def make_private_folder(folder: Path) -> None:
-    """Make a folder that only its owner may look into; one that exists stays as it is.
-
-    The names of the files in it are made from those of the students.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.mkdir(mode=0o700, exist_ok=True)
-
-
 def _make_private(path: Path) -> None:
     """Let only its owner read a database, which is made if it does not exist.
 
@@ -512,16 +507,3 @@ def _make_private(path: Path) -> None:
             # on a disk that is read only, and for those whose file it is not, it stays as it is
             if error.errno not in (errno.EPERM, errno.EROFS):
                 raise
-
-
-def _only_one(folder: Path) -> int:
-    """Take a lock that the system releases when the process ends, and return its descriptor."""
-    lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise RequestError(
-            f"another grader is at work on {folder}; wait for it, or name another folder"
-        ) from None
-    return lock

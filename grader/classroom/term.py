@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.classroom.names import first_last, folded
-from grader.classroom.pages import ExerciseFigures, figures, page, replace_file
+from grader.classroom.pages import ExerciseFigures, figures, page
 from grader.classroom.results import (
     ClassResults,
     GradingState,
@@ -24,7 +24,8 @@ from grader.classroom.results import (
     table,
     text,
 )
-from grader.classroom.store import Store, make_private_folder
+from grader.classroom.store import Store
+from grader.files import replace_file
 from headcount.core.errors import RequestError
 from headcount.core.verdict import Diagnosis, Status
 from headcount.report import visible
@@ -222,9 +223,8 @@ def term(folders: Sequence[Path], to: Path) -> list[str]:
     ]
     found = joined(assignments, titles)
     try:
-        make_private_folder(to)
-        replace_file(to / "term.csv", term_gradebook(found))
-        replace_file(to / "term.html", term_page(found).encode())
+        replace_file(to / "term.csv", term_gradebook(found), 0o600)
+        replace_file(to / "term.html", term_page(found).encode(), 0o600)
     except OSError as error:
         raise RequestError(f"{error.filename or to}: {error.strerror}") from None
     return [visible(line) for line in found.remarks]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from grader.course.index import IndexEntry
+from grader.files import replace_file
 from headcount.core.errors import RequestError, UnreadableFile
 from headcount.core.files import contents
 
-__all__ = ["keep_beside", "replace_text", "reset"]
+__all__ = ["keep_beside", "reset"]
 
 
 def reset(path: Path, exercise: IndexEntry) -> Path | None:
@@ -45,7 +44,8 @@ def reset(path: Path, exercise: IndexEntry) -> Path | None:
     is_list = isinstance(cell["source"], list)
     cell["source"] = exercise.stub.splitlines(keepends=True) if is_list else exercise.stub
     cell["outputs"], cell["execution_count"] = [], None
-    replace_text(path, json.dumps(notebook, ensure_ascii=False, indent=1) + "\n")
+    text = json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
+    replace_file(path, text.encode())
     return kept
 
 
@@ -95,18 +95,3 @@ def keep_beside(path: Path, data: bytes) -> Path:
             file.write(data)
             return kept
         number += 1
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Replace a file as a whole, so that a reader never sees half of it."""
-    target = Path(os.path.realpath(path))  # replacing a link would separate the two
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, target.stat().st_mode)
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import msgspec
 
 from grader.errors import ProgressFileError
 from grader.exercise.catalogue import Catalogue, IndexedExercise
+from grader.files import locked, replace_file
 from headcount.core.verdict import ExerciseVerdict, Status
 from headcount.launch.backends import entry_of
 
@@ -47,11 +47,10 @@ __all__ = [
 # that a reader never sees half of it, and under a lock, so that two kernels do not lose each
 # other's checks.
 #
-# The lock is ``flock`` itself, which the kernel releases when a process dies.  The package
-# ``filelock`` would save a few lines and lose some safety: on a file system without ``flock`` it
-# raises an error, or takes a file as its lock, which stays if its process is killed on another
-# host.  Its timeout does not end a call that hangs in a network's file system, so that the thread
-# in :func:`note` would be needed all the same.
+# The lock is ``flock`` itself (:func:`headcount.core.files.locked`).  The package ``filelock`` would
+# lose some safety: on a file system without ``flock`` it raises an error, or takes a file as its
+# lock, which stays if its process is killed on another host.  Its timeout does not end a call that
+# hangs in a network's file system, so that the thread in :func:`note` would be needed all the same.
 
 #: The version of the format, which grows whenever an older grader would misread the file.
 VERSION = 1
@@ -168,7 +167,8 @@ class ProgressFile:
                 entries = self.read()
                 for verdict in verdicts:
                     entries[verdict.name] = _after(entries.get(verdict.name), verdict, when)
-                self._replace(msgspec.json.encode(_Book(VERSION, entries)))
+                book = msgspec.json.encode(_Book(VERSION, entries))
+                replace_file(self.path, msgspec.json.format(book, indent=1) + b"\n")
         except OSError as error:
             raise self._unwritable(error) from None
         return entries
@@ -198,27 +198,13 @@ class ProgressFile:
     def _locked(self) -> Iterator[None]:
         # a file of its own, since the progress file is replaced
         lock = self.path.with_name(f"{self.path.name}.lock")
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
+        with contextlib.ExitStack() as held:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                held.enter_context(locked(lock))
             except OSError as error:
                 if error.errno not in _NO_LOCKS:
                     raise
             yield
-        finally:
-            os.close(descriptor)
-
-    def _replace(self, data: bytes) -> None:
-        handle, name = tempfile.mkstemp(prefix=f"{self.path.name}.", dir=self.path.parent)
-        try:
-            with open(handle, "wb") as file:
-                file.write(msgspec.json.format(data, indent=1) + b"\n")
-            os.replace(name, self.path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
 
 
 def _after(

@@ -19,6 +19,7 @@ that runs is never such an exception: it is a :class:`~headcount.core.verdict.Di
 from __future__ import annotations
 
 import errno
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = [
     "out_of_memory",
     "require_temporary_folder",
     "shortage",
+    "signal_name",
 ]
 
 
@@ -48,6 +50,14 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, (RuntimeError, OSError)) and any(
         said in arg for arg in error.args if isinstance(arg, str) for said in _NO_MEMORY
     )
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal, such as ``SIGKILL``; a real-time signal has only a number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 #: By the system's error number: what the machine lacks, and the mend.

@@ -8,10 +8,10 @@ by kind and by rank, never by time.
 from __future__ import annotations
 
 import re
-import signal
 import traceback
 from pathlib import Path
 
+from headcount.core.errors import signal_name
 from headcount.core.source_locations import is_students, shorten_name
 from headcount.core.values import short, with_article
 from headcount.core.verdict import Diagnosis, Failure, RaisedException, Site, SourceLine
@@ -204,7 +204,7 @@ class RootCause:
             message = f"{where}: it has closed its connection to the judge before it has returned"
         else:
             diagnosis = Diagnosis.CRASHED
-            message = f"{where}: the process is killed by {_signal_name(-status)}"
+            message = f"{where}: the process is killed by {signal_name(-status)}"
         self._found.append(Failure(diagnosis, message, rank, site))
 
     def timed_out(self, running: list[int], sites: dict[int, Site | None], after: str) -> None:
@@ -260,13 +260,6 @@ def not_understood(who: str, error: Exception, rank: int | None = None) -> Failu
 def _precedence(failure: Failure) -> tuple[int, int]:
     rank = -1 if failure.rank is None else failure.rank
     return failure.diagnosis.precedence, rank
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _asked(message: str) -> str:
