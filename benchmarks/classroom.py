@@ -188,7 +188,14 @@ def grade(
                 (home / label).write_bytes(data)
         out = Path(folder, "out")
         command = [sys.executable, "-m", "grader", "grade", f"{folder}/in", "--out", str(out)]
-        command += ["--seed", "1", "--json", *(["--jobs", str(jobs)] if jobs else [])]
+        command += [
+            "--layout",
+            "folders",
+            "--seed",
+            "1",
+            "--json",
+            *(["--jobs", str(jobs)] if jobs else []),
+        ]
         command += ["--engine", "dask", "--scheduler", scheduler] if scheduler else []
         before, started = used(), time.monotonic()
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)

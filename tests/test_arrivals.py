@@ -79,6 +79,18 @@ def problems(source, **limits):
         return wrong | ({None: arrivals.problems} if arrivals.problems else {})
 
 
+def collect_folders(source, **limits):
+    return collect(source, layout="folders", **limits)
+
+
+def found_folders(source, **limits):
+    return found(source, layout="folders", **limits)
+
+
+def problems_folders(source, **limits):
+    return problems(source, layout="folders", **limits)
+
+
 # ---- layouts -------------------------------------------------------------------------------
 
 FOLDERS = {"Ann Lee/a.py": b"a", "Ann Lee/week/b.ipynb": b"b", "Bob/c.py": b"c"}
@@ -86,7 +98,7 @@ FOUND = {"Ann Lee": {"a.py": b"a", "week/b.ipynb": b"b"}, "Bob": {"c.py": b"c"}}
 
 
 def test_one_folder_per_student(tmp_path):
-    assert found(fill(tmp_path, FOLDERS)) == FOUND
+    assert found_folders(fill(tmp_path, FOLDERS)) == FOUND
 
 
 @pytest.mark.parametrize("name", ["c.zip", "c.tar", "c.tar.gz", "c.tgz", "c.tar.bz2", "C.TAR.XZ"])
@@ -99,7 +111,7 @@ def test_the_same_in_an_archive(tmp_path, name, wrapping):
     modes = {"tar": "w:", "gz": "w:gz", "tgz": "w:gz", "bz2": "w:bz2", "xz": "w:xz"}
     data = zipped(files) if packing == "zip" else tarred(files, modes[packing])
     fill(tmp_path, {name: data})
-    assert found(tmp_path / name) == FOUND
+    assert found_folders(tmp_path / name) == FOUND
 
 
 def test_a_folder_and_its_archive_give_the_same_keys_and_digests(tmp_path):
@@ -107,7 +119,7 @@ def test_a_folder_and_its_archive_give_the_same_keys_and_digests(tmp_path):
     fill(tmp_path, {"class.zip": zipped(FOLDERS), "class.tgz": tarred(FOLDERS)})
     seen = set()
     for source in (folder, tmp_path / "class.zip", tmp_path / "class.tgz"):
-        with collect(source) as arrivals:
+        with collect_folders(source) as arrivals:
             seen.add(tuple((one.key, one.read().digest) for one in arrivals.submissions))
     assert len(seen) == 1
 
@@ -120,7 +132,7 @@ def test_a_single_file(tmp_path):
 
 def test_a_flat_folder_of_files_and_archives(tmp_path):
     flat = {"ann.py": b"a", "ann.ipynb": b"b", "bob.zip": zipped({"x/c.py": b"c"}), "notes.md": b""}
-    assert found(fill(tmp_path, flat)) == {
+    assert found(fill(tmp_path, flat), layout="files") == {
         "ann": {"ann.ipynb": b"b", "ann.py": b"a"},
         "bob": {"bob.zip/x/c.py": b"c"},
     }
@@ -346,10 +358,10 @@ def test_a_students_own_archive_is_opened_and_one_in_it_is_not(tmp_path):
     inner = zipped({"deep.py": b"d"})
     fill(tmp_path, {"ann/hw.zip": zipped({"w/a.py": b"a", "w/more.zip": inner}), "ann/b.py": b"b"})
     fill(tmp_path, {"class.zip": zipped({"ann/hw.zip": zipped({"a.py": b"a"})})})
-    assert found(tmp_path / "class.zip") == {"ann": {"hw.zip/a.py": b"a"}}
+    assert found_folders(tmp_path / "class.zip") == {"ann": {"hw.zip/a.py": b"a"}}
     (tmp_path / "class.zip").unlink()
-    assert found(tmp_path) == {"ann": {"b.py": b"b", "hw.zip/w/a.py": b"a"}}
-    assert problems(tmp_path) == {
+    assert found_folders(tmp_path) == {"ann": {"b.py": b"b", "hw.zip/w/a.py": b"a"}}
+    assert problems_folders(tmp_path) == {
         "ann": ("hw.zip/w/more.zip is an archive in an archive; it is not opened",)
     }
 
@@ -360,8 +372,11 @@ def test_a_nested_bomb_costs_one_level(tmp_path):
         bomb = zipped({f"{n}.zip": bomb for n in range(16)})
     fill(tmp_path, {"ann/42.zip": bomb, "bob/b.py": b"b"})
     before = time.process_time()
-    assert found(tmp_path) == {"ann": {}, "bob": {"b.py": b"b"}}
-    assert "42.zip/0.zip is an archive in an archive; it is not opened" in problems(tmp_path)["ann"]
+    assert found_folders(tmp_path) == {"ann": {}, "bob": {"b.py": b"b"}}
+    assert (
+        "42.zip/0.zip is an archive in an archive; it is not opened"
+        in problems_folders(tmp_path)["ann"]
+    )
     assert time.process_time() - before < 5
 
 
@@ -369,17 +384,17 @@ def test_many_archives_of_a_student_share_the_bounds(tmp_path):
     bomb = zipped({"a.py": bytes(1 << 20)})
     fill(tmp_path, {f"ann/{n}.zip": bomb for n in range(100)} | {"bob/b.zip": bomb})
     tight = replace(STUDENT, unpacked=3 << 20)
-    assert {name: len(files) for name, files in found(tmp_path, each=tight).items()} == {
+    assert {name: len(files) for name, files in found_folders(tmp_path, each=tight).items()} == {
         "ann": 3,
         "bob": 1,
     }
-    assert problems(tmp_path, each=tight)["ann"][-1] == "99.zip unpacks to more than 3 MB"
+    assert problems_folders(tmp_path, each=tight)["ann"][-1] == "99.zip unpacks to more than 3 MB"
 
 
 def test_a_broken_archive_is_the_students_problem(tmp_path):
     fill(tmp_path, {"ann/a.zip": b"PK nonsense", "bob/b.py": b"b", "cy/c.rar": b"Rar!"})
-    assert found(tmp_path) == {"ann": {}, "bob": {"b.py": b"b"}, "cy": {}}
-    wrong = problems(tmp_path)
+    assert found_folders(tmp_path) == {"ann": {}, "bob": {"b.py": b"b"}, "cy": {}}
+    wrong = problems_folders(tmp_path)
     assert wrong["ann"][0].startswith("a.zip cannot be read as a zip or tar archive")
     assert wrong["ann"][1] == "no .py or .ipynb file could be opened"
     assert wrong["cy"][0] == "c.rar is not opened; a .zip or .tar.gz is needed"
@@ -400,15 +415,15 @@ def test_what_programs_leave_behind_is_passed_over(tmp_path):
         "__MACOSX/bob/b.py": b"",
     }
     expected = {"ann": {"a.py": b"a"}}
-    assert found(fill(tmp_path / "c", junk)) == expected
-    assert problems(tmp_path / "c") == {}
+    assert found_folders(fill(tmp_path / "c", junk)) == expected
+    assert problems_folders(tmp_path / "c") == {}
     fill(tmp_path, {"c.zip": zipped(junk)})
-    assert found(tmp_path / "c.zip") == expected
+    assert found_folders(tmp_path / "c.zip") == expected
 
 
 def test_a_student_with_nothing_gets_a_row_and_the_reason(tmp_path):
     fill(tmp_path, {"ann/": b"", "bob/a.txt": b"", "bob/b.doc": b"", "cy/c.py": b""})
-    assert problems(tmp_path) == {
+    assert problems_folders(tmp_path) == {
         "ann": ("no .py or .ipynb file was handed in",),
         "bob": ("no .py or .ipynb file was handed in, but a.txt, b.doc",),
     }
@@ -417,12 +432,12 @@ def test_a_student_with_nothing_gets_a_row_and_the_reason(tmp_path):
 def test_a_file_that_is_too_large_is_left_out(tmp_path):
     fill(tmp_path, {"ann/a.py": b"x" * 101, "ann/b.py": b"y"})
     tight = replace(STUDENT, file=100)
-    assert found(tmp_path, each=tight) == {"ann": {"b.py": b"y"}}
-    assert "a.py is larger than" in problems(tmp_path, each=tight)["ann"][0]
+    assert found_folders(tmp_path, each=tight) == {"ann": {"b.py": b"y"}}
+    assert "a.py is larger than" in problems_folders(tmp_path, each=tight)["ann"][0]
 
 
 def test_a_file_that_grows_later_is_not_swallowed(tmp_path):
-    with collect(fill(tmp_path, {"ann/a.py": b"x"})) as arrivals:
+    with collect_folders(fill(tmp_path, {"ann/a.py": b"x"})) as arrivals:
         os.truncate(tmp_path / "ann/a.py", 1 << 40)
         with pytest.raises(UnreadableFile, match="larger than 32 MB"):
             arrivals.submissions[0].files[0].read()
@@ -432,8 +447,8 @@ def test_a_file_that_grows_later_is_not_swallowed(tmp_path):
 def test_of_too_many_files_the_newest_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MOST_FILES", 3)
     fill(tmp_path, {f"ann/a{n}.py": b"" for n in range(12)})
-    assert list(found(tmp_path)["ann"]) == ["a9.py", "a10.py", "a11.py"]
-    assert "more than 3 files" in problems(tmp_path)["ann"][0]
+    assert list(found_folders(tmp_path)["ann"]) == ["a9.py", "a10.py", "a11.py"]
+    assert "more than 3 files" in problems_folders(tmp_path)["ann"][0]
 
 
 def test_too_many_entries_are_the_students_problem(tmp_path, monkeypatch):
@@ -441,8 +456,8 @@ def test_too_many_entries_are_the_students_problem(tmp_path, monkeypatch):
     monkeypatch.setattr(untrusted_files, "WIDEST", 8)
     fill(tmp_path, {f"ann/{n}.txt": b"" for n in range(7)} | {"bob/b.py": b"b"})
     fill(tmp_path, {f"cy/{n}.py": b"" for n in range(9)})
-    assert found(tmp_path) == {"ann": {}, "bob": {"b.py": b"b"}, "cy": {}}
-    wrong = problems(tmp_path)
+    assert found_folders(tmp_path) == {"ann": {}, "bob": {"b.py": b"b"}, "cy": {}}
+    wrong = problems_folders(tmp_path)
     assert "more than 5 files and folders" in wrong["ann"][0]
     assert wrong["cy"][0] == "the folder has more than 8 entries; none is looked at"
 
@@ -457,8 +472,8 @@ def test_folders_without_end(tmp_path):
         handle = below
     os.close(os.open("b.py", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
     os.close(handle)
-    assert found(tmp_path) == {"ann": {"a.py": b"a"}}
-    assert "folders deep" in problems(tmp_path)["ann"][0]
+    assert found_folders(tmp_path) == {"ann": {"a.py": b"a"}}
+    assert "folders deep" in problems_folders(tmp_path)["ann"][0]
 
 
 # ---- files that are none -------------------------------------------------------------------
@@ -472,8 +487,8 @@ def test_no_link_is_followed(tmp_path):
     (root / "bob/dir").symlink_to(secret)
     (root / "cy").symlink_to(secret)
     (root / "dee.py").symlink_to(secret / "s.py")
-    assert found(root) == {"ann": {"a.py": b"a"}, "bob": {}, "cy": {}, "dee.py": {}}
-    wrong = problems(root)
+    assert found_folders(root) == {"ann": {"a.py": b"a"}, "bob": {}, "cy": {}, "dee.py": {}}
+    wrong = problems_folders(root)
     assert wrong["ann"] == (
         "link.py is a symbolic link, which is not opened",
         "loop is a symbolic link, which is not opened",
@@ -484,7 +499,7 @@ def test_no_link_is_followed(tmp_path):
 def test_a_folder_that_turns_into_a_link_is_not_followed_either(tmp_path):
     secret = fill(tmp_path / "secret", {"w/a.py": b"secret"})
     root = fill(tmp_path / "class", {"ann/w/a.py": b"a"})
-    with collect(root) as arrivals:
+    with collect_folders(root) as arrivals:
         (root / "ann").rename(root / "away")
         (root / "ann").symlink_to(secret)
         with pytest.raises(UnreadableFile, match=r"w/a\.py cannot be read"):
@@ -494,7 +509,7 @@ def test_a_folder_that_turns_into_a_link_is_not_followed_either(tmp_path):
 def test_what_the_instructor_names_may_be_a_link(tmp_path):
     fill(tmp_path / "class", FOLDERS)
     (tmp_path / "here").symlink_to("class")
-    assert found(tmp_path / "here") == FOUND
+    assert found_folders(tmp_path / "here") == FOUND
 
 
 def test_pipes_sockets_and_devices_are_not_opened(tmp_path):
@@ -506,17 +521,17 @@ def test_pipes_sockets_and_devices_are_not_opened(tmp_path):
             server.bind(f"/proc/self/fd/{handle}/socket.py")  # a short path, wherever this runs
         finally:
             os.close(handle)
-        assert found(tmp_path) == {"ann": {"a.py": b"a"}}
-        assert problems(tmp_path)["ann"] == (
+        assert found_folders(tmp_path) == {"ann": {"a.py": b"a"}}
+        assert problems_folders(tmp_path)["ann"] == (
             "pipe.py is a FIFO, which is not opened",
             "socket.py is a socket, which is not opened",
         )
     with pytest.raises(RequestError, match="cannot be read"):
-        collect(tmp_path / "ann/pipe.py")
+        collect_folders(tmp_path / "ann/pipe.py")
 
 
 def test_a_file_that_turns_into_a_pipe_does_not_block(tmp_path):
-    with collect(fill(tmp_path, {"ann/a.py": b"a"})) as arrivals:
+    with collect_folders(fill(tmp_path, {"ann/a.py": b"a"})) as arrivals:
         (tmp_path / "ann/a.py").unlink()
         os.mkfifo(tmp_path / "ann/a.py")
         with pytest.raises(UnreadableFile, match=r"a\.py cannot be read"):
@@ -548,7 +563,7 @@ def test_what_cannot_be_read_is_the_students_problem(tmp_path):
         path.chmod(0)
 
     def look():
-        with collect(tmp_path) as arrivals:
+        with collect_folders(tmp_path) as arrivals:
             rows = {one.student: one for one in arrivals.submissions}
             with pytest.raises(UnreadableFile, match=r"d\.py cannot be read: Permission denied"):
                 rows["cy"].files[0].read()
@@ -592,7 +607,7 @@ def test_a_wrong_request_is_one_clear_line(tmp_path, name, message):
 def test_what_was_unpacked_goes_away(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     fill(tmp_path, {"tmp/": b"", "c.zip": zipped(FOLDERS)})
-    with collect(tmp_path / "c.zip") as arrivals:
+    with collect_folders(tmp_path / "c.zip") as arrivals:
         assert list((tmp_path / "tmp").iterdir())
     assert not list((tmp_path / "tmp").iterdir())
     with pytest.raises(UnreadableFile):
@@ -635,7 +650,7 @@ def test_hostile_names_are_data(tmp_path):
         os.mkdir(folder)
         with open(os.path.join(folder, b"a.py"), "wb") as stream:
             stream.write(name)
-    with collect(tmp_path) as arrivals:
+    with collect_folders(tmp_path) as arrivals:
         rows = arrivals.submissions
         assert sorted(one.files[0].read() for one in rows) == sorted(HOSTILE)
         assert len({one.key.casefold() for one in rows}) == len(HOSTILE)
@@ -661,7 +676,7 @@ def test_hostile_names_are_data(tmp_path):
 def test_names_that_only_look_the_same_are_told_apart(tmp_path, name, odd):
     """In one note for the instructor, which accuses nobody."""
     fill(tmp_path, {"Ada Lovelace/a.py": b"a", f"{name}/a.py": b"b", "Bob/a.py": b"c"})
-    with collect(tmp_path) as arrivals:
+    with collect_folders(tmp_path) as arrivals:
         notes = {one.files[0].read(): one.problems for one in arrivals.submissions}
     same = "1 more by a name that looks the same: they are graded apart"
     assert notes == {b"a": (same,), b"b": (f"{same}; only this one has {odd}",), b"c": ()}
@@ -680,7 +695,7 @@ def test_names_that_only_look_the_same_are_told_apart(tmp_path, name, odd):
 )
 def test_names_of_other_alphabets_are_names_like_others(tmp_path, pair):
     fill(tmp_path, {f"{name}/a.py": b"a" for name in pair})
-    with collect(tmp_path) as arrivals:
+    with collect_folders(tmp_path) as arrivals:
         assert [one.problems for one in arrivals.submissions] == [(), ()]
 
 
@@ -723,7 +738,7 @@ def test_names_in_archives_never_become_paths(tmp_path, names):
     fill(tmp_path, {"in/c.tar": data})
     before = sorted(tmp_path.rglob("*"))
     # there may be none left, if all names lead out of the archive
-    with contextlib.suppress(RequestError), collect(tmp_path / "in/c.tar") as arrivals:
+    with contextlib.suppress(RequestError), collect_folders(tmp_path / "in/c.tar") as arrivals:
         assert all(SAFE_KEY.fullmatch(one.key) for one in arrivals.submissions)
         assert len({one.key for one in arrivals.submissions}) == len(arrivals.submissions)
         assert all(one.read().digest for one in arrivals.submissions)
@@ -767,7 +782,7 @@ def test_the_upload_decides_between_equal_names():
 
 def test_files_come_oldest_first_and_newer_agrees(tmp_path):
     labels = ["lab.py", "lab-2.py", "lab (1).py", "zz.py", "lab-10.py"]
-    with collect(fill(tmp_path, {f"ann/{label}": b"" for label in labels})) as arrivals:
+    with collect_folders(fill(tmp_path, {f"ann/{label}": b"" for label in labels})) as arrivals:
         files = arrivals.submissions[0].files
         assert [f.label for f in files] == [
             "lab.py",
@@ -792,7 +807,7 @@ def test_any_names_can_be_put_in_order(labels):
 
 def test_the_digest_is_of_labels_and_contents(tmp_path):
     def digest(name, files):
-        with collect(fill(tmp_path / name, files)) as arrivals:
+        with collect_folders(fill(tmp_path / name, files)) as arrivals:
             return arrivals.submissions[0].read().digest
 
     base = digest("1", {"ann/a.py": b"xy", "ann/b.py": b"z"})
@@ -807,7 +822,7 @@ def test_everything_is_the_same_every_time(tmp_path):
         fill(tmp_path / str(number), {path: files[path] for path in order})
     seen = set()
     for number in range(3):
-        with collect(tmp_path / str(number)) as arrivals:
+        with collect_folders(tmp_path / str(number)) as arrivals:
             seen.add(tuple((o.key, o.read().digest, o.problems) for o in arrivals.submissions))
     assert len(seen) == 1
 
@@ -816,7 +831,7 @@ def test_five_hundred_students_are_not_held_in_memory(tmp_path):
     fill(tmp_path, {f"s{n}/a.ipynb": bytes(100_000) for n in range(500)})
     tracemalloc.start()
     try:
-        with collect(tmp_path) as arrivals:
+        with collect_folders(tmp_path) as arrivals:
             assert len(arrivals.submissions) == 500
             for one in arrivals.submissions:
                 assert one.read().digest

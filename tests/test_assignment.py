@@ -39,7 +39,7 @@ from grader.sandbox.sandboxes import missing
 from grader.submission.submission import Submission
 from headcount.core.errors import RequestError
 from tests.classes import ASKED, failed, passed
-from tests.test_grade import HEAD, RIGHT, WRONG, grade
+from tests.test_grade import FOLDERS, HEAD, RIGHT, WRONG, grade
 
 GOOD = """\
 title = "Week 2"
@@ -563,13 +563,14 @@ def test_exercises_on_the_command_line_and_a_mean_request(tmp_path):
     for name, code in (("ada", RIGHT), ("bob", RIGHT + "\n\ndef barrier():\n    pass\n")):
         (home / name).mkdir(parents=True)
         (home / name / "hw.py").write_text(HEAD + code)
-    done = grade(home, "--out", out, "--exercises", "neighbours,who_am_i", "--title", "Week 1")
+    exercises = ["--exercises", "neighbours,who_am_i", "--title", "Week 1"]
+    done = grade(home, "--out", out, *exercises, *FOLDERS)
     assert done.returncode == 0, done.stderr
     assert "Week 1: 2 exercises, 2 points" in done.stdout
     assert {row["score"] for row in book(out).values()} == {"2"}
     # without a word on what is due, one student's file counts for all, and that is said
     shutil.rmtree(out)
-    done = grade(home, "--out", out)
+    done = grade(home, "--out", out, *FOLDERS)
     assert "guessed to be due: barrier: handed in by 1 of 2 students" in " ".join(
         done.stdout.split()
     )
@@ -578,7 +579,7 @@ def test_exercises_on_the_command_line_and_a_mean_request(tmp_path):
         (["--out", out, "--only", "adda"], "did you mean ada (ada-"),
         (["--out", out, "--drop", "eve"], "there is no student 'eve'"),
     ):
-        done = grade(home, *request)
+        done = grade(home, *request, *FOLDERS)
         assert (done.returncode, says in done.stderr) == (2, True), done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
 

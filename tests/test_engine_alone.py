@@ -88,7 +88,7 @@ def test_a_cell_that_only_ipython_reads_says_what_to_install(call, tmp_path):
 def test_grading_says_what_to_install(call, tmp_path):
     (tmp_path / "class").mkdir()
     (tmp_path / "class" / "ann.py").write_text("def broadcast(x, src): ...")
-    done = call("grade", tmp_path / "class", "--out", tmp_path / "results")
+    done = call("grade", tmp_path / "class", "--out", tmp_path / "results", "--layout", "files")
     assert done.returncode == 2
     assert "pip install 'gather-round[class]'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -171,7 +171,8 @@ def test_a_grading_that_is_stopped_leaves_no_temporary_files(tmp_path, number, m
     (tmp_path / "in" / "ada").mkdir(parents=True)
     (tmp_path / "in" / "ada" / "answers.py").write_text(ANSWERS)
     process = subprocess.Popen(
-        [sys.executable, "-m", "grader", "grade", str(tmp_path / "in"), "--out", str(out)],
+        [sys.executable, "-m", "grader", "grade", str(tmp_path / "in"), "--layout", "folders",
+         "--out", str(out)],
         cwd=ROOT, env={**os.environ, "TMPDIR": str(temporary)}, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip

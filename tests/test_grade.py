@@ -42,6 +42,9 @@ SUBMISSIONS = {
 }
 
 
+FOLDERS = ("--layout", "folders")
+
+
 def grade(*arguments, environment=None, folder=ROOT):
     return subprocess.run(
         [sys.executable, "-m", "grader", "grade", *map(str, arguments)],
@@ -79,7 +82,7 @@ def graded(tmp_path_factory):
     (home / "in" / "empty").mkdir()
     (home / "in" / "picture").mkdir()
     (home / "in" / "picture" / "answers.ipynb").write_bytes(b"\x89PNG\r\n")
-    return home, grade(home / "in", "--out", home / "out", "--json")
+    return home, grade(home / "in", "--out", home / "out", "--json", *FOLDERS)
 
 
 @of_the_class
@@ -126,7 +129,8 @@ def test_only_what_has_changed_is_judged_again(graded, tmp_path):
     withdrawn = set(home.glob("out/*/hangs-*"))
     assert {path.suffix for path in withdrawn} == {".json", ".html"}
     shutil.rmtree(home / "in" / "hangs")
-    done = grade(home / "in", "--out", home / "out", "--json", "--jobs", "1", "--drop", "hangs")
+    request = [home / "in", "--out", home / "out", "--json", "--jobs", "1", *FOLDERS]
+    done = grade(*request, "--drop", "hangs")
     summary = json.loads(done.stdout)
     # the file that is no notebook is looked at again: nothing was judged of it
     assert summary["judged"] + summary["kept"] == 5
@@ -153,7 +157,7 @@ def test_a_course_that_has_grown_judges_what_is_new_and_nothing_else(tmp_path):
     shutil.copytree(ROOT / "grader", tmp_path / "site" / "grader")
     chapter = tmp_path / "site" / "grader" / "course" / "chapters" / "ch02_broadcast.py"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    request = [tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1"]
+    request = [tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", *FOLDERS]
     hand_in(tmp_path / "in", {"right": RIGHT + BROADCAST})
 
     chapter.rename(tmp_path / "later")
@@ -213,8 +217,8 @@ def test_a_class_one_folder_too_high_is_refused_and_nothing_is_written(tmp_path)
     done = grade(tmp_path / "in", "--out", tmp_path / "out")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "week1 and week2" in done.stderr
-    assert f"such as {tmp_path}/in/week1" in done.stderr
+    assert f"{tmp_path}/in holds week1 and week2" in done.stderr
+    assert "name the folder of the class" in done.stderr
     assert "--layout folders" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "out").exists()
@@ -258,7 +262,7 @@ def test_a_disk_that_is_full_loses_no_verdict_and_shows_no_traceback(graded, tmp
     )
     command = (
         f"{shlex.quote(sys.executable)} -m grader grade {shlex.quote(str(home))}/in"
-        f" --out /small/out --jobs 1; echo $?;"
+        f" --layout folders --out /small/out --jobs 1; echo $?;"
         f" {shlex.quote(sys.executable)} -c {shlex.quote(count)}"
     )
     done = subprocess.run(
@@ -276,7 +280,8 @@ def test_a_disk_that_is_full_loses_no_verdict_and_shows_no_traceback(graded, tmp
 
 def test_without_bubblewrap_it_says_what_to_install(tmp_path):
     hand_in(tmp_path / "in", {"right": RIGHT})
-    done = grade(tmp_path / "in", "--out", tmp_path / "out", environment={**os.environ, "PATH": ""})
+    request = [tmp_path / "in", "--out", tmp_path / "out", *FOLDERS]
+    done = grade(*request, environment={**os.environ, "PATH": ""})
     assert done.returncode == 2
     assert "apt install bubblewrap" in done.stderr
     assert "--sandbox none" in done.stderr
@@ -285,7 +290,7 @@ def test_without_bubblewrap_it_says_what_to_install(tmp_path):
 
 def test_without_a_sandbox_it_warns(tmp_path):
     hand_in(tmp_path / "in", {"right": RIGHT})
-    request = [tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1"]
+    request = [tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", *FOLDERS]
     done = grade(*request, "--sandbox", "none")
     assert done.returncode == 0, done.stderr
     assert "no sandbox" in done.stderr
@@ -348,7 +353,8 @@ def test_an_answer_imports_what_its_student_handed_in_beside_it_and_nothing_else
     (home / "twice" / "ranks.py").write_text("1 / 0")
     (home / "twice" / "ranks-1.py").write_text(RANKS)
     spread(tmp_path, ranks=RANKS)
-    done = grade(home, "--out", out, folder=tmp_path, environment=_elsewhere())
+    request = [home, "--out", out, *FOLDERS]
+    done = grade(*request, folder=tmp_path, environment=_elsewhere())
     assert done.returncode == 0, done.stderr
     rows = {student: row["neighbours"] for student, row in found(out).items()}
     passed = {student for student, row in rows.items() if row[0] is Status.PASSED}
@@ -358,7 +364,7 @@ def test_an_answer_imports_what_its_student_handed_in_beside_it_and_nothing_else
     # a helper that changes is a submission that changes
     (home / "whole" / "ranks.py").write_text(RANKS.replace("+ 1", "+ 2"))
     summary = json.loads(
-        grade(home, "--out", out, "--json", folder=tmp_path, environment=_elsewhere()).stdout
+        grade(*request, "--json", folder=tmp_path, environment=_elsewhere()).stdout
     )
     assert (summary["judged"], summary["kept"]) == (1, 4)
     status, *_, message = found(out)["whole"]["neighbours"]
@@ -378,7 +384,7 @@ def test_a_notebook_as_browsers_save_it_and_an_answer_in_a_class(tmp_path):
         (tmp_path / "in" / student / name).write_text(json.dumps(notebook))
     wrapped = HEAD + "class Solution:\n    def neighbours(self):\n        return 0, 0\n"
     spread(tmp_path / "in" / "wrapped", hw=wrapped)
-    done = grade(tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1")
+    done = grade(tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", *FOLDERS)
     assert done.returncode == 0, done.stderr
     rows = found(tmp_path / "out")
     for student in ("safari", "edge"):

@@ -41,7 +41,16 @@ PACKAGES = {
     "grader": (
         ROOT / "grader",
         (
-            *("errors", "files", "private_apis", "submission", "exercise", "sandbox", "judge", "report"),
+            *(
+                "errors",
+                "files",
+                "private_apis",
+                "submission",
+                "exercise",
+                "sandbox",
+                "judge",
+                "report",
+            ),
             *("course", "classroom", "bench", "api", "doctor", "cli", "__main__"),
         ),
     ),

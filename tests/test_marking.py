@@ -23,7 +23,7 @@ from grader.classroom.store import Store, StoredSubmission
 from grader.sandbox.sandboxes import missing
 from headcount.core.verdict import Status
 from tests.classes import ASKED, failed, passed
-from tests.test_grade import HEAD, RIGHT, WRONG, grade
+from tests.test_grade import FOLDERS, HEAD, RIGHT, WRONG, grade
 
 ROOT = Path(__file__).resolve().parent.parent
 DUE = datetime(2026, 11, 20, 23, 59, tzinfo=timezone.utc)
@@ -320,7 +320,8 @@ def test_a_verdict_is_repeated_in_the_sandbox_and_by_the_student(tmp_path):
     large = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
     (tmp_path / "in" / "cyd" / "hw.ipynb.json").write_text(json.dumps(large))
     out = tmp_path / "out"
-    assert grade(tmp_path / "in", "--out", out, "--exercises", "neighbours").returncode == 0
+    request = [tmp_path / "in", "--out", out, "--exercises", "neighbours", *FOLDERS]
+    assert grade(*request).returncode == 0
     with Store(out, readonly=True) as store:
         verdicts = {e.student: store.verdicts(e.key)["neighbours"] for e in store.entries()}
     # equal answers get equal inputs, and a notebook of 46 MB is judged

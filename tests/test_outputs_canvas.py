@@ -190,7 +190,11 @@ def test_a_hostile_class_computes_nothing_in_canvas(exported):
     [
         ("", "holds nothing"),
         ("a,b\n1,2\n", "Export Entire Gradebook"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "holds nothing"),
+        (b"\xff\xfe\x00\xd8", "cannot be read as a gradebook: it is no text"),
+        (b"\x81\x00", "cannot be read as a gradebook: it is no text"),
+        (b"PK\x03\x04 xl/workbook.xml", "workbook of Excel's; save it as 'CSV UTF-8'"),
+        (f"{HEAD},ID\n", r"'ID' \(column 2\) and 'ID' \(column 6\)"),
         (f'{HEAD}\n"open', "no CSV file"),
         (f"{HEAD},Week 2 (1),Week 2 (2)\n", "2 columns"),
     ],

@@ -183,8 +183,9 @@ def stored(out: Path) -> set[tuple[str, str]]:
 
 
 def _start(source: Path, out: Path) -> subprocess.Popen[bytes]:
+    grading = [sys.executable, "-m", "grader", "grade", str(source), "--layout", "folders"]
     return subprocess.Popen(
-        [sys.executable, "-m", "grader", "grade", str(source), "--out", str(out), "--jobs", "2"],
+        [*grading, "--out", str(out), "--jobs", "2"],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -197,7 +197,10 @@ class Ours(Tool):
     def grade(self, submission: Submission) -> subprocess.CompletedProcess[str]:
         """Grade it."""
         place = Path(submission.name)
-        return self.command("grader", "grade", place / "class", "--out", place / "out")
+        return self._grade_class(place / "class", place / "out")
+
+    def _grade_class(self, folder: Path, out: Path) -> subprocess.CompletedProcess[str]:
+        return self.command("grader", "grade", folder, "--layout", "folders", "--out", out)
 
     def together(self, submissions: list[Submission]) -> tuple[float, float]:
         """Seconds, wall and CPU, of one command for a class of all that were handed in."""
@@ -205,7 +208,7 @@ class Ours(Tool):
         for submission in submissions:
             shutil.copytree(self.home / submission.name / "class", everybody, dirs_exist_ok=True)
         cpu, wall = used(), time.perf_counter()
-        done = self.command("grader", "grade", everybody, "--out", self.home / "out")
+        done = self._grade_class(everybody, self.home / "out")
         wall, cpu = time.perf_counter() - wall, used() - cpu
         if done.returncode:
             raise SystemExit(f"{self.name}: {done.stderr}")

@@ -12,22 +12,22 @@ import contextlib
 import hashlib
 import itertools
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
 from grader.classroom.assignment import Lateness
 from grader.classroom.layouts import (
     LAYOUTS,
     StudentFiles,
     SubmittedNode,
-    refuse_archive_of_a_class,
+    refuse_class_inside,
     sort_out,
 )
-from grader.classroom.names import age, key, lookalike, oddities, without_marks
+from grader.classroom.names import age, key, lookalike, oddities, shown, without_marks
 from grader.classroom.untrusted_files import (
     CLASS,
     DEEPEST,
@@ -54,19 +54,14 @@ from headcount.core.files import LARGEST_FILE
 
 __all__ = [
     "Arrivals",
-    "CollectedFiles",
-    "GradableFile",
     "LatenessOf",
     "ReadFiles",
     "StudentSubmission",
     "SubmittedFile",
     "collect",
-    "collect_files",
     "newer",
 ]
 
-
-# The files of one student. --------------------------------------------------------
 
 #: Files of one submission that are kept, and entries that are visited to find them.
 MOST_FILES, MOST_ENTRIES = 500, 20_000
@@ -78,256 +73,6 @@ _FOREIGN = (b".rar", b".7z")
 
 #: Bytes that a student's files may have together when they are judged.
 _SOURCES = 2 * LARGEST_FILE
-
-
-@dataclass(frozen=True)
-class GradableFile:
-    """A file that can be graded, with its path within the submission and the upload's number."""
-
-    label: str
-    file: File
-    upload: int
-
-
-@dataclass(frozen=True)
-class CollectedFiles:
-    """The work of one student.
-
-    Attributes:
-        files: the files that can be graded, oldest first.
-        problems: sentences that say what is wrong with the submission.
-        handed_in: when the newest of what is graded was handed in, where that is known.
-    """
-
-    files: tuple[GradableFile, ...]
-    problems: tuple[str, ...]
-    handed_in: datetime | None = None
-
-
-#: A function that tells how late a student's work of a time is, or None if it is in time.
-LatenessOf = Callable[[StudentFiles, datetime], Lateness | None]
-
-
-def collect_files(
-    student: StudentFiles,
-    extraction_dir: ExtractionDir,
-    bounds: Bounds = STUDENT,
-    lateness_of: LatenessOf | None = None,
-) -> CollectedFiles:
-    """Return a student's gradable files.
-
-    Of several attempts the newest counts that is in time; if none is, the newest that is worth
-    points, and the newest of all if none is.
-    """
-    walk = _Walk(extraction_dir, bounds, student.is_guess)
-    attempts: list[str] = []
-    by_assignment: dict[bytes, dict[tuple[int, ...], list[SubmittedNode]]] = defaultdict(dict)
-    for source in student.sources:
-        by_assignment[source.assignment].setdefault(source.attempt, []).append(source)
-    late = {
-        source.attempt: lateness
-        for source in student.sources
-        if lateness_of is not None
-        and source.handed_in is not None
-        and (lateness := lateness_of(student, source.handed_in)) is not None
-    }
-    files: list[GradableFile] = []
-    counted: list[SubmittedNode] = []
-    for sources in sorted(by_assignment.values(), key=max):
-        found, of = _newest(sources, walk, student.adds_up, late, attempts)
-        files += found
-        counted += of
-    problems = [*student.problems, *attempts, *walk.problems]
-    kept = list(_within(files, bounds, problems))
-    if not kept:
-        problems.append(_why_no_file(walk, bool(student.sources)))
-    times = [source.handed_in for source in counted if source.handed_in is not None]
-    return CollectedFiles(
-        tuple(reversed(kept)), tuple(dict.fromkeys(problems)), max(times, default=None)
-    )
-
-
-def _newest(
-    attempts: dict[tuple[int, ...], list[SubmittedNode]],
-    walk: _Walk,
-    adds_up: bool,
-    late: Mapping[tuple[int, ...], Lateness],
-    notes: list[str],
-) -> tuple[list[GradableFile], list[SubmittedNode]]:
-    """Return the files of the attempts at one assignment that count, oldest first, and note it.
-
-    That is the newest attempt that has any and is not late; if there is none, the newest late one
-    that is worth points, or else the newest; and where attempts add up, those files of older ones
-    of which none by the same name came later.  The nodes that count come with them.
-    """
-    kept: list[GradableFile] = []
-    later: set[str] = set()
-    counted: list[tuple[int, ...]] = []
-    worthless = {attempt for attempt, lateness in late.items() if lateness.taken >= 1}
-    order = sorted(attempts, key=lambda at: (at not in late, at not in worthless, at), reverse=True)
-    for attempt in order:
-        if kept and (not adds_up or attempt in late):
-            break
-        start = len(walk.found)
-        for source in attempts[attempt]:
-            walk.visit(source.node, source.path, source.upload, inside=False, depth=0)
-        found = sorted(walk.found[start:], key=lambda file: age(file.label, file.upload))
-        new = [file for file in found if without_marks(_last(file.label)) not in later]
-        later.update(without_marks(_last(file.label)) for file in new)
-        kept[:0] = new
-        if new:
-            counted.append(attempt)
-    if len(attempts) > 1:
-        newest_first = sorted(attempts, reverse=True)
-        notes.append(_which_counts(newest_first, counted, adds_up, late.keys(), worthless))
-    return kept, [source for attempt in counted for source in attempts[attempt]]
-
-
-def _which_counts(
-    attempts: list[tuple[int, ...]],
-    counted: list[tuple[int, ...]],
-    adds_up: bool,
-    late: Set[tuple[int, ...]],
-    worthless: Set[tuple[int, ...]],
-) -> str:
-    """Return the note that says which of several attempts are graded."""
-    passed_over = [_moment(attempt) for attempt in attempts if attempt not in counted]
-    text = f"handed in {len(attempts)} times"
-    if not counted:
-        return text
-    if adds_up and len(counted) > 1:
-        text += f": the files of {' and '.join(map(_moment, counted))} are graded"
-        text += ", and of equal names the newest"
-    elif counted[0] == attempts[0]:
-        text += f": the newest, of {_moment(counted[0])}, is graded"
-    elif counted[0] not in late and set(attempts[: attempts.index(counted[0])]) <= late:
-        text += f": the newest in time, of {_moment(counted[0])}, is graded"
-    elif set(attempts[: attempts.index(counted[0])]) <= worthless:
-        text += f": the newest that is worth points, of {_moment(counted[0])}, is graded"
-    else:
-        text += f": the newest with a file to grade, of {_moment(counted[0])}, is graded"
-    return f"{text}; not graded: {', '.join(passed_over)}" if passed_over else text
-
-
-def _moment(attempt: tuple[int, ...]) -> str:
-    """Return a date and time as people write it."""
-    if not attempt:
-        return "an unknown date"
-    date, time = attempt[:3], attempt[3:]
-    text = "-".join(f"{number:02d}" for number in date)
-    return f"{text} {':'.join(f'{number:02d}' for number in time)}" if time else text
-
-
-def _last(label: str) -> str:
-    """Return a file's own name without its ending."""
-    name = label.rpartition("/")[2]
-    return name.rpartition(".")[0] or name
-
-
-def _within(
-    files: list[GradableFile], bounds: Bounds, problems: list[str]
-) -> Iterator[GradableFile]:
-    """Yield the newest files that are within the bounds, newest first."""
-    count = size = 0
-    for found in reversed(files):
-        if found.file.size > bounds.file:
-            problems.append(f"{found.label} is larger than {bounds.file >> 20} MB; it is left out")
-        elif count >= MOST_FILES or size + found.file.size > bounds.kept:
-            problems.append(
-                f"there are more than {MOST_FILES} files or {bounds.kept >> 20} MB; the newest by"
-                " name are graded"
-            )
-            return
-        else:
-            count += 1
-            size += found.file.size
-            yield found
-
-
-def _why_no_file(walk: _Walk, has_sources: bool) -> str:
-    if walk.others:
-        names = ", ".join(walk.others[:_NAMED])
-        more = len(walk.others) - _NAMED
-        rest = f" and {more} more" if more > 0 else ""
-        return f"no .py or .ipynb file was handed in, but {names}{rest}"
-    if has_sources and walk.problems:
-        return "no .py or .ipynb file could be opened"
-    return "no .py or .ipynb file was handed in"
-
-
-class _Walk:
-    """A walk through a student's files, folders and archives, which collects what it finds."""
-
-    def __init__(self, extraction_dir: ExtractionDir, bounds: Bounds, is_guess: bool) -> None:
-        self.extraction_dir = extraction_dir
-        self.is_guess = is_guess
-        self.usage = ArchiveUsage(bounds)  # many archives of a student share it
-        self.found: list[GradableFile] = []
-        self.problems: list[str] = []
-        self.others: list[str] = []
-        self.entries = 0
-
-    def visit(
-        self, node: Node, path: tuple[bytes, ...], upload: int, *, inside: bool, depth: int
-    ) -> None:
-        """Visit a node; ``inside`` an archive, further archives are not opened."""
-        label = describe(path) or "the folder"
-        if isinstance(node, UnopenedEntry):
-            self.problems.append(f"{label} is {node.reason}")
-        elif not isinstance(node, File):
-            self._folder(node, path, upload, inside=inside, depth=depth)
-        elif is_code(path[-1]):
-            self.found.append(GradableFile(label, node, upload))
-        elif not is_archive(path[-1]):
-            self.others.append(label)
-            if path[-1].lower().endswith(_FOREIGN):
-                self.problems.append(f"{label} is not opened; a .zip or .tar.gz is needed")
-        elif inside:
-            self.problems.append(f"{label} is an archive in an archive; it is not opened")
-        else:
-            self._archive(node, path, upload, depth)
-
-    def _folder(
-        self, folder: Folder, path: tuple[bytes, ...], upload: int, *, inside: bool, depth: int
-    ) -> None:
-        label = describe(path) or "the folder"
-        if depth > DEEPEST:
-            self.problems.append(f"{label} is more than {DEEPEST} folders deep; it is not opened")
-            return
-        try:
-            children = folder.children()
-        except UnreadableFile as error:
-            self.problems.append(f"{label} {error}")
-            return
-        if any(child.name == b"pyvenv.cfg" for child in children):
-            return  # a virtual environment, which holds no code of the student's
-        for child in children:
-            if is_junk(child.name):
-                continue
-            self.entries += 1
-            if self.entries > MOST_ENTRIES:
-                self.problems.append(
-                    f"there are more than {MOST_ENTRIES} files and folders; the rest is not"
-                    " looked at"
-                )
-                return
-            self.visit(child, (*path, child.name), upload, inside=inside, depth=depth + 1)
-
-    def _archive(self, file: File, path: tuple[bytes, ...], upload: int, depth: int) -> None:
-        label = describe(path)
-        try:
-            with file.open() as stream:
-                root, problems = unpack(stream, path[-1], self.extraction_dir, self.usage)
-        except OSError as error:
-            self.problems.append(f"{label} cannot be read: {error.strerror}")
-            return
-        if self.is_guess and depth == 0:
-            refuse_archive_of_a_class(label, path[-1], root)
-        self.problems.extend(f"{label} {problem}" for problem in problems)
-        self._folder(root, path, upload, inside=True, depth=depth + 1)
-
-
-# All submissions. -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -448,7 +193,247 @@ def newer(one: SubmittedFile, other: SubmittedFile) -> SubmittedFile:
     return max(one, other, key=lambda file: age(file.label, file.upload))
 
 
-class Arrivals:
+# The files of one student. --------------------------------------------------------
+
+#: A function that tells how late a student's work of a time is, or None if it is in time.
+LatenessOf = Callable[[StudentFiles, datetime], Lateness | None]
+
+
+def _submission(
+    student: StudentFiles,
+    extraction_dir: ExtractionDir,
+    bounds: Bounds,
+    lateness_of: LatenessOf | None,
+) -> StudentSubmission:
+    """Return a student's submission.
+
+    Of several attempts at an assignment the newest counts that is in time; if none is, the newest
+    that is worth points, and the newest of all if none is.
+    """
+    walk = _Walk(extraction_dir, bounds, student.is_stray)
+    notes: list[str] = []
+    by_assignment: dict[bytes, dict[datetime | None, list[SubmittedNode]]] = defaultdict(dict)
+    for source in student.sources:
+        by_assignment[source.assignment].setdefault(source.at, []).append(source)
+    late: dict[datetime | None, Lateness] = {
+        source.at: lateness
+        for source in student.sources
+        if lateness_of is not None
+        and source.at is not None
+        and (lateness := lateness_of(student, source.at)) is not None
+    }
+    layout = LAYOUTS[student.layout]
+    files: list[SubmittedFile] = []
+    counted: list[datetime | None] = []
+    for attempts in sorted(by_assignment.values(), key=lambda found: max(map(_order, found))):
+        found, of = _newest(attempts, walk, layout.adds_up, late, notes)
+        files += found
+        counted += of
+    problems = [*student.problems, *notes, *walk.problems]
+    kept = list(_within(files, bounds, problems))
+    if not kept:
+        problems.append(_why_no_file(walk, bool(student.sources)))
+    return StudentSubmission(
+        key(student.identity, student.student),
+        student.student,
+        student.email,
+        student.sid,
+        tuple(reversed(kept)),
+        tuple(dict.fromkeys(problems)),
+        layout.name if layout.is_platform else "",
+        tuple(dict.fromkeys(student.late)),
+        max((at for at in counted if at is not None), default=None),
+    )
+
+
+def _order(at: datetime | None) -> tuple[bool, Any]:
+    """Return a key that sorts attempts from old to new; one without a date is the oldest."""
+    return at is not None, at
+
+
+def _newest(
+    attempts: dict[datetime | None, list[SubmittedNode]],
+    walk: _Walk,
+    adds_up: bool,
+    late: Mapping[datetime | None, Lateness],
+    notes: list[str],
+) -> tuple[list[SubmittedFile], list[datetime | None]]:
+    """Return the files of the attempts at one assignment that count, oldest first, and note it.
+
+    That is the newest attempt that has any and is not late; if there is none, the newest late one
+    that is worth points, or else the newest; and where attempts add up, those files of older ones
+    of which none by the same name came later.  The times of the attempts that count come with them.
+    """
+    kept: list[SubmittedFile] = []
+    later: set[str] = set()
+    counted: list[datetime | None] = []
+    worthless = {attempt for attempt, lateness in late.items() if lateness.taken >= 1}
+    newest_first = sorted(attempts, key=_order, reverse=True)
+    # sorting keeps the order of those that are alike
+    for attempt in sorted(newest_first, key=lambda at: (at in late, at in worthless)):
+        if kept and (not adds_up or attempt in late):
+            break
+        start = len(walk.found)
+        for source in attempts[attempt]:
+            walk.visit(source.node, source.path, source.upload, inside=False, depth=0)
+        found = sorted(walk.found[start:], key=lambda file: age(file.label, file.upload))
+        new = [file for file in found if without_marks(_last(file.label)) not in later]
+        later.update(without_marks(_last(file.label)) for file in new)
+        kept[:0] = new
+        if new:
+            counted.append(attempt)
+    if len(attempts) > 1:
+        notes.append(_which_counts(newest_first, counted, adds_up, late.keys(), worthless))
+    return kept, counted
+
+
+def _which_counts(
+    attempts: list[datetime | None],
+    counted: list[datetime | None],
+    adds_up: bool,
+    late: Set[datetime | None],
+    worthless: Set[datetime | None],
+) -> str:
+    """Return the note that says which of several attempts are graded."""
+    text = f"handed in {len(attempts)} times"
+    if not counted:
+        return text
+    newest = counted[0]
+    before = set(attempts[: attempts.index(newest)])
+    if adds_up and len(counted) > 1:
+        text += f": the files of {' and '.join(map(_date, counted))} are graded"
+        text += ", and of equal names the newest"
+    else:
+        if not before:
+            which = "the newest"
+        elif newest not in late and before <= late:
+            which = "the newest in time"
+        elif before <= worthless:
+            which = "the newest that is worth points"
+        else:
+            which = "the newest with a file to grade"
+        text += f": {which}, of {_date(newest)}, is graded"
+    passed_over = [_date(attempt) for attempt in attempts if attempt not in counted]
+    return f"{text}; not graded: {', '.join(passed_over)}" if passed_over else text
+
+
+def _date(attempt: datetime | None) -> str:
+    return str(attempt or "an unknown date")
+
+
+def _last(label: str) -> str:
+    """Return a file's own name without its ending."""
+    name = label.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+def _within(
+    files: list[SubmittedFile], bounds: Bounds, problems: list[str]
+) -> Iterator[SubmittedFile]:
+    """Yield the newest files that are within the bounds, newest first."""
+    count = size = 0
+    for found in reversed(files):
+        if found.file.size > bounds.file:
+            problems.append(f"{found.label} is larger than {bounds.file >> 20} MB; it is left out")
+        elif count >= MOST_FILES or size + found.file.size > bounds.kept:
+            problems.append(
+                f"there are more than {MOST_FILES} files or {bounds.kept >> 20} MB; the newest by"
+                " name are graded"
+            )
+            return
+        else:
+            count += 1
+            size += found.file.size
+            yield found
+
+
+def _why_no_file(walk: _Walk, has_sources: bool) -> str:
+    if walk.others:
+        names = ", ".join(walk.others[:_NAMED])
+        more = len(walk.others) - _NAMED
+        rest = f" and {more} more" if more > 0 else ""
+        return f"no .py or .ipynb file was handed in, but {names}{rest}"
+    if has_sources and walk.problems:
+        return "no .py or .ipynb file could be opened"
+    return "no .py or .ipynb file was handed in"
+
+
+class _Walk:
+    """A walk through a student's files, folders and archives, which collects what it finds."""
+
+    def __init__(self, extraction_dir: ExtractionDir, bounds: Bounds, is_stray: bool) -> None:
+        self.extraction_dir = extraction_dir
+        self.is_stray = is_stray
+        self.usage = ArchiveUsage(bounds)  # many archives of a student share it
+        self.found: list[SubmittedFile] = []
+        self.problems: list[str] = []
+        self.others: list[str] = []
+        self.entries = 0
+
+    def visit(
+        self, node: Node, path: tuple[bytes, ...], upload: int, *, inside: bool, depth: int
+    ) -> None:
+        """Visit a node; ``inside`` an archive, further archives are not opened."""
+        label = describe(path) or "the folder"
+        if isinstance(node, UnopenedEntry):
+            self.problems.append(f"{label} is {node.reason}")
+        elif not isinstance(node, File):
+            self._folder(node, path, upload, inside=inside, depth=depth)
+        elif is_code(path[-1]):
+            self.found.append(SubmittedFile(label, upload, node))
+        elif not is_archive(path[-1]):
+            self.others.append(label)
+            if path[-1].lower().endswith(_FOREIGN):
+                self.problems.append(f"{label} is not opened; a .zip or .tar.gz is needed")
+        elif inside:
+            self.problems.append(f"{label} is an archive in an archive; it is not opened")
+        else:
+            self._archive(node, path, upload, depth)
+
+    def _folder(
+        self, folder: Folder, path: tuple[bytes, ...], upload: int, *, inside: bool, depth: int
+    ) -> None:
+        label = describe(path) or "the folder"
+        if depth > DEEPEST:
+            self.problems.append(f"{label} is more than {DEEPEST} folders deep; it is not opened")
+            return
+        try:
+            children = folder.children()
+        except UnreadableFile as error:
+            self.problems.append(f"{label} {error}")
+            return
+        if self.is_stray:
+            refuse_class_inside(describe(path) or shown(folder.name), children)
+        if any(child.name == b"pyvenv.cfg" for child in children):
+            return  # a virtual environment, which holds no code of the student's
+        for child in children:
+            if is_junk(child.name):
+                continue
+            self.entries += 1
+            if self.entries > MOST_ENTRIES:
+                self.problems.append(
+                    f"there are more than {MOST_ENTRIES} files and folders; the rest is not"
+                    " looked at"
+                )
+                return
+            self.visit(child, (*path, child.name), upload, inside=inside, depth=depth + 1)
+
+    def _archive(self, file: File, path: tuple[bytes, ...], upload: int, depth: int) -> None:
+        label = describe(path)
+        try:
+            with file.open() as stream:
+                root, problems = unpack(stream, path[-1], self.extraction_dir, self.usage)
+        except OSError as error:
+            self.problems.append(f"{label} cannot be read: {error.strerror}")
+            return
+        self.problems.extend(f"{label} {problem}" for problem in problems)
+        self._folder(root, path, upload, inside=True, depth=depth + 1)
+
+
+# All submissions. -----------------------------------------------------------------
+
+
+class Arrivals(contextlib.AbstractContextManager["Arrivals"]):
     """All submissions; a context manager that owns the unpacked files.
 
     Attributes:
@@ -469,15 +454,7 @@ class Arrivals:
         self.layouts = layouts
         self._resources = resources
 
-    def __enter__(self) -> Arrivals:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -499,7 +476,7 @@ def collect(
         whole: bounds on an archive of the whole class.
         each: bounds on a student's own archives together.
         layout: the name of the layout, if the instructor has said it.
-        lateness_of: tells how late an attempt is, see :func:`collect_files`; without one, all are
+        lateness_of: tells how late an attempt is; without one, all are
             in time.
 
     Raises:
@@ -510,18 +487,18 @@ def collect(
     try:
         extraction_dir = resources.enter_context(ExtractionDir(whole.kept))
         root, archive, problems = _root(source, extraction_dir, whole, resources)
-        name = os.fsencode(source.resolve().name)
         is_file = not source.is_dir() and archive is None
         try:
-            found = sort_out(root, str(source), name, archive, layout, is_file)
+            found = sort_out(root, source, archive, layout, is_file)
         except UnreadableFile as error:
             raise RequestError(f"{source} {error}") from None
         problems += found.problems
         if not found.students:
             why = f": {'; '.join(problems)}" if problems else ""
+            known = ", ".join(one.title for one in LAYOUTS.values() if one.is_platform)
             raise RequestError(
                 f"{source} holds no submissions{why}; expected a folder or a file for each"
-                f" student, or {_downloads()}"
+                f" student, or {known}"
             )
         submissions = [
             _submission(one, extraction_dir, each, lateness_of) for one in found.students
@@ -531,12 +508,8 @@ def collect(
         resources.close()
         raise
     submissions.sort(key=lambda one: (one.student.casefold(), one.student, one.key))
-    return Arrivals(tuple(submissions), tuple(problems), found.layouts, resources)
-
-
-def _downloads() -> str:
-    *most, last = [layout.title for layout in LAYOUTS.values() if layout.is_platform]
-    return f"{', '.join(most)} or {last}"
+    layouts = dict(Counter(student.layout for student in found.students))
+    return Arrivals(tuple(submissions), tuple(problems), layouts, resources)
 
 
 def _root(
@@ -566,26 +539,6 @@ def _root(
             " (.zip, .tar, .tar.gz, .tar.bz2, .tar.xz)"
         )
     return MemoryFolder(b"", {name: File(name, size, lambda: open_file(path))}), None, []
-
-
-def _submission(
-    student: StudentFiles,
-    extraction_dir: ExtractionDir,
-    bounds: Bounds,
-    lateness_of: LatenessOf | None,
-) -> StudentSubmission:
-    found = collect_files(student, extraction_dir, bounds, lateness_of)
-    return StudentSubmission(
-        key(student.identity, student.student),
-        student.student,
-        student.email,
-        student.sid,
-        tuple(SubmittedFile(one.label, one.upload, one.file) for one in found.files),
-        found.problems,
-        student.platform,
-        tuple(dict.fromkeys(student.late)),
-        found.handed_in,
-    )
 
 
 def _distinct(submissions: list[StudentSubmission]) -> list[StudentSubmission]:

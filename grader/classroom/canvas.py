@@ -23,11 +23,13 @@ from pathlib import Path
 from grader.classroom.gradebooks import (
     FilledGradebook,
     Finder,
-    GradebookFile,
     LeftOut,
+    Table,
     as_number,
     finder,
     match,
+    points,
+    ungraded,
 )
 from grader.classroom.names import first_last
 from grader.classroom.results import (
@@ -43,9 +45,7 @@ from headcount.core.errors import RequestError
 __all__ = ["canvas"]
 
 COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-
-#: Canvas itself shows and compares two decimals.
-_DECIMALS = 2
+_IDENTITY = COLUMNS[1:4]
 
 #: A column of this name is taken for one of Canvas' totals, and ignored.
 _RESERVED = re.compile(r"(Current|Final|Override) (Score|Points|Grade|Status)")
@@ -90,16 +90,9 @@ def canvas(
     return _Gradebook(gradebook).fill(results, title, owned=force or not column)
 
 
-def _ungraded(results: ClassResults, row: SubmissionRow) -> str:
-    """Return why a submission has no grade to export, or an empty string."""
-    if row.state == GradingState.NOTHING:
-        return "nothing was handed in"
-    return results.ungraded(row)
-
-
 def _possible(results: ClassResults) -> float:
     """Return the full score, without exercises that were judged for no submission."""
-    graded = [row for row in results.rows if not _ungraded(results, row)]
+    graded = [row for row in results.rows if not ungraded(results, row)]
     return max(map(results.points_of, graded), default=results.points)
 
 
@@ -109,7 +102,7 @@ def _fresh(results: ClassResults, title: str) -> FilledGradebook:
     rows.append(["    Points Possible", "", "", "", "", number(possible)])
     left_out = []
     for row in results.rows:
-        reason = _ungraded(results, row)
+        reason = ungraded(results, row)
         if reason:
             left_out.append(LeftOut(row, reason))
         # each number in its own column alone: elsewhere it could be another student's
@@ -117,12 +110,8 @@ def _fresh(results: ClassResults, title: str) -> FilledGradebook:
         sis = row.number if row.platform not in _OWN_NUMBERS else None
         identity = [text(row.student), text(own), text(sis), text(row.email), ""]
         excused = _EXCUSED if row.state == GradingState.EXCUSED else ""
-        rows.append([*identity, excused if reason else _points(results.share(row) * possible)])
+        rows.append([*identity, excused if reason else points(results.share(row) * possible)])
     return FilledGradebook(table(rows), tuple(left_out))
-
-
-def _points(score: float) -> str:
-    return number(round(score, _DECIMALS))
 
 
 class _Gradebook:
@@ -130,17 +119,16 @@ class _Gradebook:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file = GradebookFile(path)
-        self.rows = self.file.rows
-        head = self.rows[0] if self.rows else []
-        named = head[:1] == ["Student"] or head[:2] == ["LastName", "FirstName"]
-        if not named or "ID" not in head or "Section" not in head:
+        self.file = Table(path, "a gradebook")
+        self.rows, self.head = self.file.rows, self.file.head
+        named = self.head[:1] == ["Student"] or self.head[:2] == ["LastName", "FirstName"]
+        self.at = self.file.columns(COLUMNS)
+        if not named or not {"ID", "Section"} <= self.at.keys():
             raise RequestError(
                 f"{path} is no gradebook of Canvas': its first row should hold Student, ID and"
-                f" Section, but holds {', '.join(head[:6]) or 'nothing'}; export one in Canvas with"
-                " Gradebook, Export, Export Entire Gradebook"
+                f" Section, but holds {self.file.begins}; export one in Canvas with Gradebook,"
+                " Export, Export Entire Gradebook"
             )
-        self.head = head
 
     def fill(self, results: ClassResults, title: str, owned: bool) -> FilledGradebook:
         """Return the gradebook with the assignment's grades.
@@ -159,32 +147,33 @@ class _Gradebook:
             )
         full = _possible(results)
         possible = self._points_possible(column, full)
-        matched, left_out, unsure = match(results.rows, self._by_identity(), self._by_name())
+        lines, reasons, by_name = match(results.rows, self._by_identity(), self._by_name())
+        left_out: list[LeftOut] = []
         replaced: list[str] = []
-        for line, row in matched:
-            if reason := _ungraded(results, row):
-                left_out.append(LeftOut(row, reason))
-                if row.state == GradingState.EXCUSED:
-                    line[column] = _EXCUSED
-            elif line[column].strip().lower() in _KEPT:
+        for row in results.rows:
+            line = lines.get(row.key)
+            reason = reasons.get(row.key) or ungraded(results, row)
+            if line is not None and not reason and line[column].strip().lower() in _KEPT:
                 reason = f"the gradebook says {line[column].strip()} for this student"
+            if reason:
                 left_out.append(LeftOut(row, reason))
-            else:
-                before, now = line[column].strip(), _points(results.share(row) * possible)
+            if line is None:
+                continue
+            if row.state == GradingState.EXCUSED:
+                line[column] = _EXCUSED
+            elif not reason:
+                before, now = line[column].strip(), points(results.share(row) * possible)
                 if before and as_number(before) != as_number(now):
                     replaced.append(f"{line[0]} {before} → {now}")
                 line[column] = now
-        order = {row.key: position for position, row in enumerate(results.rows)}
-        left_out.sort(key=lambda item: order[item.row.key])
         scaled = None if possible == full else round(possible, 3)
-        by_name = tuple(row for _, row in matched if row.key in unsure)
         return FilledGradebook(
             self.file.written(), tuple(left_out), by_name, scaled, tuple(replaced)
         )
 
     def _column(self, title: str) -> int:
         """Return the index of the assignment's column, which is added if there is none."""
-        first = self.head.index("Section") + 1
+        first = self.at["Section"] + 1
         exact = [i for i in range(first, len(self.head)) if self.head[i] == title]
         named = [
             i
@@ -217,24 +206,19 @@ class _Gradebook:
 
     def _students(self) -> Iterator[list[str]]:
         for line in self.rows[1:]:
-            ours = any(line[self.head.index(name)] for name in self._identity())
+            ours = any(line[self.at[name]] for name in _IDENTITY if name in self.at)
             if "Points Possible" not in line[0] and (ours or line[0].strip()):
                 yield line
-
-    def _identity(self) -> list[str]:
-        return [name for name in COLUMNS[1:4] if name in self.head]
 
     def _by_identity(self) -> Iterator[Finder]:
         """Yield ways to find a submission's student by identity, the surest first."""
         lines = list(self._students())
-        for name in self._identity():
-            column = self.head.index(name)
-            if name == "ID":
-                yield finder(lines, column, lambda row: _number_of(row, "canvas"))
-            else:
-                yield finder(lines, column, lambda row: _number_of(row, ""))
-        if "SIS Login ID" in self.head:
-            login = self.head.index("SIS Login ID")
+        for name in _IDENTITY:
+            if name in self.at:
+                kind = "canvas" if name == "ID" else ""
+                yield finder(lines, self.at[name], lambda row, kind=kind: _number_of(row, kind))  # type: ignore[misc]
+        if "SIS Login ID" in self.at:
+            login = self.at["SIS Login ID"]
             yield finder(lines, login, lambda row: row.email)
             yield finder(lines, login, lambda row: (row.email or "").partition("@")[0])
 

@@ -1,8 +1,8 @@
 """``python -m grader export``: results in the forms that other systems take.
 
 :data:`FORMATS` is the registry: the command line takes its choices and help from it, and
-tests compare the documentation with it.  A new form is one entry, with a function that
-makes its files; a long one has a module of its own, as Canvas and Gradescope have.  The
+tests compare the documentation with it.  A new form is a function that makes its files, with a
+line above it; a long one has a module of its own, as Canvas and Gradescope have.  The
 functions import what they need when they are called, since every command reads the registry.
 """
 
@@ -56,6 +56,9 @@ class ExportRequest:
     force: bool = False
 
 
+_Maker = Callable[["ClassResults", ExportRequest], ExportedFiles]
+
+
 @dataclass(frozen=True)
 class ExportFormat:
     """A form in which other systems take grades.
@@ -73,7 +76,7 @@ class ExportFormat:
     system: str
     target: str
     content: str
-    make: Callable[[ClassResults, ExportRequest], ExportedFiles]
+    make: _Maker
     fills_gradebook: bool = False
 
     @property
@@ -82,12 +85,30 @@ class ExportFormat:
         return self.target.endswith("/")
 
 
+#: Every form, by its name.
+FORMATS: dict[str, ExportFormat] = {}
+
+
+def _form(
+    name: str, system: str, target: str, content: str, fills_gradebook: bool = False
+) -> Callable[[_Maker], _Maker]:
+    """Return a decorator that puts a form into the registry."""
+
+    def register(make: _Maker) -> _Maker:
+        FORMATS[name] = ExportFormat(name, system, target, content, make, fills_gradebook)
+        return make
+
+    return register
+
+
+@_form("csv", "spreadsheets", "grades.csv", "the gradebook that grade writes")
 def _csv(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.results import gradebook
 
     return ExportedFiles(gradebook(results), remarks=_without_grade(results))
 
 
+@_form("canvas", "Canvas", "canvas.csv", "its gradebook, with this assignment's grades", True)
 def _canvas(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.canvas import canvas
 
@@ -100,6 +121,7 @@ def _canvas(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     return ExportedFiles(made.data, remarks=_about(made, "Canvas"))
 
 
+@_form("moodle", "Moodle", "moodle.csv", "the grading worksheet of an assignment", True)
 def _moodle(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.moodle import moodle
 
@@ -119,6 +141,12 @@ def _about(made: FilledGradebook, system: str) -> list[str]:
     return remarks
 
 
+@_form(
+    "gradescope",
+    "Gradescope",
+    "gradescope/",
+    "results.json for each student, and an autograder to upload",
+)
 def _gradescope(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.gradescope import autograder, gradescope, to_json
 
@@ -133,12 +161,19 @@ def _gradescope(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     return ExportedFiles(folder=files, remarks=remarks)
 
 
+@_form("nbgrader", "nbgrader", "nbgrader.csv", "the columns of nbgrader export")
 def _nbgrader(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.results import nbgrader_gradebook
 
     return ExportedFiles(nbgrader_gradebook(results), remarks=_without_grade(results))
 
 
+@_form(
+    "feedback",
+    "students",
+    "feedback.zip",
+    "everybody's page, named as Canvas and Moodle take it back",
+)
 def _feedback(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.pages import feedback_zip
 
@@ -150,48 +185,6 @@ def _feedback(results: ClassResults, request: ExportRequest) -> ExportedFiles:
 def _without_grade(results: ClassResults) -> list[str]:
     reasons = [(row, results.ungraded(row)) for row in results.rows]
     return [f"no grade for {row.student}: {reason}" for row, reason in reasons if reason]
-
-
-#: Every form, by its name.
-FORMATS: dict[str, ExportFormat] = {
-    form.name: form
-    for form in (
-        ExportFormat("csv", "spreadsheets", "grades.csv", "the gradebook that grade writes", _csv),
-        ExportFormat(
-            "canvas",
-            "Canvas",
-            "canvas.csv",
-            "its gradebook, with this assignment's grades",
-            _canvas,
-            fills_gradebook=True,
-        ),
-        ExportFormat(
-            "moodle",
-            "Moodle",
-            "moodle.csv",
-            "the grading worksheet of an assignment",
-            _moodle,
-            fills_gradebook=True,
-        ),
-        ExportFormat(
-            "gradescope",
-            "Gradescope",
-            "gradescope/",
-            "results.json for each student, and an autograder to upload",
-            _gradescope,
-        ),
-        ExportFormat(
-            "nbgrader", "nbgrader", "nbgrader.csv", "the columns of nbgrader export", _nbgrader
-        ),
-        ExportFormat(
-            "feedback",
-            "students",
-            "feedback.zip",
-            "everybody's page, named as Canvas and Moodle take it back",
-            _feedback,
-        ),
-    )
-}
 
 
 def export(

@@ -1,26 +1,164 @@
-"""Gradebooks of learning platforms: tables that are read, filled in and written again."""
+"""Tables of people and grades: rosters, gradebooks and grading worksheets.
+
+They are read here in whichever form they come: Excel's ``CSV UTF-8`` and its older ``CSV`` in
+Windows-1252, its ``Unicode Text`` in UTF-16 with tabs, semicolons where the decimal mark is a
+comma, and a first line ``sep=;``.  Those of a learning platform are filled in and written again.
+"""
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import io
+import math
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.classroom.names import folded
-from grader.classroom.results import SubmissionRow, table
+from grader.classroom.results import ClassResults, GradingState, SubmissionRow, number, table
 from headcount.core.errors import RequestError
 
 __all__ = [
     "FilledGradebook",
     "Finder",
-    "GradebookFile",
     "LeftOut",
+    "Table",
     "as_number",
     "finder",
     "match",
+    "points",
+    "ungraded",
 ]
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+#: The first bytes of Excel's own files, of its newer and its older versions.
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+
+#: A line for Excel, which no platform writes or reads.
+_SEPARATOR = re.compile(r'"?sep=(.)"?[\r\n]+', re.IGNORECASE)
+
+#: Numbers whose marks stand between thousands alone: ``1,000``; not ``0,125`` and not ``1.000``.
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:(?:,\d{3})+|(?:\.\d{3}){2,})")
+
+
+class Table:
+    """A table that somebody has exported, to be read, or filled in and written again.
+
+    Attributes:
+        path: the file.
+        rows: its lines, the header first, each at least as long; they may be changed.
+
+    Args:
+        path: the file.
+        what: what it is, for people, such as "a roster".
+
+    Raises:
+        RequestError: it cannot be read, or is no table.
+    """
+
+    def __init__(self, path: Path, what: str) -> None:
+        self.path = path
+        text = self._text(what)
+        if found := _SEPARATOR.match(text):
+            self._delimiter, text = found[1], text[found.end() :]
+        else:
+            # names in quotes may have commas
+            header = re.sub('"[^"]*"', "", re.split(r"[\r\n]", text, maxsplit=1)[0])
+            self._delimiter = max(",;\t", key=header.count)
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        stream = io.StringIO(text, newline="")
+        try:
+            lines = list(csv.reader(stream, delimiter=self._delimiter, strict=True))
+        except csv.Error as error:
+            raise RequestError(f"{path} is no CSV file: {error}") from None
+        self.rows = [row for row in lines if row] or [[]]
+        for row in self.rows:
+            row += [""] * (len(self.head) - len(row))
+
+    def _text(self, what: str) -> str:
+        cannot = f"{self.path} cannot be read as {what}:"
+        try:
+            data = self.path.read_bytes()
+        except OSError as error:
+            raise RequestError(f"{cannot} {error.strerror}") from None
+        if data.startswith(_WORKBOOKS):
+            raise RequestError(f"{cannot} it is a workbook of Excel's; save it as 'CSV UTF-8'")
+        encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "")
+        #: whether it begins with a byte order mark when it is written, which is in UTF-8
+        self._bom = bool(encoding)
+        for name in (encoding,) if encoding else ("utf-8", "cp1252"):
+            with contextlib.suppress(UnicodeDecodeError):
+                text = data.decode(name)
+                if "\0" not in text:
+                    return text.lstrip("\r\n")
+            self._bom = True  # Excel has written it, and reads UTF-8 only with one
+        raise RequestError(f"{cannot} it is no text; save it as 'CSV UTF-8'")
+
+    @property
+    def head(self) -> list[str]:
+        """The cells of the first line."""
+        return self.rows[0]
+
+    @property
+    def begins(self) -> str:
+        """The first of the columns, for a sentence that says what a file holds."""
+        return ", ".join(self.head[:6]) or "nothing"
+
+    def column(self, *names: str) -> int | None:
+        """Return the position of the column that has one of some names, or None.
+
+        Args:
+            names: names that mean the same, in lower case.
+
+        Raises:
+            RequestError: there are two such columns.
+        """
+        found = [at for at, cell in enumerate(self.head) if cell.strip().casefold() in names]
+        if len(found) > 1:
+            one, other = (f"{self.head[at].strip()!r} (column {at + 1})" for at in found[:2])
+            raise RequestError(
+                f"{self.path} has two columns for the same thing, {one} and {other}; delete or"
+                " rename the one that is not meant"
+            )
+        return found[0] if found else None
+
+    def columns(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the positions of the columns that are there, see :meth:`column`."""
+        found = {name: self.column(name.casefold()) for name in names}
+        return {name: at for name, at in found.items() if at is not None}
+
+    def written(self) -> bytes:
+        """Return the table as it is now, in UTF-8."""
+        return table(self.rows, delimiter=self._delimiter, newline=self._newline, bom=self._bom)
+
+
+def as_number(cell: str) -> float | None:
+    """Return the number in a cell, or None.
+
+    The decimal mark may be a comma, and there may be marks between thousands; as in Canvas, the
+    last mark is the decimal one.  ``1,000`` is a thousand, since nobody writes three decimals.
+    """
+    plain = cell.strip()
+    if _THOUSANDS.fullmatch(plain):
+        plain = re.sub("[.,]", "", plain)
+    *whole, last = re.split("[.,]", plain)
+    try:
+        value = float(f"{''.join(whole)}.{last}" if whole else last)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+# Which line is whose, and what was filled in. -------------------------------------
 
 
 @dataclass(frozen=True)
@@ -46,7 +184,7 @@ class FilledGradebook:
     """
 
     data: bytes
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOut, ...]
     by_name: tuple[SubmissionRow, ...] = ()
     scaled: float | None = None
     replaced: tuple[str, ...] = ()
@@ -56,43 +194,9 @@ class FilledGradebook:
 Finder = Callable[[SubmissionRow], list[list[str]]]
 
 
-class GradebookFile:
-    """A table as a platform has exported it, to be written in the same form.
-
-    Attributes:
-        rows: its lines, the header first; they may be changed.
-
-    Args:
-        path: the file.
-
-    Raises:
-        RequestError: it cannot be read, or is no table.
-    """
-
-    def __init__(self, path: Path) -> None:
-        try:
-            raw = path.read_bytes()
-            decoded = raw.decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise RequestError(f"{path} cannot be read as a gradebook: {error}") from None
-        self._bom = raw.startswith(b"\xef\xbb\xbf")
-        self._newline = "\r\n" if "\r\n" in decoded else "\n"
-        header = decoded.partition("\n")[0]
-        self._delimiter = ";" if header.count(";") > header.count(",") else ","
-        stream = io.StringIO(decoded, newline="")
-        try:
-            self.rows = list(csv.reader(stream, delimiter=self._delimiter, strict=True))
-        except csv.Error as error:
-            raise RequestError(f"{path} is no CSV file: {error}") from None
-
-    def written(self) -> bytes:
-        """Return the table as it is now."""
-        return table(self.rows, delimiter=self._delimiter, newline=self._newline, bom=self._bom)
-
-
 def match(
     rows: Sequence[SubmissionRow], sure: Iterable[Finder], by_name: Iterable[Finder]
-) -> tuple[list[tuple[list[str], SubmissionRow]], list[LeftOut], set[str]]:
+) -> tuple[dict[str, list[str]], dict[str, str], tuple[SubmissionRow, ...]]:
     """Find the line of each submission.
 
     Args:
@@ -101,12 +205,12 @@ def match(
         by_name: ways to find it by the name, which a submission may have chosen.
 
     Returns:
-        Pairs of a line and its submission; submissions without a certain line; and the keys of
-        those that were looked up by name.
+        The line of each submission, by its key; the reason why another has none, by its key; and
+        the submissions whose line was found by the name.
     """
     sure, by_name = list(sure), list(by_name)
-    claims: dict[int, tuple[list[str], list[SubmissionRow]]] = {}
-    left_out = []
+    lines: dict[str, list[str]] = {}
+    reasons: dict[str, str] = {}
     unsure = set()
     for row in rows:
         found = next(filter(None, (find(row) for find in sure)), [])
@@ -114,19 +218,28 @@ def match(
             found = next(filter(None, (find(row) for find in by_name)), [])
             unsure.add(row.key)
         if len(found) == 1:
-            claims.setdefault(id(found[0]), (found[0], []))[1].append(row)
-        elif found:
-            left_out.append(LeftOut(row, f"{len(found)} students of the gradebook fit"))
+            lines[row.key] = found[0]
         else:
-            left_out.append(LeftOut(row, "no student of the gradebook fits"))
-    matched = []
-    for line, claimants in claims.values():
-        if len(claimants) == 1:
-            matched.append((line, claimants[0]))
-        else:
-            reason = f"{len(claimants)} submissions fit one student of the gradebook"
-            left_out += [LeftOut(row, reason) for row in claimants]
-    return matched, left_out, unsure
+            fit = f"{len(found)} students of the gradebook fit"
+            reasons[row.key] = fit if found else "no student of the gradebook fits"
+    claimed = Counter(map(id, lines.values()))
+    for key, line in list(lines.items()):
+        if claimed[id(line)] > 1:
+            reasons[key] = f"{claimed[id(line)]} submissions fit one student of the gradebook"
+            del lines[key]
+    return lines, reasons, tuple(row for row in rows if row.key in lines and row.key in unsure)
+
+
+def ungraded(results: ClassResults, row: SubmissionRow) -> str:
+    """Return why a submission has no grade to export, or an empty string."""
+    if row.state == GradingState.NOTHING:
+        return "nothing was handed in"
+    return results.ungraded(row)
+
+
+def points(score: float) -> str:
+    """Return a score as platforms show and compare it, with two decimals."""
+    return number(round(score, 2))
 
 
 def finder(
@@ -137,11 +250,3 @@ def finder(
     for line in lines:
         index.setdefault(folded(line[column]), []).append(line)
     return lambda row: index.get(folded(wanted(row) or ""), []) if wanted(row) else []
-
-
-def as_number(cell: str) -> float | None:
-    """Return the number in a cell, or None."""
-    try:
-        return float(cell.strip().replace(",", "."))
-    except ValueError:
-        return None

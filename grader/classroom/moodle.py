@@ -17,16 +17,17 @@ from pathlib import Path
 from grader.classroom.gradebooks import (
     FilledGradebook,
     Finder,
-    GradebookFile,
     LeftOut,
+    Table,
     as_number,
     finder,
     match,
+    points,
+    ungraded,
 )
 from grader.classroom.names import first_last, folded
 from grader.classroom.results import (
     ClassResults,
-    GradingState,
     SubmissionRow,
     as_shown,
     number,
@@ -43,9 +44,6 @@ COLUMNS = (
     *("Grade can be changed", "Last modified (submission)", "Last modified (grade)"),
     "Feedback comments",
 )
-
-#: Moodle shows two decimals, unless the site's administrator has chosen otherwise.
-_DECIMALS = 2
 
 _ID, _NAME, _ADDRESS, _GRADE, _MOST, _MARKED, _COMMENTS = (
     COLUMNS[position] for position in (0, 1, 2, 4, 5, 8, 9)
@@ -70,12 +68,6 @@ def moodle(
     return _fresh(results) if worksheet is None else _fill(results, worksheet, force)
 
 
-def _ungraded(results: ClassResults, row: SubmissionRow) -> str:
-    if row.state == GradingState.NOTHING:
-        return "nothing was handed in"
-    return results.ungraded(row)
-
-
 def _fresh(results: ClassResults) -> FilledGradebook:
     rows: list[tuple[str, ...]] = [COLUMNS]
     left_out = []
@@ -83,9 +75,9 @@ def _fresh(results: ClassResults) -> FilledGradebook:
         if row.platform != "moodle" or not row.number:
             left_out.append(LeftOut(row, "its number in Moodle is not known; give --gradebook"))
             continue
-        if reason := _ungraded(results, row):
+        if reason := ungraded(results, row):
             left_out.append(LeftOut(row, reason))
-        grade = "" if reason else _points(results.share(row) * results.points)
+        grade = "" if reason else points(results.share(row) * results.points)
         known = (f"Participant {row.number}", text(row.student), text(row.email), "", grade)
         rows.append(
             (*known, number(results.points), "", "", "", "" if reason else _comment(results, row))
@@ -94,56 +86,49 @@ def _fresh(results: ClassResults) -> FilledGradebook:
 
 
 def _fill(results: ClassResults, path: Path, force: bool) -> FilledGradebook:
-    file = GradebookFile(path)
-    head = file.rows[0] if file.rows else []
-    absent = [name for name in (_ID, _GRADE, _MARKED) if name not in head]
+    file = Table(path, "a grading worksheet")
+    columns = file.columns(COLUMNS)
+    absent = [name for name in (_ID, _GRADE, _MARKED) if name not in columns]
     if absent:
         raise RequestError(
             f"{path} is no grading worksheet of Moodle's in English: it has no column"
-            f" {' or '.join(absent)}, but {', '.join(head[:6]) or 'nothing'}; choose English in"
-            " Moodle, and in the assignment Download grading worksheet (it is there if Offline"
-            " grading worksheet is among the feedback types)"
+            f" {' or '.join(absent)}, but {file.begins}; choose English in Moodle, and in the"
+            " assignment Download grading worksheet (it is there if Offline grading worksheet is"
+            " among the feedback types)"
         )
-    lines = [line + [""] * (len(head) - len(line)) for line in file.rows[1:]]
-    file.rows[1:] = lines
-    matched, left_out, unsure = match(
-        results.rows, _by_identity(head, lines), _by_name(head, lines)
+    lines = file.rows[1:]
+    line_of, reasons, by_name = match(
+        results.rows, _by_identity(columns, lines), _by_name(columns, lines)
     )
-    own = _require_own_worksheet(path, head, matched, force)
-    grade, most = head.index(_GRADE), head.index(_MOST) if _MOST in head else None
-    possible = as_number(lines[0][most]) if most is not None and lines else None
+    matched = [(line_of[row.key], row) for row in results.rows if row.key in line_of]
+    own = _require_own_worksheet(path, columns[_ID], matched, force)
+    grade = columns[_GRADE]
+    possible = as_number(lines[0][columns[_MOST]]) if _MOST in columns and lines else None
+    left_out = []
     replaced = []
-    for line, row in matched:
-        if reason := _ungraded(results, row):
+    for row in results.rows:
+        if reason := reasons.get(row.key) or ungraded(results, row):
             left_out.append(LeftOut(row, reason))
             continue
-        before, now = (
-            line[grade].strip(),
-            _points(results.share(row) * (possible or results.points)),
-        )
+        line = line_of[row.key]
+        before = line[grade].strip()
+        now = points(results.share(row) * (possible or results.points))
         if before and as_number(before) != as_number(now):
             replaced.append(f"{row.student} {before} → {now}")
         line[grade] = now
-        if _COMMENTS in head:
-            line[head.index(_COMMENTS)] = _comment(results, row)
+        if _COMMENTS in columns:
+            line[columns[_COMMENTS]] = _comment(results, row)
     if replaced and not own and not force:
         raise RequestError(
             f"{path} has other grades ({', '.join(replaced[:3])}), and does not say of which"
             " assignment they are; if they are of this one, --force"
         )
-    order = {row.key: position for position, row in enumerate(results.rows)}
-    left_out.sort(key=lambda item: order[item.row.key])
-    return FilledGradebook(
-        file.written(),
-        tuple(left_out),
-        tuple(row for _, row in matched if row.key in unsure),
-        possible if possible not in (None, results.points) else None,
-        tuple(replaced),
-    )
+    scaled = possible if possible not in (None, results.points) else None
+    return FilledGradebook(file.written(), tuple(left_out), by_name, scaled, tuple(replaced))
 
 
 def _require_own_worksheet(
-    path: Path, head: list[str], matched: list[tuple[list[str], SubmissionRow]], force: bool
+    path: Path, column: int, matched: list[tuple[list[str], SubmissionRow]], force: bool
 ) -> bool:
     """Check that a worksheet is not another assignment's, as far as participants' numbers show it.
 
@@ -154,7 +139,7 @@ def _require_own_worksheet(
         Whether the numbers show that it is this assignment's.
     """
     known = [
-        (row, _participant(line[head.index(_ID)]))
+        (row, _participant(line[column]))
         for line, row in matched
         if row.platform == "moodle" and row.number
     ]
@@ -175,24 +160,20 @@ def _participant(identifier: str) -> str:
     return found[0] if found else ""
 
 
-def _points(score: float) -> str:
-    return number(round(score, _DECIMALS))
-
-
-def _by_identity(head: list[str], lines: list[list[str]]) -> Iterator[Finder]:
+def _by_identity(columns: dict[str, int], lines: list[list[str]]) -> Iterator[Finder]:
     """Yield ways to find a student's line by identity, the surest first."""
     own: dict[str, list[list[str]]] = {}
     for line in lines:
-        if participant := _participant(line[head.index(_ID)]):
+        if participant := _participant(line[columns[_ID]]):
             own.setdefault(participant, []).append(line)
     yield lambda row: own.get(row.number or "", []) if row.platform == "moodle" else []
-    if _ADDRESS in head:
-        yield finder(lines, head.index(_ADDRESS), lambda row: row.email)
+    if _ADDRESS in columns:
+        yield finder(lines, columns[_ADDRESS], lambda row: row.email)
 
 
-def _by_name(head: list[str], lines: list[list[str]]) -> Iterator[Finder]:
-    if _NAME in head:
-        column = head.index(_NAME)
+def _by_name(columns: dict[str, int], lines: list[list[str]]) -> Iterator[Finder]:
+    if _NAME in columns:
+        column = columns[_NAME]
         yield lambda row: [
             line for line in lines if folded(line[column]) == first_last(row.student)
         ]

@@ -13,8 +13,6 @@ participant, which mean somebody else in any other column.
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +22,7 @@ from pathlib import Path
 
 from grader.classroom.arrivals import StudentSubmission
 from grader.classroom.assignment import Assignment, RosterStudent
+from grader.classroom.gradebooks import Table
 from grader.classroom.names import first_last, folded, key, raw, shown
 from grader.classroom.store import StoredSubmission
 from headcount.core.errors import RequestError
@@ -32,17 +31,20 @@ __all__ = ["complete", "read_roster", "widened"]
 
 #: Columns, in lower case, that hold the whole name, and its two parts.
 _NAMES = ("student", "full name", "name", "student name")
-_PARTS = (("first name", "last name"), ("firstname", "lastname"), ("first name", "surname"))
+_FIRST_NAMES, _LAST_NAMES = ("first name", "firstname"), ("last name", "lastname", "surname")
 
 #: Columns of addresses.
-_ADDRESSES = ("email address", "email", "e-mail", "sis login id")
+_ADDRESSES = ("email address", "e-mail address", "email", "e-mail")
+
+#: Canvas' column of logins, which are addresses at some schools.
+_LOGIN = "sis login id"
 
 #: Columns of numbers and logins, and the platform that names its downloads by them, if one does.
 _NUMBERS = {
     "id": "canvas",
     "identifier": "moodle",
     "sis user id": "",
-    "sis login id": "",
+    _LOGIN: "",
     "integration id": "",
     "id number": "",
     "idnumber": "",
@@ -51,7 +53,11 @@ _NUMBERS = {
     "number": "",
     "student id": "",
     "sid": "",
+    "orgdefinedid": "",
 }
+
+#: What Excel makes of a number with many digits, most of which are lost.
+_SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d+")
 
 #: The column of Moodle's worksheet that says when a student has handed in, and how it is written.
 _HANDED_IN = "last modified (submission)"
@@ -65,59 +71,65 @@ def read_roster(path: Path) -> tuple[RosterStudent, ...]:
     """Return the students of a roster.
 
     Raises:
-        RequestError: it cannot be read, or has no column of names.
+        RequestError: it cannot be read, has no column of names or two, or says two things of one
+            number.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        first = text.partition("\n")[0]
-        delimiter = max(",;\t", key=first.count)
-        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RequestError(f"{path} cannot be read as a roster: {reason}") from None
-    head = [cell.strip().casefold() for cell in lines[0]] if lines else []
-    if _name_of(dict.fromkeys(head, "x")) is None:
+    table = Table(path, "a roster")
+    whole = table.column(*_NAMES)
+    parts = [table.column(*_FIRST_NAMES), table.column(*_LAST_NAMES)]
+    names = parts if whole is None else [whole]
+    if None in names:
         raise RequestError(
-            f"{path} is no roster: its first line holds {', '.join(head[:6]) or 'nothing'}, and"
-            " should hold Student (Canvas' exported gradebook), Full name (Moodle's grading"
-            " worksheet), or name, besides email and id"
+            f"{path} is no roster: its first line holds {table.begins}, and should hold Student"
+            " (Canvas' exported gradebook), Full name (Moodle's grading worksheet), or name,"
+            " besides email and id"
         )
-    students = [_student(dict(zip(head, line, strict=False))) for line in lines[1:]]
-    return tuple(one for one in students if one is not None)
+    addresses = [at for at in (table.column(*_ADDRESSES), table.column(_LOGIN)) if at is not None]
+    times = table.column(_HANDED_IN)
+    is_canvas = table.column("section") is not None
+    numbers = {
+        # a table of somebody's own has numbers of no platform's
+        at: "" if platform == "canvas" and not is_canvas else platform
+        for name, platform in _NUMBERS.items()
+        if (at := table.column(name)) is not None
+    }
+    students: dict[RosterStudent, None] = {}  # lists that were pasted together repeat lines
+    by_number: dict[tuple[int, str], RosterStudent] = {}
+    for line in table.rows[1:]:
+        name = " ".join(line[at].strip() for at in names if at is not None).strip()
+        if not name or _NO_STUDENT.fullmatch(name):
+            continue
+        known = {at: _number(line[at], kind) for at, kind in numbers.items()}
+        student = RosterStudent(
+            shown(raw(name)),
+            next((shown(raw(line[at].strip())) for at in addresses if "@" in line[at]), None),
+            tuple((number, numbers[at]) for at, number in known.items() if number),
+            None if times is None else _time(line[times]),
+        )
+        students[student] = None
+        for at, number in known.items():
+            other = by_number.setdefault((at, folded(number)), student) if number else student
+            what = f"{path} has {number} in the column {table.head[at].strip()!r}"
+            if _SHORTENED.fullmatch(number):
+                raise RequestError(
+                    f"{what}, to which Excel has shortened a number; show that column as numbers"
+                    " without decimals there, and save it again"
+                )
+            if other != student:
+                raise RequestError(
+                    f"{what} for two students, {other.name} and {student.name}, or with two"
+                    " addresses for one; delete the line that is not right"
+                )
+    return tuple(students)
 
 
-def _name_of(cells: Mapping[str, str]) -> str | None:
-    """Return the name in a line, or None if the table has no column of names."""
-    for column in _NAMES:
-        if column in cells:
-            return cells[column].strip()
-    for first, last in _PARTS:
-        if first in cells and last in cells:
-            return f"{cells[first].strip()} {cells[last].strip()}".strip()
-    return None
-
-
-def _student(cells: Mapping[str, str]) -> RosterStudent | None:
-    name = _name_of(cells) or ""
-    if not name or _NO_STUDENT.fullmatch(name):
-        return None
-    addresses = [cells[column].strip() for column in _ADDRESSES if "@" in cells.get(column, "")]
-    numbers = []
-    for column, platform in _NUMBERS.items():
-        cell = cells.get(column, "").strip()
-        if platform == "moodle":  # "Participant 900", whose word is in the site's language
-            found = re.search(r"\d+\Z", cell)
-            cell = found[0] if found else ""
-        if cell:
-            # a table of somebody's own has numbers of no platform's
-            known = platform if platform != "canvas" or "section" in cells else ""
-            numbers.append((shown(raw(cell)), known))
-    return RosterStudent(
-        shown(raw(name)),
-        shown(raw(addresses[0])) if addresses else None,
-        tuple(numbers),
-        _time(cells.get(_HANDED_IN, "")),
-    )
+def _number(cell: str, platform: str) -> str:
+    """Return a student's number or login, without what a platform puts before it."""
+    cell = cell.strip()
+    if platform == "moodle":  # "Participant 900", whose word is in the site's language
+        found = re.search(r"\d+\Z", cell)
+        return found[0] if found else ""
+    return shown(raw(cell.removeprefix("#")))  # Brightspace writes "#u1"
 
 
 def _time(cell: str) -> datetime | None:

@@ -15,7 +15,7 @@ never a path on this machine.  The rest appears in the tree with its name, so th
 report can say what came instead.
 
 The cost of a zip's directory and of a tar's headers is bounded as well:
-:class:`BoundedStream` refuses a large read while they are being parsed.  An archive
+:class:`_BoundedStream` refuses a large read while they are being parsed.  An archive
 inside an archive of a student is never opened (see :mod:`grader.classroom.arrivals`),
 so one that holds itself a billion times costs one level.
 """
@@ -34,11 +34,11 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from grader.classroom.names import raw, shown
 from grader.errors import code_kind
@@ -47,8 +47,6 @@ from headcount.core.errors import UnreadableFile
 
 __all__ = [
     "ARCHIVES",
-    "ArchiveTooLarge",
-    "BoundedStream",
     "Bounds",
     "CLASS",
     "DiskFolder",
@@ -69,7 +67,6 @@ __all__ = [
     "read_whole",
     "stem",
     "unpack",
-    "unpacked_stream",
 ]
 
 
@@ -119,24 +116,6 @@ class UnopenedEntry:
     reason: str
 
 
-class Folder(Protocol):
-    """A folder, which is listed on demand."""
-
-    @property
-    def name(self) -> bytes:
-        """Its own name."""
-
-    def children(self) -> list[Node]:
-        """Return its entries in the order of the names' bytes.
-
-        Raises:
-            UnreadableFile: it cannot be listed.
-        """
-
-
-Node: TypeAlias = "File | Folder | UnopenedEntry"
-
-
 @dataclass
 class MemoryFolder:
     """A folder from an archive."""
@@ -145,7 +124,7 @@ class MemoryFolder:
     nodes: dict[bytes, Node] = field(default_factory=dict)
 
     def children(self) -> list[Node]:
-        """Return its entries, see :class:`Folder`."""
+        """Return its entries in the order of the names' bytes."""
         return [self.nodes[name] for name in sorted(self.nodes)]
 
 
@@ -162,7 +141,11 @@ class DiskFolder:
         return self.parts[-1] if self.parts else b""
 
     def children(self) -> list[Node]:
-        """Return its entries, see :class:`Folder`."""
+        """Return its entries in the order of the names' bytes.
+
+        Raises:
+            UnreadableFile: it cannot be listed.
+        """
         try:
             handle = _descend(self.root, self.parts)
             try:
@@ -199,6 +182,10 @@ class DiskFolder:
             return _regular(path[-1], folder)
         finally:
             os.close(folder)
+
+
+Folder: TypeAlias = MemoryFolder | DiskFolder
+Node: TypeAlias = File | MemoryFolder | DiskFolder | UnopenedEntry
 
 
 def _descend(root: int, parts: tuple[bytes, ...]) -> int:
@@ -283,9 +270,25 @@ def describe(path: tuple[bytes, ...]) -> str:
 
 _MB = 1 << 20
 
+#: Bytes that are read or unpacked at a time.
+_PIECE = 64 << 10
+
+#: Folders within folders.
+DEEPEST = 32
+
+#: Bytes of headers before one member of a tar: real ones take a few kilobytes.
+_HEADER = _MB
+
+#: Bytes that xz may use: its strongest setting takes about 65 MB to unpack.
+_XZ_MEMORY = 128 * _MB
+
 
 class ArchiveTooLarge(Exception):
     """An archive goes beyond a bound; the message completes "<name> …"."""
+
+
+class _MemberLost(Exception):
+    """One member is damaged or too large; the message completes "<name> is …"."""
 
 
 @dataclass(frozen=True)
@@ -310,6 +313,11 @@ class Bounds:
     ratio: int = 250
     slack: int = 8 * _MB
 
+    def refuse_bomb(self, size: int, packed: int, error: type[Exception]) -> None:
+        """Raise the error if so many bytes came out of so few."""
+        if size > max(self.slack, self.ratio * packed):
+            raise error(f"packed more than {self.ratio} times, like a zip bomb")
+
 
 #: A student's own archive.  A solved notebook of the course has about 1 MB; outputs may have more.
 STUDENT = Bounds(20_000, 4 * LARGEST_NOTEBOOK, 2 * LARGEST_NOTEBOOK, LARGEST_NOTEBOOK, 8 * _MB)
@@ -328,42 +336,29 @@ class ArchiveUsage:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
-        self._members = self._unpacked = self._delivered = self._kept = 0
+        self._limits = {
+            "members": (bounds.members, f"has more than {bounds.members} members; the rest is not"
+                        " looked at"),
+            # what members hold, which may be more than the stream that they are unpacked from
+            "delivered": (bounds.unpacked, f"unpacks to more than {bounds.unpacked >> 20} MB"),
+            "unpacked": (bounds.unpacked, f"unpacks to more than {bounds.unpacked >> 20} MB"),
+            "kept": (bounds.kept, f"holds more than {bounds.kept >> 20} MB of files to grade"),
+        }  # fmt: skip
+        self._used: Counter[str] = Counter()
 
-    def member(self) -> None:
-        """Count one more member.
+    def count(self, what: str, amount: int = 1) -> None:
+        """Count more members, or bytes that were unpacked, delivered or kept.
 
         Raises:
-            ArchiveTooLarge: it exceeds the bounds; the other methods raise it as well.
+            ArchiveTooLarge: it exceeds the bounds.
         """
-        self._members += 1
-        if self._members > self.bounds.members:
-            raise ArchiveTooLarge(
-                f"has more than {self.bounds.members} members; the rest is not looked at"
-            )
-
-    def unpack(self, size: int) -> None:
-        """Count bytes that came out of a packed stream."""
-        self._unpacked += size
-        self._check(self._unpacked)
-
-    def deliver(self, size: int) -> None:
-        """Count bytes of members that were read, which may be more than the stream holds."""
-        self._delivered += size
-        self._check(self._delivered)
-
-    def _check(self, size: int) -> None:
-        if size > self.bounds.unpacked:
-            raise ArchiveTooLarge(f"unpacks to more than {self.bounds.unpacked >> 20} MB")
-
-    def keep(self, size: int) -> None:
-        """Count bytes of files that are kept."""
-        self._kept += size
-        if self._kept > self.bounds.kept:
-            raise ArchiveTooLarge(f"holds more than {self.bounds.kept >> 20} MB of files to grade")
+        self._used[what] += amount
+        limit, message = self._limits[what]
+        if self._used[what] > limit:
+            raise ArchiveTooLarge(message)
 
 
-class ExtractionDir:
+class ExtractionDir(contextlib.AbstractContextManager["ExtractionDir"]):
     """A temporary folder that only this user can enter; it is deleted when closed.
 
     Args:
@@ -375,15 +370,7 @@ class ExtractionDir:
         self._room = room
         self._number = 0
 
-    def __enter__(self) -> ExtractionDir:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._folder.cleanup()
 
     def store(self, pieces: Iterable[bytes]) -> Path:
@@ -394,12 +381,12 @@ class ExtractionDir:
         """
         self._number += 1
         path = Path(self._folder.name, f"{self._number:08d}")
-        taken = 0
+        left = self._room
         try:
             with path.open("xb") as stream:
                 for piece in pieces:
-                    taken += len(piece)
-                    if taken > self._room:
+                    left -= len(piece)
+                    if left < 0:
                         raise ArchiveTooLarge(
                             "does not fit: the whole class has used up the disk's share"
                         )
@@ -407,34 +394,27 @@ class ExtractionDir:
         except BaseException:
             path.unlink()
             raise
-        self._room -= taken
+        self._room = left
         return path
 
-    def reader(self, path: Path) -> BinaryIO:
-        """Open a stored file."""
-        return path.open("rb")
+
+# What libraries read instead of the archive's file. -------------------------------
 
 
-# Bounded streams, which libraries read instead of the archive's file. -------------
-
-_PIECE = 64 << 10
-
-#: Bytes that xz may use: its strongest setting takes about 65 MB to unpack.
-_XZ_MEMORY = 128 << 20
-
-
-class BoundedStream(io.RawIOBase):
-    """A stream that limits how much may be read while headers are being parsed.
-
-    Libraries read as much as an archive's headers tell them to; here that
-    raises :class:`ArchiveTooLarge` instead.
+class _BoundedStream(io.RawIOBase):
+    """A stream that limits how much is unpacked, and how much headers may ask for.
 
     Args:
-        stream: the file, or a stream that unpacks it.
+        source: the archive's file, or what unpacks it.
+        packed: the archive's file if the source unpacks it; then it goes forward only.
+        usage: counts what is unpacked.
     """
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, source: Any, packed: BinaryIO | None, usage: ArchiveUsage) -> None:
+        self._source = source
+        self._packed = packed
+        self._usage = usage
+        self._at = 0
         self._left: int | None = None
         self._what = ""
 
@@ -450,25 +430,40 @@ class BoundedStream(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         """Return bytes of the stream, see :class:`io.RawIOBase`."""
         size = -1 if size is None else size
-        if self._left is not None:
-            # zipfile looks for the directory in the file's last bytes, read without a size
-            data: bytes = b""
-            if size <= self._left:
-                data = self._stream.read(size if size >= 0 else self._left + 1)
-            self._left -= max(size, len(data))
-            if self._left < 0:
-                raise ArchiveTooLarge(f"has too much in {self._what} to be looked at")
-        else:
-            data = self._stream.read(size)
+        if self._left is None:
+            return self._read(size)
+        # zipfile looks for the directory in the file's last bytes, read without a size
+        data = self._read(size if size >= 0 else self._left + 1) if size <= self._left else b""
+        self._left -= max(size, len(data))
+        if self._left < 0:
+            raise ArchiveTooLarge(f"has too much in {self._what} to be looked at")
         return data
+
+    def _read(self, size: int) -> bytes:
+        if self._packed is None:
+            return bytes(self._source.read(size))
+        pieces: list[bytes] = []
+        while size > 0 and (piece := self._source.read(min(size, _PIECE))):
+            pieces.append(piece)
+            size -= len(piece)
+            self._at += len(piece)
+            self._usage.count("unpacked", len(piece))
+            self._usage.bounds.refuse_bomb(self._at, self._packed.tell(), _StreamBomb)
+        return b"".join(pieces)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to an offset; a stream that is being unpacked goes forward only."""
-        return int(self._stream.seek(offset, whence))
+        if self._packed is None:
+            return int(self._source.seek(offset, whence))
+        if whence != io.SEEK_SET or offset < self._at:
+            raise OSError("the archive asks to go back")
+        while self._at < offset and self._read(min(offset - self._at, _PIECE)):
+            pass
+        return self._at
 
     def tell(self) -> int:
         """Return the current offset."""
-        return int(self._stream.tell())
+        return int(self._source.tell()) if self._packed is None else self._at
 
     def seekable(self) -> bool:
         """Return true; a stream that is being unpacked goes forward only."""
@@ -479,21 +474,9 @@ class BoundedStream(io.RawIOBase):
         return True
 
 
-def unpacked_stream(stream: BinaryIO, usage: ArchiveUsage) -> BoundedStream:
-    """Return a stream of a tar archive, which is decompressed while it is read."""
-    head = stream.read(6)
-    stream.seek(0)
-    if head.startswith(b"\x1f\x8b"):
-        source: Any = gzip.GzipFile(fileobj=stream, mode="rb")
-    elif head.startswith(b"BZh"):
-        source = _PiecewiseDecompressor(stream, bz2.BZ2Decompressor)
-    elif head.startswith(b"\xfd7zXZ"):
-        source = _PiecewiseDecompressor(
-            stream, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-        )
-    else:
-        return BoundedStream(stream)
-    return BoundedStream(_CountingStream(source, stream, usage))
+class _StreamBomb(ArchiveTooLarge):
+    def __str__(self) -> str:
+        return f"is {self.args[0]}"
 
 
 class _PiecewiseDecompressor:
@@ -526,44 +509,6 @@ class _PiecewiseDecompressor:
                 return data
 
 
-class _CountingStream:
-    """Counts the bytes that are unpacked, and seeks forward by reading."""
-
-    def __init__(self, source: Any, packed: BinaryIO, usage: ArchiveUsage) -> None:
-        self._source = source
-        self._packed = packed
-        self._usage = usage
-        self._at = 0
-
-    def read(self, size: int) -> bytes:
-        pieces = []
-        while size > 0:
-            piece = self._source.read(min(size, _PIECE))
-            if not piece:
-                break
-            pieces.append(piece)
-            size -= len(piece)
-            self._at += len(piece)
-            self._check(len(piece))
-        return b"".join(pieces)
-
-    def _check(self, size: int) -> None:
-        self._usage.unpack(size)
-        bounds = self._usage.bounds
-        if self._at > max(bounds.slack, bounds.ratio * self._packed.tell()):
-            raise ArchiveTooLarge(f"is packed more than {bounds.ratio} times, like a zip bomb")
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        if whence != io.SEEK_SET or offset < self._at:
-            raise OSError("the archive asks to go back")
-        while self._at < offset and self.read(min(offset - self._at, _PIECE)):
-            pass
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-
 # Archives. ------------------------------------------------------------------------
 
 #: The file in Gradescope's export that names the students.
@@ -572,16 +517,14 @@ METADATA = b"submission_metadata.yml"
 #: The end of a receipt's name in a download of Blackboard.
 _RECEIPT = re.compile(rb"_attempt_\d{4}(?:-\d\d){5}\.txt\Z")
 
-#: Folders within folders.
-DEEPEST = 32
-
-_CHUNK = 64 << 10
-
-#: Bytes of headers before one member of a tar: real ones take a few kilobytes.
-_HEADER = 1 << 20
-
 #: Compression methods of zip that can be unpacked piece by piece.
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+
+#: What the libraries raise over a member that is damaged.
+_DAMAGE = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
+    *(EOFError, OSError, ValueError),
+)
 
 
 def unpack(
@@ -597,14 +540,7 @@ def unpack(
     """
     unpacking = _Unpacking(MemoryFolder(name), extraction_dir, usage)
     try:
-        head = stream.read(8)
-        stream.seek(0)
-        if head.startswith((b"Rar!", b"7z\xbc\xaf")):
-            unpacking.problems.append("is a RAR or 7z archive; a .zip is needed")
-        elif head.startswith(b"PK"):
-            unpacking.zip(stream)
-        else:
-            unpacking.tar(unpacked_stream(stream, usage))
+        unpacking.archive(stream)
     except ArchiveTooLarge as error:
         unpacking.problems.append(str(error))
     except RecursionError:
@@ -625,43 +561,54 @@ class _Unpacking:
         self.bounds = usage.bounds
         self.problems: list[str] = []
 
-    def zip(self, stream: BinaryIO) -> None:
-        guard = BoundedStream(stream)
-        with guard.parsing(self.bounds.directory, "its directory"):
-            archive = zipfile.ZipFile(guard)
-        with archive:
-            for info in archive.infolist():
-                self.usage.member()
-                path = self._path(_zip_name(info), b"\\")
-                if path is None:
-                    continue
-                kind = stat.S_IFMT(info.external_attr >> 16)
-                if info.filename.endswith(("/", "\\")):
-                    self._folder(path)
-                elif stat.S_ISLNK(kind):
-                    self._odd(path, "a symbolic link, which is not followed")
-                elif kind not in (0, stat.S_IFREG):
-                    self._odd(path, "no regular file, and is not opened")
-                elif info.flag_bits & 0x1:
-                    self._odd(path, "encrypted; hand it in without a password")
-                elif info.compress_type not in _METHODS and _wanted(path):
-                    self._odd(path, "packed in a rare way; pack it again as a plain .zip")
-                else:
-                    self._zip_member(archive, info, path)
-
-    def _zip_member(
-        self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: tuple[bytes, ...]
-    ) -> None:
-        if not _wanted(path):
-            self._place(path, File(path[-1], info.file_size, io.BytesIO))
+    def archive(self, stream: BinaryIO) -> None:
+        """Unpack an archive, whose first bytes tell what it is."""
+        head = stream.read(8)
+        stream.seek(0)
+        source: Any
+        if head.startswith((b"Rar!", b"7z\xbc\xaf")):
+            self.problems.append("is a RAR or 7z archive; a .zip is needed")
             return
-        try:
-            with archive.open(info) as member:
-                self._keep(path, self._pieces(member, max(info.compress_size, 1)))
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-            self._odd(path, f"damaged: {shown(raw(str(error)))}")
+        if head.startswith(b"PK"):
+            self._zip(_BoundedStream(stream, None, self.usage))
+            return
+        if head.startswith(b"\x1f\x8b"):
+            source = gzip.GzipFile(fileobj=stream, mode="rb")
+        elif head.startswith(b"BZh"):
+            source = _PiecewiseDecompressor(stream, bz2.BZ2Decompressor)
+        elif head.startswith(b"\xfd7zXZ"):
+            source = _PiecewiseDecompressor(
+                stream, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+            )
+        else:
+            source = stream
+        packed = None if source is stream else stream
+        self._tar(_BoundedStream(source, packed, self.usage))
 
-    def tar(self, stream: BoundedStream) -> None:
+    def _zip(self, stream: _BoundedStream) -> None:
+        with stream.parsing(self.bounds.directory, "its directory"):
+            archive = zipfile.ZipFile(stream)
+        for info in archive.infolist():
+            name, kind = _zip_name(info), stat.S_IFMT(info.external_attr >> 16)
+            why = ""
+            if stat.S_ISLNK(kind):
+                why = "a symbolic link, which is not followed"
+            elif kind not in (0, stat.S_IFREG):
+                why = "no regular file, and is not opened"
+            elif info.flag_bits & 0x1:
+                why = "encrypted; hand it in without a password"
+            elif info.compress_type not in _METHODS and _is_wanted(name):
+                why = "packed in a rare way; pack it again as a plain .zip"
+            self._member(
+                name,
+                info.filename.endswith(("/", "\\")),
+                why,
+                info.file_size,
+                lambda info=info: archive.open(info),  # type: ignore[misc]
+                max(info.compress_size, 1),
+            )
+
+    def _tar(self, stream: _BoundedStream) -> None:
         with stream.parsing(_HEADER, "its headers"):
             archive = tarfile.TarFile(fileobj=stream, mode="r", errors="surrogateescape")
         while True:
@@ -670,50 +617,68 @@ class _Unpacking:
             if info is None:
                 return
             archive.members = []  # type: ignore[attr-defined]  # or it remembers all of them
-            self.usage.member()
-            path = self._path(raw(info.name), b"")
-            if path is None or info.isdir():
-                if path is not None:
-                    self._folder(path)
-            elif info.issym() or info.islnk():
-                self._odd(path, "a link, which is not followed")
-            elif not info.isreg():
-                self._odd(path, "no regular file, and is not opened")
-            elif not _wanted(path):
-                self._place(path, File(path[-1], info.size, io.BytesIO))
-            else:
-                member = archive.extractfile(info)
-                if member is not None:
-                    self._keep(path, self._pieces(member, None))
+            why = ""
+            if info.issym() or info.islnk():
+                why = "a link, which is not followed"
+            elif not (info.isreg() or info.isdir()):
+                why = "no regular file, and is not opened"
+            self._member(
+                raw(info.name),
+                info.isdir(),
+                why,
+                info.size,
+                lambda info=info: archive.extractfile(info),  # type: ignore[misc]
+            )
 
-    def _pieces(self, member: object, packed: int | None) -> Iterator[bytes]:
+    def _member(
+        self,
+        name: bytes,
+        is_folder: bool,
+        why_not: str,
+        size: int,
+        opened: Callable[[], Any],
+        packed: int | None = None,
+    ) -> None:
+        """Take a member into the tree; its contents are kept if they are wanted."""
+        self.usage.count("members")
+        path = self._path(name)
+        if path is None:
+            return
+        if is_folder:
+            self._folder(path)
+            return
+        node: File | UnopenedEntry = File(path[-1], size, io.BytesIO)
+        if why_not:
+            node = UnopenedEntry(path[-1], why_not)
+        elif _is_wanted(name):
+            try:
+                stored = self.extraction_dir.store(self._pieces(opened, packed))
+            except _MemberLost as error:
+                node = UnopenedEntry(path[-1], str(error))
+            else:
+                size = stored.stat().st_size
+                self.usage.count("kept", size)
+                node = File(path[-1], size, lambda: stored.open("rb"))
+        self._place(path, node)
+
+    def _pieces(self, opened: Callable[[], Any], packed: int | None) -> Iterator[bytes]:
         """Yield the contents of a member, and raise where it exceeds a bound."""
         size = 0
-        while piece := member.read(_CHUNK):  # type: ignore[attr-defined]
-            size += len(piece)
-            self.usage.deliver(len(piece))
-            if size > self.bounds.file:
-                raise _MemberTooLarge(f"larger than {self.bounds.file >> 20} MB")
-            if packed and size > max(self.bounds.slack, self.bounds.ratio * packed):
-                raise _MemberTooLarge(
-                    f"packed more than {self.bounds.ratio} times, like a zip bomb"
-                )
-            yield piece
-
-    def _keep(self, path: tuple[bytes, ...], pieces: Iterator[bytes]) -> None:
         try:
-            stored = self.extraction_dir.store(pieces)
-        except _MemberTooLarge as error:
-            self._odd(path, str(error))
-            return
-        size = stored.stat().st_size
-        self.usage.keep(size)
-        self._place(path, File(path[-1], size, lambda: self.extraction_dir.reader(stored)))
+            with opened() as member:
+                while piece := member.read(_PIECE):
+                    size += len(piece)
+                    self.usage.count("delivered", len(piece))
+                    if size > self.bounds.file:
+                        raise _MemberLost(f"larger than {self.bounds.file >> 20} MB")
+                    if packed is not None:
+                        self.bounds.refuse_bomb(size, packed, _MemberLost)
+                    yield piece
+        except _DAMAGE as error:
+            raise _MemberLost(f"damaged: {shown(raw(str(error)))}") from None
 
-    def _path(self, name: bytes, other_slash: bytes) -> tuple[bytes, ...] | None:
+    def _path(self, name: bytes) -> tuple[bytes, ...] | None:
         """Return the parts of a member's name, or None if the member is left out."""
-        if other_slash:  # of a zip made by old programs on Windows
-            name = name.replace(other_slash, b"/")
         parts = tuple(part for part in name.split(b"/") if part not in (b"", b"."))
         drive = len(name) > 1 and name[1:2] == b":" and name[:1].isalpha()
         if name.startswith(b"/") or drive or b".." in parts or b"\0" in name:
@@ -744,20 +709,14 @@ class _Unpacking:
         if isinstance(before, MemoryFolder):
             self.problems.append(f"has {describe(path)} as a folder and as a file")
             return
-        if before is not None and _wanted(path):
+        if before is not None and _is_wanted(path[-1]):
             self.problems.append(f"has {describe(path)} more than once; the last one counts")
         folder.nodes[path[-1]] = node
 
-    def _odd(self, path: tuple[bytes, ...], reason: str) -> None:
-        self._place(path, UnopenedEntry(path[-1], reason))
 
-
-class _MemberTooLarge(Exception):
-    """One member exceeds a bound; the rest of the archive is still read."""
-
-
-def _wanted(path: tuple[bytes, ...]) -> bool:
-    name = path[-1]
+def _is_wanted(path: bytes) -> bool:
+    """Return whether a member's contents are kept: it can be graded, or tells whose work it is."""
+    name = path.rpartition(b"/")[2]
     if is_code(name) or is_archive(name) or name == METADATA:
         return True
     return _RECEIPT.search(name) is not None
@@ -765,13 +724,10 @@ def _wanted(path: tuple[bytes, ...]) -> bool:
 
 def _zip_name(info: zipfile.ZipInfo) -> bytes:
     """Return a member's name: its bytes where they are UTF-8, flagged so or not, else cp437."""
-    name = info.orig_filename
+    name = raw(info.orig_filename)
     if not info.flag_bits & 0x800:
-        try:
-            old = name.encode("cp437")
+        with contextlib.suppress(UnicodeError):
+            old = info.orig_filename.encode("cp437")
             old.decode("utf-8")
-        except UnicodeError:
-            pass
-        else:
-            return old
-    return raw(name)
+            name = old
+    return name.replace(b"\\", b"/")  # old programs on Windows write backslashes

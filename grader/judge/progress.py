@@ -47,7 +47,7 @@ __all__ = [
 # that a reader never sees half of it, and under a lock, so that two kernels do not lose each
 # other's checks.
 #
-# The lock is ``flock`` itself (:func:`headcount.core.files.locked`).  The package ``filelock`` would
+# The lock is ``flock`` itself (:func:`grader.files.locked`).  The package ``filelock`` would
 # lose some safety: on a file system without ``flock`` it raises an error, or takes a file as its
 # lock, which stays if its process is killed on another host.  Its timeout does not end a call that
 # hangs in a network's file system, so that the thread in :func:`note` would be needed all the same.
