@@ -389,7 +389,7 @@ def test_a_function_of_another_module_travels_by_value(tmp_path, monkeypatch):
 
 
 def test_hints_come_one_by_one(capsys, monkeypatch):
-    monkeypatch.setattr("grader.api.hints._hints_given", {})
+    monkeypatch.setattr("grader.api.guidance._hints_given", {})
     first = hint("broadcast")
     assert len(first.hints) == 1
     assert repr(first).endswith('2 more: for the next hint, call hint("broadcast") again.')
@@ -423,7 +423,7 @@ not_written.__name__ = "broadcast"
 
 
 def test_a_verdict_on_a_terminal_names_the_call_for_more_hints_until_the_last(capsys, monkeypatch):
-    monkeypatch.setattr("grader.api.hints._hints_given", {})
+    monkeypatch.setattr("grader.api.guidance._hints_given", {})
     assert 'more hints: hint("broadcast")' in repr(check(not_written))
     for _ in range(3):
         hint("broadcast")

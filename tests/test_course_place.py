@@ -10,9 +10,10 @@ from urllib.parse import unquote
 import pytest
 
 from grader.api import catalogue
-from grader.judge.progress import CourseProgress, ExerciseProgress, ExerciseRecord
+from grader.course.progress import CourseProgress, ExerciseProgress, ExerciseRecord
+from grader.course.progress_report import place_in_course
 from grader.report.html import exercise_html
-from grader.report.summary import CoursePlace, place_in_course
+from grader.report.summary import CoursePlace
 from grader.report.text import exercise_report
 from headcount.core.verdict import CaseVerdict, ExerciseVerdict, Status
 from headcount.report import plain

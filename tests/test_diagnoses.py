@@ -12,7 +12,7 @@ import pytest
 from grader.api import catalogue
 from grader.classroom.results import SubmissionRow
 from grader.classroom.term import Term, TermStudent, frequent
-from grader.judge.progress import note
+from grader.course.progress import note
 from grader.judge.scoring import share_limit
 from grader.report.looks import Look
 from grader.report.summary import look_of

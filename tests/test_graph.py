@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader import check, run
-from grader.report.graph import MOST_RANKS, graph_image, graph_svg, graph_words, laid_out
+from grader.report.graph import MOST_RANKS, graph_of, laid_out
 from grader.report.html import failure_html
 from grader.report.looks import Standing
 from headcount.core.verdict import Diagnosis, Failure, Site, Wait
@@ -205,19 +205,19 @@ def ring(n):
 def test_a_cycle_in_a_crowd_is_drawn_alone():
     crowd = [Wait(rank, (0,), "", Site("f.py", 3), "recv") for rank in range(2, 40)]
     waits = (*ring(2), *crowd)
-    picture = Picture(graph_image(waits, (0, 1)))
+    picture = Picture(graph_of(waits, (0, 1)).image)
     assert [text for text, _ in picture.texts if text.startswith("rank")] == ["rank 0", "rank 1"]
     assert picture.words.endswith("The cycle: 0 → 1 → 0. 38 more wait.")
 
 
 @pytest.mark.parametrize("waits, cycle", [((), ()), (ring(MOST_RANKS + 1), range(MOST_RANKS + 1))])
 def test_nothing_and_too_much_are_not_drawn(waits, cycle):
-    assert graph_image(waits, cycle) == graph_svg(waits, cycle) == graph_words(waits, cycle) == ""
+    assert graph_of(waits, cycle) is None
 
 
 def test_a_long_call_is_cut_and_keeps_its_line():
     wait = Wait(0, (1,), "", Site(f"cell {'3' * 90}", 118), "all_gather_into_tensor")
-    (text,) = [text for text, _ in Picture(graph_image([wait])).texts if "118" in text]
+    (text,) = [text for text, _ in Picture(graph_of([wait]).image).texts if "118" in text]
     assert text.startswith("all_")
     assert text.endswith("line 118")
     assert len(text) < 50
@@ -245,7 +245,7 @@ def test_every_wait_is_an_arrow(graph):
     waits, cycle = graph
     if not waits:
         return
-    picture = Picture(graph_image(waits, cycle))
+    picture = Picture(graph_of(waits, cycle).image)
     bold = sum(picture.arrows(bold=True, dotted=dotted) for dotted in (False, True))
     plain = sum(picture.arrows(dotted=dotted) for dotted in (False, True))
     assert bold == len(cycle)
@@ -286,7 +286,7 @@ def test_words_of_a_cycle_touch_nothing(n):
 @given(st.text())
 def test_what_a_student_named_a_cell_is_text_and_nothing_else(name):
     wait = Wait(0, (1,), "", Site(f"cell {name}", 2), "send")
-    (text,) = [text for text, _ in Picture(graph_image([wait])).texts if "send" in text]
+    (text,) = [text for text, _ in Picture(graph_of([wait]).image).texts if "send" in text]
     assert text.endswith("line 2")
 
 

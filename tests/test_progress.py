@@ -21,17 +21,16 @@ import pytest
 from grader.api import catalogue
 from grader.cli.main import main
 from grader.course.course_map import drawing, map_html
-from grader.errors import ProgressFileError
-from grader.judge.progress import (
+from grader.course.progress import (
     CourseProgress,
     ExerciseProgress,
     ExerciseRecord,
     ProgressFile,
     overview,
 )
+from grader.course.progress_report import progress_look, progress_report
+from grader.errors import ProgressFileError
 from grader.report.looks import Look
-from grader.report.summary import progress_look
-from grader.report.text import progress_report
 from headcount.core.verdict import CaseVerdict, ExerciseVerdict, Status
 from headcount.report import plain
 from tests.kernels import start_kernel
@@ -118,7 +117,7 @@ sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from headcount.core.verdict import ExerciseVerdict, Status
-from grader.judge.progress import ProgressFile
+from grader.course.progress import ProgressFile
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 {inspect.getsource(verdict)}
 """

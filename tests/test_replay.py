@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from grader.api import run
 from grader.api.replay import WATCHED, Replay, replay
 from grader.report.looks import Standing
-from grader.report.replay import page, player
+from grader.report.replay import player, replay_page
 from grader.report.rounds import BufferUpdate, film
 from grader.report.strip import still, verdict_strip, wires
 from headcount.core.errors import RequestError, RunFailed
@@ -783,13 +783,13 @@ def test_the_page_holds_all_data_and_asks_nobody(ring):
     assert len(data["frames"]) == 15
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
     assert "<pre>reduce-scatter phase: " in text
-    assert page(ring).startswith("<!doctype html>")
+    assert replay_page(ring).startswith("<!doctype html>")
     assert len(text) < 100_000
 
 
 def test_what_a_student_wrote_cannot_leave_its_place(ring):
     evil = dataclasses.replace(ring, title='"><script>alert(1)</script>')
-    assert "<script>alert" not in page(evil)
+    assert "<script>alert" not in replay_page(evil)
 
 
 def test_messages_that_pass_over_ranks_have_a_lane_each():

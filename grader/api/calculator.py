@@ -5,14 +5,14 @@ The formulas are those of :mod:`grader.course.sizes`.
 
 from __future__ import annotations
 
-import html
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from grader.course import sizes
+from grader.report.elements import Markup, element
 from grader.report.looks import Look
 from headcount.core.errors import RequestError
 from headcount.core.notebook import shows_results
@@ -77,6 +77,41 @@ class PlanError(RequestError):
 
 
 @dataclass(frozen=True)
+class Control:
+    """How a number of a plan is checked, and changed in a notebook.
+
+    Attributes:
+        start: its value where none is given.
+        label: what stands beside its control; empty if it has none.
+        unit: in which it is typed; whole numbers are typed as they are.
+        least, most: the smallest number that a plan has, and the largest that its control takes.
+        step: how much an arrow key changes it.
+        slider: the values that a slider beside it passes through; none if it has no slider.
+    """
+
+    start: float
+    label: str = ""
+    unit: float = 1
+    least: int = 1
+    most: int = 2**16
+    step: int = 1
+    slider: tuple[int, ...] = ()
+
+    def number(self, typed: Any) -> Any:
+        """Return the number of a plan that a typed value stands for."""
+        return typed if self.unit == 1 else typed * self.unit
+
+
+def _field(start: float, label: str = "", **control: Any) -> Any:
+    return field(default=start, metadata={"control": Control(start, label, **control)})
+
+
+@cache
+def _controls() -> dict[str, Control]:
+    return {one.name: one.metadata["control"] for one in fields(TrainingPlan)}
+
+
+@dataclass(frozen=True)
 class TrainingPlan:
     """A model, a batch, the degrees of parallelism, and the machine.
 
@@ -100,40 +135,39 @@ class TrainingPlan:
         PlanError: there is no such run.
     """
 
-    hidden: int = 4096
-    layers: int = 32
-    vocab: int = 32_000
-    glu: bool = True
-    tied_head: bool = False
-    max_positions: int = 0
-    seq: int = 4096
-    micro_batch: int = 1
-    micro_batches: int = 8
-    dp: int = 8
-    zero: int = 1
-    tp: int = 1
-    pp: int = 1
-    recompute: bool = False
-    device_memory: float = 80e9
-    peak_flops: float = 989e12
-    bandwidth: float = 50e9
-    bandwidth_inside: float = 450e9
+    hidden: int = _field(4096, "hidden", step=128, most=2**20)
+    layers: int = _field(32, "layers", slider=tuple(range(1, 129)))
+    vocab: int = _field(32_000, "vocabulary", least=0, step=1000, most=10**8)
+    seq: int = _field(4096, "sequence", step=128, most=2**24)
+    micro_batch: int = _field(1, "micro-batch")
+    micro_batches: int = _field(8, "micro-batches")
+    dp: int = _field(8, "replicas (DP)", slider=tuple(2**k for k in range(13)))
+    tp: int = _field(1, "tensor (TP)")
+    pp: int = _field(1, "stages (PP)")
+    zero: int = _field(1, "ZeRO stage", least=0, most=3, slider=(0, 1, 2, 3))
+    device_memory: float = _field(80e9, "GB of memory", unit=1e9)
+    peak_flops: float = _field(989e12, "TFLOP/s", unit=1e12)
+    bandwidth: float = _field(50e9, "GB/s outside", unit=1e9)
+    bandwidth_inside: float = _field(450e9, "GB/s inside", unit=1e9)
+    glu: bool = _field(True, "gated MLP (GLU)")
+    tied_head: bool = _field(False, "tied head")
+    recompute: bool = _field(False, "recompute activations")
+    max_positions: int = _field(0, least=0)
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "layers", "seq", "micro_batch", "micro_batches", "dp", "tp", "pp"):
+        for name, control in _controls().items():
             value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise PlanError(f"{name} is a whole number from 1 on, not {value!r}", name)
-        for name in ("vocab", "max_positions"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 0:
-                raise PlanError(f"{name} is a whole number from 0 on, not {value!r}", name)
-        for name in ("device_memory", "peak_flops", "bandwidth", "bandwidth_inside"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and 0 < value < float("inf")):
-                raise PlanError(f"{name} is a number above 0, not {value!r}", name)
-        if self.zero not in (0, 1, 2, 3):
-            raise PlanError(f"zero is a stage, 0 to 3, not {self.zero!r}", "zero")
+            if control.unit != 1:
+                if not (isinstance(value, (int, float)) and 0 < value < float("inf")):
+                    raise PlanError(f"{name} is a number above 0, not {value!r}", name)
+            elif name == "zero":
+                if value not in control.slider:
+                    raise PlanError(f"zero is a stage, 0 to 3, not {value!r}", name)
+            elif not isinstance(control.start, bool) and (
+                type(value) is not int or value < control.least
+            ):
+                least = control.least
+                raise PlanError(f"{name} is a whole number from {least} on, not {value!r}", name)
         if self.pp > self.layers:
             raise PlanError(
                 f"{self.pp} stages (pp) need as many layers, and there are {self.layers}:"
@@ -349,7 +383,7 @@ _STYLE = """<style>
 </style>"""
 
 
-def _page(plan: TrainingPlan, fault: str = "") -> str:
+def _page(plan: TrainingPlan, fault: str = "") -> Markup:
     """Return the numbers as HTML.
 
     Args:
@@ -357,66 +391,76 @@ def _page(plan: TrainingPlan, fault: str = "") -> str:
         fault: the error of the plan that was asked for, while the last valid plan is shown instead;
             empty if there is none.
     """
-    escape = html.escape
-    status = escape(" ".join(_in_sentences(plan)))
+    status = " ".join(_in_sentences(plan))
     if fault:
-        status = f"{Look.FAILED.mark} {escape(fault)}. Below: the last plan that can be."
-    keys = plan.memory._asdict()
-    cells = ""
+        status = f"{Look.FAILED.mark} {fault}. Below: the last plan that can be."
+    cells = []
     for name, value in _sizes(plan):
         if value == _fit(plan):
             continue  # the headline says it
-        key = _key(name) if name in keys else ""
+        colour = f"background: {_COLOURS.get(name)}"
+        key = element("span", class_="gather-key", style=colour) if name in _COLOURS else ""
         # a row without a name goes on with the one above
-        head = f'<th scope="row">{key}{escape(name)}</th>' if name else "<td></td>"
-        cells += f"<tr>{head}<td>{escape(value)}</td></tr>"
-    sent = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(verdict)}: {escape(what)}</td></tr>'
+        head = element("th", key, name, scope="row") if name else element("td")
+        cells.append(element("tr", head, element("td", value)))
+    sent = [
+        element("tr", element("th", name, scope="row"), element("td", f"{verdict}: {what}"))
         for name, verdict, what in _overlaps(plan)
+    ]
+    shown = element(
+        "div",
+        element("p", element("strong", status), role="status"),
+        _bar(plan),
+        element("table", element("tbody", *cells)),
+        element("table", element("tbody", *sent)),
+        "" if sent else element("p", "nothing is sent: every degree is 1"),
+        class_="gather-plan",
     )
-    none = "" if sent else "<p>nothing is sent: every degree is 1</p>"
-    return (
-        f'{_STYLE}<div class="gather-plan"><p role="status"><strong>{status}</strong></p>'
-        f"{_bar(plan)}<table><tbody>{cells}</tbody></table>"
-        f"<table><tbody>{sent}</tbody></table>{none}</div>"
-    )
-
-
-def _key(kind: str) -> str:
-    return f'<span class="gather-key" style="background: {_COLOURS[kind]}"></span>'
+    return Markup(f"{_STYLE}{shown}")
 
 
 #: Where the end of a device's memory is drawn, in percent of the width, whatever the plan.
 _WALL = 40
 
 
-def _bar(plan: TrainingPlan) -> str:
+def _bar(plan: TrainingPlan) -> Markup:
     """Return a bar of the kinds of memory, which fits below a wall or breaks through it.
 
     The wall stands where a device's memory ends, and does not move; a bar that is too long for
     the width is cut off, with a torn end and words.
     """
     memory = plan.memory
-    percent = {
-        kind: _WALL * nbytes / plan.device_memory for kind, nbytes in memory._asdict().items()
-    }
-    parts = "".join(
-        f'<span title="{kind} {_gigabytes(nbytes)}"'
-        f' style="width: {percent[kind]:.2f}%; background: {_COLOURS[kind]}"></span>'
-        for kind, nbytes in memory._asdict().items()
-    )
-    is_cut = sum(percent.values()) > 100
-    goes_on = f"goes on to {_short(memory.total)} ▸" if is_cut else ""
-    over = " gather-over" * (plan.spare < 0)
-    said = "; ".join(f"{kind} {_gigabytes(nbytes)}" for kind, nbytes in memory._asdict().items())
-    return (
-        f'<div class="gather-bar" role="img" aria-label="Memory of a device: {said};'
-        f' together {_gigabytes(memory.total)} {_fit(plan)}">'
-        f'<span class="gather-room" style="width: {_WALL}%"></span>'
-        f'<span class="gather-parts{" gather-cut" * is_cut}" style="width: 100%">{parts}</span>'
-        f'<span class="gather-wall{over}" style="left: {_WALL}%">'
-        f"<span>{_short(plan.device_memory)}</span></span>"
-        f'<span class="gather-end"><span>{goes_on}</span></span></div>'
+    kinds = {kind: f"{kind} {_gigabytes(size)}" for kind, size in memory._asdict().items()}
+    parts = [
+        element(
+            "span",
+            title=kinds[kind],
+            style=f"width: {_WALL * size / plan.device_memory:.2f}%; background: {_COLOURS[kind]}",
+        )
+        for kind, size in memory._asdict().items()
+    ]
+    is_cut = _WALL * memory.total > 100 * plan.device_memory
+    words = f"{'; '.join(kinds.values())}; together {_gigabytes(memory.total)} {_fit(plan)}"
+    return element(
+        "div",
+        element("span", class_="gather-room", style=f"width: {_WALL}%"),
+        element(
+            "span", *parts, class_="gather-parts" + " gather-cut" * is_cut, style="width: 100%"
+        ),
+        element(
+            "span",
+            element("span", _short(plan.device_memory)),
+            class_="gather-wall" + " gather-over" * (plan.spare < 0),
+            style=f"left: {_WALL}%",
+        ),
+        element(
+            "span",
+            element("span", f"goes on to {_short(memory.total)} ▸" * is_cut),
+            class_="gather-end",
+        ),
+        class_="gather-bar",
+        role="img",
+        aria_label=f"Memory of a device: {words}",
     )
 
 
@@ -444,34 +488,6 @@ def _in_sentences(plan: TrainingPlan) -> Iterator[str]:
             yield f"{overlap.name} sends {longer}: too long to hide."
 
 
-#: The label of each control, and the unit in which its value is shown.
-_LABELS: dict[str, tuple[str, float]] = {
-    "hidden": ("hidden", 1),
-    "layers": ("layers", 1),
-    "vocab": ("vocabulary", 1),
-    "seq": ("sequence", 1),
-    "micro_batch": ("micro-batch", 1),
-    "micro_batches": ("micro-batches", 1),
-    "dp": ("replicas (DP)", 1),
-    "tp": ("tensor (TP)", 1),
-    "pp": ("stages (PP)", 1),
-    "zero": ("ZeRO stage", 1),
-    "device_memory": ("GB of memory", 1e9),
-    "peak_flops": ("TFLOP/s", 1e12),
-    "bandwidth": ("GB/s outside", 1e9),
-    "bandwidth_inside": ("GB/s inside", 1e9),
-    "glu": ("gated MLP (GLU)", 1),
-    "tied_head": ("tied head", 1),
-    "recompute": ("recompute activations", 1),
-}
-
-#: How much an arrow key changes a number, where that is not 1.
-_STEPS = {"hidden": 128, "vocab": 1000, "seq": 128}
-
-#: The largest number that a field takes.
-_MOST = {"zero": 3, "hidden": 2**20, "vocab": 10**8, "seq": 2**24}
-
-
 class Calculator:
     """A plan whose numbers can be changed: controls in a notebook, a table elsewhere.
 
@@ -488,90 +504,69 @@ class Calculator:
     @cached_property
     def widget(self) -> Any:
         """The controls, with the numbers below."""
-        import ipywidgets
+        import ipywidgets as widgets
 
-        controls = {name: _control(ipywidgets, name, getattr(self.plan, name)) for name in _LABELS}
-        sliders = [_slider(ipywidgets, name, controls[name]) for name in _SLIDERS]
-        shown = ipywidgets.HTML(_page(self.plan))
+        shown = widgets.HTML(_page(self.plan))
+        row = widgets.Layout(flex_flow="row wrap", align_items="center")
+        columns = widgets.Layout(grid_template_columns="repeat(auto-fill, minmax(310px, 1fr))")
+        inputs, rows = {}, []
+        for name, control in _controls().items():
+            if control.label:
+                inputs[name] = box = _input(control, getattr(self.plan, name))
+                if control.slider:
+                    rows.append(widgets.Box([box, _slider(control.slider, box)], layout=row))
+                    rows[-1].add_class(_ROW)
 
         def changed(_: Any) -> None:
-            values = {name: _read(name, control.value) for name, control in controls.items()}
+            values = {name: _controls()[name].number(box.value) for name, box in inputs.items()}
             at_fault: tuple[str, ...] = ()
             try:
                 self.plan = replace(self.plan, **values)
+                shown.value = _page(self.plan)
             except PlanError as error:
                 at_fault = error.fields
                 shown.value = _page(self.plan, str(error))
-            else:
-                shown.value = _page(self.plan)
-            for name, control in controls.items():
-                mark = control.add_class if name in at_fault else control.remove_class
+            for name, box in inputs.items():
+                mark = box.add_class if name in at_fault else box.remove_class
                 mark("gather-fault")
-                control.description = f"{Look.FAILED.mark} " * (name in at_fault) + _LABELS[name][0]
+                cross = f"{Look.FAILED.mark} " * (name in at_fault)
+                box.description = cross + _controls()[name].label
 
-        for control in controls.values():
-            control.observe(changed, "value")
-        row = ipywidgets.Layout(flex_flow="row wrap", align_items="center")
-        rows = [
-            ipywidgets.Box([controls[name], slider], layout=row)
-            for name, slider in zip(_SLIDERS, sliders, strict=True)
-        ]
-        for one in rows:
-            one.add_class(_ROW)
-        columns = ipywidgets.Layout(grid_template_columns="repeat(auto-fill, minmax(310px, 1fr))")
-        others = [control for name, control in controls.items() if name not in _SLIDERS]
-        numbers = ipywidgets.GridBox(others, layout=columns)
-        # the bar stands next to what moves it
-        return ipywidgets.VBox([*rows, shown, numbers, _names(ipywidgets)])
+        for box in inputs.values():
+            box.observe(changed, "value")
+        others = [box for name, box in inputs.items() if not _controls()[name].slider]
+        numbers = widgets.GridBox(others, layout=columns)
+        # the bar stands next to what moves it; the last output names the sliders
+        script = {"output_type": "display_data", "data": {"text/html": _NAMING}, "metadata": {}}
+        return widgets.VBox([*rows, shown, numbers, widgets.Output(outputs=(script,))])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         # front ends that cannot show the controls show the text
         return {**self.widget._repr_mimebundle_(), "text/plain": repr(self)}
 
 
-def _read(name: str, value: Any) -> Any:
-    """Return the number of a plan that a control's value stands for."""
-    unit = _LABELS[name][1]
-    return value if unit == 1 else value * unit
-
-
-def _control(widgets: Any, name: str, value: Any) -> Any:
-    """Make the control for one field of a plan, such that it can be used by keyboard everywhere.
+def _input(control: Control, value: Any) -> Any:
+    """Make the control for a number of a plan, such that it can be used by keyboard everywhere.
 
     Numbers are typed, not chosen from a list: JupyterLab captures the arrow keys of a list.
     """
-    label, unit = _LABELS[name]
-    style = {"description_width": "130px"}
+    import ipywidgets as widgets
+
     if isinstance(value, bool):
-        return widgets.Checkbox(value=value, description=label, indent=False)
-    if unit != 1:
-        return widgets.BoundedFloatText(
-            value=value / unit, min=1e-3, max=1e9, description=label, style=style
-        )
-    return widgets.BoundedIntText(
-        value=value,
-        min=0,
-        max=max(_MOST.get(name, 2**16), value),
-        step=_STEPS.get(name, 1),
-        description=label,
-        style=style,
-    )
+        return widgets.Checkbox(value=value, description=control.label, indent=False)
+    shown = {"description": control.label, "style": {"description_width": "130px"}}
+    if control.unit != 1:
+        return widgets.BoundedFloatText(value=value / control.unit, min=1e-3, max=1e9, **shown)
+    most = max(control.most, value)
+    return widgets.BoundedIntText(value=value, min=0, max=most, step=control.step, **shown)
 
 
-#: The numbers that have a slider, too, and the values that it passes through.
-_SLIDERS: dict[str, tuple[int, ...]] = {
-    "layers": tuple(range(1, 129)),
-    "dp": tuple(2**k for k in range(13)),
-    "zero": (0, 1, 2, 3),
-}
-
-
-def _slider(widgets: Any, name: str, field: Any) -> Any:
+def _slider(values: tuple[int, ...], field: Any) -> Any:
     """Make a slider that moves a number field, and is moved by it.
 
     A number that the slider does not have puts it at the nearest one below, and stays in the field.
     """
-    values = _SLIDERS[name]
+    import ipywidgets as widgets
 
     def place() -> int:
         return bisect_right(values, field.value) - 1
@@ -602,7 +597,7 @@ _SLIDER, _ROW = "gather-slider", "gather-row"
 #: ipywidgets gives a slider no name that a screen reader could say: it gets that of its field.
 #: Each appears on its own, at any time.
 _NAMING = f"""<script>(() => {{
-let left = {len(_SLIDERS)};
+let left = {sum(bool(one.slider) for one in _controls().values())};
 const name = () => {{
   for (const handle of document.querySelectorAll(".{_SLIDER} .noUi-handle:not([aria-label])")) {{
     const label = handle.closest(".{_ROW}")?.querySelector("label")?.textContent;
@@ -619,13 +614,6 @@ name();
 }})()</script>"""
 
 
-def _names(widgets: Any) -> Any:
-    """Make an output without words, whose script names the sliders."""
-    page = {"text/html": _NAMING}
-    shown = {"output_type": "display_data", "data": page, "metadata": {}}
-    return widgets.Output(outputs=(shown,))
-
-
 def calculator(**start: Any) -> Calculator:
     """Show memory of a device and overlap ratios of a training run, with numbers to change.
 
@@ -636,7 +624,7 @@ def calculator(**start: Any) -> Calculator:
     Raises:
         RequestError: there is no such field, or no such run.
     """
-    known = [field.name for field in fields(TrainingPlan)]
+    known = [*_controls()]
     for name in start:
         if name not in known:
             raise RequestError(f"a plan has no {name!r}; it has {', '.join(known)}")

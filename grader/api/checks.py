@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from grader.api.hints import how_to_get_more
+from grader.api.guidance import how_to_get_more
 from grader.api.replay import films_beside_solution
 from grader.api.session import catalogue, fresh_seed, stoppable
+from grader.course.progress import note, origin_of, working_folder
+from grader.course.progress_report import place_in_course
 from grader.exercise.declaration import Exercise
 from grader.judge.judge import Judge, Settings
-from grader.judge.progress import note, origin_of, working_folder
 from grader.report.html import exercise_html, points_html
 from grader.report.live import LiveCount, Place
 from grader.report.strip import verdict_strip
-from grader.report.summary import CoursePlace, place_in_course
+from grader.report.summary import CoursePlace
 from grader.report.text import exercise_report
 from grader.submission.submission import Submission
 from headcount.core.errors import RequestError, is_ours
@@ -129,7 +130,7 @@ def check(
     settings = Settings(
         fresh_seed() if seed is None else seed,
         sizes,
-        seconds=entry_of(backend).call_seconds if seconds is None else _positive(seconds),
+        seconds=entry_of(backend).call_seconds if seconds is None else _valid_time_limit(seconds),
         backend=backend,
         semantics=rules,
     )
@@ -168,8 +169,8 @@ def _strip(answer: Any, verdict: ExerciseVerdict) -> str:
     return ""
 
 
-def _positive(seconds: float) -> float:
-    """Return a time limit.
+def _valid_time_limit(seconds: float) -> float:
+    """Return a time limit in seconds as it was given.
 
     Raises:
         RequestError: it is no number of seconds above 0.

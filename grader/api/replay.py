@@ -13,7 +13,7 @@ from grader.api.runs import Run, run_failed
 from grader.api.session import catalogue, stoppable
 from grader.exercise.cases import Case, demo, tags
 from grader.exercise.declaration import Exercise
-from grader.report.replay import description, page, player, unpacked
+from grader.report.replay import description, player, replay_page, unpacked
 from grader.report.rounds import FrameSequence, film
 from grader.report.strip import still, strip
 from grader.report.summary import listed
@@ -67,7 +67,7 @@ class Replay:
 
     def save(self, path: str | Path) -> None:
         """Write a page that plays in any browser."""
-        text = page(self.film, self.reference, self.beside)
+        text = replay_page(self.film, self.reference, self.beside)
         Path(path).write_text(text, encoding="utf-8")
 
     def _ipython_display_(self) -> None:
@@ -76,13 +76,9 @@ class Replay:
 
         publish: Any = publish_display_data
         films = [self.film] if self.beside is None else [self.film, self.beside]
-        words = " and ".join(map(_rounds, films))
+        words = " and ".join(film.length for film in films)
         publish({"text/html": self._repr_html_(), "text/plain": repr(self)})
         publish({"text/html": still(*films), "text/plain": f"{words} as a picture"})
-
-
-def _rounds(film: FrameSequence) -> str:
-    return "1 round" if film.rounds == 1 else f"{film.rounds} rounds"
 
 
 def replay(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from grader.api.runs import Run
+from grader.report.elements import Markup, block, element, join, page
 from grader.report.looks import themed_image
 from grader.report.timeline import timeline_png, timeline_svg, unit_of
 from headcount.core.errors import RequestError
@@ -76,16 +76,8 @@ class Timeline:
 
     def save(self, path: str | Path) -> None:
         """Write a page that any browser shows, in a light or a dark theme."""
-        title = f"Time line of {_ranks(self.lanes)}"
-        Path(path).write_text(
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width">\n'
-            "<style>:root { color-scheme: light dark; }"
-            " body { font-family: system-ui, sans-serif; margin: 1.5em; }</style>\n"
-            f"<title>{title}</title>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-            f"{self._html()}\n</main>\n</body>\n</html>\n",
-            encoding="utf-8",
-        )
+        written = page(f"Time line of {_ranks(self.lanes)}", self._html())
+        Path(path).write_text(written, encoding="utf-8")
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         # the HTML needs no script and shows an image, so that a notebook that
@@ -96,29 +88,25 @@ class Timeline:
             "text/plain": repr(self),
         }
 
-    def _html(self) -> str:
+    def _html(self) -> Markup:
         picture = themed_image(
             timeline_svg(self.picture), self.in_words(), look="; border-radius: 6px", least=_LEAST
         )
-        heads = "".join(
-            f'<th scope="col" style="{_CELL}">{name}</th>'
-            for name in ("rank", *(name for _, name in _COLUMNS), "calls", "end")
-        )
-        rows = "".join(_row(rank, lane) for rank, lane in enumerate(self.lanes.lanes))
-        return (
-            '<div style="font-family: var(--jp-ui-font-family, system-ui, sans-serif)">\n'
-            f"{picture}\n"
-            "<details><summary>The same as a table</summary>\n"
-            '<table style="border-collapse: collapse">'
-            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>\n"
-            "</details>\n</div>"
-        )
+        names = ("rank", *(name for _, name in _COLUMNS), "calls", "end")
+        heads = (element("th", name, scope="col", style=_CELL) for name in names)
+        rows = join(_row(rank, lane) for rank, lane in enumerate(self.lanes.lanes))
+        head, body = element("thead", element("tr", *heads)), element("tbody", rows)
+        table = element("table", head, body, style="border-collapse: collapse")
+        summary = element("summary", "The same as a table")
+        folded = element("details", summary, "\n", table, "\n")
+        font = "font-family: var(--jp-ui-font-family, system-ui, sans-serif)"
+        return block("div", picture, folded, style=font)
 
 
-def _row(rank: int, lane: Lane) -> str:
+def _row(rank: int, lane: Lane) -> Markup:
     times = [_time(lane.seconds(what) * 1e9) for what, _ in _COLUMNS]
     cells = (str(rank), *times, str(len(lane.calls)), lane.end)
-    return f"<tr>{''.join(f'<td style={_CELL!r}>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+    return element("tr", *(element("td", cell, style=_CELL) for cell in cells))
 
 
 def _ranks(lanes: Lanes) -> str:

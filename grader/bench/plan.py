@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -234,78 +235,47 @@ def _bytes(text: str) -> int:
         ) from None
 
 
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a whole number from 0 on is needed, not {text!r}")
-    return int(text)
-
-
-def count(text: str) -> int:
-    """Return an option's whole number from 1 on.
+def count(text: str, least: int = 1) -> int:
+    """Return an option's whole number.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: it is none, or below the least.
     """
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed, not {text!r}")
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"a whole number from {least} on is needed, not {text!r}")
     return int(text)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``bench`` to a parser."""
-    add = parser.add_argument
-    collectives, dtypes = ", ".join(FACTORS), ", ".join(DTYPES)
-    add(
-        "names",
-        metavar="NAME",
-        nargs="+",
-        help=f"what to measure: {collectives}; with --file, the name of an exercise",
+    collectives = ", ".join(FACTORS)
+    names = f"what to measure: {collectives}; with --file, the name of an exercise"
+    parser.add_argument("names", metavar="NAME", nargs="+", help=names)
+    meaning = "the collective that the functions of FILE do, where their names do not say it"
+    carrier = "what carries the messages (default gloo; nccl under torchrun only)"
+    kinds = f"what the elements are: {', '.join(DTYPES)} (default float32)"
+    limit = f"seconds that one size may take (default {DEFAULTS.bench:g})"
+    untimed = partial(count, least=0)
+    for name, metavar, help, more in (
+        ("file", "FILE", "measure the functions of this file, not torch's own", {}),
+        ("like", "COLLECTIVE", meaning, {"choices": sorted(FACTORS)}),
+        ("ranks", "N", "how many ranks to start here (default 4)", {"type": count}),
+        ("backend", None, carrier, {"choices": ["gloo", "nccl"], "default": "gloo"}),
+        ("min-bytes", "B", "smallest size (default 1K)", {"type": _bytes, "default": "1K"}),
+        ("max-bytes", "B", "largest size (default 16M)", {"type": _bytes, "default": "16M"}),
+        ("factor", "F", "how many times larger the next size is (default 4)", _number(4)),
+        ("warmup", "N", "calls before those that are timed (default 5)", _number(5, untimed)),
+        ("iters", "N", "calls that are timed (default 20)", _number(20)),
+        ("dtype", "DTYPE", kinds, {"choices": list(DTYPES), "default": "float32"}),
+        ("timeout", "S", limit, _number(60)),
+        ("csv", "PATH", "write the table to a CSV file", {"type": Path}),
+        ("plot", "PATH", "draw the bus bandwidth against the size", {"type": Path}),
+    ):
+        parser.add_argument(f"--{name}", metavar=metavar, help=help, **more)
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of the table"
     )
-    add("--file", metavar="FILE", help="measure the functions of this file, not torch's own")
-    add(
-        "--like",
-        choices=sorted(FACTORS),
-        metavar="COLLECTIVE",
-        help="the collective that the functions of FILE do, where their names do not say it",
-    )
-    add("--ranks", type=count, metavar="N", help="how many ranks to start here (default 4)")
-    add(
-        "--backend",
-        choices=["gloo", "nccl"],
-        default="gloo",
-        help="what carries the messages (default gloo; nccl under torchrun only)",
-    )
-    add("--min-bytes", type=_bytes, default="1K", metavar="B", help="smallest size (default 1K)")
-    add("--max-bytes", type=_bytes, default="16M", metavar="B", help="largest size (default 16M)")
-    add(
-        "--factor",
-        type=count,
-        default=4,
-        metavar="F",
-        help="how many times larger the next size is (default 4)",
-    )
-    add(
-        "--warmup",
-        type=_natural,
-        default=5,
-        metavar="N",
-        help="calls before those that are timed (default 5)",
-    )
-    add("--iters", type=count, default=20, metavar="N", help="calls that are timed (default 20)")
-    add(
-        "--dtype",
-        choices=list(DTYPES),
-        default="float32",
-        metavar="DTYPE",
-        help=f"what the elements are: {dtypes} (default float32)",
-    )
-    add(
-        "--timeout",
-        type=count,
-        default=60,
-        metavar="S",
-        help=f"seconds that one size may take (default {DEFAULTS.bench:g})",
-    )
-    add("--csv", type=Path, metavar="PATH", help="write the table to a CSV file")
-    add("--plot", type=Path, metavar="PATH", help="draw the bus bandwidth against the size")
-    add("--json", action="store_true", help="print one JSON object instead of the table")
+
+
+def _number(default: int, kind: Callable[[str], int] = count) -> dict[str, Any]:
+    return {"type": kind, "default": default}

@@ -153,10 +153,10 @@ def calls(buffers: Buffers, function: Callable[..., Any] | None, name: str = "")
         function: a student's function, called as its exercise says; torch's own if None.
         name: name of the student's function.
     """
-    return _own(buffers) if function is None else _students(buffers, function, name)
+    return _torch_call(buffers) if function is None else _student_call(buffers, function, name)
 
 
-def _own(b: Buffers) -> Call:
+def _torch_call(b: Buffers) -> Call:
     # these tensors are made once, outside the time that is taken
     spare, root = torch.zeros_like(b.part), b.rank == 0
     everything = torch.zeros_like(b.whole)
@@ -170,12 +170,12 @@ def _own(b: Buffers) -> Call:
         "reduce": lambda: (dist.reduce(b.part, 0), b.part)[1],
         "scatter": lambda: (dist.scatter(spare, parts if root else None, 0), spare)[1],
         "gather": lambda: (dist.gather(b.part, parts if root else None, 0), parts)[1],
-        "send_recv": lambda: _from_the_left(b, spare),
+        "send_recv": lambda: _receive_from_left(b, spare),
     }
     return table[b.op]
 
 
-def _from_the_left(b: Buffers, spare: torch.Tensor) -> torch.Tensor:
+def _receive_from_left(b: Buffers, spare: torch.Tensor) -> torch.Tensor:
     requests = dist.batch_isend_irecv(
         [
             dist.P2POp(dist.isend, b.part, (b.rank + 1) % b.n),
@@ -187,7 +187,7 @@ def _from_the_left(b: Buffers, spare: torch.Tensor) -> torch.Tensor:
     return spare
 
 
-def _students(b: Buffers, function: Callable[..., Any], name: str) -> Call:
+def _student_call(b: Buffers, function: Callable[..., Any], name: str) -> Call:
     spare, root = torch.zeros_like(b.part), b.rank == 0
     parts = list(b.whole.chunk(b.n)) if len(b.whole) else []
     table: dict[str, Callable[[], Any]] = {
@@ -252,7 +252,9 @@ def measure(
             # result that is left from the timed calls does not pass for this call's
             buffers.fill()
             held = call()
-            wrong = _agreed(wrong_elements(buffers.expected(), held), dist.ReduceOp.SUM, device)
+            wrong = _reduced_number(
+                wrong_elements(buffers.expected(), held), dist.ReduceOp.SUM, device
+            )
             yield SizeRow(
                 name,
                 op,
@@ -274,24 +276,24 @@ def seconds_per_call(
     """Return the mean seconds of a call on the slowest rank, the same number on every rank."""
     for _ in range(warmup):
         call()
-    _finish(device)
+    _synchronize(device)
     dist.barrier()
-    _finish(device)
+    _synchronize(device)
     started = time.perf_counter()
     for _ in range(iterations):
         call()
-    _finish(device)
+    _synchronize(device)
     mean = (time.perf_counter() - started) / iterations
-    return _agreed(mean, dist.ReduceOp.MAX, device)
+    return _reduced_number(mean, dist.ReduceOp.MAX, device)
 
 
-def _finish(device: torch.device) -> None:
+def _synchronize(device: torch.device) -> None:
     """Wait until the device has completed its work; a CPU always has."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
-def _agreed(number: float, op: Any, device: torch.device) -> float:
+def _reduced_number(number: float, op: Any, device: torch.device) -> float:
     tensor = torch.tensor(number, dtype=torch.float64, device=device)
     dist.all_reduce(tensor, op=op)
     return float(tensor)
@@ -319,7 +321,7 @@ def take_part(
         store: the store in which ranks meet; None for the one that ``torchrun`` has set up.
     """
     try:
-        with _joined(plan, store) as device:
+        with _process_group(plan, store) as device:
             _rows(plan, device, show, fail)
     except Exception as error:
         rank = int(os.environ["RANK"])
@@ -335,7 +337,7 @@ def _reason(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _joined(plan: BenchPlan, store: Any) -> Iterator[torch.device]:
+def _process_group(plan: BenchPlan, store: Any) -> Iterator[torch.device]:
     """Join the group while the block runs, and yield the device to work on."""
     torch.set_num_threads(1)
     timeout = timedelta(seconds=plan.timeout + _SLACK)
@@ -414,7 +416,7 @@ class ProgressWatchdog:
         self._news = threading.Condition()
         self._what: str | None = ""
         self._until = time.monotonic() + seconds
-        threading.Thread(target=self._look, daemon=True, name="progress-watchdog").start()
+        threading.Thread(target=self._watch, daemon=True, name="progress-watchdog").start()
 
     def begin(self, what: str) -> None:
         """Begin the next step, which has the full time."""
@@ -428,7 +430,7 @@ class ProgressWatchdog:
             self._what = None
             self._news.notify()
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         with self._news:
             while self._what is not None:
                 left = self._until - time.monotonic()
@@ -490,7 +492,7 @@ def rows_of_own_ranks(plan: BenchPlan, size: int) -> Iterator[SizeRow]:
             theirs.close()
             undo.callback(_end, process)
             ranks.append((process, ours))
-        yield from _listen(plan, ranks)
+        yield from _rows_from_ranks(plan, ranks)
 
 
 def _end(process: Any) -> None:
@@ -498,7 +500,7 @@ def _end(process: Any) -> None:
     process.join()
 
 
-def _listen(plan: BenchPlan, ranks: list[tuple[Any, Connection]]) -> Iterator[SizeRow]:
+def _rows_from_ranks(plan: BenchPlan, ranks: list[tuple[Any, Connection]]) -> Iterator[SizeRow]:
     """Yield the rows that ranks send, until all have ended well."""
     open_ends = {ours: rank for rank, (_, ours) in enumerate(ranks)}
     dead: dict[int, str] = {}

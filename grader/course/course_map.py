@@ -6,15 +6,14 @@ outputs that are not trusted, it is a list of links.
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from urllib.parse import quote
 
-from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
+from grader.course.progress import CourseProgress, ExerciseProgress
+from grader.course.progress_report import part_sum, progress_cells, progress_look, sum_of
+from grader.report.elements import Markup, block, element, escape
 from grader.report.looks import THEME, THEME_STYLE, Look
-from grader.report.summary import part_sum, progress_cells, progress_look, sum_of
-from headcount.report import visible
 
 __all__ = ["drawing", "map_html"]
 
@@ -66,86 +65,72 @@ _STYLE = f"""<style>
 </style>"""
 
 
-def map_html(overview: CourseProgress) -> str:
+def map_html(overview: CourseProgress) -> Markup:
     """Return a learner's progress as a map: what comes next, and a tile for each chapter."""
-    parts = [
-        f"{THEME_STYLE}{_STYLE}",
-        f'<div class="{THEME} {_CLASS}" role="group" aria-label="The course, and your progress">',
-    ]
-    if overview.exercises:
-        parts.append(f"<div>{_next(overview)}</div>")
+    lines = [element("div", *_next(overview))] if overview.exercises else []
     several = len(overview.parts()) > 1
     for part, chapters in overview.parts().items():
         if several:
-            parts.append(f'<p class="part">{part_sum(part, chapters)}</p>')
+            lines.append(element("p", part_sum(part, chapters), class_="part"))
         tiles = (_tile(overview, exercises) for exercises in chapters.values())
-        parts += ['<ol class="tiles">', *tiles, "</ol>"]
-    parts.append(f'<p class="quiet">{_escape(sum_of(overview))}</p>')
+        lines.append(block("ol", *tiles, class_="tiles"))
+    lines.append(element("p", sum_of(overview), class_="quiet"))
     if overview.unknown:
-        names = _escape(", ".join(overview.unknown))
-        parts.append(f'<p class="quiet">in the file, but not in this course: {names}</p>')
-    mark, colour = Look.ERROR.mark, Look.ERROR.colour
-    parts += [
-        f'<div><strong style="color: {colour}">{mark}</strong> {_escape(text)}</div>'
-        for text in overview.trouble
-    ]
-    return "\n".join([*parts, "</div>"])
+        words = f"in the file, but not in this course: {', '.join(overview.unknown)}"
+        lines.append(element("p", words, class_="quiet"))
+    mark = element("strong", Look.ERROR.mark, style=f"color: {Look.ERROR.colour}")
+    lines += [element("div", mark, f" {text}") for text in overview.trouble]
+    name = "The course, and your progress"
+    course = block("div", *lines, class_=f"{THEME} {_CLASS}", role="group", aria_label=name)
+    return Markup(f"{THEME_STYLE}{_STYLE}\n{course}")
 
 
-def _escape(text: str) -> str:
-    return html.escape(visible(text))
-
-
-def _next(overview: CourseProgress) -> str:
+def _next(overview: CourseProgress) -> Sequence[str]:
     following = overview.next
     if following is None:
-        return f"{Look.PASSED.mark} You have passed every exercise of the course."
+        return [f"{Look.PASSED.mark} You have passed every exercise of the course."]
     link = _link(overview, following.chapter, following.chapter_title)
-    return f"<strong>Next:</strong> <code>{_escape(following.name)}</code>, in chapter {link}"
+    name = element("code", following.name)
+    return [element("strong", "Next:"), " ", name, ", in chapter ", link]
 
 
-def _link(overview: CourseProgress, chapter: str, text: str) -> str:
+def _link(overview: CourseProgress, chapter: str, text: str) -> Markup:
     """Return a chapter's title; where its notebook is found, as a link that opens it."""
     path = overview.notebook(chapter)
     # the number stays with what follows it
-    shown = _escape(text).replace(" ·", "&nbsp;·", 1)
-    if path is None:
-        return shown
-    return f'<a href="{_escape(quote(path.as_posix()))}">{shown}</a>'
+    shown = Markup(escape(text).replace(" ·", "&nbsp;·", 1))
+    return shown if path is None else element("a", shown, href=quote(path.as_posix()))
 
 
-def _tile(overview: CourseProgress, exercises: Sequence[ExerciseProgress]) -> str:
-    first = exercises[0].exercise
-    passed = sum(one.state is ProgressState.PASSED for one in exercises)
+def _tile(overview: CourseProgress, exercises: Sequence[ExerciseProgress]) -> Markup:
+    first, of = exercises[0].exercise, len(exercises)
+    passed = sum(one.passed for one in exercises)
     is_next = overview.next is not None and overview.next.chapter == first.chapter
-    classes = "tile" + " full" * (passed == len(exercises)) + " next" * is_next
-    return (
-        f'<li class="{classes}" style="--done: {100 * passed / len(exercises):.0f}%">'
-        f'<div class="top">{drawing(first.chapter)}'
-        f"<div>{_link(overview, first.chapter, first.chapter_title)}</div></div>"
-        f"<details><summary>{_state(exercises, passed, is_next)}</summary>"
-        f"<ul>{''.join(_exercises(exercises))}</ul></details></li>"
+    link = element("div", _link(overview, first.chapter, first.chapter_title))
+    marks = "".join(progress_look(one).mark for one in exercises)
+    state = (
+        element("span", marks, aria_hidden="true"),
+        " ",
+        element("span", f"{passed} of {of} passed" + " · next" * is_next),
+    )
+    rows = element("ul", *map(_row, exercises))
+    return element(
+        "li",
+        element("div", drawing(first.chapter), link, class_="top"),
+        element("details", element("summary", *state), rows),
+        class_="tile" + " full" * (passed == of) + " next" * is_next,
+        style=f"--done: {100 * passed / of:.0f}%",
     )
 
 
-def _state(exercises: Sequence[ExerciseProgress], passed: int, is_next: bool) -> str:
-    """Return how much of a chapter is done, in marks and words."""
-    marks = "".join(progress_look(one).mark for one in exercises)
-    words = f"{passed} of {len(exercises)} passed" + " · next" * is_next
-    return f'<span aria-hidden="true">{marks}</span> <span>{words}</span>'
-
-
-def _exercises(exercises: Sequence[ExerciseProgress]) -> Iterator[str]:
-    for one in exercises:
-        look = progress_look(one)
-        state, when = progress_cells(one)
-        # what a mark means is said where it is not plain
-        said = f" ({_escape(state)})" if one.entry and state != look.word else ""
-        told = f' title="last check {when}"' if when else ""
-        yield (
-            f'<li{told}><strong style="color: {look.colour}">{look.mark}</strong>'
-            f" <code>{_escape(one.exercise.name)}</code>{said}</li>"
-        )
+def _row(progress: ExerciseProgress) -> Markup:
+    look = progress_look(progress)
+    state, when = progress_cells(progress)
+    # what a mark means is said where it is not plain
+    words = f" ({state})" if progress.entry and state != look.word else ""
+    mark = element("strong", look.mark, style=f"color: {look.colour}")
+    name = element("code", progress.exercise.name)
+    return element("li", mark, " ", name, words, title=f"last check {when}" if when else None)
 
 
 # Drawings. ------------------------------------------------------------------------
@@ -241,10 +226,10 @@ _DRAWINGS = {
 
 
 @cache
-def drawing(chapter: str) -> str:
+def drawing(chapter: str) -> Markup:
     """Return a chapter's drawing as an SVG element; empty where it has none."""
     if chapter not in _DRAWINGS:
-        return ""
+        return Markup()
     lines, small, large = _DRAWINGS[chapter]
     # a line of no length with round ends is a dot
     dots = "".join(
@@ -252,7 +237,7 @@ def drawing(chapter: str) -> str:
         for width, places in ((3, small), (5, large))
         if places
     )
-    return (
+    return Markup(
         '<svg aria-hidden="true" viewBox="0 0 32 20" width="40" height="25" fill="none"'
         f' stroke="currentColor" stroke-linecap="round"><path d="{lines}"/>{dots}</svg>'
     )

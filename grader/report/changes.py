@@ -46,7 +46,7 @@ class ChangedArgument:
 def nothing_returned(
     results: Sequence[RankResult], arguments: int, changed: Sequence[ChangedArgument], sent: str
 ) -> str:
-    """Return a line on a run whose function returns nothing: what else it did not do.
+    """Describe in a line a run whose function returns nothing, and what else it did not do.
 
     Args:
         results: by rank.
@@ -75,7 +75,7 @@ def changed_arguments(results: Sequence[RankResult]) -> list[ChangedArgument]:
         (change.name, rank): change
         for rank, result in enumerate(results)
         for change in result.changes
-        if not side_by_side(rank, *_cut(change.before, change.after)).right
+        if not side_by_side(rank, *_cut_around_change(change.before, change.after)).right
     }
     names = list(dict.fromkeys(name for name, _ in changes))
     found = [
@@ -101,13 +101,15 @@ def _changed(name: str, n: int, changes: Mapping[int, ArgumentChange]) -> Change
         where = f" on rank{'s' * (len(ranks) > 1)} {listed(ranks)}"
     before = next(iter(changes.values())).before
     chosen = [*ranks, *(rank for rank in range(n) if rank not in changes)][:ROWS]
-    rows = _once([_row(rank, n, before, changes.get(rank)) for rank in sorted(chosen)])
+    rows = _share_value_before(
+        [_change_row(rank, n, before, changes.get(rank)) for rank in sorted(chosen)]
+    )
     more = f"{n - ROWS} more ranks" if n > ROWS else ""
     return ChangedArgument(f"{name} changed{where}", rows, more)
 
 
-def _once(rows: list[RowParts]) -> list[RowParts]:
-    """Return rows with the value before in a row of its own, where it is the same in all."""
+def _share_value_before(rows: list[RowParts]) -> list[RowParts]:
+    """Show the value before in a row of its own if it is the same on all ranks."""
     befores = list(dict.fromkeys(row.expected for row in rows if not row.right))
     # beside wider numbers, the same ones stand farther apart
     if len({text.replace(" ", "") for text in befores}) == 1:
@@ -118,19 +120,19 @@ def _once(rows: list[RowParts]) -> list[RowParts]:
     return [replace(row, rank=row.rank.ljust(width)) for row in rows]
 
 
-def _row(rank: int, n: int, before: Any, change: ArgumentChange | None) -> RowParts:
+def _change_row(rank: int, n: int, before: Any, change: ArgumentChange | None) -> RowParts:
     label = f"rank {rank}" if n > 1 else "after"
     if change is None:
-        return RowParts(label, visible(_whole(before)), (), "", "unchanged", True)
+        return RowParts(label, visible(_shortened(before)), (), "", "unchanged", True)
     after = change.after
-    texts = visible(_whole(before)), visible(_whole(after))
+    texts = visible(_shortened(before)), visible(_shortened(after))
     if _is_compound(before) or _is_compound(after):
         grown = isinstance(before, Mapping) and before.keys() != after.keys()
         if grown or not any("…" in text for text in texts):
             return RowParts(label, texts[1], (), texts[0], "", False)
-    row = side_by_side(rank, *_cut(before, after))
+    row = side_by_side(rank, *_cut_around_change(before, after))
     wrong = row.wrong if visible(row.actual) == row.actual else ()
-    extent = _extent(before, after)
+    extent = _extent_of_change(before, after)
     return RowParts(label, visible(row.actual), wrong, visible(row.expected), extent, False)
 
 
@@ -141,12 +143,12 @@ def _is_compound(value: Any) -> bool:
     return isinstance(value, Mapping) or bool(tensors_in(value))
 
 
-def _whole(value: Any) -> str:
+def _shortened(value: Any) -> str:
     """Return a value in short, from its beginning."""
     return side_by_side(0, value, value).actual
 
 
-def _extent(before: Any, after: Any) -> str:
+def _extent_of_change(before: Any, after: Any) -> str:
     """Return what has changed where that is more than can be seen; empty elsewhere."""
     if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
         if before.shape != after.shape or before.numel() <= _ELEMENTS // 4:
@@ -161,16 +163,16 @@ def _extent(before: Any, after: Any) -> str:
     pairs = list(zip(tensors_in(before), tensors_in(after), strict=False))
     if len(pairs) < 2:
         return ""
-    count = sum(not side_by_side(0, *_cut(*pair)).right for pair in pairs)
+    count = sum(not side_by_side(0, *_cut_around_change(*pair)).right for pair in pairs)
     return f"{count} of {len(pairs)} tensors"
 
 
-def _cut(before: Any, after: Any) -> tuple[Any, Any]:
+def _cut_around_change(before: Any, after: Any) -> tuple[Any, Any]:
     """Return two values with large tensors cut to the part around their first difference."""
     if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
         return _cut_tensors(before, after)
     if isinstance(before, Mapping) and isinstance(after, Mapping) and before.keys() == after.keys():
-        cut = {key: _cut(value, after[key]) for key, value in before.items()}
+        cut = {key: _cut_around_change(value, after[key]) for key, value in before.items()}
         return {key: one for key, (one, _) in cut.items()}, {
             key: other for key, (_, other) in cut.items()
         }
@@ -179,7 +181,7 @@ def _cut(before: Any, after: Any) -> tuple[Any, Any]:
         and type(before) is type(after)
         and len(before) == len(after)
     ):
-        pairs = [_cut(*pair) for pair in zip(before, after, strict=True)]
+        pairs = [_cut_around_change(*pair) for pair in zip(before, after, strict=True)]
         return type(before)(one for one, _ in pairs), type(before)(other for _, other in pairs)
     return before, after
 

@@ -78,7 +78,7 @@ def compared(own: FrameSequence, reference: FrameSequence) -> Divergence | None:
     if own.stuck:
         end = f"It never ends: {stuck_ranks(own.stuck)} no further."
     elif own.rounds != reference.rounds:
-        end += f" Yours takes {_count(own.rounds)}, the course's solution {reference.rounds}."
+        end += f" Yours takes {own.length}, the course's solution {reference.rounds}."
     is_wrong = bool(wrong or own.stuck)
     for step in range(1, max(own.rounds, reference.rounds) + 1):
         found = _messages_differ(own, reference, step)
@@ -96,10 +96,6 @@ def compared(own: FrameSequence, reference: FrameSequence) -> Divergence | None:
         caption = f"Every message is as in the course's solution, but at the end {wrong[0]}."
         return Divergence(caption, own.rounds, tuple(wrong))
     return None
-
-
-def _count(rounds: int) -> str:
-    return "1 round" if rounds == 1 else f"{rounds} rounds"
 
 
 def _messages_differ(own: FrameSequence, reference: FrameSequence, step: int) -> Divergence | None:
@@ -135,24 +131,18 @@ def cells_that_differ(
 ) -> Sequence[CellDifference]:
     """Return the cells that differ after a round, or at the end, where results are compared too."""
     at, there = (own.rounds, reference.rounds) if step is None else (step, step)
-    rows = _rows(own), _rows(reference)
+    own_rows = own.rows
     found = []
     for rank in range(own.ranks):
-        for name, row in rows[1].items():
+        for name, row in reference.rows.items():
             if name[0] == "buffer" or (name[0] == "result" and step is not None):
                 continue
-            own_row = rows[0].get(name)
+            own_row = own_rows.get(name)
             wanted = _cell_at(reference, there, rank, row)
             mine = None if own_row is None else _cell_at(own, at, rank, own_row)
             if wanted is not None and (mine or Content()) != wanted:
                 found.append(CellDifference(rank, name, mine, wanted, own_row, row))
     return found
-
-
-def _rows(film: FrameSequence) -> dict[tuple[str, int], int]:
-    """Return the row of every cell by heading and place."""
-    names = [(name, i) for name, count in film.headings for i in range(count)]
-    return {name: row for row, name in enumerate(names)}
 
 
 def _cell_at(film: FrameSequence, step: int, rank: int, row: int) -> Content | None:

@@ -7,11 +7,11 @@ by hand, so that the same deadlock gives the same bytes on every machine.
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.report.elements import Markup, escape
 from grader.report.looks import STANDING_DARK, Standing, dark_style, themed_image
 from grader.report.summary import listed
 from headcount.core.verdict import Wait
@@ -22,9 +22,8 @@ __all__ = [
     "Layout",
     "Point",
     "Rect",
-    "graph_image",
-    "graph_svg",
-    "graph_words",
+    "WaitForGraph",
+    "graph_of",
     "laid_out",
 ]
 
@@ -158,21 +157,21 @@ def _is_clear(boxes: Mapping[int, Rect], edges: Sequence[Edge]) -> bool:
 def _arrow_between(boxes: Mapping[int, Rect], edge: Edge, is_pair: bool) -> tuple[Point, Point]:
     """Return where an arrow leaves one box and reaches the other; one of a pair keeps right."""
     a, b = boxes[edge[0]], boxes[edge[1]]
-    nx, ny = _right(a, b)
+    nx, ny = _unit_to_the_right(a, b)
     aside = _PAIR / 2 if is_pair else 0.0
     start = (a.x + nx * aside, a.y + ny * aside)
     end = (b.x + nx * aside, b.y + ny * aside)
-    return _border(a, start, end), _border(b, end, start)
+    return _point_outside(a, start, end), _point_outside(b, end, start)
 
 
-def _right(a: Rect, b: Rect) -> Point:
+def _unit_to_the_right(a: Rect, b: Rect) -> Point:
     """Return the unit vector that points to the right of the way from one box to another."""
     dx, dy = b.x - a.x, b.y - a.y
     length = math.hypot(dx, dy)
     return -dy / length, dx / length
 
 
-def _border(box: Rect, inside: Point, outside: Point) -> Point:
+def _point_outside(box: Rect, inside: Point, outside: Point) -> Point:
     """Return where a line from inside a box has just left it."""
     ways = []
     for i, (middle, size) in enumerate(((box.x, box.width), (box.y, box.height))):
@@ -193,7 +192,7 @@ def _word_places(
     """Return a place for every word; ``None`` if ``strict`` and one has no free place."""
     placed: dict[Edge, Rect] = {}
     for edge, size in words.items():
-        options = list(_beside(boxes, arrows, edge, size))
+        options = list(_places_beside(boxes, arrows, edge, size))
         taken = [*boxes.values(), *placed.values()]
         free = (
             place
@@ -210,7 +209,7 @@ def _word_places(
     return placed
 
 
-def _beside(
+def _places_beside(
     boxes: Mapping[int, Rect],
     arrows: Mapping[Edge, tuple[Point, Point]],
     edge: Edge,
@@ -218,7 +217,7 @@ def _beside(
 ) -> Iterator[Rect]:
     """Yield places for a word beside its arrow, outer first; of a pair, on its own side only."""
     (ax, ay), (bx, by) = arrows[edge]
-    nx, ny = _right(boxes[edge[0]], boxes[edge[1]])
+    nx, ny = _unit_to_the_right(boxes[edge[0]], boxes[edge[1]])
     if edge[::-1] in arrows:
         sides = [1]
     else:
@@ -281,7 +280,7 @@ _DARK = dark_style({"white": "#111111", _INK: "#eeeeee", _FAINT: "#a8a8a8", **ST
 
 
 @dataclass(frozen=True)
-class _Graph:
+class WaitForGraph:
     """The part of a wait-for graph that is drawn.
 
     Attributes:
@@ -300,6 +299,7 @@ class _Graph:
 
     @property
     def edges(self) -> list[Edge]:
+        """The arrows between ranks that are drawn."""
         return [
             (rank, peer)
             for rank, wait in self.waits.items()
@@ -307,44 +307,44 @@ class _Graph:
             if peer in self.nodes and peer != rank
         ]
 
+    @property
+    def image(self) -> Markup:
+        """The graph as an ``img`` element."""
+        return themed_image(_svg(self), self.words)
 
-def graph_image(
+    @property
+    def words(self) -> str:
+        """What the picture shows, for readers who cannot see it."""
+        parts = ["Who waits for whom."]
+        for rank in sorted(self.waits):
+            wait = self.waits[rank]
+            peers, which = f"rank {wait.peers[0]}", ""
+            if len(wait.peers) > 1:
+                peers, which = (
+                    f"ranks {listed(wait.peers)}",
+                    "any of " if wait.any_of else "all of ",
+                )
+            parts.append(f"Rank {rank} waits for {which}{peers} ({_call(wait)}).")
+        parts += [
+            f"Rank {rank} {how}." for rank, how in sorted(self.over.items()) if rank in self.nodes
+        ]
+        if self.ring:
+            cycle = [rank for rank, _ in self.ring]
+            parts.append(f"The cycle: {' → '.join(map(str, [*cycle, cycle[0]]))}.")
+        parts += [f"{self.left_out} more wait."] if self.left_out else []
+        return " ".join(parts)
+
+
+def graph_of(
     waits: Sequence[Wait],
     cycle: Sequence[int] = (),
     ended: Sequence[int] = (),
     killed: Sequence[int] = (),
-) -> str:
-    """Return the graph as an ``img`` element; empty if there is nothing to draw, or too much."""
-    graph = _chosen(waits, cycle, ended, killed)
-    return "" if graph is None else themed_image(_svg(graph), _words(graph))
+) -> WaitForGraph | None:
+    """Return all waiting ranks and their peers, or of too many those of the cycle alone.
 
-
-def graph_words(
-    waits: Sequence[Wait],
-    cycle: Sequence[int] = (),
-    ended: Sequence[int] = (),
-    killed: Sequence[int] = (),
-) -> str:
-    """Return what the picture shows, for readers who cannot see it; empty without a picture."""
-    graph = _chosen(waits, cycle, ended, killed)
-    return "" if graph is None else _words(graph)
-
-
-def graph_svg(
-    waits: Sequence[Wait],
-    cycle: Sequence[int] = (),
-    ended: Sequence[int] = (),
-    killed: Sequence[int] = (),
-) -> str:
-    """Return the graph as SVG; empty if there is nothing to draw, or too much."""
-    graph = _chosen(waits, cycle, ended, killed)
-    return "" if graph is None else _svg(graph)
-
-
-def _chosen(
-    waits: Sequence[Wait], cycle: Sequence[int], ended: Sequence[int], killed: Sequence[int]
-) -> _Graph | None:
-    """Return all waiting ranks and their peers; of too many, those of the cycle alone."""
+    It is None if there is nothing to draw, or too much.
+    """
     by_rank = {wait.rank: wait for wait in waits}
     over = dict.fromkeys(ended, Standing.ENDED.word) | dict.fromkeys(killed, "has been killed")
     every = {rank for wait in waits for rank in (wait.rank, *wait.peers)}
@@ -352,41 +352,24 @@ def _chosen(
         if 2 <= len(nodes) <= MOST_RANKS:
             drawn = {rank: by_rank[rank] for rank in nodes if rank in by_rank}
             ring = list(zip(cycle, [*cycle[1:], *cycle[:1]], strict=True))
-            return _Graph(nodes, drawn, ring, over, len(by_rank) - len(drawn))
+            return WaitForGraph(nodes, drawn, ring, over, len(by_rank) - len(drawn))
     return None
-
-
-def _words(graph: _Graph) -> str:
-    parts = ["Who waits for whom."]
-    for rank in sorted(graph.waits):
-        wait = graph.waits[rank]
-        peers = f"rank {wait.peers[0]}" if len(wait.peers) == 1 else f"ranks {listed(wait.peers)}"
-        which = "" if len(wait.peers) == 1 else "any of " if wait.any_of else "all of "
-        parts.append(f"Rank {rank} waits for {which}{peers} ({_call(wait)}).")
-    parts += [
-        f"Rank {rank} {graph.over[rank]}." for rank in sorted(graph.over) if rank in graph.nodes
-    ]
-    if graph.ring:
-        cycle = [rank for rank, _ in graph.ring]
-        parts.append(f"The cycle: {' → '.join(map(str, [*cycle, cycle[0]]))}.")
-    parts += [f"{graph.left_out} more wait."] if graph.left_out else []
-    return " ".join(parts)
 
 
 def _call(wait: Wait, separator: str = ", ") -> str:
     """Return a call and its line, as in ``send, line 8``."""
-    site = _cut("" if wait.site is None else str(wait.site), _LETTERS)
-    call = _cut(wait.call, max(8, _LETTERS - len(site)))
+    site = _without_middle("" if wait.site is None else str(wait.site), _LETTERS)
+    call = _without_middle(wait.call, max(8, _LETTERS - len(site)))
     return separator.join(part for part in (call, site) if part)
 
 
-def _cut(text: str, letters: int) -> str:
+def _without_middle(text: str, letters: int) -> str:
     """Return a text without its middle if it is long, since the end of a place is its line."""
     text = " ".join(visible(text).split())
     return text if len(text) <= letters else f"{text[: letters // 2]}…{text[1 - letters // 2 :]}"
 
 
-def _lines(graph: _Graph, rank: int) -> list[str]:
+def _lines(graph: WaitForGraph, rank: int) -> list[str]:
     """Return the lines of a box.  The call is on the arrow instead if there is only one arrow."""
     wait = graph.waits.get(rank)
     if wait is None:
@@ -401,7 +384,7 @@ def _lines(graph: _Graph, rank: int) -> list[str]:
 # Drawing. -------------------------------------------------------------------------
 
 
-def _svg(graph: _Graph) -> str:
+def _svg(graph: WaitForGraph) -> str:
     lines = {rank: _lines(graph, rank) for rank in graph.nodes}
     box = (
         max(64.0, _LETTER * max(len(line) for of in lines.values() for line in of) + 16),
@@ -447,7 +430,7 @@ def _svg(graph: _Graph) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _legend(graph: _Graph) -> Iterator[tuple[str, str]]:
+def _legend(graph: WaitForGraph) -> Iterator[tuple[str, str]]:
     """Yield what the kinds of lines mean, as far as they are drawn."""
     several = {wait.any_of for wait in graph.waits.values() if len(wait.peers) > 1}
     if graph.ring:
@@ -458,7 +441,7 @@ def _legend(graph: _Graph) -> Iterator[tuple[str, str]]:
         yield "any one that it points to would do (OR)", _stroke(Standing.WAITS, True)
 
 
-def _arrow(graph: _Graph, edge: Edge, start: Point, end: Point) -> str:
+def _arrow(graph: WaitForGraph, edge: Edge, start: Point, end: Point) -> str:
     bold, wait = edge in graph.ring, graph.waits[edge[0]]
     standing = Standing.CYCLE if bold else Standing.WAITS
     dx, dy = end[0] - start[0], end[1] - start[1]
@@ -476,7 +459,7 @@ def _arrow(graph: _Graph, edge: Edge, start: Point, end: Point) -> str:
     )
 
 
-def _box(graph: _Graph, rank: int, place: Rect, lines: Sequence[str]) -> str:
+def _box(graph: WaitForGraph, rank: int, place: Rect, lines: Sequence[str]) -> str:
     in_cycle = any(rank in edge for edge in graph.ring)
     standing = (
         Standing.CYCLE
@@ -496,7 +479,7 @@ def _box(graph: _Graph, rank: int, place: Rect, lines: Sequence[str]) -> str:
     first = place.y - _LINE * (len(lines) - 1) / 2 + 4
     texts = "".join(
         f"<text x='{place.x:.1f}' y='{first + _LINE * i:.1f}'"
-        f"{_BOLD if i < bold else ''}>{html.escape(line)}</text>"
+        f"{_BOLD if i < bold else ''}>{escape(line)}</text>"
         for i, line in enumerate(lines)
     )
     return (
@@ -505,12 +488,12 @@ def _box(graph: _Graph, rank: int, place: Rect, lines: Sequence[str]) -> str:
     )
 
 
-def _name(graph: _Graph, edge: Edge, place: Rect, text: str) -> str:
+def _name(graph: WaitForGraph, edge: Edge, place: Rect, text: str) -> str:
     """Return a call and its line as SVG, readable where another arrow crosses it."""
     look = f" fill='{Standing.CYCLE.line[0]}'{_BOLD}" if edge in graph.ring else ""
     return (
         f"<text x='{place.x:.1f}' y='{place.y + 4:.1f}'{look} paint-order='stroke'"
-        f" stroke='white' stroke-width='4'>{html.escape(text)}</text>"
+        f" stroke='white' stroke-width='4'>{escape(text)}</text>"
     )
 
 

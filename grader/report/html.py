@@ -6,17 +6,16 @@ front ends; every colour has a word or a mark beside it.
 
 from __future__ import annotations
 
-import html
-import itertools
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from grader.exercise.help import Help
-from grader.report.graph import graph_image
+from grader.report.elements import Markup, block, element, escape, join
+from grader.report.graph import graph_of
 from grader.report.looks import Look
 from grader.report.summary import (
     COSTS,
@@ -43,15 +42,8 @@ from grader.report.summary import (
     untouched,
     world,
 )
-from headcount.core.verdict import (
-    CaseVerdict,
-    Diagnosis,
-    ExerciseVerdict,
-    Failure,
-    SourceLine,
-    Status,
-)
-from headcount.report import shown, visible
+from headcount.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Status
+from headcount.report import shown
 
 if TYPE_CHECKING:
     from grader.report.changes import ChangedArgument
@@ -70,62 +62,56 @@ _STYLE = (
     " border-left: 4px solid {colour}; padding: 2px 0 2px 12px; margin: 2px 0;"
     " max-width: 64em; overflow-wrap: break-word;"
 )
+_BORDER = "var(--jp-border-color1, #9e9e9e)"
 _MONO = "font-family: var(--jp-code-font-family, monospace); font-size: 0.92em;"
-_PLAIN_CELL = "padding: 2px 14px 2px 0; text-align: left; vertical-align: top;"
-_LINK = "color: var(--jp-content-link-color, #0b57d0); text-decoration: underline"
-_CELL = "padding: 1px 14px 1px 0; text-align: left; vertical-align: top; " + _MONO
 _QUIET = f"color: {Look.UNTOUCHED.colour};"
 _LIST = "list-style: none; margin: 4px 0; padding: 0;"
 # a part of a row stays whole where there is room, and is wrapped between numbers where not
 _PART = "display: inline-block; max-width: 100%; white-space: pre-wrap; margin: 0 1.6em 0 0;"
 
 
-def escape(text: str) -> str:
-    """Return any text as HTML."""
-    return html.escape(visible(text))
+def _card(colour: str, label: str, *lines: object) -> Markup:
+    style = _STYLE.format(colour=colour)
+    return block("div", *lines, style=style, role="group", aria_label=label)
 
 
-def _coloured(text: str, look: Look, style: str = "") -> str:
-    return f'<span style="color: {look.colour}; {style}">{escape(text)}</span>'
+def _coloured(text: str, look: Look, style: str = "") -> Markup:
+    return element("span", text, style=f"color: {look.colour}; {style}")
 
 
-def _head(look: Look, name: str, rest: str) -> str:
+def _head(look: Look, name: str, rest: str) -> Markup:
     mark = _coloured(look.mark, look, "font-weight: bold;")
-    return f"<div>{mark} <strong>{escape(name)}</strong> {escape(rest)}</div>"
+    return element("div", mark, " ", element("strong", name), " ", rest)
 
 
-def failure_html(failure: Failure) -> str:
+def _pre(lines: Iterable[object]) -> Markup:
+    style = f"margin: 4px 0; white-space: pre-wrap; {_MONO}"
+    return element("pre", join(lines, "\n"), style=style)
+
+
+def failure_html(failure: Failure) -> Markup:
     """Return why a run of ranks failed, as a small card."""
     words = in_words(failure.diagnosis)
-    label = escape(f"failed: {words}")
-    parts = [
-        f'<div style="{_STYLE.format(colour=Look.FAILED.colour)}" role="group"'
-        f' aria-label="{label}">',
+    return _card(
+        Look.FAILED.colour,
+        f"failed: {words}",
         _head(Look.FAILED, words, ""),
-        f"<div>{escape(failure.message)}</div>",
-        *_frames(failure.frames),
-        *_graph(failure),
-        *_list(failure.detail),
-        "</div>",
-    ]
-    return "\n".join(parts)
+        element("div", failure.message),
+        *_evidence(failure),
+    )
 
 
-def run_html(head: str, changed: Sequence[ChangedArgument], traffic: str) -> str:
+def run_html(head: str, changed: Sequence[ChangedArgument], traffic: str) -> Markup:
     """Return a run without results as a small card, see ``run_report``."""
-    colour = "var(--jp-border-color1, #9e9e9e)"
-    parts = [
-        f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="{escape(head)}">',
-        f"<div>{escape(head)}</div>",
-    ]
+    parts = [element("div", head)]
     for argument in changed:
-        parts.append(f"<div>{escape(argument.head)}{':' * bool(argument.rows)}</div>")
+        parts.append(element("div", argument.head, ":" * bool(argument.rows)))
         parts += _rows(argument.rows, WAS)
         if argument.more:
-            parts.append(f'<div style="{_QUIET}">… {escape(argument.more)}</div>')
+            parts.append(element("div", f"… {argument.more}", style=_QUIET))
     if traffic:
-        parts.append(f'<div style="{_QUIET}">{escape(traffic)}</div>')
-    return "\n".join([*parts, "</div>"])
+        parts.append(element("div", traffic, style=_QUIET))
+    return _card(_BORDER, head, *parts)
 
 
 def exercise_html(
@@ -134,7 +120,7 @@ def exercise_html(
     cases: bool = True,
     help: Help | None = None,
     strip: str = "",
-) -> str:
+) -> Markup:
     """Return one exercise as a small card.
 
     Args:
@@ -146,51 +132,48 @@ def exercise_html(
             :func:`grader.report.strip.verdict_strip`; empty if there is none.
     """
     look = look_of(verdict)
-    parts = [
-        f'<div style="{_STYLE.format(colour=look.colour)}" role="group"'
-        f' aria-label="{escape(verdict.name)}: {escape(headline(verdict))}">',
+    return _card(
+        look.colour,
+        f"{verdict.name}: {headline(verdict)}",
         _head(look, verdict.name, headline(verdict)),
         *_body(verdict, strip),
         *_folded(verdict, cases, help),
         *_foot(verdict, place),
-        "</div>",
-    ]
-    return "\n".join(parts)
-
-
-def points_html(verdict: ExerciseVerdict) -> str:
-    """Return what an exercise has earned in one line, where its verdict has been shown before."""
-    look = look_of(verdict)
-    label = f"{escape(verdict.name)}: {earned(verdict)}"
-    return (
-        f'<div style="{_STYLE.format(colour=look.colour)}" role="group" aria-label="{label}">'
-        f"{_head(look, verdict.name, earned(verdict))}</div>"
     )
 
 
-def _foot(verdict: ExerciseVerdict, place: CoursePlace | None) -> Iterator[str]:
+def points_html(verdict: ExerciseVerdict) -> Markup:
+    """Return what an exercise has earned in one line, where its verdict has been shown before."""
+    look = look_of(verdict)
+    return element(
+        "div",
+        _head(look, verdict.name, earned(verdict)),
+        style=_STYLE.format(colour=look.colour),
+        role="group",
+        aria_label=f"{verdict.name}: {earned(verdict)}",
+    )
+
+
+def _foot(verdict: ExerciseVerdict, place: CoursePlace | None) -> Iterator[Markup]:
     """Yield what it has earned, and the place in the course with the way on."""
-    texts = [earned(verdict)]
-    if place is not None:
-        texts.append(f'{place.in_words} <span aria-hidden="true">{place.dots}</span>')
-    yield f'<div style="{_QUIET}">{" · ".join(texts)}</div>'
     if place is None:
+        yield element("div", earned(verdict), style=_QUIET)
         return
+    dots = element("span", place.dots, aria_hidden="true")
+    yield element("div", f"{earned(verdict)} · {place.in_words} ", dots, style=_QUIET)
     if not verdict.passed:
         return
     praise = praise_of(verdict, place)
     if praise:
-        yield f"<div>{_RING}<strong>{escape(praise)}</strong></div>"
-    if place.next_link:
-        style = "color: var(--jp-content-link-color, LinkText)"
-        link = f'<a href="{escape(place.next_link)}" style="{style}">{escape(place.next_name)}</a>'
-        yield f"<div>Next: {link}</div>"
-    elif place.next_name:
-        yield f"<div>Next: {escape(place.next_name)}</div>"
+        yield element("div", _RING, element("strong", praise))
+    if place.next_name:
+        colour = "color: var(--jp-content-link-color, LinkText)"
+        link = element("a", place.next_name, href=place.next_link, style=colour)
+        yield element("div", "Next: ", link if place.next_link else place.next_name)
 
 
 #: Eight ranks that have closed their ring: it stands still, and is an ornament.
-_RING = (
+_RING = Markup(
     '<svg aria-hidden="true" viewBox="-12 -12 24 24" width="22" height="22"'
     ' style="vertical-align: -5px; margin-right: 6px">'
     f'<circle r="8" fill="none" style="stroke: {Look.PASSED.colour}" />'
@@ -203,135 +186,135 @@ _RING = (
 )
 
 
-def _body(verdict: ExerciseVerdict, strip: str) -> Iterator[str]:
+def _body(verdict: ExerciseVerdict, strip: str) -> Iterator[Markup]:
     if verdict.status is Status.PASSED:
-        lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
-        yield from (f"<div>{escape(line)}</div>" for line in lines)
+        for line in filter(None, (key_traffic(verdict), orders_tried(verdict))):
+            yield element("div", line)
         yield from _ladder(verdict)
         if verdict.message:
-            yield f"<div><strong>Remark:</strong> {escape(verdict.message)}</div>"
+            yield element("div", element("strong", "Remark:"), f" {verdict.message}")
     if verdict.status is not Status.FAILED or untouched(verdict):
         return
+    said = block("div", *_failure(verdict, strip), style="flex: 1 1 26em; min-width: 0")
+    cases = _grid(verdict) if len(verdict.cases) > 1 else ()
+    # beside each other where there is room, else one below the other
+    style = "display: flex; flex-wrap: wrap; gap: 4px 32px; align-items: start"
+    yield block("div", said, *cases, style=style)
+
+
+def _failure(verdict: ExerciseVerdict, strip: str) -> Iterator[Markup]:
+    """Yield what is wrong first, where, and a hint."""
     found = finding(verdict)
     case = verdict.gravest_failure
-    # beside each other where there is room, else one below the other
-    yield '<div style="display: flex; flex-wrap: wrap; gap: 4px 32px; align-items: start">'
-    yield '<div style="flex: 1 1 26em; min-width: 0">'
     sentence = f"{found.where} {found.what}".strip()
     if sentence:
-        yield f"<div>{_lines(sentence)}</div>"
+        yield element("div", _lines(sentence))
     if case is not None:
         yield from _rows(rank_rows(case))
     if found.more:
-        yield f"<div>{_lines(found.more)}</div>"
+        yield element("div", _lines(found.more))
     if case is not None:
-        yield from _details(case)
+        yield from _evidence(case)
+        if printed := output_lines(case):
+            yield _pre(f"[rank {rank}] {line}" for rank, line in printed)
     if strip:
-        words = "Where it goes wrong, with data that has names"
-        yield f'<details open><summary style="{_SUMMARY}">{words}</summary>'
-        yield f'<div style="margin: 4px 0; overflow-x: auto">{strip}</div></details>'
+        picture = element("div", Markup(strip), style="margin: 4px 0; overflow-x: auto")
+        words = _summary("Where it goes wrong, with data that has names")
+        yield element("details", words, "\n", picture, open=True)
     if verdict.hint:
-        hint = "<br>".join(_inline(line) for line in verdict.hint.splitlines())
-        yield f"<div><strong>Hint:</strong> {hint}</div>"
+        hint = join(map(_inline, verdict.hint.splitlines()), "<br>")
+        yield element("div", element("strong", "Hint:"), " ", hint)
     if found.others:
-        yield f"<div>{_lines(found.others)}</div>"
-    yield "</div>"
-    if len(verdict.cases) > 1:
-        yield from _grid(verdict)
-    yield "</div>"
+        yield element("div", _lines(found.others))
 
 
-def _ladder(verdict: ExerciseVerdict) -> Iterator[str]:
+def _ladder(verdict: ExerciseVerdict) -> Iterator[Markup]:
     """Yield what a passed exercise costs beside other ways, as a table with bars of the time."""
     found = ladder(verdict)
     if found is None:
         return
     title, rows = found
     cell = "padding: 0 0.6em; text-align: right"
-    yield '<div style="overflow-x: auto">'
-    yield '<table style="border-collapse: collapse; margin: 4px 0">'
-    yield f'<caption style="text-align: left; padding: 0">{escape(title)}</caption>'
-    heads = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in COSTS)
-    yield f'<tr><td></td>{heads}<td style="width: 8em"></td></tr>'
+    heads = join(element("th", name, scope="col", style=cell) for name in COSTS)
+    lines = [
+        element("caption", title, style="text-align: left; padding: 0"),
+        element("tr", element("td"), heads, element("td", style="width: 8em")),
+    ]
     for row in rows:
         look = Look.PASSED if row.own else Look.UNTOUCHED
         width = f"width: {100 * row.share:.1f}%"
-        bar = f'<div style="{width}; height: 0.7em; background: {look.colour}"></div>'
-        weight = "bold" if row.own else "normal"
+        bar = element("div", style=f"{width}; height: 0.7em; background: {look.colour}")
+        weight = f"font-weight: {'bold' if row.own else 'normal'}"
+        name = element("th", row.name, scope="row", style=f"{cell}; text-align: left; {weight}")
         # a number stays beside its unit
         kept = f"{cell}; white-space: nowrap"
-        numbers = "".join(f'<td style="{kept}">{number}</td>' for number in row.numbers)
-        yield (
-            f'<tr style="font-weight: {weight}"><th scope="row" style="{cell}; text-align: left;'
-            f' font-weight: {weight}">{escape(row.name)}</th>{numbers}<td>{bar}</td></tr>'
-        )
-    yield "</table></div>"
+        numbers = join(element("td", number, style=kept) for number in row.numbers)
+        lines.append(element("tr", name, numbers, element("td", bar), style=weight))
+    table = block("table", *lines, style="border-collapse: collapse; margin: 4px 0")
+    yield element("div", "\n", table, style="overflow-x: auto")
 
 
-def _lines(text: str) -> str:
-    return escape(text).replace("\n", "<br>")
+def _lines(text: str) -> Markup:
+    return Markup(escape(text).replace("\n", "<br>"))
 
 
-def _rows(rows: Sequence[RowParts], beside: str = SHOULD_BE) -> Iterator[str]:
+def _rows(rows: Sequence[RowParts], beside: str = SHOULD_BE) -> Iterator[Markup]:
     """Yield what every rank holds, and should hold or was; columns are aligned by equal widths.
 
     What a rank was is neither right nor wrong, so that nothing is coloured there.
     """
     if not rows:
         return
+    judged = beside == SHOULD_BE
     width = max(len(row.actual) for row in rows)
     should = max(len(row.expected) for row in rows)
-    yield f'<ul style="{_LIST} {_MONO}">'
+    lines = []
     for row in rows:
-        judged = beside == SHOULD_BE
-        parts = [row.rank and escape(row.rank), _marked(row, width, judged)]
+        parts: list[str] = [row.rank, _marked(row, width, judged)]
         if row.expected:
-            parts.append(f"{beside} {escape(row.expected.ljust(should))}")
+            parts.append(f"{beside} {row.expected.ljust(should)}")
         look = (Look.PASSED if row.right else Look.FAILED) if judged else Look.UNTOUCHED
         parts.append(row.note and _coloured(row.note, look))
-        spans = "".join(f'<span style="{_PART}">{part}</span>' for part in parts if part)
-        yield f"<li>{spans}</li>"
-    yield "</ul>"
+        lines.append(element("li", *(element("span", p, style=_PART) for p in parts if p)))
+    yield block("ul", *lines, style=f"{_LIST} {_MONO}")
 
 
-def _marked(row: RowParts, width: int, judged: bool) -> str:
+def _marked(row: RowParts, width: int, judged: bool) -> Markup:
     """Return what a rank holds, with what differs there bold; underlined where that is wrong."""
-    found, done = "", 0
-    style = f' style="color: {Look.FAILED.colour}; text-decoration: underline"' if judged else ""
+    style = f"color: {Look.FAILED.colour}; text-decoration: underline" if judged else None
+    found: list[str] = []
+    done = 0
     for start, stop in row.wrong:
-        found += escape(row.actual[done:start])
-        found += f"<b{style}>{escape(row.actual[start:stop])}</b>"
+        found += [row.actual[done:start], element("b", row.actual[start:stop], style=style)]
         done = stop
-    return found + escape(row.actual[done:]) + " " * (width - len(row.actual))
+    return join([*found, row.actual[done:], " " * (width - len(row.actual))])
 
 
-def _details(case: CaseVerdict) -> Iterator[str]:
-    yield from _frames(case.frames)
-    yield from _graph(case)
-    yield from _list(case.detail)
-    printed = output_lines(case)
-    if printed:
-        text = "\n".join(f"[rank {rank}] {escape(line)}" for rank, line in printed)
-        yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{text}</pre>'
-
-
-def _grid(verdict: ExerciseVerdict) -> Iterator[str]:
+def _grid(verdict: ExerciseVerdict) -> Iterator[Markup]:
     """Yield a mark for every case, by world size; in words for those who do not see it."""
-    yield f'<div role="img" aria-label="{escape(grid_words(verdict))}" style="flex: 0 1 auto">'
     used = {look for _, looks in grid(verdict) for look in looks}
     legend = "   ".join(f"{dot(look)} {word}" for look, word in _LEGEND.items() if look in used)
-    yield f'<div aria-hidden="true" style="white-space: pre; {_QUIET}">Cases:   {legend}</div>'
-    yield '<table aria-hidden="true" style="border-collapse: collapse; margin: 0">'
+    rows = []
     for name, cases in groupby(verdict.cases, world):
-        runs = ""
+        runs = []
         for look, same in groupby(cases, case_look):
-            marks = "".join(f'<span title="{_outcome(one)}">{dot(look)}</span>' for one in same)
-            runs += f'<span style="color: {look.colour}">{marks}</span>'
-        yield (
-            f'<tr style="background: none"><td style="{_GRID} {_QUIET}">{escape(name)}</td>'
-            f'<td style="{_GRID} {_MONO} letter-spacing: 0.15em">{runs}</td></tr>'
-        )
-    yield "</table></div>"
+            marks = (element("span", dot(look), title=_outcome(case)) for case in same)
+            runs.append(element("span", join(marks), style=f"color: {look.colour}"))
+        marked = element("td", *runs, style=f"{_GRID} {_MONO} letter-spacing: 0.15em")
+        label = element("td", name, style=f"{_GRID} {_QUIET}")
+        rows.append(element("tr", label, marked, style="background: none"))
+    quiet = f"white-space: pre; {_QUIET}"
+    table = block("table", *rows, aria_hidden="true", style="border-collapse: collapse; margin: 0")
+    yield element(
+        "div",
+        "\n",
+        element("div", f"Cases:   {legend}", aria_hidden="true", style=quiet),
+        "\n",
+        table,
+        role="img",
+        aria_label=grid_words(verdict),
+        style="flex: 0 1 auto",
+    )
 
 
 #: What the marks of the grid mean.
@@ -343,7 +326,7 @@ def _outcome(case: CaseVerdict) -> str:
     words = "not run"
     if case.judged:
         words = "right" if case.passed else in_words(case.diagnosis)
-    return escape(f"{case.name}: {words}")
+    return f"{case.name}: {words}"
 
 
 _GRID = "border: 0; padding: 0 8px 0 0; text-align: left; white-space: nowrap;"
@@ -351,72 +334,66 @@ _GRID = "border: 0; padding: 0 8px 0 0; text-align: left; white-space: nowrap;"
 
 #: A row of what is folded away: what is unfolded takes a line of its own.
 _ROW = "display: flex; flex-wrap: wrap; gap: 2px 24px; align-items: start; margin: 4px 0"
-_SUMMARY = "cursor: pointer"
 
 
-def _folded(verdict: ExerciseVerdict, cases: bool, help: Help | None) -> Iterator[str]:
+def _summary(text: str) -> Markup:
+    return element("summary", text, style="cursor: pointer")
+
+
+def _folded(verdict: ExerciseVerdict, cases: bool, help: Help | None) -> Iterator[Markup]:
     """Yield what a failed exercise has to unfold, in a row, without a kernel and without script."""
     if verdict.status is not Status.FAILED:
         return
     parts = [*_hint_ladder(verdict, help)] if help is not None else []
     if cases and len(verdict.cases) > 1 and not untouched(verdict):
-        parts += _all_cases(verdict)
+        parts.append(_all_cases(verdict))
     if parts:
-        yield f'<div style="{_ROW}">'
-        yield from parts
-        yield "</div>"
+        yield block("div", *parts, style=_ROW)
 
 
-def _hint_ladder(verdict: ExerciseVerdict, help: Help) -> Iterator[str]:
+def _hint_ladder(verdict: ExerciseVerdict, help: Help) -> Iterator[Markup]:
     """Yield the hints, each with the next one inside it; one that the verdict gives is left out."""
     given = "" if untouched(verdict) else verdict.hint
     gentle = len(help.hints) - help.tells_all
-    texts = [
-        ("Show the answer" if number > gentle else f"Hint {number} of {gentle}", text)
-        for number, text in enumerate(help.hints, 1)
-        if text != given
-    ]
-    for name, text in texts:
-        yield f'<details style="max-width: 100%"><summary style="{_SUMMARY}">{name}</summary>'
-        yield f'<div style="margin: 2px 0 4px 1.2em">{"".join(_prose(text))}</div>'
-    yield "</details>" * len(texts)
+    ladder = Markup()
+    for number, text in reversed([*enumerate(help.hints, 1)]):
+        if text == given:
+            continue
+        name = "Show the answer" if number > gentle else f"Hint {number} of {gentle}"
+        hint = element("div", *_prose(text), style="margin: 2px 0 4px 1.2em")
+        parts = _summary(name), "\n", hint, "\n", ladder
+        ladder = element("details", *parts, style="max-width: 100%")
+    if ladder:
+        yield ladder
 
 
-def _all_cases(verdict: ExerciseVerdict) -> Iterator[str]:
-    """Yield every case of a failed exercise with its reason, to be unfolded."""
-    name = f"All {len(verdict.cases)} cases"
-    yield f'<details style="max-width: 100%"><summary style="{_SUMMARY}">{name}</summary>'
-    yield f'<ul style="{_LIST} margin-left: 1em">'
+def _all_cases(verdict: ExerciseVerdict) -> Markup:
+    """Return every case of a failed exercise with its reason, to be unfolded."""
+    lines = []
     for outcome in outcomes(verdict):
         mark = _coloured(dot(outcome.look), outcome.look)
-        where = "".join(f"<div>{escape(line)}</div>" for line in outcome.where)
-        yield (
-            f'<li style="margin: 2px 0">{mark} {escape(outcome.words)}'
-            f'<div style="margin-left: 1.2em; {_QUIET}">{where}</div></li>'
-        )
-    yield "</ul></details>"
+        where = join(element("div", line) for line in outcome.where)
+        places = element("div", where, style=f"margin-left: 1.2em; {_QUIET}")
+        lines.append(element("li", mark, f" {outcome.words}", places, style="margin: 2px 0"))
+    name = _summary(f"All {len(verdict.cases)} cases")
+    listed = block("ul", *lines, style=f"{_LIST} margin-left: 1em")
+    return element("details", name, "\n", listed, style="max-width: 100%")
 
 
-def _graph(of: Failure | CaseVerdict) -> Iterator[str]:
-    if of.diagnosis is Diagnosis.DEADLOCK:
-        image = graph_image(of.waits, of.cycle, of.ended, of.killed)
-        if image:
-            yield f'<div style="margin: 4px 0">{image}</div>'
+def _evidence(found: Failure | CaseVerdict) -> Iterator[Markup]:
+    """Yield the lines where it failed, who waits for whom, and further details."""
+    if shown(found.frames):
+        yield _pre(found.frames)
+    if found.diagnosis is Diagnosis.DEADLOCK:
+        graph = graph_of(found.waits, found.cycle, found.ended, found.killed)
+        if graph is not None:
+            yield element("div", graph.image, style="margin: 4px 0")
+    if found.detail:
+        items = (element("li", line) for line in found.detail)
+        yield element("ul", *items, style="margin: 2px 0 2px 1.2em; padding: 0")
 
 
-def _frames(frames: Sequence[SourceLine]) -> Iterator[str]:
-    if shown(frames):
-        text = "\n".join(escape(str(frame)) for frame in frames)
-        yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{text}</pre>'
-
-
-def _list(lines: Sequence[str]) -> Iterator[str]:
-    if lines:
-        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-        yield f'<ul style="margin: 2px 0 2px 1.2em; padding: 0">{items}</ul>'
-
-
-def hints_html(name: str, hints: Sequence[str], more: str) -> str:
+def hints_html(name: str, hints: Sequence[str], more: str) -> Markup:
     """Return hints on an exercise, the gentlest first.
 
     Args:
@@ -424,39 +401,31 @@ def hints_html(name: str, hints: Sequence[str], more: str) -> str:
         hints: those to show; lines that begin with four blanks are code.
         more: how to see the next one; empty if there is none.
     """
-    colour = "var(--jp-brand-color1, #1565c0)"
-    label = f"{escape(name)}: hint{'s' if len(hints) > 1 else ''}"
-    items = "".join(f'<li style="margin: 2px 0">{"".join(_prose(hint))}</li>' for hint in hints)
-    parts = [
-        f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="{label}">',
-        f"<div><strong>{label}</strong></div>",
-        f'<ol style="margin: 2px 0 2px 1.6em; padding: 0">{items}</ol>',
-    ]
-    if more:
-        parts.append(f"<div>{_inline(more)}</div>")
-    return "\n".join([*parts, "</div>"])
-
-
-def prediction_html(head: str, text: str) -> str:
-    """Return what a learner expects, under a heading such as ``You predicted``."""
-    colour = "var(--jp-border-color1, #9e9e9e)"
-    said = f"<strong>{escape(head)}</strong> {_inline(text)}"
-    return (
-        f'<div style="{_STYLE.format(colour=colour)} white-space: pre-wrap" role="group"'
-        f' aria-label="{escape(head)}">{said}</div>'
+    label = f"{name}: hint{'s' if len(hints) > 1 else ''}"
+    items = (element("li", *_prose(hint), style="margin: 2px 0") for hint in hints)
+    return _card(
+        "var(--jp-brand-color1, #1565c0)",
+        label,
+        element("div", element("strong", label)),
+        element("ol", *items, style="margin: 2px 0 2px 1.6em; padding: 0"),
+        *([element("div", _inline(more))] if more else []),
     )
 
 
-def _prose(text: str) -> Iterator[str]:
+def prediction_html(head: str, text: str) -> Markup:
+    """Return what a learner expects, under a heading such as ``You predicted``."""
+    style = f"{_STYLE.format(colour=_BORDER)} white-space: pre-wrap"
+    said = element("strong", head), " ", _inline(text)
+    return element("div", *said, style=style, role="group", aria_label=head)
+
+
+def _prose(text: str) -> Iterator[Markup]:
     """Yield a text's paragraphs and entries of lists, each a line, and indented lines as code."""
-    for is_code, lines in itertools.groupby(
-        text.splitlines(), lambda line: line.startswith("    ")
-    ):
+    for is_code, lines in groupby(text.splitlines(), lambda line: line.startswith("    ")):
         if is_code:
-            code = escape(textwrap.dedent("\n".join(lines)))
-            yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{code}</pre>'
+            yield _pre([textwrap.dedent("\n".join(lines))])
         else:
-            yield from (f"<div>{_inline(line)}</div>" for line in lines if line)
+            yield from (element("div", _inline(line)) for line in lines if line)
 
 
 #: Code in a sentence: what stands between backticks, a call such as ``dist.send(x, (r + 1) % n)``,
@@ -471,11 +440,12 @@ _CODE = re.compile(
 )
 
 
-def _inline(text: str) -> str:
+def _inline(text: str) -> Markup:
     """Return a sentence as HTML, with what is code in it, or stands between backticks, as code."""
-    parts, done = [], 0
+    parts: list[str] = []
+    done = 0
     for found in _CODE.finditer(text):
         code = found["ticked"] or found[0]
-        parts += [escape(text[done : found.start()]), f"<code>{escape(code)}</code>"]
+        parts += [text[done : found.start()], element("code", code)]
         done = found.end()
-    return "".join([*parts, escape(text[done:])])
+    return join([*parts, text[done:]])

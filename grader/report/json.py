@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from grader import __version__
-from grader.judge.progress import CourseProgress, ExerciseProgress
 from headcount.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ __all__ = [
     "case_as_dict",
     "exercise_as_dict",
     "growth_json",
-    "progress_as_dict",
     "submission_as_dict",
     "to_json",
 ]
@@ -30,14 +28,10 @@ __all__ = [
 SCHEMA_VERSION = 1
 
 
-def to_json(report: SubmissionVerdict | CourseProgress) -> str:
-    """Return a submission's verdict, or a learner's progress, as one JSON object."""
-    if isinstance(report, CourseProgress):
-        fields = progress_as_dict(report)
-    else:
-        fields = submission_as_dict(report)
+def to_json(verdict: SubmissionVerdict) -> str:
+    """Return a submission's verdict as one JSON object."""
     # lone surrogates in a student's text have no UTF-8, so they are escaped
-    return json.dumps(fields, ensure_ascii=True, indent=1)
+    return json.dumps(submission_as_dict(verdict), ensure_ascii=True, indent=1)
 
 
 def submission_as_dict(verdict: SubmissionVerdict) -> dict[str, Any]:
@@ -114,31 +108,3 @@ def growth_json(grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, s
         "cases": [case_as_dict(verdict) for verdict in grown.verdicts],
     }
     return json.dumps(fields, ensure_ascii=True, indent=1)
-
-
-def progress_as_dict(overview: CourseProgress) -> dict[str, Any]:
-    """Return the fields of a learner's progress."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "grader_version": __version__,
-        "file": str(overview.file) if overview.file else None,
-        "trouble": list(overview.trouble),
-        "unknown": list(overview.unknown),
-        "passed": overview.passed,
-        "exercises": [_exercise_progress(progress) for progress in overview.exercises],
-    }
-
-
-def _exercise_progress(progress: ExerciseProgress) -> dict[str, Any]:
-    entry = progress.entry
-    return {
-        "name": progress.exercise.name,
-        "chapter": progress.exercise.chapter,
-        "state": progress.state.value,
-        "score": entry.best if entry else 0.0,
-        "max_score": progress.exercise.points,
-        "checks": entry.checks if entry else 0,
-        "last_check": entry.when.isoformat() if entry else None,
-        "last_passed": entry.last_passed if entry else None,
-        "seconds": entry.seconds if entry else None,
-    }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import html
 import os
 import sys
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
+from grader.report.elements import element
 from headcount.core.notebook import ipython_shell
 
 __all__ = ["LiveCount", "Place", "starting"]
@@ -126,13 +126,11 @@ class LiveCount:
             self.place.show(self._content())
 
     def _content(self) -> Mapping[str, str]:
-        name = html.escape(self._name)
-        bar = f'<progress max="{max(self._of, 1)}" value="{self._done}" aria-label="{name}">'
+        most = max(self._of, 1)
+        bar = element("progress", max=most, value=self._done, aria_label=self._name)
         style = "font-family: var(--jp-ui-font-family, system-ui, sans-serif)"
-        return {
-            "text/plain": f"{self._name}: {self.text}",
-            "text/html": f'<div style="{style}">{bar}</progress> <b>{name}</b> {self.text}</div>',
-        }
+        page = element("div", bar, " ", element("b", self._name), f" {self.text}", style=style)
+        return {"text/plain": f"{self._name}: {self.text}", "text/html": page}
 
     def _on_terminal(self) -> None:
         _write(self._stream, f"{self._name}: {self.text}")

@@ -9,11 +9,11 @@ attribute or a class, which :data:`THEME_STYLE` translates.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from enum import Enum
 from urllib.parse import quote
 
+from grader.report.elements import Markup, element, escape
 from headcount.core.verdict import Status
 
 __all__ = [
@@ -53,7 +53,7 @@ def dark_style(colours: Mapping[str, str]) -> str:
     return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
 
 
-def themed_image(svg: str, words: str, look: str = "", least: float = 0) -> str:
+def themed_image(svg: str, words: str, look: str = "", least: float = 0) -> Markup:
     """Return an SVG as an ``img`` element that follows the page's theme.
 
     Notebooks that are not trusted remove vector graphics and styles from HTML, but keep images; the
@@ -68,11 +68,11 @@ def themed_image(svg: str, words: str, look: str = "", least: float = 0) -> str:
     # these characters stay readable in a stored notebook, and none ends the attribute
     source = quote(svg, safe=" ='/:;,()-.+")
     width = f"; min-width: {least:.0f}px" if least else ""
-    image = (
-        f'{THEME_STYLE}<img class="{THEME}" alt="{html.escape(words)}"'
+    image = Markup(
+        f'{THEME_STYLE}<img class="{THEME}" alt="{escape(words)}"'
         f' style="max-width: 100%{width}{look}" src="data:image/svg+xml,{source}" />'
     )
-    return f'<div style="overflow-x: auto">{image}</div>' if least else image
+    return element("div", image, style="overflow-x: auto") if least else image
 
 
 # Ranks of a run that hangs. -------------------------------------------------------

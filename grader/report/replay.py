@@ -8,7 +8,6 @@ notebook that is not trusted, a page that strips them) the rounds are there as t
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import replace
 from functools import cache
@@ -16,11 +15,12 @@ from importlib import resources
 from typing import Any
 
 from grader.report.divergence import compared
+from grader.report.elements import Markup, escape, page
 from grader.report.looks import STANDING_STYLE, THEME, THEME_STYLE, Standing
 from grader.report.rounds import Arrow, Content, Frame, FrameSequence
 from grader.report.strip import verdict_strip, wires
 
-__all__ = ["SAME", "description", "packed", "page", "player", "unpacked"]
+__all__ = ["SAME", "description", "packed", "player", "replay_page", "unpacked"]
 
 
 @cache
@@ -35,7 +35,7 @@ def player(
     film: FrameSequence,
     reference: FrameSequence | None = None,
     beside: FrameSequence | None = None,
-) -> str:
+) -> Markup:
     """Return the rounds as a piece of HTML, alone or beside others.
 
     Args:
@@ -65,9 +65,9 @@ def player(
         films.append(_data(beside))
         for data, name in zip(films, _names(film, beside), strict=True):
             data["name"] = name
-    text = html.escape(json.dumps(films, separators=(",", ":"), ensure_ascii=False))
-    words = html.escape(description(film, reference, beside))
-    return (
+    text = escape(json.dumps(films, separators=(",", ":"), ensure_ascii=False))
+    words = escape(description(film, reference, beside))
+    return Markup(
         f"{THEME_STYLE}\n<style>.gather-round-replay {{ {STANDING_STYLE} }}\n"
         f"{_asset('player.css')}</style>\n{picture}\n"
         # JupyterLab's own shortcuts would capture the arrow keys
@@ -110,11 +110,9 @@ def _beside(*films: FrameSequence) -> str:
         said = []
         for film, name in zip(films, names, strict=True):
             if number <= film.rounds:
-                arrows = film.frames[number - 1].arrows
-                what = ",  ".join(f"{a.source}→{a.destination} {a.content.text}" for a in arrows)
+                what = film.frames[number - 1].routes
             elif number == film.rounds + 1:
-                rounds = "1 round" if film.rounds == 1 else f"{film.rounds} rounds"
-                what = film.halt or f"done after {rounds}"
+                what = film.halt or f"done after {film.length}"
             else:
                 continue
             said.append(f"{name:{wide}}  {what}")
@@ -125,22 +123,15 @@ def _beside(*films: FrameSequence) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def page(
+def replay_page(
     film: FrameSequence,
     reference: FrameSequence | None = None,
     beside: FrameSequence | None = None,
-) -> str:
+) -> Markup:
     """Return the rounds as a whole page."""
     what = film.title if beside is None else f"{film.title} beside {beside.title}"
-    title = html.escape(f"Replay of {what} on {film.ranks} ranks")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width">\n'
-        "<style>:root { color-scheme: light dark; } body { font-family: system-ui, sans-serif;"
-        " margin: 1.5em; background: light-dark(#fff, #111); }</style>\n"
-        f"<title>{title}</title>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-        f"{player(film, reference, beside)}\n</main>\n</body>\n</html>\n"
-    )
+    title = f"Replay of {what} on {film.ranks} ranks"
+    return page(title, player(film, reference, beside))
 
 
 def _data(film: FrameSequence) -> dict[str, Any]:
@@ -197,10 +188,9 @@ def _data(film: FrameSequence) -> dict[str, Any]:
 
 def packed(film: FrameSequence) -> dict[str, Any]:
     """Return a run as plain data to be stored, without lines of its source."""
-    arrows = [replace(arrow, site="") for frame in film.frames for arrow in frame.arrows]
-    found = iter(arrows)
     frames = tuple(
-        replace(frame, arrows=tuple(next(found) for _ in frame.arrows)) for frame in film.frames
+        replace(frame, arrows=tuple(replace(arrow, site="") for arrow in frame.arrows))
+        for frame in film.frames
     )
     return _data(replace(film, frames=frames))
 

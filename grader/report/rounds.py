@@ -140,6 +140,11 @@ class Frame:
     phase: str = ""
 
     @property
+    def routes(self) -> str:
+        """The messages of the round in words: ``0→1 a0,  1→2 a1``."""
+        return ",  ".join(f"{a.source}→{a.destination} {a.content.text}" for a in self.arrows)
+
+    @property
     def update(self) -> BufferUpdate | None:
         """What all receivers of the round do, if they do the same."""
         updates = {arrow.update for arrow in self.arrows}
@@ -199,15 +204,25 @@ class FrameSequence:
         """How many rounds there are."""
         return len(self.frames) - 1
 
+    @property
+    def length(self) -> str:
+        """How many rounds there are, in words."""
+        return "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+
+    @property
+    def rows(self) -> dict[tuple[str, int], int]:
+        """The row of every cell by heading and place, such as ``("x", 2)``."""
+        names = [(name, i) for name, count in self.headings for i in range(count)]
+        return {name: row for row, name in enumerate(names)}
+
     def table(self) -> str:
         """Return the rounds as text, one line each."""
         lines = []
         phases = [frame.phase for frame in self.frames]
         for number, frame in enumerate(self.frames[:-1], 1):
             if frame.phase and (number == 1 or phases[number - 2] != frame.phase):
-                lines.append(f"{frame.phase} phase: {_lowered(frame.caption)}")
-            routes = [f"{a.source}→{a.destination} {a.content.text}" for a in frame.arrows]
-            lines.append(f"round {number}:  " + ",  ".join(routes))
+                lines.append(f"{frame.phase} phase: {_lower_first(frame.caption)}")
+            lines.append(f"round {number}:  {frame.routes}")
         for rank, column in enumerate(self.frames[-1].cells):
             cells = " ".join(cell.text or "·" for cell in column if cell is not None)
             if rank in self.stuck:
@@ -250,7 +265,7 @@ def stuck_ranks(ranks: Sequence[int]) -> str:
     return f"rank {ranks[0]} goes" if len(ranks) == 1 else f"ranks {listed(ranks)} go"
 
 
-def _lowered(sentence: str) -> str:
+def _lower_first(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:].removesuffix(".")
 
 
@@ -487,7 +502,7 @@ def _arrows(
         leaves, enters = here.place(op, number), there.place(op.partner, number + 1)
         if leaves is None:
             # a copy is shown where the same data are
-            leaves = _found(sent, states[number][op.rank])
+            leaves = _first_match(sent, states[number][op.rank])
         update = None
         if after:
             touched = [i for i, _ in enumerate(after) if _differ(before[i], after[i])]
@@ -508,7 +523,7 @@ def _arrows(
         yield Arrow(
             op.rank,
             op.partner.rank,
-            _joined([here.content(value) for value in sent])
+            _join_contents([here.content(value) for value in sent])
             or Content("token" if not op.count else "data"),
             f"{op.count} × {op.dtype} ({op.nbytes} bytes)",
             str(op.site),
@@ -523,8 +538,8 @@ def _text(column: _Column, value: float | None) -> str:
     return "" if value is None or math.isnan(value) else column.content(value).text
 
 
-def _found(sent: Sequence[float], column: Values) -> int | None:
-    """Return the first cell from which on a column holds these numbers."""
+def _first_match(sent: Sequence[float], column: Values) -> int | None:
+    """Return the first cell at which a column holds these numbers, one after another."""
     places = range(len(column) - len(sent) + 1) if sent else range(0)
     return next((i for i in places if list(column[i : i + len(sent)]) == sent), None)
 
@@ -673,7 +688,7 @@ def _copy_name(start: Frame, end: Frame) -> str:
 # Contents. ------------------------------------------------------------------------
 
 
-def _joined(contents: Sequence[Content]) -> Content | None:
+def _join_contents(contents: Sequence[Content]) -> Content | None:
     """Return several cells as one, such as the contents of a message."""
     if not contents:
         return None

@@ -7,13 +7,13 @@ it waits for; see :class:`grader.report.looks.Standing`.
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from grader.report.divergence import CellDifference, cells_that_differ, compared
+from grader.report.elements import Markup, element, escape, join
 from grader.report.looks import STANDING_DARK, Standing, dark_style, themed_image
 from grader.report.rounds import Arrow, Content, Frame, FrameSequence
 
@@ -26,7 +26,7 @@ __all__ = ["Wire", "still", "strip", "verdict_strip", "wires"]
 _Name = TypeVar("_Name")
 
 
-def _separate(spans: Mapping[_Name, tuple[float, float]]) -> dict[_Name, int]:
+def _assign_lanes(spans: Mapping[_Name, tuple[float, float]]) -> dict[_Name, int]:
     """Return a lane for each span, short ones first; those that overlap get different ones."""
     taken: list[list[tuple[float, float]]] = []
     found = {}
@@ -46,7 +46,7 @@ def _separate(spans: Mapping[_Name, tuple[float, float]]) -> dict[_Name, int]:
 
 def _lanes(film: FrameSequence, frame: Frame) -> dict[int, int]:
     """Return lanes for the messages that pass over other ranks, by their place in the frame."""
-    return _separate(
+    return _assign_lanes(
         {
             i: (min(a.source, a.destination), max(a.source, a.destination))
             for i, a in enumerate(frame.arrows)
@@ -98,11 +98,13 @@ def wires(film: FrameSequence) -> tuple[Wire, ...]:
     if len(pairs) > _MOST_WIRES:
         pairs = [pair for pair in pairs if pair in ring]
     long = [pair for pair in pairs if abs(pair[0] - pair[1]) > 1]
-    # all that lead to one rank share a lane, which confuses nobody, except for the cycle's
+    # all that lead to one rank share a lane, except for the cycle's
     groups: dict[tuple[int, bool], list[tuple[int, int]]] = {}
     for pair in long:
         groups.setdefault((pair[1], pair in ring), []).append(pair)
-    lanes = _separate({key: (min(map(min, of)), max(map(max, of))) for key, of in groups.items()})
+    lanes = _assign_lanes(
+        {key: (min(map(min, of)), max(map(max, of))) for key, of in groups.items()}
+    )
     found = []
     for rank, peer in pairs:
         right = peer > rank
@@ -225,7 +227,7 @@ def _opening(width: float, height: float, style: str) -> str:
     )
 
 
-def still(*films: FrameSequence) -> str:
+def still(*films: FrameSequence) -> Markup:
     """Return the rounds as ``img`` elements that are folded away, with the rounds as their text."""
     pictures = [
         themed_image(
@@ -237,7 +239,7 @@ def still(*films: FrameSequence) -> str:
     ]
     if len(films) > 1:
         pictures = [
-            f"<div>{html.escape(film.title)}</div>\n{picture}"
+            Markup(f"{element('div', film.title)}\n{picture}")
             for film, picture in zip(films, pictures, strict=True)
         ]
     shown = [len(_panels_shown(film)[0]) for film in films]
@@ -246,10 +248,10 @@ def still(*films: FrameSequence) -> str:
         name = "The same as a picture"
     elif any(len(film.frames) > count for film, count in zip(films, shown, strict=True)):
         name = f"The first {min(shown) - 1} rounds and the end in one picture"
-    return f"<details><summary>{name}</summary>\n" + "\n".join(pictures) + "\n</details>"
+    return element("details", element("summary", name), "\n", join(pictures, "\n"), "\n")
 
 
-def _x(rank: int) -> int:
+def _left_of(rank: int) -> int:
     """Return the left edge of a rank's column."""
     return _GAP + rank * (_WIDTH + _GAP)
 
@@ -263,7 +265,7 @@ def _panel(
 ) -> Iterator[str]:
     """Yield the cells of a round and its messages; contents are drawn once, and numbered here."""
     for rank, column in enumerate(frame.cells):
-        x = _x(rank)
+        x = _left_of(rank)
         yield (f"<text x='{x + _WIDTH / 2:g}' y='{top - 6}' fill='{_FAINT}'>rank {rank}</text>")
         for row, cell in enumerate(column):
             if cell is not None:
@@ -278,25 +280,28 @@ def _halted(film: FrameSequence, below: Iterable[Wire], y: int) -> Iterator[str]
     for rank, halt in film.halts.items():
         (line, _), (ground, _) = halt.standing.line, halt.standing.ground
         yield (
-            f"<rect x='{_x(rank)}' y='{y}' width='{_WIDTH}' height='30' rx='4' fill='{ground}'"
-            f" stroke='{line}' stroke-width='2'/>"
+            f"<rect x='{_left_of(rank)}' y='{y}' width='{_WIDTH}' height='30' rx='4'"
+            f" fill='{ground}' stroke='{line}' stroke-width='2'/>"
         )
         for i, text in enumerate(halt.label):
-            yield f"<text x='{_x(rank) + _WIDTH / 2:g}' y='{y + 13 + 12 * i}'>{text}</text>"
+            yield f"<text x='{_left_of(rank) + _WIDTH / 2:g}' y='{y + 13 + 12 * i}'>{text}</text>"
     pairs = {(wire.source, wire.destination) for wire in below}
     for wire in below:
         look = Standing.CYCLE if wire.in_cycle else Standing.WAITS
         colour, forth = look.line[0], wire.destination > wire.source
         ahead = 1 if forth else -1
         if wire.lane is None:
-            x1 = _x(wire.source) + (_WIDTH if forth else 0)
-            x2 = _x(wire.destination) + (0 if forth else _WIDTH)
+            x1 = _left_of(wire.source) + (_WIDTH if forth else 0)
+            x2 = _left_of(wire.destination) + (0 if forth else _WIDTH)
             at = y + 15 - (6 * ahead if (wire.destination, wire.source) in pairs else 0)
             way = f"M{x1} {at}H{x2 - 8 * ahead}"
             head = f"M{x2} {at}l{-8 * ahead} -4v8z"
         else:
-            x1 = round(_x(wire.source) + _WIDTH * wire.leaves)
-            x2, low = _x(wire.destination) + _WIDTH // 2, y + 30 + (_LANE + 2) * (wire.lane + 1)
+            x1 = round(_left_of(wire.source) + _WIDTH * wire.leaves)
+            x2, low = (
+                _left_of(wire.destination) + _WIDTH // 2,
+                y + 30 + (_LANE + 2) * (wire.lane + 1),
+            )
             way = f"M{x1} {y + 31}V{low}" + ("" if wire.joins else f"H{x2}V{y + 39}")
             head = "" if wire.joins else f"M{x2} {y + 31}l-4 8h8z"
         yield (
@@ -317,7 +322,7 @@ def _cell(cell: Content, x: float, y: float, width: int = _WIDTH) -> str:
         f"{fills}<rect x='{x}' y='{y}' width='{width}' height='{_HEIGHT}' fill='none'"
         f" stroke='{_INK if cell.text else _FAINT}'{'' if cell.text else _EMPTY}/>"
         f"<text x='{x + width / 2:g}' y='{y + 15}' font-size='{size:.3g}'>"
-        f"{html.escape(cell.text)}</text>"
+        f"{escape(cell.text)}</text>"
     )
 
 
@@ -325,7 +330,11 @@ _EMPTY = " stroke-dasharray='3 3'"
 
 
 def _arrow(arrow: Arrow, film: FrameSequence, lane: int | None, top: int) -> str:
-    """Return a message; on a ring the one between the two ends goes around the back."""
+    """Draw a message from one rank's column to another's.
+
+    A message between the first and the last rank of a ring leaves on the outer side of one column
+    and enters on the outer side of the other, so that it crosses no rank between them.
+    """
     leaves = arrow.leaves if arrow.leaves is not None else arrow.enters
     enters = arrow.enters if arrow.enters is not None else arrow.leaves
     y1, y2 = (top + ((row or 0) + 0.5) * _HEIGHT for row in (leaves, enters))
@@ -333,23 +342,23 @@ def _arrow(arrow: Arrow, film: FrameSequence, lane: int | None, top: int) -> str
     if _wraps(film, arrow):
         forth = not forth
         ahead = _GAP - 6 if forth else 6 - _GAP
-        out = _edge(arrow.source, forth)
-        into = _edge(arrow.destination, not forth)
+        out = _column_edge(arrow.source, forth)
+        into = _column_edge(arrow.destination, not forth)
         return _line(out, y1, out + ahead, y1) + _line(into - ahead, y2, into, y2)
     # there and back between two ranks, a little apart
     aside = 4 if forth else -4
-    x1, x2 = _edge(arrow.source, forth), _edge(arrow.destination, not forth)
+    x1, x2 = _column_edge(arrow.source, forth), _column_edge(arrow.destination, not forth)
     high = None if lane is None else top - 20.0 - _LANE * lane
     return _line(x1, y1 - aside, x2, y2 - aside, high)
 
 
-def _edge(rank: int, right: bool) -> int:
+def _column_edge(rank: int, right: bool) -> int:
     """Return the left or right edge of a rank's column."""
-    return _x(rank) + (_WIDTH if right else 0)
+    return _left_of(rank) + (_WIDTH if right else 0)
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, high: float | None = None) -> str:
-    """Return an arrow whose head lies flat, over the other ranks if it is to go ``high``."""
+    """Draw an arrow with a level head; it runs above the ranks if ``high`` gives a height."""
     ahead = math.copysign(1, x2 - x1)
     base = x2 - 8 * ahead
     if high is None:
@@ -398,11 +407,11 @@ def verdict_strip(film: FrameSequence, reference: FrameSequence) -> str:
         sent = {
             (a.source, a.destination): a.content.text for a in reference.frames[step - 1].arrows
         }
-    picture, width = _moment(film, step, cells, sent)
+    picture, width = _picture_of_difference(film, step, cells, sent)
     return themed_image(picture, difference.caption, least=_SMALLEST * width)
 
 
-def _moment(
+def _picture_of_difference(
     film: FrameSequence,
     step: int,
     wrong: Sequence[CellDifference],
@@ -465,7 +474,7 @@ def _moment(
         parts.append(
             f"<path d='M{x1:g} {low}V{high}H{x2:g}V{low - 7}' fill='none' stroke='{colour}'"
             f" stroke-width='1.5'/><path d='M{x2:g} {low}l-4 -8h8z' fill='{colour}'/>"
-            f"<text x='{(x1 + x2) / 2:g}' y='{high - 4}' fill='{colour}'>{html.escape(words)}"
+            f"<text x='{(x1 + x2) / 2:g}' y='{high - 4}' fill='{colour}'>{escape(words)}"
             "</text>"
         )
     return "".join([*parts, "</svg>"]), width
@@ -487,8 +496,7 @@ def _rows_shown(
 ) -> dict[tuple[str, int], int | None]:
     """Return the names and rows of the cells that are drawn, those that are wrong first."""
     rows: dict[tuple[str, int], int | None] = dict.fromkeys(of.name for of in wrong)
-    names = [(name, i) for name, count in film.headings for i in range(count)]
-    every = {name: row for row, name in enumerate(names)}
+    every = film.rows
     chosen = [*dict.fromkeys([*rows, *every])][:_MOST_ROWS]
     return {name: every.get(name) for name in sorted(chosen, key=lambda n: (n[0] == "result", n))}
 

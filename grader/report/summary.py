@@ -1,16 +1,10 @@
-"""Texts about an exercise, and about a learner's progress, that all reports share."""
+"""Texts about an exercise that all reports share."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
-from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.looks import Look
 from headcount.core.verdict import (
     Bound,
@@ -46,18 +40,12 @@ __all__ = [
     "ladder",
     "listed",
     "look_of",
-    "next_of",
-    "part_sum",
-    "place_in_course",
     "orders_tried",
     "outcomes",
     "output_lines",
     "points",
     "praise_of",
-    "progress_cells",
-    "progress_look",
     "rank_rows",
-    "sum_of",
     "untouched",
     "world",
 ]
@@ -151,16 +139,6 @@ def look_of(verdict: ExerciseVerdict) -> Look:
     if verdict.only_misses_point:
         return Look.HALF
     return Look.PARTLY if verdict.score > 0 else Look.FAILED
-
-
-def progress_look(progress: ExerciseProgress) -> Look:
-    """Return how far a learner has come with an exercise, by the best of all checks."""
-    if progress.state is ProgressState.TRIED:
-        assert progress.entry is not None
-        if progress.entry.only_misses_point:
-            return Look.HALF
-        return Look.PARTLY if progress.entry.best > 0 else Look.FAILED
-    return Look.PASSED if progress.state is ProgressState.PASSED else Look.UNTOUCHED
 
 
 @dataclass(frozen=True)
@@ -354,7 +332,7 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
     where = next(world(case) for case in limits if case.world_size == largest)
     exact = [number for number, bounds in grouped.items() if _is_exact(bounds)]
     others = {number: bounds for number, bounds in grouped.items() if number not in exact}
-    texts = [f"{number} ({_asked(bounds)})" for number, bounds in others.items()]
+    texts = [f"{number} ({_requirements(bounds)})" for number, bounds in others.items()]
     if exact:
         silent = not any(bound.measured for number in exact for bound in grouped[number])
         if silent and not texts:
@@ -436,10 +414,10 @@ def _is_exact(bounds: Sequence[Bound]) -> bool:
     )
 
 
-def _asked(bounds: Sequence[Bound]) -> str:
-    """Return ``at most 5 and at least 3``; of "at least 0" nothing, if there is more to say."""
-    telling = [bound for bound in bounds if (bound.relation, bound.asked) != ("≥", 0)]
-    return " and ".join(bound.requirement for bound in telling or bounds)
+def _requirements(bounds: Sequence[Bound]) -> str:
+    """Return ``at most 5 and at least 3``, without "at least 0" beside another bound."""
+    informative = [bound for bound in bounds if (bound.relation, bound.asked) != ("≥", 0)]
+    return " and ".join(bound.requirement for bound in informative or bounds)
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
@@ -453,46 +431,7 @@ def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
     return found
 
 
-# A learner's progress, and the place in the course after a check. -----------------
-
-#: The largest notebook that is read for the heading of an exercise, in bytes.
-_LARGEST_NOTEBOOK = 8 << 20
-
-
-def progress_cells(progress: ExerciseProgress) -> tuple[str, str]:
-    """Return a learner's state in an exercise, and the time of the last check."""
-    entry = progress.entry
-    if entry is None:
-        return progress.state.value, ""
-    state = progress.state.value
-    if progress.state is ProgressState.TRIED:
-        state += f", best {points(entry.best)} of {points(entry.max_score)}"
-    elif not entry.last_passed:
-        state += ", not the last time"
-    return state, f"{entry.when.astimezone():%Y-%m-%d %H:%M}"
-
-
-def next_of(overview: CourseProgress) -> str:
-    """Return what to do next, in one line; empty if nothing is known, or all is done."""
-    following = overview.next
-    if following is None:
-        return ""
-    return f"Next: {following.name}, in chapter {following.chapter_title}"
-
-
-def part_sum(part: str, chapters: Mapping[str, Sequence[ExerciseProgress]]) -> str:
-    """Return how much of a part of the course is done, as in ``Part one: 3 of 59``."""
-    states = [one.state for exercises in chapters.values() for one in exercises]
-    return f"{part}: {states.count(ProgressState.PASSED)} of {len(states)}"
-
-
-def sum_of(overview: CourseProgress) -> str:
-    """Return how much of the course is done, in one line."""
-    if overview.file is None:
-        return "Progress is not kept: GRADER_PROGRESS is set to nothing."
-    if not overview.exercises:
-        return "What you have passed is not known until that is mended."
-    return f"{overview.passed} of {len(overview.exercises)} exercises passed"
+# The place in the course after a check. -------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -525,59 +464,3 @@ class CoursePlace:
         if all(self.chapter):
             return "chapter complete"
         return f"{sum(self.chapter)} of {len(self.chapter)} in this chapter"
-
-
-def place_in_course(progress: CourseProgress, name: str, folder: Path | None) -> CoursePlace:
-    """Return the place in the course after an exercise.
-
-    Args:
-        progress: the learner's progress.
-        name: the exercise.
-        folder: the folder of the notebook that was checked, with its neighbours.
-    """
-    names = [one.exercise.name for one in progress.exercises]
-    here = names.index(name)
-    chapter = progress.exercises[here].exercise.chapter
-    # what comes after it first, then what was left out before
-    coming = (*progress.exercises[here + 1 :], *progress.exercises[:here])
-    ahead = next((one for one in coming if not _passed(one)), None)
-    place = CoursePlace(
-        progress.passed,
-        len(names),
-        tuple(_passed(one) for one in progress.exercises if one.exercise.chapter == chapter),
-    )
-    if ahead is None:
-        return place
-    link = "" if folder is None else _link(folder / f"{ahead.exercise.chapter}.ipynb", ahead)
-    return CoursePlace(place.passed, place.total, place.chapter, ahead.exercise.name, link)
-
-
-def _passed(one: ExerciseProgress) -> bool:
-    return one.state is ProgressState.PASSED
-
-
-def _link(notebook: Path, ahead: ExerciseProgress) -> str:
-    """Return the address of the heading above an exercise; the chapter's if none is found."""
-    try:
-        if notebook.stat().st_size > _LARGEST_NOTEBOOK:
-            return ""
-        cells = json.loads(notebook.read_bytes())["cells"]
-        heading = _heading(cells, ahead.exercise.name)
-    except (OSError, ValueError, LookupError, TypeError):
-        return ""  # it is not there, or no notebook; then the name has to do
-    # JupyterLab's name of a heading is its text, with dashes for blanks
-    anchor = f"#{quote(heading.replace(' ', '-'), safe=':')}" if heading else ""
-    return f"{quote(notebook.name)}{anchor}"
-
-
-def _heading(cells: list[dict[str, Any]], name: str) -> str:
-    """Return the text of the last heading before the cell that defines a name."""
-    defines = re.compile(rf"^(?:def|class) {name}\b|^{name} *=", re.M)
-    heading = ""
-    for cell in cells:
-        text = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            heading = ([heading, *re.findall(r"^#+ +(.+?) *$", text, re.M)])[-1]
-        elif defines.search(text):
-            return heading
-    return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.looks import Look
 from grader.report.summary import (
     COSTS,
@@ -28,16 +27,11 @@ from grader.report.summary import (
     key_traffic,
     ladder,
     look_of,
-    next_of,
     orders_tried,
     output_lines,
-    part_sum,
     points,
     praise_of,
-    progress_cells,
-    progress_look,
     rank_rows,
-    sum_of,
     untouched,
 )
 from headcount.core.verdict import (
@@ -61,7 +55,6 @@ __all__ = [
     "growth_report",
     "place_report",
     "hints_report",
-    "progress_report",
     "run_report",
     "submission_report",
 ]
@@ -266,49 +259,6 @@ def run_report(head: str, changed: Sequence[ChangedArgument], traffic: str) -> R
     if traffic:
         lines.append(Text(traffic, style="dim"))
     return Group(*lines)
-
-
-def progress_report(overview: CourseProgress) -> RenderableType:
-    """Report a learner's progress, chapter by chapter; the last line is the sum."""
-    parts: list[RenderableType] = []
-    # one width for all chapters, so that their columns are aligned
-    width = max((len(s.exercise.name) for s in overview.exercises), default=0)
-    several = len(overview.parts()) > 1
-    for part, chapters in overview.parts().items():
-        if several:
-            parts.append(Text(part_sum(part, chapters), style="bold underline"))
-        parts += _chapters(chapters, width)
-    if overview.unknown:
-        names = ", ".join(visible(name) for name in overview.unknown)
-        parts.append(Text(f"in the file, but not in this course: {names}", style="dim"))
-    parts += [
-        Text(visible(f"{Look.ERROR.mark} {text}"), style="yellow") for text in overview.trouble
-    ]
-    if overview.next is not None:
-        parts.append(Text(next_of(overview)))
-    parts.append(Text(sum_of(overview), style="bold"))
-    return Group(*parts)
-
-
-def _chapters(
-    chapters: Mapping[str, Sequence[ExerciseProgress]], width: int
-) -> Iterator[RenderableType]:
-    """Yield a learner's progress with each chapter, with names of exercises of up to ``width``."""
-    for exercises in chapters.values():
-        title = exercises[0].exercise.chapter_title
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(no_wrap=True, width=2 + width)
-        table.add_column(width=25)
-        table.add_column(no_wrap=True, style="dim")
-        for progress in exercises:
-            look = progress_look(progress)
-            state, when = progress_cells(progress)
-            name = Text.assemble((look.mark, look.terminal), " ", progress.exercise.name)
-            table.add_row(name, Text(state, style=look.terminal), when)
-        done = sum(progress.state is ProgressState.PASSED for progress in exercises)
-        head = Text.assemble((title, "bold"), f" ({done} of {len(exercises)})")
-        yield head
-        yield Padding(table, (0, 0, 0, 2))
 
 
 def hints_report(hints: Sequence[str], more: str) -> RenderableType:

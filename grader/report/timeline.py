@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
-from grader.report.drawing import FAINT, INK, Sheet, colour_of, darkened, tint
+from grader.report.drawing import FAINT, INK, Colour, Sheet, colour_of, darkened, tint
 from grader.report.looks import Look, Standing
 from headcount.core.verdict import Diagnosis, Wait
 from headcount.trace.lanes import CODE, Bar, Lane, Lanes, Line, Mark
@@ -94,7 +94,7 @@ class _Drawing:
             for flight in lane.flights[:_MOST_BARS]:
                 self._flight(rank, flight)
             self._marks(rank, lane.marks[:_MOST_BARS])
-            self._ending(rank, lane)
+            self._draw_ending(rank, lane)
         for line in lanes.lines[:_MOST_LINES]:
             self._line(line)
         for wait in self.waits.values():
@@ -126,6 +126,15 @@ class _Drawing:
             )
             self.sheet.text(x, top + 0.2, "the run was ended here", 9, align="right")
 
+    def _box(
+        self, start: float, end: float, y: float, height: float, fill: Colour, edge: Colour = INK,
+        line: float = 0, zorder: float = 1,
+    ) -> None:  # fmt: skip
+        """Draw a stretch of time around a height; a short one is as wide as can be seen."""
+        place, width = (start, y - height / 2), max(end - start, _THINNEST)
+        box = Rectangle(place, width, height, fc=fill, ec=edge, lw=line, zorder=zorder)
+        self.sheet.axes.add_patch(box)
+
     def _bar(self, rank: int, bar: Bar) -> None:
         start = self.x(bar.start)
         end = _WIDTH - _RIGHT if not bar.over else self.x(bar.end)
@@ -133,20 +142,17 @@ class _Drawing:
         y, colour = self.y(rank), colour_of(_COLOURS[bar.what])
         if bar.what == CODE:
             # lower than waits, so that they differ in shape as well as in colour
-            fill = tint(colour)
-            piece = Rectangle((start, y - 0.05), width, 0.1, fc=fill, ec=colour, lw=0.8, zorder=0.5)
-            self.sheet.axes.add_patch(piece)
+            self._box(start, end, y, 0.1, tint(colour), colour, 0.8, 0.5)
             return
-        text = _fitting(bar.text, width)
+        ground: Colour = tint(colour)
         if bar.over:
             self.sheet.bar(start, y, width, "", colour)
-            self.sheet.text(start + width / 2, y, text, 9, halo=tint(colour))
         else:
             look = self._standing(rank)
-            (ground, _), (line, _) = look.ground, look.line
-            box = Rectangle((start, y - 0.15), width, 0.3, fc=ground, ec=line, lw=2.2)
-            self.sheet.axes.add_patch(box)
-            self.sheet.text(start + width / 2, y, text, 9, halo=ground)
+            ground = look.ground[0]
+            self._box(start, end, y, 0.3, ground, look.line[0], 2.2)
+        text = _fitting_label(bar.text, width)
+        self.sheet.text(start + width / 2, y, text, 9, halo=ground)
 
     def _standing(self, rank: int) -> Standing:
         """Return how a rank that still waits is shown."""
@@ -162,11 +168,11 @@ class _Drawing:
             down = peer > wait.rank
             start = x, self.y(wait.rank) + (-0.16 if down else 0.16)
             end = x, self.y(peer) + (0.16 if down else -0.16)
-            in_cycle = wait.rank in self.cycle and peer == self._next(wait.rank)
+            in_cycle = wait.rank in self.cycle and peer == self._next_in_cycle(wait.rank)
             look = Standing.CYCLE if in_cycle else Standing.WAITS
             self.sheet.arrow(start, end, colour=look.line[0], width=1.8, dashed=True, zorder=4)
 
-    def _next(self, rank: int) -> int:
+    def _next_in_cycle(self, rank: int) -> int:
         """Return the rank that comes after another one in the cycle."""
         return self.cycle[(self.cycle.index(rank) + 1) % len(self.cycle)]
 
@@ -174,11 +180,8 @@ class _Drawing:
         """Draw a collective in flight, below what the rank does meanwhile."""
         start = self.x(flight.start)
         end = self.x(flight.end) if flight.over else _WIDTH - _RIGHT
-        piece = Rectangle(
-            (start, self.y(rank) - 0.24), max(end - start, _THINNEST), 0.07,
-            fc=colour_of(_COLOURS["collective"]), ec="white", lw=0.6, zorder=1,
-        )  # fmt: skip
-        self.sheet.axes.add_patch(piece)
+        colour = colour_of(_COLOURS["collective"])
+        self._box(start, end, self.y(rank) - 0.205, 0.07, colour, "white", 0.6)
 
     def _marks(self, rank: int, marks: Sequence[Mark]) -> None:
         """Draw named places, with their names where there is room; the first comes first."""
@@ -193,7 +196,7 @@ class _Drawing:
                     free = max(x, start + wide)
                     break
 
-    def _ending(self, rank: int, lane: Lane) -> None:
+    def _draw_ending(self, rank: int, lane: Lane) -> None:
         """Write how the rank ended, in a column of its own."""
         well = lane.end == "returned"
         text = lane.end.partition(" in ")[0] if "wait" in lane.end else lane.end
@@ -208,9 +211,8 @@ class _Drawing:
             look, start = Standing.ENDED, self.x(self.lanes.end if lane.left is None else lane.left)
             text, colour = look.word, look.line[0]
             width = max(_WIDTH - _RIGHT - start, _THINNEST)
-            box = Rectangle((start, y - 0.15), width, 0.3, fc=look.ground[0], ec=colour, lw=1.6)
-            self.sheet.axes.add_patch(box)
-            inside = _fitting(text, width)
+            self._box(start, start + width, y, 0.3, look.ground[0], colour, 1.6)
+            inside = _fitting_label(text, width)
             self.sheet.text(start + width / 2, y, inside, 9, bold=True, halo=look.ground[0])
         bold = not well or bool(self.waits)
         self.sheet.text(x, y, f"{mark} {text}", 9, bold=bold, colour=colour, align="left")
@@ -237,13 +239,11 @@ class _Drawing:
             colour, text = colour_of(_COLOURS[what]), what if what == CODE else f"waits in {what}"
             text = "waits in a collective" if what == "collective" else text
             high = 0.1 if what == CODE else 0.2
-            fill = Rectangle((x, 0.3 - high / 2), 0.3, high, fc=tint(colour), ec=colour, lw=1)
-            self.sheet.axes.add_patch(fill)
-            x = self._said(x + 0.38, text)
+            self._box(x, x + 0.3, 0.3, high, tint(colour), colour, 1)
+            x = self._legend_words(x + 0.38, text)
         if any(lane.flights for lane in self.lanes.lanes):
-            thin = Rectangle((x, 0.27), 0.3, 0.07, fc=colour_of(_COLOURS["collective"]), lw=0)
-            self.sheet.axes.add_patch(thin)
-            x = self._said(x + 0.38, "collective in flight")
+            self._box(x, x + 0.3, 0.305, 0.07, colour_of(_COLOURS["collective"]))
+            x = self._legend_words(x + 0.38, "collective in flight")
         stuck = [
             self._standing(rank)
             for rank, lane in enumerate(self.lanes.lanes)
@@ -252,24 +252,23 @@ class _Drawing:
         waits = "waits forever" if self.waits else "still waits"
         for look, text in ((Standing.WAITS, waits), (Standing.CYCLE, Standing.CYCLE.word)):
             if look in stuck:
-                box = Rectangle((x, 0.2), 0.3, 0.2, fc=look.ground[0], ec=look.line[0], lw=2.2)
-                self.sheet.axes.add_patch(box)
-                x = self._said(x + 0.38, text)
+                self._box(x, x + 0.3, 0.3, 0.2, look.ground[0], look.line[0], 2.2)
+                x = self._legend_words(x + 0.38, text)
         if self.waits:
             colour = (Standing.WAITS if Standing.WAITS in stuck else Standing.CYCLE).line[0]
             self.sheet.arrow((x, 0.3), (x + 0.34, 0.3), colour=colour, width=1.8, dashed=True)
-            x = self._said(x + 0.42, "waits for")
+            x = self._legend_words(x + 0.42, "waits for")
         if self.lanes.lines:
             self.sheet.arrow((x, 0.3), (x + 0.32, 0.3), width=1.0)
-            self._said(x + 0.4, "message")
+            self._legend_words(x + 0.4, "message")
 
-    def _said(self, x: float, text: str) -> float:
+    def _legend_words(self, x: float, text: str) -> float:
         """Write words of the legend, and return where the next entry may begin."""
         self.sheet.text(x, 0.3, text, 9, align="left")
         return x + len(text) * _LETTER + 0.25
 
 
-def _fitting(text: str, width: float) -> str:
+def _fitting_label(text: str, width: float) -> str:
     """Return as much of a label as fits: all of it, the call without its line, or its name."""
     call = text.partition(" (")[0]
     shorter: Iterator[str] = iter((text, call, call.partition(" ")[0]))

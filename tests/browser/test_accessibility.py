@@ -14,7 +14,7 @@ from PIL import Image, ImageStat
 from playwright.sync_api import Locator, Page, expect
 
 from grader import replay, run, timeline
-from grader.report.graph import graph_image
+from grader.report.graph import graph_of
 from headcount.core.verdict import Wait
 from tests.browser.lab import Reader, Server
 from tests.browser.test_lab import REPLAY, RIGHT, WRONG
@@ -173,7 +173,7 @@ def test_a_graph_follows_the_theme_that_a_page_names_or_else_the_system(
 ) -> None:
     page.emulate_media(color_scheme=system)
     waits = (Wait(0, (1,), "waits", call="send"), Wait(1, (0,), "waits", call="send"))
-    page.set_content(f"<body {named}>{graph_image(waits, (0, 1))}</body>")
+    page.set_content(f"<body {named}>{graph_of(waits, (0, 1)).image}</body>")
     assert is_dark(page.get_by_role("img")) == (system == "dark" if dark is None else dark)
 
 

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from grader import __version__
-from grader.report.graph import graph_image
+from grader.report.graph import graph_of
 from headcount.core.verdict import Wait
 from tests.browser.replays import Watched
 from tests.browser.test_accessibility import findings, is_dark
@@ -279,7 +279,7 @@ def test_pictures_follow_the_theme_that_the_reader_chose(read, page: Page, theme
     page.evaluate("theme => document.body.dataset.theme = theme", theme)
     waits = (Wait(0, (1,), "waits", call="send"), Wait(1, (0,), "waits", call="send"))
     page.locator("article").evaluate(
-        "(home, html) => home.insertAdjacentHTML('afterbegin', html)", graph_image(waits, (0, 1))
+        "(home, html) => home.insertAdjacentHTML('afterbegin', html)", graph_of(waits, (0, 1)).image
     )
     assert is_dark(page.get_by_role("img", name="Who waits for whom.").first) == (theme == "dark")
     assert is_dark(picture(page, "broadcast.png")) == (theme == "dark")

@@ -28,7 +28,7 @@ from tornado.web import authenticated
 
 from grader.course.course_map import map_html
 from grader.course.index import course_index
-from grader.judge.progress import overview
+from grader.course.progress import overview
 
 _HERE = Path(__file__).parent
 

@@ -100,7 +100,7 @@ def run(options: Namespace) -> int:
 
         show(submission_report(verdict))
     sys.stdout.flush()  # a reader gets the verdict before progress is written
-    from grader.judge.progress import note
+    from grader.course.progress import note
 
     progress = None
     if options.semantics == Semantics.GLOO:
@@ -108,7 +108,7 @@ def run(options: Namespace) -> int:
             verdict.exercises, catalogue(), Path(options.file), sizes, options.backend, file=True
         )
     if progress is not None and not options.json:
-        from grader.report.summary import sum_of
+        from grader.course.progress_report import sum_of
 
         print(sum_of(progress))
     return 0 if verdict.passed else 1

@@ -14,15 +14,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print the progress: 1 if what is kept of it cannot be read."""
     from grader.course.index import course_index
-    from grader.judge.progress import overview
+    from grader.course.progress import overview
 
     found = overview(course_index())
     if options.json:
-        from grader.report.json import to_json
+        from grader.course.progress_report import progress_json
 
-        print(to_json(found))
+        print(progress_json(found))
     else:
-        from grader.report.text import progress_report
+        from grader.course.progress_report import progress_report
 
         show(progress_report(found))
     return 1 if found.trouble else 0

@@ -109,7 +109,7 @@ class Lane:
     @property
     def in_flight(self) -> float:
         """Seconds during which at least one of :attr:`flights` was in flight."""
-        return sum(end - start for start, end in _joined(self.flights)) / 1e9
+        return sum(end - start for start, end in _merge_stretches(self.flights)) / 1e9
 
     @property
     def hidden(self) -> float:
@@ -118,7 +118,7 @@ class Lane:
         return (
             sum(
                 max(0, min(end, until) - max(start, since))
-                for start, end in _joined(self.flights)
+                for start, end in _merge_stretches(self.flights)
                 for since, until in own
             )
             / 1e9
@@ -184,7 +184,7 @@ class Lanes:
         """Return what every rank did, in its own order; times are left out, since runs differ."""
         lines = []
         for rank, lane in enumerate(self.lanes):
-            calls = ", ".join(_short(lane.calls)) or "no communication"
+            calls = ", ".join(_count_calls(lane.calls)) or "no communication"
             lines.append(f"rank {rank}:  {calls};  {lane.end}")
         return "\n".join(lines)
 
@@ -196,10 +196,12 @@ def lanes(trace: Trace, failure: Failure | None = None) -> Lanes:
         trace: the record.
         failure: why the run failed, if it did; its waits never end.
     """
-    spans = trace.call_spans or tuple(map(_guessed, trace.operations))
-    moments = [m for op in _every(trace) for m in (op.posted, op.blocked, op.done) if m is not None]
-    moments += [mark.time for marks in trace.marks for mark in marks]
-    moments += [m for span in spans for m in (span.entered, span.left) if m is not None]
+    spans = trace.call_spans or tuple(map(_guess_span, trace.operations))
+    times: list[int | None] = [mark.time for marks in trace.marks for mark in marks]
+    for operations in trace.operations:
+        times += [time for op in operations for time in (op.posted, op.blocked, op.done)]
+    times += [time for span in spans for time in (span.entered, span.left)]
+    moments = [time for time in times if time is not None]
     zero = min(moments, default=0)
     last = max([*moments, trace.closed or 0], default=0)
     if all(span.left is not None for span in spans):
@@ -217,12 +219,7 @@ def lanes(trace: Trace, failure: Failure | None = None) -> Lanes:
     return Lanes(found, lines, max(last - zero, 1), failure, zero)
 
 
-def _every(trace: Trace) -> Iterator[Operation]:
-    for operations in trace.operations:
-        yield from operations
-
-
-def _guessed(operations: Sequence[Operation]) -> CallSpan:
+def _guess_span(operations: Sequence[Operation]) -> CallSpan:
     """Return the span from the first to the last event of a rank, where no better one is known."""
     ends = [op.done for op in operations if op.done is not None]
     if not operations or len(ends) < len(operations):
@@ -235,13 +232,13 @@ def _lane(trace: Trace, rank: int, span: CallSpan, zero: int, last: int, for_eve
     bars: list[Bar] = []
     if span.entered is not None:
         bars = list(_bars(operations, span.entered - zero, span.left, zero, last))
-    calls = tuple(_text(op, op.site) for op in operations)
+    calls = tuple(_call_words(op, op.site) for op in operations)
     left = None if span.left is None else span.left - zero
     flights = tuple(_flights(operations, zero, last)) if bars else ()
     marks = tuple(
         Mark(mark.time - zero, mark.text) for mark in dict(enumerate(trace.marks)).get(rank, ())
     )
-    return Lane(tuple(bars), calls, _end(span, bars, for_ever), left, flights, marks)
+    return Lane(tuple(bars), calls, _ending_words(span, bars, for_ever), left, flights, marks)
 
 
 def _flights(operations: Sequence[Operation], zero: int, last: int) -> Iterator[Bar]:
@@ -254,22 +251,24 @@ def _flights(operations: Sequence[Operation], zero: int, last: int) -> Iterator[
             seen = op.done if op.given_up is None else op.given_up
             end = last if seen is None else seen
             yield Bar(
-                op.posted - zero, end - zero, "collective", _text(op, op.site), seen is not None
+                op.posted - zero,
+                end - zero,
+                "collective",
+                _call_words(op, op.site),
+                seen is not None,
             )
 
 
-def _joined(bars: Sequence[Bar]) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of time that the bars cover together."""
-    at = None
+def _merge_stretches(bars: Sequence[Bar]) -> list[tuple[int, int]]:
+    """Return the stretches of time that the bars cover together."""
+    found: list[tuple[int, int]] = []
     for bar in sorted(bars, key=lambda bar: bar.start):
-        if at is not None and bar.start <= at[1]:
-            at = (at[0], max(at[1], bar.end))
-            continue
-        if at is not None:
-            yield at
-        at = (bar.start, bar.end)
-    if at is not None:
-        yield at
+        if found and bar.start <= found[-1][1]:
+            start, end = found.pop()
+            found.append((start, max(end, bar.end)))
+        else:
+            found.append((bar.start, bar.end))
+    return found
 
 
 def _bars(
@@ -288,7 +287,7 @@ def _bars(
         if start > at:
             yield Bar(at, start, CODE)
         what = op.kind if op.is_message else "collective"
-        yield Bar(start, until, what, _text(op, op.blocked_site or op.site), over)
+        yield Bar(start, until, what, _call_words(op, op.blocked_site or op.site), over)
         at = until
         if not over:
             return
@@ -296,7 +295,7 @@ def _bars(
         yield Bar(at, end, CODE, over=left is not None)
 
 
-def _end(span: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
+def _ending_words(span: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
     """Return how a rank ended, in words."""
     if span.entered is None:
         return "never called"
@@ -310,7 +309,7 @@ def _end(span: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
     return "still runs"
 
 
-def _text(op: Operation, site: Site) -> str:
+def _call_words(op: Operation, site: Site) -> str:
     """Return a call, or the wait for one, in words: "send to 1 (line 5)"."""
     if op.kind == "send":
         what = f"send to {op.peer}"
@@ -321,7 +320,7 @@ def _text(op: Operation, site: Site) -> str:
     return f"{what} ({site})"
 
 
-def _short(calls: Sequence[str]) -> Iterator[str]:
+def _count_calls(calls: Sequence[str]) -> Iterator[str]:
     """Yield distinct calls in order of first use, with counts; of a long list the beginning."""
     counts = Counter(calls)
     for text, count in list(counts.items())[:_MOST_CALLS]:

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,11 +27,10 @@ from headcount.core.verdict import ExerciseVerdict, Status
 from headcount.launch.backends import entry_of
 
 __all__ = [
-    "ExerciseRecord",
-    "ProgressFile",
     "CourseProgress",
     "ExerciseProgress",
-    "ProgressState",
+    "ExerciseRecord",
+    "ProgressFile",
     "location",
     "note",
     "origin_of",
@@ -41,16 +39,12 @@ __all__ = [
 ]
 
 
-# The progress file: the learner's checks, in a small file of their own. --------------
+# The progress file. ---------------------------------------------------------------
 #
 # The file may be deleted at any time; then the course begins anew.  It is replaced as a whole, so
 # that a reader never sees half of it, and under a lock, so that two kernels do not lose each
-# other's checks.
-#
-# The lock is ``flock`` itself (:func:`grader.files.locked`).  The package ``filelock`` would
-# lose some safety: on a file system without ``flock`` it raises an error, or takes a file as its
-# lock, which stays if its process is killed on another host.  Its timeout does not end a call that
-# hangs in a network's file system, so that the thread in :func:`note` would be needed all the same.
+# other's checks.  The lock is :func:`grader.files.locked`; the package ``filelock``
+# raises an error on a file system without it, or leaves a file behind that locks for ever.
 
 #: The version of the format, which grows whenever an older grader would misread the file.
 VERSION = 1
@@ -94,8 +88,7 @@ class _Header(msgspec.Struct):
     version: int
 
 
-class _Book(msgspec.Struct):
-    version: int
+class _Contents(_Header):
     exercises: dict[str, ExerciseRecord]
 
 
@@ -116,43 +109,36 @@ class ProgressFile:
         Raises:
             ProgressFileError: the file cannot be read or understood.
         """
-        if not self._exists():
+        if not os.path.exists(self.path):
             return {}
-        try:
-            with self.path.open("rb") as file:
-                data = file.read(LARGEST + 1)
-        except OSError as error:
-            raise ProgressFileError(
-                f"{self.path} cannot be read: {error.strerror}; allow reading it, or delete it"
-                " to begin a new one"
-            ) from None
-        return self._decode(data)
-
-    def _exists(self) -> bool:
-        if os.path.lexists(self.path) and not os.path.isfile(self.path):
+        if not os.path.isfile(self.path):
             # it is never replaced, since it may be a folder, or /dev/null
             raise ProgressFileError(
                 f"{self.path} is no file; set GRADER_PROGRESS to the path of a file, or to"
                 " nothing to keep no progress"
             )
-        return os.path.lexists(self.path)
-
-    def _decode(self, data: bytes) -> dict[str, ExerciseRecord]:
         try:
+            with self.path.open("rb") as file:
+                data = file.read(LARGEST + 1)
             if len(data) > LARGEST:
                 raise ValueError(f"it is larger than {LARGEST >> 20} MB")
             version = msgspec.json.decode(data, type=_Header).version
-            if version > VERSION:
-                raise ProgressFileError(
-                    f"{self.path} was written by a newer grader (format {version}, this one"
-                    f" knows {VERSION}) and is left as it is; update the course, or delete the"
-                    " file to begin a new one"
-                )
-            return msgspec.json.decode(data, type=_Book).exercises
+            if version <= VERSION:
+                return msgspec.json.decode(data, type=_Contents).exercises
+        except OSError as error:
+            raise ProgressFileError(
+                f"{self.path} cannot be read: {error.strerror}; allow reading it, or delete it"
+                " to begin a new one"
+            ) from None
         except ValueError as error:  # msgspec's errors are ValueErrors too
             raise ProgressFileError(
                 f"{self.path} is damaged ({error}); delete it to begin a new one"
             ) from None
+        raise ProgressFileError(
+            f"{self.path} was written by a newer grader (format {version}, this one"
+            f" knows {VERSION}) and is left as it is; update the course, or delete the"
+            " file to begin a new one"
+        )
 
     def add(self, verdicts: Iterable[ExerciseVerdict], when: datetime) -> dict[str, ExerciseRecord]:
         """Enter the verdicts of a check that ended at ``when``; return all records.
@@ -160,18 +146,16 @@ class ProgressFile:
         Raises:
             ProgressFileError: the file cannot be read, understood or written.
         """
-        self._exists()
-        try:
+        self.read()  # a place that is no file, such as /dev/null, gets no lock beside it
+        with self._writing():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self._locked():
-                entries = self.read()
+            with _locked(self.path):
+                records = self.read()
                 for verdict in verdicts:
-                    entries[verdict.name] = _after(entries.get(verdict.name), verdict, when)
-                book = msgspec.json.encode(_Book(VERSION, entries))
-                replace_file(self.path, msgspec.json.format(book, indent=1) + b"\n")
-        except OSError as error:
-            raise self._unwritable(error) from None
-        return entries
+                    records[verdict.name] = _updated(records.get(verdict.name), verdict, when)
+                data = msgspec.json.encode(_Contents(VERSION, records))
+                replace_file(self.path, msgspec.json.format(data, indent=1) + b"\n")
+        return records
 
     def rehearse(self) -> None:
         """Check whether the file could be written now, without a trace.
@@ -179,45 +163,44 @@ class ProgressFile:
         Raises:
             ProgressFileError: it could not.
         """
-        folder = self.path.parent
-        while not os.path.lexists(folder):
-            folder = folder.parent
-        try:
-            with tempfile.TemporaryFile(dir=folder) as file:
-                file.write(b" " * 4096)
-        except OSError as error:
-            raise self._unwritable(error) from None
-
-    def _unwritable(self, error: OSError) -> ProgressFileError:
-        return ProgressFileError(
-            f"{self.path} cannot be written: {error.strerror}; make room or allow writing there,"
-            " or set GRADER_PROGRESS to a file elsewhere"
-        )
+        folder = next(folder for folder in self.path.parents if os.path.lexists(folder))
+        with self._writing(), tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b" " * 4096)
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        # a file of its own, since the progress file is replaced
-        lock = self.path.with_name(f"{self.path.name}.lock")
-        with contextlib.ExitStack() as held:
-            try:
-                held.enter_context(locked(lock))
-            except OSError as error:
-                if error.errno not in _NO_LOCKS:
-                    raise
+    def _writing(self) -> Iterator[None]:
+        try:
             yield
+        except OSError as error:
+            raise ProgressFileError(
+                f"{self.path} cannot be written: {error.strerror}; make room or allow writing"
+                " there, or set GRADER_PROGRESS to a file elsewhere"
+            ) from None
 
 
-def _after(
-    entry: ExerciseRecord | None, verdict: ExerciseVerdict, when: datetime
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    # a file of its own, since the progress file is replaced
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(locked(path.with_name(f"{path.name}.lock")))
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        yield
+
+
+def _updated(
+    record: ExerciseRecord | None, verdict: ExerciseVerdict, when: datetime
 ) -> ExerciseRecord:
     best: ExerciseRecord | ExerciseVerdict = verdict
-    if entry is not None and entry.best > verdict.score:
-        best = entry
+    if record is not None and record.best > verdict.score:
+        best = record
     return ExerciseRecord(
-        passed=verdict.passed or (entry is not None and entry.passed),
-        best=max(verdict.score, entry.best if entry else 0.0),
+        passed=verdict.passed or (record is not None and record.passed),
+        best=max(verdict.score, record.best if record else 0.0),
         max_score=verdict.max_score,
-        checks=(entry.checks if entry else 0) + 1,
+        checks=(record.checks if record else 0) + 1,
         when=when,
         seconds=verdict.seconds,
         last_passed=verdict.passed,
@@ -225,27 +208,7 @@ def _after(
     )
 
 
-# The progress. --------------------------------------------------------------------
-
-#: The environment variable with the path of the file; if it is empty, no progress is kept.
-VARIABLE = "GRADER_PROGRESS"
-
-#: The environment variable in which nbgrader says why it runs a notebook.
-_NBGRADER = "NBGRADER_EXECUTION"
-
-#: Seconds that a check waits for its entry, which normally takes 2 ms.
-PATIENCE = 2.0
-
-#: Folders of the course with answers that are not the learner's.
-_NOT_THEIRS = frozenset({"solutions", "tests"})
-
-
-class ProgressState(str, Enum):
-    """How far a learner is with an exercise."""
-
-    PASSED = "passed"
-    TRIED = "tried"
-    UNTOUCHED = "untouched"
+# What it adds up to. --------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -256,11 +219,14 @@ class ExerciseProgress:
     entry: ExerciseRecord | None
 
     @property
-    def state(self) -> ProgressState:
-        """Passed, tried or untouched."""
-        if self.entry is None:
-            return ProgressState.UNTOUCHED
-        return ProgressState.PASSED if self.entry.passed else ProgressState.TRIED
+    def passed(self) -> bool:
+        """Whether any check has passed."""
+        return self.entry is not None and self.entry.passed
+
+    @property
+    def state(self) -> str:
+        """How far the learner is: ``passed``, ``tried`` or ``untouched``."""
+        return "untouched" if self.entry is None else "passed" if self.passed else "tried"
 
 
 @dataclass(frozen=True)
@@ -291,7 +257,7 @@ class CourseProgress:
         checked = {one.entry.when: i for i, one in enumerate(self.exercises) if one.entry}
         here = checked[max(checked)] if checked else 0
         coming = (*self.exercises[here:], *self.exercises[:here])
-        return next((s.exercise for s in coming if s.state is not ProgressState.PASSED), None)
+        return next((one.exercise for one in coming if not one.passed), None)
 
     def notebook(self, chapter: str) -> Path | None:
         """Return a chapter's notebook, as a path from the working folder; None if it is away."""
@@ -304,7 +270,7 @@ class CourseProgress:
     @property
     def passed(self) -> int:
         """The number of exercises that are passed."""
-        return sum(one.state is ProgressState.PASSED for one in self.exercises)
+        return sum(one.passed for one in self.exercises)
 
     def parts(self) -> dict[str, dict[str, list[ExerciseProgress]]]:
         """Return the progress with the exercises of each chapter, by part of the course."""
@@ -320,31 +286,30 @@ def overview(catalogue: Catalogue[IndexedExercise]) -> CourseProgress:
     path = location(catalogue)
     if path is None:
         return CourseProgress(None, ())
-    progress_file = ProgressFile(path)
+    file = ProgressFile(path)
     try:
-        entries = progress_file.read()
+        records = file.read()
     except ProgressFileError as error:
-        return CourseProgress(progress_file.path, (), trouble=(str(error),))
-    trouble = []
+        return CourseProgress(file.path, (), trouble=(str(error),))
+    trouble = tuple(_missed)
     try:
-        progress_file.rehearse()
+        file.rehearse()
     except ProgressFileError as error:
-        trouble.append(str(error))
-    if _missed and not trouble:
-        trouble.append(_missed[-1])
+        trouble = (str(error),)
+    root = _own_course(catalogue)
     return CourseProgress(
-        progress_file.path,
-        _of_course(catalogue, entries),
-        tuple(name for name in entries if name not in catalogue),
-        tuple(trouble),
-        None if (root := _own_course(catalogue)) is None else root / "notebooks",
+        file.path,
+        _of_exercises(catalogue, records),
+        tuple(name for name in records if name not in catalogue),
+        trouble,
+        None if root is None else root / "notebooks",
     )
 
 
-def _of_course(
-    catalogue: Catalogue[IndexedExercise], entries: Mapping[str, ExerciseRecord]
+def _of_exercises(
+    catalogue: Catalogue[IndexedExercise], records: Mapping[str, ExerciseRecord]
 ) -> tuple[ExerciseProgress, ...]:
-    return tuple(ExerciseProgress(one, entries.get(name)) for name, one in catalogue.items())
+    return tuple(ExerciseProgress(one, records.get(name)) for name, one in catalogue.items())
 
 
 # The location of the file. --------------------------------------------------------
@@ -353,10 +318,11 @@ def _of_course(
 def location(catalogue: Catalogue[IndexedExercise]) -> Path | None:
     """Return the path of the learner's progress file; None if progress is switched off.
 
-    The file is in the course that the learner works in: the one around the working folder, or
-    else the one that this package is a part of.  Without either, it is in the user's state folder.
+    ``GRADER_PROGRESS`` names it, or nothing.  Otherwise the file is in the course that the learner
+    works in: the one around the working folder, or else the one that this package is a part of.
+    Without either, it is in the user's state folder.
     """
-    chosen = os.environ.get(VARIABLE)
+    chosen = os.environ.get("GRADER_PROGRESS")
     if chosen is not None:
         return Path(chosen).expanduser() if chosen else None
     root = _own_course(catalogue)
@@ -368,11 +334,9 @@ def location(catalogue: Catalogue[IndexedExercise]) -> Path | None:
 
 def _own_course(catalogue: Catalogue[IndexedExercise]) -> Path | None:
     """Return the folder of the course that the learner works in, see :func:`location`."""
-    for start in (working_folder(), Path(os.path.abspath(__file__)).parent):
-        root = None if start is None else _course_around(start, catalogue)
-        if root is not None:
-            return root
-    return None
+    here = working_folder()
+    around = None if here is None else _course_around(here, catalogue)
+    return around or _course_around(Path(os.path.abspath(__file__)).parent, catalogue)
 
 
 def working_folder() -> Path | None:
@@ -394,6 +358,12 @@ def _course_around(place: Path, catalogue: Catalogue[IndexedExercise]) -> Path |
 
 
 # Which checks count. ------------------------------------------------------------------
+
+#: Seconds that a check waits for its entry, which normally takes 2 ms.
+PATIENCE = 2.0
+
+#: Folders of the course with answers that are not the learner's.
+_NOT_THEIRS = (("solutions",), ("tests",))
 
 #: Why the last check of this process could not be entered; empty if it was entered.
 _missed: list[str] = []
@@ -427,7 +397,7 @@ def note(
     """
     if not entry_of(backend).keeps_progress:
         return None
-    if os.environ.get(_NBGRADER) == "autograde":
+    if os.environ.get("NBGRADER_EXECUTION") == "autograde":
         return None  # nbgrader judges a class's answers on the instructor's machine
     ended = datetime.now(timezone.utc)
     entered: list[CourseProgress] = []
@@ -436,12 +406,10 @@ def note(
         try:
             path = location(catalogue)
             counted = [v for v in verdicts if _counts(v, catalogue[v.name], sizes)]
-            if path is None or not counted:
+            if path is None or not counted or not _is_learners(origin, catalogue, file):
                 return
-            if not _in_notebooks(origin, catalogue) if file else _not_theirs(origin, catalogue):
-                return
-            entries = ProgressFile(path).add(counted, ended)
-            entered.append(CourseProgress(path, _of_course(catalogue, entries)))
+            records = ProgressFile(path).add(counted, ended)
+            entered.append(CourseProgress(path, _of_exercises(catalogue, records)))
             _missed.clear()
         except Exception as error:  # no error here may cost a verdict
             _missed[:] = [str(error)]
@@ -471,26 +439,19 @@ def _counts(
     return whole and not verdict.nothing_done
 
 
-def _in_notebooks(origin: Path | None, catalogue: Catalogue[IndexedExercise]) -> bool:
-    """Return whether a file is in the ``notebooks`` of the learner's course.
+def _is_learners(origin: Path | None, catalogue: Catalogue[IndexedExercise], file: bool) -> bool:
+    """Return whether an answer is the learner's own work.
 
-    A file from elsewhere, such as a friend's notebook or a student's submission, is not taken
-    for the learner's work.
+    A file that was named has to be in the ``notebooks`` of the course: elsewhere it may be a
+    friend's notebook or a student's submission.  A live answer counts unless the course has brought
+    it, as it has its solutions and tests.
     """
     if origin is None:
-        return False
+        return not file
     place = Path(os.path.realpath(origin))
-    # where neither the working folder nor the package is in a course, the file's course is taken
-    root = _own_course(catalogue) or _course_around(place.parent, catalogue)
-    return root is not None and place.is_relative_to(os.path.realpath(root / "notebooks"))
-
-
-def _not_theirs(origin: Path | None, catalogue: Catalogue[IndexedExercise]) -> bool:
-    """Return whether answers come with the course, as its solutions and tests do."""
-    if origin is None:
-        return False
-    place = Path(os.path.realpath(origin))
+    if file:
+        # where neither the working folder nor the package is in a course, the file's is taken
+        root = _own_course(catalogue) or _course_around(place.parent, catalogue)
+        return root is not None and place.is_relative_to(os.path.realpath(root / "notebooks"))
     root = _course_around(place, catalogue)
-    if root is None or place == root:
-        return False
-    return place.relative_to(root).parts[0] in _NOT_THEIRS
+    return root is None or place.relative_to(root).parts[:1] not in _NOT_THEIRS
