@@ -111,11 +111,13 @@ class Class:
         self._chapters = {
             path.stem: path.read_text() for path in sorted((ROOT / "solutions").glob("[0-9]*.py"))
         }
-        self._right = answers(ROOT / "tests" / "accepted", True)
-        rejected = answers(ROOT / "tests" / "rejected", False)
+        known = answers()
+        self._right = [one for one in known if one.known.diagnosis is None]
+        # one that speaks begins with code that its chapter shares, which nobody would hand in
+        rejected = [one for one in known if one.known.diagnosis and not one.known.speaks]
         stuck = (Diagnosis.DEADLOCK, Diagnosis.TIMEOUT)
-        self._hanging = [one for one in rejected if one.diagnosis in stuck]
-        self._wrong = [one for one in rejected if one.diagnosis not in stuck]
+        self._hanging = [one for one in rejected if one.known.diagnosis in stuck]
+        self._wrong = [one for one in rejected if one.known.diagnosis not in stuck]
         self._hostile = [one for one in attacks() if not one.is_control]
 
     def draw(self, students: int) -> list[Student]:
@@ -151,14 +153,14 @@ class Class:
         if kind == "crashing":
             return self._broken(chapter, CRASHES)
         pool = {"right": self._right, "wrong": self._wrong, "hanging": self._hanging}[kind]
-        fitting = [one for one in pool if one.path.parent.name == chapter]
+        fitting = [one for one in pool if one.chapter == chapter]
         if not fitting or (kind == "hanging" and self._random.random() < 0.3):
             return self._broken(chapter, LOOPS)
         answer: Answer = self._random.choice(fitting)
         return answer.exercise, answer.source
 
     def _broken(self, chapter: str, bodies: Sequence[str]) -> tuple[str, str]:
-        names = sorted({one.exercise for one in self._right if one.path.parent.name == chapter})
+        names = sorted({one.exercise for one in self._right if one.chapter == chapter})
         name = self._random.choice(names)
         return name, f"import torch\n\ndef {name}(*arguments):\n    {self._random.choice(bodies)}\n"
 

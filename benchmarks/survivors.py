@@ -14,11 +14,12 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import psutil
 
+from grader.course.answers import FOLDER
 from grader.course.chapters import discover
+from grader.exercise.answers import RIGHT
 from grader.exercise.cases import Draw
 from grader.exercise.declaration import Exercise
 from grader.judge.assessment import assess
@@ -29,7 +30,7 @@ from headcount.launch.launchers import ForkServer, default_launcher
 from headcount.launch.process_world import ProcessWorld
 from headcount.launch.world import Delay, Job, Kill
 
-ANSWERS = Path(__file__).resolve().parent.parent / "tests" / "accepted" / "22_failures"
+ANSWERS = FOLDER / "22_failures" / RIGHT
 
 SIZES = (3, 4, 5, 8)
 

@@ -34,7 +34,7 @@ hang are those of :mod:`headcount`, which knows nothing of this package:
 - ``sandbox``: what strangers' code needs
 - ``judge``: an exercise, a submission and a launcher make a verdict
 - ``report``: verdicts for people and programs, and pictures of runs
-- ``course``: the exercises of the course, their hints and the mistakes that people make
+- ``course``: the exercises of the course, their hints and known answers
 - ``classroom``: many submissions, as they arrive from a class
 - ``bench``: how fast a collective is
 - ``api``, ``doctor``, ``cli``: for notebooks and the command line

@@ -25,8 +25,8 @@ from ranks.test_worlds import FATES
 from tools.site.front import EXAMPLE
 
 ROOT = Path(__file__).resolve().parent.parent
-RIGHT = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"
-WRONG = ROOT / "grader" / "course" / "mistakes" / "02_broadcast" / "broadcast_root_zero.py"
+RIGHT = ROOT / "grader/course/answers/02_broadcast/right/broadcast_flat.py"
+WRONG = ROOT / "grader/course/answers/02_broadcast/broadcast_root_zero.py"
 
 
 def grader(*arguments, cwd=ROOT, **environment):

@@ -35,13 +35,14 @@ RETURNED = (
 )
 
 
-@pytest.mark.parametrize("returned", RETURNED)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_strange_answer_is_wrong_and_nothing_else(name, returned):
-    source = f"import torch\n\n\ndef {name}(*given, **named):\n    return {returned}\n"
-    submission = Submission.from_bytes(source.encode(), "answer.py", catalogue())
-    judge = Judge(default_launcher(), Settings(1, first_failure=True))
-    verdict = judge.judge(catalogue()[name], submission)
-    assert verdict.status is Status.FAILED
-    assert verdict.score == 0
-    assert verdict.hint
+def test_a_strange_answer_is_wrong_and_nothing_else(name, subtests):
+    for returned in RETURNED:
+        with subtests.test(returned):
+            source = f"import torch\n\n\ndef {name}(*given, **named):\n    return {returned}\n"
+            submission = Submission.from_bytes(source.encode(), "answer.py", catalogue())
+            judge = Judge(default_launcher(), Settings(1, first_failure=True))
+            verdict = judge.judge(catalogue()[name], submission)
+            assert verdict.status is Status.FAILED
+            assert verdict.score == 0
+            assert verdict.hint

@@ -19,6 +19,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from grader.exercise.answers import IS_RIGHT
 from headcount.core.private_apis import TESTED
 from tools import install, release, versions
 
@@ -260,7 +261,7 @@ def test_a_wheel_runs_without_the_checkout(wheel, tmp_path):
 @of_the_wheel
 @pytest.mark.exhaustive
 def test_a_wheel_judges_an_answer(wheel, tmp_path):
-    answer = next((ROOT / "tests" / "accepted" / "02_broadcast").glob("broadcast_*.py"))
+    answer = next((ROOT / "grader/course/answers/02_broadcast/right").glob("broadcast_*.py"))
     (tmp_path / "answer.py").write_bytes(answer.read_bytes())
     done = away(wheel, tmp_path, "check", "answer.py", "broadcast")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
@@ -270,11 +271,13 @@ def test_a_wheel_judges_an_answer(wheel, tmp_path):
 def test_a_wheel_has_every_file_that_is_not_code_and_nothing_else(wheel):
     def kept(root):
         found = (path.relative_to(root) for path in (root / "grader").rglob("*") if path.is_file())
-        return {path for path in found if "__pycache__" not in path.parts}
+        return [path.as_posix() for path in found if "__pycache__" not in path.parts]
 
-    assert kept(wheel) == kept(ROOT)
-    assert any(re.search(r"\.(css|js|j2)$", path.name) for path in kept(wheel))
+    package = release.published(kept(ROOT))
+    assert len(kept(ROOT)) - len(package) > 300  # right answers
+    assert sorted(kept(wheel)) == sorted(package)
+    assert any(re.search(r"\.(css|js|j2)$", name) for name in package)
+    assert not any(IS_RIGHT.search((wheel / name).read_text()) for name in package)
     (archive,) = wheel.parent.glob("gather_round*.whl")
-    package = [path.as_posix() for path in kept(ROOT)]
     with zipfile.ZipFile(archive) as held:
         assert release.spare_and_missing(held.namelist(), release.WHEELS_OWN, package) == []

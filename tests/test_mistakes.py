@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
-import pytest
+from pathlib import Path
 
 from grader.api import catalogue
-from grader.errors import DeclarationError
+from grader.exercise.answers import KnownAnswer
 from grader.exercise.catalogue import Catalogue
-from grader.exercise.mistakes import MistakeProgram, read_mistake
 from grader.judge.judge import Judge, Settings
 from grader.submission.submission import Submission
 from headcount.core.verdict import Diagnosis
@@ -67,7 +65,7 @@ def broadcast(tensor, source):
 def hint(answer, *known):
     """What is said of an answer to ``broadcast``, with these programs and hints for mistakes."""
     programs = tuple(
-        MistakeProgram(f"mistake {i}", ("broadcast",), diagnosis, text, (source,), (styles,))
+        KnownAnswer(Path(f"{i}.py"), ("broadcast",), diagnosis, text, (source,), (styles,))
         for i, (diagnosis, text, source, *styles) in enumerate(known)
     )
     exercise = replace(catalogue()["broadcast"], programs=lambda: programs)
@@ -120,49 +118,3 @@ def test_another_style_of_the_same_mistake_is_tried_where_the_first_disagrees():
     )
     found = hint(ROOT_ZERO, (WRONG, "the source is src", half, ROOT_ZERO))
     assert found == "the source is src"
-
-
-# Files. ---------------------------------------------------------------------------
-
-
-def write(folder, text, name="mistake.py"):
-    path = folder / name
-    path.write_text(text)
-    return path
-
-
-def test_a_file_holds_hint_header_and_forms(tmp_path):
-    write(tmp_path, "# or: STYLE = 2\nSTYLE = 1\n", "_common.py")
-    path = write(
-        tmp_path,
-        '"""Take the\nother one."""\n# exercise: broadcast, tree_broadcast\n'
-        "# diagnosis: wrong_value\n# or: A = 3; B = 4\nA = 1\nB = 2\n",
-    )
-    found = read_mistake(path)
-    assert found.exercises == ("broadcast", "tree_broadcast")
-    assert found.hint == "Take the other one."
-    assert found.diagnosis is WRONG
-    namespaces = [{} for _ in range(4)]
-    texts = [*found.sources, found.styles[0][0], found.styles[1][0]]
-    for text, names in zip(texts, namespaces, strict=True):
-        exec(text, names)
-    values = [(names["STYLE"], names["A"], names["B"]) for names in namespaces]
-    assert values == [(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4)]
-
-
-@pytest.mark.parametrize(
-    "text, complaint",
-    [
-        ("x = 1\n", "begin with the hint"),
-        ('"""Hint."""\n# diagnosis: wrong_value\n', "needs `# exercise:`"),
-        ('"""Hint."""\n# exercise: broadcast\n', "one `# diagnosis:`"),
-        ('"""Hint."""\n# exercise: broadcast\n# diagnosis: sad\n', "'sad' is no diagnosis"),
-        (
-            '"""Hint."""\n# exercise: broadcast\n# diagnosis: timeout\n# or: A = 2\n',
-            "`A = …` must stand at the start of one line",
-        ),
-    ],
-)
-def test_a_file_that_is_no_mistake_is_named(tmp_path, text, complaint):
-    with pytest.raises(DeclarationError, match=complaint):
-        read_mistake(write(tmp_path, text))

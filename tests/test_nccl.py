@@ -32,7 +32,7 @@ from headcount.rank.transports.nccl import Finishing, Nccl, NcclGroup, nccl_stor
 ROOT = Path(__file__).resolve().parent.parent
 
 # NCCL wants messages that cross in one batch
-RING = ROOT / "tests" / "accepted" / "11_ring_all_reduce" / "ring_all_reduce_batch.py"
+RING = ROOT / "grader/course/answers/11_ring_all_reduce/right/ring_all_reduce_batch.py"
 
 
 def grader(*words):

@@ -122,7 +122,7 @@ def grader(folder, *words):
     ],
 )
 def test_a_check_fails_a_right_answer_that_could_hang(answer, semantics, diagnosis):
-    path = ROOT / "tests" / "accepted" / "12_deadlock_clinic" / f"{answer}.py"
+    path = ROOT / "grader/course/answers/12_deadlock_clinic/right" / f"{answer}.py"
     exercises = discover()
     settings = Settings(1, world_sizes=(2,), semantics=semantics)
     submission = Submission.from_file(path, exercises)

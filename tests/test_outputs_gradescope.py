@@ -239,7 +239,7 @@ def test_a_request_that_is_wrong_leaves_no_results(unpacked):
 @of_the_zip
 def test_a_submission_is_graded_by_the_zip(unpacked):
     submission = unpacked / "submission"
-    answers = Path(__file__).parent / "accepted" / "02_broadcast"
+    answers = Path(__file__).parent.parent / "grader/course/answers/02_broadcast/right"
     right = min(path for path in answers.glob("*.py") if "def broadcast(" in path.read_text())
     (submission / "broadcast.py").write_bytes(right.read_bytes())
     # must not be taken for the grader

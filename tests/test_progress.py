@@ -36,8 +36,8 @@ from headcount.report import plain
 from tests.kernels import start_kernel
 
 ROOT = Path(__file__).resolve().parent.parent
-RIGHT = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"
-WRONG = ROOT / "grader" / "course" / "mistakes" / "02_broadcast" / "broadcast_root_zero.py"
+RIGHT = ROOT / "grader/course/answers/02_broadcast/right/broadcast_flat.py"
+WRONG = ROOT / "grader/course/answers/02_broadcast/broadcast_root_zero.py"
 ALL = len(catalogue())
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 

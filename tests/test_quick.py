@@ -84,9 +84,9 @@ def test_a_chapter_is_judged_with_its_answers():
     paths = [
         "solutions/02_broadcast.py",
         "grader/course/chapters/ch03_scatter_gather.py",
-        "tests/rejected/11_ring_all_reduce/a.py",
+        "grader/course/answers/11_ring_all_reduce/right/a.py",
         "grader/course/help/12_deadlocks.md",
-        "grader/course/mistakes/30_capstone/a.py",
+        "grader/course/answers/30_capstone/a.py",
         "grader/exercise/limits.py",
         "docs/02_no.py",
     ]

@@ -45,6 +45,10 @@ def test_the_bundle_is_the_course_without_solutions(tmp_path):
     bundle = tmp_path / "bundle"
     assert not {"solutions", "tests", ".git"} & {path.name for path in bundle.iterdir()}
     assert not list(bundle.rglob("__pycache__"))
+    # mistakes are where hints come from; right answers are for nobody
+    answers = bundle / "grader" / "course" / "answers"
+    assert (answers / "02_broadcast" / "broadcast_root_zero.py").is_file()
+    assert not list(answers.rglob("right"))
     # what make lab and make update need, and nothing else of the tools
     assert {path.name for path in (bundle / "tools").iterdir()} == {
         "install.py",
@@ -92,6 +96,7 @@ def test_whole_answers_can_be_left_out(tmp_path, capsys):
         [sys.executable, "-c", _HINTS], cwd=bundle, env={**os.environ, "PYTHONPATH": str(bundle)},
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
+    assert not list(bundle.glob("grader/course/answers/[0-9]*"))
     index, declared = json.loads(done.stdout)
     assert index == declared
     assert index.keys() == course.keys()
@@ -183,6 +188,11 @@ def lost(course):
     (course / "notebooks" / "05_all_gather.ipynb").unlink()
 
 
+def misplaced(course):
+    folder = course / "grader" / "course" / "answers" / "02_broadcast"
+    shutil.move(folder / "right" / "broadcast_flat.py", folder)
+
+
 def without_a_stub(course):
     def edit(cells):
         cells[:] = [c for c in cells if "def gather" not in "".join(c["source"])]
@@ -201,6 +211,7 @@ def without_a_stub(course):
         (marked, "has the marks of a solution"),
         (linked, "imgs/more is a link"),
         (lost, "05_all_gather.ipynb is missing"),
+        (misplaced, "02_broadcast/broadcast_flat.py is a right answer"),
         (without_a_stub, "has no stub of gather"),
     ],
 )

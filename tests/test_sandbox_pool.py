@@ -324,7 +324,7 @@ def test_a_rank_that_takes_its_time_may(sandbox, entry):
 
 def test_a_rank_that_dies_in_a_sandbox_costs_no_points(sandbox):
     exercise = dataclasses.replace(catalogue()["sum_of_survivors"], world_sizes=(3,))
-    answer = ROOT / "tests/accepted/22_failures/sum_of_survivors_store.py"
+    answer = ROOT / "grader/course/answers/22_failures/right/sum_of_survivors_store.py"
     judge = Judge(sandbox, Settings(1))
     verdict = judge.judge(exercise, Submission.from_file(answer, catalogue()))
     assert (verdict.message, verdict.score) == ("", exercise.points)

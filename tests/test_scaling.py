@@ -25,9 +25,11 @@ from headcount.report import plain
 from headcount.simulation.clusters import Flat, Nodes
 
 ROOT = Path(__file__).resolve().parent.parent
-ACCEPTED = ROOT / "tests/accepted/11_ring_all_reduce/ring_all_reduce_isend_recv.py"
-TOO_MUCH = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_whole_on_many.py"
-SIXTY_FOUR = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_room_for_sixty_four.py"
+ACCEPTED = ROOT / "grader/course/answers/11_ring_all_reduce/right/ring_all_reduce_isend_recv.py"
+TOO_MUCH = ROOT / "grader/course/answers/11_ring_all_reduce/ring_all_reduce_whole_on_many.py"
+SIXTY_FOUR = (
+    ROOT / "grader/course/answers/11_ring_all_reduce/ring_all_reduce_room_for_sixty_four.py"
+)
 
 
 @pytest.fixture
@@ -276,7 +278,7 @@ def test_what_fails_on_many_ranks_only():
 
 
 def test_what_fails_on_real_ranks_is_not_simulated():
-    wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_rooted_no_answer.py"
+    wrong = ROOT / "grader/course/answers/11_ring_all_reduce/ring_all_reduce_rooted_no_answer.py"
     verdict = judged(wrong)
     simulated = [case for case in verdict.cases if case.simulated]
     assert len(simulated) == 4
@@ -285,7 +287,7 @@ def test_what_fails_on_real_ranks_is_not_simulated():
 
 @pytest.mark.exhaustive
 def test_as_many_cases_whether_it_is_right_or_not():
-    wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_rooted_no_answer.py"
+    wrong = ROOT / "grader/course/answers/11_ring_all_reduce/ring_all_reduce_rooted_no_answer.py"
     assert len(judged(wrong).cases) == len(judged(ACCEPTED).cases)
 
 

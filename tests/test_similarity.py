@@ -20,10 +20,10 @@ NAMES = ("ring_all_reduce", "ring_reduce_scatter", "reduce_scatter", "all_gather
 
 
 def answers(name):
-    """The accepted answers of an exercise, in different styles."""
+    """The right answers to an exercise, in different styles."""
     chapter = discover()[name].chapter
     found = []
-    for path in sorted((ROOT / "tests" / "accepted" / chapter).glob("*.py")):
+    for path in sorted((ROOT / "grader/course/answers" / chapter / "right").glob("*.py")):
         text = path.read_text()
         if re.search(rf"^# exercise: {name}$", text, re.MULTILINE):
             found.append(text)
@@ -51,7 +51,7 @@ def handed_in(texts):
 
 @pytest.fixture(scope="module")
 def students():
-    """Students who each found a way of their own: the accepted answers, one each."""
+    """Students who each found a way of their own: the right answers, one each."""
     texts = [text for name in NAMES for text in answers(name)]
     assert len(texts) > 20
     return {f"s{i:02}": [text] for i, text in enumerate(texts)}

@@ -81,13 +81,17 @@ TAKEN = "{} has another {}, or imports it; choose another name"
         ("31_new", "kinds", TAKEN.format("grader/course/chapters/ch31_new.py", "kinds")),
         ("09_barrier", "torch", TAKEN.format("solutions/09_barrier.py", "torch")),
         ("31_new", "check", TAKEN.format("solutions/31_new.py", "check")),
-        ("09_barrier", "meet", "tests/accepted/09_barrier/meet_batch.py is there already"),
+        (
+            "09_barrier",
+            "meet",
+            "grader/course/answers/09_barrier/right/meet_batch.py is there already",
+        ),
     ],
 )
 def test_a_name_that_will_not_do_is_refused_before_anything_is_written(
     checkout, chapter, name, complaint
 ):
-    folder = checkout / "tests" / "accepted" / "09_barrier"
+    folder = checkout / "grader" / "course" / "answers" / "09_barrier" / "right"
     folder.mkdir(parents=True)
     (folder / "meet_batch.py").touch()
 

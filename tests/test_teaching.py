@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.course.answers import FOLDER
 from grader.course.index import course_index, title_of
+from grader.exercise.answers import read_answers
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
@@ -118,8 +120,10 @@ def test_every_chapter_has_its_entry_which_is_short():
 
 
 def test_what_is_counted_is_right():
-    mistakes = [p for p in ROOT.glob("grader/course/mistakes/*/*.py") if p.name[0] != "_"]
-    assert f"The {len(mistakes):,} programs in `grader/course/mistakes/`" in PAGE
+    mistakes = [
+        one for folder in FOLDER.glob("[0-9]*") for one in read_answers(folder) if one.speaks
+    ]
+    assert f"{len(mistakes):,} programs in `grader/course/answers/` each make one mistake" in PAGE
     predictions = sum(source.count("**Predict:**") for source in SOURCES.values())
     assert f"The chapters ask {predictions} questions that begin with **Predict**" in PAGE
 

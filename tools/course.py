@@ -1,25 +1,23 @@
 """Proves the course both ways: ``make check``.
 
 Every solution earns full marks and every stub is ``not_attempted``; every
-accepted answer passes, and every rejected one is rejected with the diagnosis
-and the hint that its header names, and earns no more than it says.  So is every
-known mistake, whose docstring is the hint.  The inputs of every exercise have several dtypes and
-shapes.  With ``--repeat`` the whole is done again and again, and a verdict that differs is an
-error.
+right answer passes, and every wrong one gets the diagnosis that its header names, and the
+hint that is its docstring or has the words of its header, and earns no more than that says.
+With ``--repeat`` the whole is done again and again, and a verdict that differs is an error.
 
-With ``--simulated`` every known mistake and every accepted and rejected answer is judged on real
-ranks and on simulated ones, and each verdict that differs is printed.
+With ``--simulated`` every known answer is judged on real ranks and on simulated ones, and each
+verdict that differs is printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -27,12 +25,12 @@ from rich.console import Console
 from rich.progress import track
 
 from grader.api import fresh_seed
+from grader.course.answers import FOLDER
 from grader.course.chapters import discover
-from grader.course.mistakes import FOLDER
+from grader.exercise.answers import RIGHT, KnownAnswer, read_answers
 from grader.exercise.cases import PerRank
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
-from grader.exercise.mistakes import read_mistake
 from grader.judge.judge import Judge, Settings
 from grader.judge.world_factories import SimulationWorldFactory
 from grader.submission.submission import Submission
@@ -42,95 +40,36 @@ from headcount.launch.launchers import default_launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 
-_HEADER = re.compile(r"^# (exercise|or|on|diagnosis|hint|says|not|earns): (.+)$")
-
-
-class AnswerError(Exception):
-    """An answer's header that cannot be understood."""
-
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that is known to be right or wrong.
+    """A form of an answer whose verdict is known, as it is handed in for one exercise.
 
     Attributes:
-        path: its file, which begins with comments ``# name: value``.
-        exercise: what it answers.
-        diagnosis: what is wrong with it; ``None`` for a right answer.
-        hint: words that the hint must hold; ``-`` where no mistake is proved, and the
-            hint must be one that is given in general.
-        says: words that the message must hold.
-        banned: words that neither the message nor the hint may hold, since they would
-            name another mistake; separated by `` | `` in the header.
-        earns: the largest share of the points that it may earn, if that is said; then it
-            is judged to the end.
-        on: the chapter whose solved source comes before it, where it is only what differs from
-            that: a later definition counts.
-        text: what is judged of a known mistake, which may have several forms; the hint that it must
-            get is then the whole hint.
-        form: which of the forms of a known mistake it is.
+        known: the answer.
+        exercise: one that it answers.
+        form: which of its forms this is.
     """
 
-    path: Path
+    known: KnownAnswer
     exercise: str
-    diagnosis: str | None
-    hint: str
-    says: str
-    earns: float | None = None
-    banned: tuple[str, ...] = ()
-    on: str = ""
-    text: str = ""
     form: int = 0
-
-    @classmethod
-    def read(cls, path: Path, accepted: bool) -> Answer:
-        """Read an answer's header.
-
-        Raises:
-            AnswerError: the header lacks something, or says too much.
-        """
-        found: dict[str, str] = {}
-        text = path.read_text(encoding="utf-8")
-        # a known mistake begins with its hint
-        for line in re.sub(r'\A"""(?s:.*?)"""\n+', "", text).splitlines():
-            if not line.startswith("#"):
-                break
-            match = _HEADER.match(line)
-            if match:
-                found[match[1]] = match[2].strip()
-        if "exercise" not in found:
-            raise AnswerError(f"{path}:1: begin with `# exercise: NAME`")
-        if accepted and (unfit := found.keys() - {"exercise", "on"}):
-            raise AnswerError(f"{path}:2: a right answer has no {min(unfit)}")
-        if not accepted and found.get("diagnosis") not in set(Diagnosis):
-            raise AnswerError(f"{path}:2: `# diagnosis:` must be one of {', '.join(Diagnosis)}")
-        try:
-            earns = float(found["earns"]) if "earns" in found else None
-        except ValueError:
-            raise AnswerError(
-                f"{path}: `# earns:` must be a number, not {found['earns']!r}"
-            ) from None
-        return cls(
-            path,
-            found["exercise"],
-            found.get("diagnosis"),
-            found.get("hint", ""),
-            found.get("says", ""),
-            earns,
-            tuple(words.strip() for words in found.get("not", "").split("|") if words.strip()),
-            found.get("on", ""),
-        )
 
     @property
     def name(self) -> str:
-        """Its path, exercise and form, as ``tests/rejected/…/sum.py::all_reduce::0``."""
-        return f"{self.path.relative_to(ROOT)}::{self.exercise}::{self.form}"
+        """Its path, exercise and form, as ``grader/course/answers/…/sum.py::all_reduce::0``."""
+        return f"{self.known.path.relative_to(ROOT)}::{self.exercise}::{self.form}"
+
+    @property
+    def chapter(self) -> str:
+        """The chapter whose folder it lies in."""
+        return self.known.path.relative_to(FOLDER).parts[0]
 
     @property
     def source(self) -> str:
-        """What is judged: its file, after the chapter that it stands on."""
-        own = self.text or self.path.read_text(encoding="utf-8")
-        return f"{solved(self.on)}\n\n{own}" if self.on else own
+        """What is judged: its text, after the chapter that it stands on."""
+        own, on = self.known.sources[self.form], self.known.on
+        return f"{solved(on)}\n\n{own}" if on else own
 
     def complaint(self, verdict: ExerciseVerdict, specific: Collection[str] = ()) -> str:
         """What is wrong with a verdict on this answer; empty if nothing is.
@@ -139,25 +78,26 @@ class Answer:
             verdict: the verdict.
             specific: the hints of the exercise that name a mistake.
         """
-        if self.diagnosis is None:
+        known = self.known
+        if known.diagnosis is None:
             return "" if verdict.passed else f"should pass, but: {verdict.message}"
-        if verdict.diagnosis != self.diagnosis:
+        if verdict.diagnosis != known.diagnosis:
             got = verdict.diagnosis or "a pass"
-            return f"should be {self.diagnosis}, but is {got}: {verdict.message}"
+            return f"should be {known.diagnosis}, but is {got}: {verdict.message}"
         if verdict.score >= verdict.max_score:
             return "earns full marks"
-        if self.earns is not None and verdict.score > self.earns * verdict.max_score + 0.001:
-            return f"should earn at most {self.earns:g} of its points, but earns {verdict.score:g}"
+        if known.earns is not None and verdict.score > known.earns * verdict.max_score + 0.001:
+            return f"should earn at most {known.earns:g} of its points, but earns {verdict.score:g}"
         failure = verdict.gravest_failure
         texts = [verdict.message, *(failure.detail if failure else ())]
-        if not any(self.says in text for text in texts):
-            return f"message should say {self.says!r}, but says: {verdict.message}"
-        if self.hint == "-":
+        if not any(known.says in text for text in texts):
+            return f"message should say {known.says!r}, but says: {verdict.message}"
+        if known.hint == "-":
             if verdict.hint in specific:
                 return f"should get no specific hint, but gets: {verdict.hint}"
-        elif self.hint not in verdict.hint or (self.text and self.hint != verdict.hint):
-            return f"hint should say {self.hint!r}, but says: {verdict.hint}"
-        for words in self.banned:
+        elif known.hint not in verdict.hint or (known.speaks and known.hint != verdict.hint):
+            return f"hint should say {known.hint!r}, but says: {verdict.hint}"
+        for words in known.banned:
             told = next((t for t in (*texts, verdict.hint) if words in t), None)
             if told is not None:
                 return f"should not say {words!r}, but says: {told}"
@@ -169,22 +109,16 @@ def solved(chapter: str) -> str:
     return (ROOT / "solutions" / f"{chapter}.py").read_text(encoding="utf-8")
 
 
-def answers(folder: Path, accepted: bool) -> list[Answer]:
-    """The answers below a folder."""
-    return [Answer.read(path, accepted) for path in sorted(folder.glob("*/*.py"))]
-
-
-def mistakes(folder: Path = FOLDER) -> list[Answer]:
-    """The known mistakes, in every form of each, for every exercise that it is made in."""
-    found = []
-    for path in sorted(folder.glob("[0-9]*/[!_]*.py")):
-        mistake, header = read_mistake(path), Answer.read(path, accepted=False)
-        found += [
-            replace(header, exercise=exercise, hint=mistake.hint, text=text, form=form)
-            for exercise in mistake.exercises
-            for form, text in enumerate(mistake.sources)
-        ]
-    return found
+def answers(folder: Path = FOLDER) -> list[Answer]:
+    """All known answers, in every form of each, for every exercise that it answers."""
+    chapters = sorted(folder.glob("[0-9]*"))
+    return [
+        Answer(known, exercise, form)
+        for below in chain(chapters, (chapter / RIGHT for chapter in chapters))
+        for known in read_answers(below)
+        for exercise in known.exercises
+        for form in range(len(known.sources))
+    ]
 
 
 def specific(exercise: Exercise) -> list[str]:
@@ -207,8 +141,9 @@ def judge_answer(
     """
     # a wrong answer is judged as far as its hint depends on it; each further failure
     # would cost a new world
-    settings = Settings(seed, until_hint=answer.diagnosis is not None and answer.earns is None)
-    submission = Submission.from_bytes(answer.source.encode(), str(answer.path), catalogue)
+    known = answer.known
+    settings = Settings(seed, until_hint=known.diagnosis is not None and known.earns is None)
+    submission = Submission.from_bytes(answer.source.encode(), str(known.path), catalogue)
     worlds = SimulationWorldFactory() if simulated else None
     judge = Judge(default_launcher(), settings, worlds)
     return judge.judge(catalogue[answer.exercise], submission)
@@ -258,12 +193,8 @@ def claims(catalogue: Catalogue[Exercise], root: Path) -> Iterator[Claim]:
         for suffix in (".py", ".ipynb"):
             yield Claim("solution", root / "solutions" / f"{chapter}{suffix}", name)
         yield Claim("stub", root / "notebooks" / f"{chapter}.ipynb", name, solved=False)
-    for accepted in (True, False):
-        what = "accepted" if accepted else "rejected"
-        for answer in answers(root / "tests" / what, accepted):
-            yield Claim(what, answer.path, answer.exercise, answer)
-    for answer in mistakes():
-        yield Claim("mistake", answer.path, answer.exercise, answer)
+    for answer in answers():
+        yield Claim("answer", answer.known.path, answer.exercise, answer)
 
 
 #: Exercises whose inputs have one shape, which their statement names: factors, which have two or
@@ -335,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check every claim; 0 if all hold, 2 if there is nothing that could be judged."""
     try:
         return _prove(arguments)
-    except (AnswerError, HeadcountError) as error:
+    except HeadcountError as error:
         print(error, file=sys.stderr)
         return 2
 

@@ -82,7 +82,7 @@ def steps(gpus: int) -> list[Step]:
         Step(
             "A ring that batches its messages, judged on NCCL",
             (python, "-m", "grader", "check",
-             "tests/accepted/11_ring_all_reduce/ring_all_reduce_batch.py",
+             "grader/course/answers/11_ring_all_reduce/right/ring_all_reduce_batch.py",
              "ring_all_reduce", "--backend", "nccl"),
         ),
     ]  # fmt: skip

@@ -41,10 +41,7 @@ BUDGET = 45.0
 WORKERS = max(os.cpu_count() or 1, 2)
 
 #: The files of a chapter.
-_OF_A_CHAPTER = (
-    r"(?:solutions/|grader/course/(?:chapters/ch|help/|mistakes/)|tests/(?:accepted|rejected)/)"
-    r"(\d\d)_"
-)
+_OF_A_CHAPTER = r"(?:solutions/|grader/course/(?:chapters/ch|help/|answers/))(\d\d)_"
 
 #: What holds whatever has changed.
 ALWAYS = ("tests/test_house.py",)

@@ -26,6 +26,8 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from grader.course.answers import FOLDER
+from grader.exercise.answers import RIGHT
 from tools import address, install
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "collect",
     "for_index",
     "main",
+    "published",
     "refusals",
     "spare_and_missing",
     "version",
@@ -178,6 +181,11 @@ def spare_and_missing(
     ]
 
 
+def published(package: Iterable[str]) -> list[str]:
+    """Return those of the package's files that students may have: all but right answers."""
+    return [path for path in package if not re.match(rf"grader/course/answers/\w+/{RIGHT}/", path)]
+
+
 def for_index(readme: str, repository: str, tag: str) -> str:
     """Return the README for a page of a package index, where files of the repository are not.
 
@@ -250,7 +258,7 @@ def build(commit: str, tag: str) -> tuple[Path, Path]:
     _run(tools / "python", "-m", "build", "--outdir", made, source, SOURCE_DATE_EPOCH=moment)
     (wheel,), (sources,) = made.glob("*.whl"), made.glob("*.tar.gz")
     _run(tools / "twine", "check", "--strict", wheel, sources)
-    package = _git("ls-tree", "-r", "--name-only", commit, "grader").splitlines()
+    package = published(_git("ls-tree", "-r", "--name-only", commit, "grader").splitlines())
     with zipfile.ZipFile(wheel) as held:
         _complain(wheel, spare_and_missing(held.namelist(), WHEELS_OWN, package))
     with tarfile.open(sources) as inside:
@@ -281,7 +289,7 @@ def attempt(wheel: Path, number: str) -> None:
     _run(programs / "pip", "install", "--quiet", wheel)
     away = PLACE / "away"
     away.mkdir()
-    right = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"
+    right = FOLDER / "02_broadcast" / RIGHT / "broadcast_flat.py"
     shutil.copy(right, away / "right.py")
     (away / "wrong.py").write_text(_WRONG, encoding="utf-8")
     command = str(programs / "gather-round")

@@ -1,7 +1,7 @@
 """Traces the system calls of sealed ranks, and says which rules of the filter they need.
 
-    python -m tools.syscalls                      # while the solutions are graded
-    python -m tools.syscalls tests/accepted       # or anything else that ``grade`` takes
+    python -m tools.syscalls           # while the solutions are graded
+    python -m tools.syscalls FOLDER    # or anything else that ``grade`` takes
 
 It needs root, bubblewrap and strace, and takes some twenty times as long as grading does.  A rule
 that no run needs stands in :data:`headcount.rank.process_limits.RULES` for a reason of its own, or

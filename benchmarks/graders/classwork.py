@@ -12,6 +12,7 @@ import nbformat
 from tools.course import answers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+
 EXERCISES = ("broadcast", "ring_all_gather", "ring_all_reduce")
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 IMPORTS = "import torch\nimport torch.distributed as dist"
@@ -69,9 +70,9 @@ class Submission:
 def submissions(count: int) -> list[Submission]:
     """The class; the three that are wrong come early, so that a short run has them."""
     right: dict[str, list[str]] = {}
-    accepted = answers(ROOT / "tests" / "accepted", accepted=True)
+    known = [one for one in answers() if one.known.diagnosis is None]
     for name in EXERCISES:
-        texts = [one.source for one in accepted if one.exercise == name]
+        texts = [one.source for one in known if one.exercise == name]
         # an answer that brings another exercise of ours along would be judged on that, too
         right[name] = [text for text in texts if "ring_schedule" not in text]
     kinds = ["right", *WRONG, *["right"] * 6]

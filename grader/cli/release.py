@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.exercise.answers import IS_RIGHT, RIGHT
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
 from grader.exercise.help import sections
@@ -83,8 +84,8 @@ def release(course: Path, to: Path, catalogue: Catalogue[Exercise], answers: boo
         course: a checkout of the course, with its solutions.
         to: a folder that does not exist yet, or is empty.
         catalogue: the exercises of the course.
-        answers: whether hints that are the whole answer stay in it, and the mistakes, which are
-            answers with one fault.
+        answers: whether hints that are the whole answer stay in it, and the known answers that
+            are wrong, most of them in one place; right ones never do.
 
     Returns:
         The number of files.
@@ -110,6 +111,7 @@ def release(course: Path, to: Path, catalogue: Catalogue[Exercise], answers: boo
             *_links_and_outputs(bundle),
             *_written_stubs(bundle, catalogue),
             *_solutions_in_texts(course, bundle),
+            *_right_answers(bundle),
             *_answers_in_bundle(bundle, told),
         ]
         if leaks:
@@ -130,6 +132,8 @@ def _copy(course: Path, bundle: Path) -> None:
         elif source.is_file():
             (bundle / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, bundle / name)
+    for folder in (bundle / "grader" / "course" / "answers").glob(f"*/{RIGHT}"):
+        shutil.rmtree(folder)
 
 
 def _answers(catalogue: Catalogue[Exercise]) -> dict[str, str]:
@@ -139,14 +143,14 @@ def _answers(catalogue: Catalogue[Exercise]) -> dict[str, str]:
 
 
 def _leave_out_answers(package: Path) -> None:
-    """Replace hints with code by :data:`_LEFT_OUT`, and take away the mistakes, nearly answers."""
+    """Replace hints with code by :data:`_LEFT_OUT`, and take away answers that are nearly right."""
     for path in package.glob("help/*.md"):
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         for section in reversed([*sections(path)]):
             if section.is_answer:
                 lines[section.lines] = [f"\n{_LEFT_OUT}\n\n"]
         path.write_text("".join(lines), encoding="utf-8")
-    for folder in package.glob("mistakes/*/"):
+    for folder in package.glob("answers/[0-9]*"):
         shutil.rmtree(folder)
 
 
@@ -222,6 +226,13 @@ def _solutions_in_texts(course: Path, bundle: Path) -> Iterator[str]:
         for chapter, block in solutions:
             if block in text:
                 yield f"{path.relative_to(bundle)} has a solution of {chapter}"
+
+
+def _right_answers(bundle: Path) -> Iterator[str]:
+    """Yield known answers that are right, wherever they lie."""
+    for path in sorted((bundle / "grader").rglob("*.py")):
+        if IS_RIGHT.search(path.read_text(encoding="utf-8")):
+            yield f"{path.relative_to(bundle)} is a right answer"
 
 
 def _solutions(source: str) -> Iterator[str]:

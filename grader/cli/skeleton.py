@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from grader.exercise.answers import RIGHT
 from headcount.core.errors import RequestError
 
 __all__ = ["write_exercise"]
@@ -117,8 +118,9 @@ def {name}(x: torch.Tensor) -> torch.Tensor:
 check({name})
 '''
 
-_ACCEPTED = """\
+_RIGHT_ANSWER = """\
 # exercise: {name}
+# diagnosis: none
 import torch.distributed as dist
 
 
@@ -190,15 +192,16 @@ def write_exercise(course: Path, chapter: str, name: str, known: Iterable[str]) 
     module = package / "chapters" / f"ch{chapter}.py"
     solution = course / "solutions" / f"{chapter}.py"
     help = package / "help" / f"{chapter}.md"
-    accepted = course / "tests" / "accepted" / chapter / f"{name}_batch.py"
-    mistake = package / "mistakes" / chapter / f"{name}_from_the_right.py"
+    answers = package / "answers" / chapter
+    right = answers / RIGHT / f"{name}_batch.py"
+    mistake = answers / f"{name}_from_the_right.py"
     declared = _with_imports(_read(module) or _MODULE.format(**words), module)
     begun = _read(solution) or _CHAPTER.format(**words)
     for path, text in ((module, declared), (solution, begun)):
         if name in _names_of(text):
             where = path.relative_to(course)
             raise RequestError(f"{where} has another {name}, or imports it; choose another name")
-    for path in (accepted, mistake):
+    for path in (right, mistake):
         if path.exists():
             where = path.relative_to(course)
             raise RequestError(f"{where} is there already; choose another name")
@@ -207,7 +210,7 @@ def write_exercise(course: Path, chapter: str, name: str, known: Iterable[str]) 
         module: _ruff(f"{declared}\n{_DECLARATION.format(**words)}", module, "format"),
         solution: begun + _CELLS.format(**words),
         help: f"{told}\n{_HELP.format(**words)}".lstrip(),
-        accepted: _ACCEPTED.format(**words),
+        right: _RIGHT_ANSWER.format(**words),
         mistake: _MISTAKE.format(**words),
     }
     for path, text in texts.items():

@@ -15,7 +15,7 @@ A declaration reads like the statement of the exercise::
 
 ``c.x`` is the column of an argument that differs by rank: a list with one
 entry per rank; ``c.src`` an argument that is the same on every rank.  Hints and advice are
-text (:mod:`grader.exercise.help`), and mistakes are programs (:mod:`grader.exercise.mistakes`).
+text (:mod:`grader.exercise.help`), and mistakes are programs (:mod:`grader.exercise.answers`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.errors import DeclarationError
+from grader.exercise.answers import KnownAnswer
 from grader.exercise.cases import OPS, Case, Draw, magnitude, reduced
 from grader.exercise.help import Help
 from grader.exercise.limits import Limit
-from grader.exercise.mistakes import MistakeProgram
 from grader.submission.outline import Outline
 from headcount.core.program import packed_by_value
 from headcount.core.verdict import Bound, Comparison, Diagnosis, Failure, RaisedException, gravest
@@ -199,7 +199,7 @@ class Evidence:
 class Mistake:
     """A mistake that is seen by a condition, and the hint that fits it.
 
-    Most mistakes are programs (:mod:`grader.exercise.mistakes`), which are asked first.  A
+    Most mistakes are programs (:mod:`grader.exercise.answers`), which are asked first.  A
     condition is for a whole family of programs that the evidence shows: any index past the end,
     say.  The first that holds counts, so a special case comes before the general one.
 
@@ -352,7 +352,7 @@ class Exercise:
     chapter_title: str = ""
     part: str = ""
     help: Help = field(default_factory=Help)
-    programs: Callable[[], Sequence[MistakeProgram]] = tuple
+    programs: Callable[[], Sequence[KnownAnswer]] = tuple
     others: Comparison | None = None
     _header: ast.FunctionDef = field(init=False, repr=False, compare=False)
     _text: str = field(init=False, repr=False, compare=False)

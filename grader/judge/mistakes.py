@@ -16,10 +16,10 @@ from functools import cache
 from itertools import cycle, zip_longest
 from typing import Any
 
+from grader.exercise.answers import KnownAnswer
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import agree
-from grader.exercise.mistakes import MistakeProgram
 from grader.judge.assessment import assess, assess_limit, held_by
 from headcount.core.program import Program, Unit
 from headcount.core.verdict import Bound, Diagnosis, Failure, Wait
@@ -97,7 +97,7 @@ def recognised(
 
 
 #: A mistake, and the text of its program.
-_Known = tuple[MistakeProgram, str]
+_Known = tuple[KnownAnswer, str]
 
 
 def _agreeing(runs: _MistakeRuns, known: list[_Known], cases: Iterable[JudgedCase]) -> list[_Known]:

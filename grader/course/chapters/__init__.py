@@ -12,9 +12,9 @@ import importlib
 import pkgutil
 from functools import partial
 
+from grader.course.answers import mistakes_in
 from grader.course.help import help_of
 from grader.course.index import comparisons, part_of, title_of
-from grader.course.mistakes import mistakes_in
 from grader.errors import DeclarationError
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise

@@ -23,7 +23,7 @@ ATTEMPTS = {
         "grader.exercise.hints",
         "grader.classroom",
         "tests",
-        "tests.accepted",
+        "grader.course.answers",
         "tools",
         "solutions",
     )

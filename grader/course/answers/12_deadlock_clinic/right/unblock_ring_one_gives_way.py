@@ -1,0 +1,16 @@
+# exercise: unblock_ring
+# diagnosis: none
+# Slow, but right: rank 0 receives first, and the others follow one by one.
+import torch
+import torch.distributed as dist
+
+
+def unblock_ring(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    y = torch.zeros_like(x)
+    steps = [lambda: dist.send(x, (rank + 1) % n), lambda: dist.recv(y, (rank - 1) % n)]
+    if n == 1:
+        return x.clone()
+    for step in reversed(steps) if rank == 0 else steps:
+        step()
+    return y

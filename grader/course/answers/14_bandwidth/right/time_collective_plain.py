@@ -1,0 +1,19 @@
+# exercise: time_collective
+# diagnosis: none
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def time_collective(fn, warmup, iterations):
+    for _ in range(warmup):
+        fn()
+    dist.barrier()
+    started = time.perf_counter()
+    for _ in range(iterations):
+        fn()
+    mean = (time.perf_counter() - started) / iterations
+    slowest = torch.tensor(mean, dtype=torch.float64)
+    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+    return slowest.item()

@@ -1,0 +1,4 @@
+# exercise: dp_overlap_ratio
+# diagnosis: none
+def dp_overlap_ratio(tokens, dp, peak_flops, peak_bandwidth, bytes_per_element):
+    return bytes_per_element / (2 * tokens) * (dp - 1) / dp * peak_flops / peak_bandwidth

@@ -1,0 +1,6 @@
+# exercise: model_params
+# diagnosis: none
+def model_params(hidden, layers, vocab, glu, tied_head, max_positions=0):
+    block = (16 if glu else 12) * hidden * hidden
+    rows = max_positions + (vocab if tied_head else 2 * vocab)
+    return layers * block + rows * hidden

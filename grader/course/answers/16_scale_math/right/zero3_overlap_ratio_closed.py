@@ -1,0 +1,4 @@
+# exercise: zero3_overlap_ratio
+# diagnosis: none
+def zero3_overlap_ratio(seq, micro_batch, dp, peak_flops, peak_bandwidth, bytes_per_element):
+    return bytes_per_element / (2 * seq * micro_batch) * (dp - 1) / dp * peak_flops / peak_bandwidth

@@ -1,0 +1,42 @@
+# exercise: expert_parallel
+# diagnosis: none
+import torch
+import torch.distributed as dist
+
+
+class AllToAll(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, rows, sends, receives):
+        ctx.counts = sends, receives
+        out = rows.new_empty(sum(receives), *rows.shape[1:])
+        dist.all_to_all_single(out, rows.contiguous(), receives, sends)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        sends, receives = ctx.counts
+        out = grad.new_empty(sum(sends), *grad.shape[1:])
+        dist.all_to_all_single(out, grad.contiguous(), sends, receives)
+        return out, None, None
+
+
+def expert_parallel(x, expert, experts):
+    n = dist.get_world_size()
+    kept = (expert >= 0).nonzero().flatten()
+    order = kept[expert[kept].argsort(stable=True)]
+    counts = expert[kept].bincount(minlength=n * len(experts))
+    arriving = torch.empty_like(counts)
+    dist.all_to_all_single(arriving, counts)
+    sends = counts.view(n, -1).sum(1).tolist()
+    receives = arriving.view(n, -1).sum(1).tolist()
+    arrived = AllToAll.apply(x[order], sends, receives)
+    local = torch.arange(len(experts)).repeat(n).repeat_interleave(arriving)
+    regrouped = local.argsort(stable=True)
+    blocks = arrived[regrouped].split(local.bincount(minlength=len(experts)).tolist())
+    # an expert without rows is not called, so its parameters have no gradient
+    done = [network(rows) for network, rows in zip(experts, blocks, strict=False) if len(rows)]
+    worked = torch.cat([arrived[:0], *done])[regrouped.argsort()]
+    back = AllToAll.apply(worked, receives, sends)
+    result = torch.zeros_like(x)
+    result[order] = back
+    return result

@@ -1,7 +1,0 @@
-# exercise: who_am_i
-import torch
-import torch.distributed as dist
-
-
-def who_am_i():
-    return torch.tensor([dist.get_rank(), dist.get_world_size()])

@@ -1,9 +1,0 @@
-# exercise: unblock_order
-import torch.distributed as dist
-
-
-def unblock_order(x):
-    biggest, first = x.clone(), x.clone()
-    dist.all_reduce(biggest, op=dist.ReduceOp.MAX)
-    dist.broadcast(first, src=0)
-    return biggest + first

@@ -1,3 +1,0 @@
-# exercise: ring_all_reduce_seconds
-def ring_all_reduce_seconds(n, nbytes, alpha, beta):
-    return 2 * (n - 1) * (alpha + nbytes / n * beta)

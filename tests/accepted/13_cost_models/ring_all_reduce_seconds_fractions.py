@@ -1,7 +1,0 @@
-# exercise: ring_all_reduce_seconds
-from fractions import Fraction
-
-
-def ring_all_reduce_seconds(n, nbytes, alpha, beta):
-    seconds = 2 * (n - 1) * (Fraction(alpha) + Fraction(nbytes, n) * Fraction(beta))
-    return float(seconds)

@@ -1,5 +1,0 @@
-# exercise: ring_all_reduce_seconds
-def ring_all_reduce_seconds(n, nbytes, alpha, beta):
-    latency = 2 * (n - 1) * alpha
-    bandwidth = 2 * (n - 1) / n * nbytes * beta
-    return latency + bandwidth

@@ -1,6 +1,0 @@
-# exercise: tree_all_reduce_seconds
-import numpy as np
-
-
-def tree_all_reduce_seconds(n, nbytes, alpha, beta):
-    return 2 * np.ceil(np.log2(n)) * (alpha + beta * nbytes)

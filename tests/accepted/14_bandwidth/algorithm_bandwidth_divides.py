@@ -1,3 +1,0 @@
-# exercise: algorithm_bandwidth
-def algorithm_bandwidth(nbytes, seconds):
-    return nbytes / seconds

@@ -1,6 +1,0 @@
-# exercise: algorithm_bandwidth
-from fractions import Fraction
-
-
-def algorithm_bandwidth(nbytes, seconds):
-    return float(Fraction(nbytes) / Fraction(seconds))

@@ -1,4 +1,0 @@
-# exercise: algorithm_bandwidth
-# The last bit may be another one than that of a plain division.
-def algorithm_bandwidth(nbytes, seconds):
-    return nbytes * (1.0 / seconds)

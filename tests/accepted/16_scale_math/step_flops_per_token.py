@@ -1,4 +1,0 @@
-# exercise: step_flops
-def step_flops(tokens, params):
-    per_token = params * 2 + params * 4
-    return tokens * per_token

@@ -1,3 +1,0 @@
-# exercise: transformer_block_params
-def transformer_block_params(hidden, glu):
-    return (12 + 4 * glu) * hidden**2

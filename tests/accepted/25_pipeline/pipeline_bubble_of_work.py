@@ -1,4 +1,0 @@
-# exercise: pipeline_bubble
-def pipeline_bubble(stages, micro_batches):
-    overhead = (stages - 1) / micro_batches
-    return overhead / (1 + overhead)

@@ -1,5 +1,0 @@
-# exercise: zigzag_split
-# Deals the tokens out one by one, to and fro.
-def zigzag_split(tokens, n):
-    there = [*range(n), *reversed(range(n))]
-    return [[i for i in range(tokens) if there[i % (2 * n)] == r] for r in range(n)]
