@@ -22,7 +22,7 @@ from headcount.script.report import ExitStatus, ScriptRun
 from headcount.script.tally import CallTally
 from headcount.trace.message_matcher import MessageMatcher
 from tests.test_judge import KIND, declare, judge
-from tests.test_scripts import execute
+from scripts.test_scripts import execute
 
 
 @pytest.fixture
