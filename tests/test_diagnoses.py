@@ -21,8 +21,8 @@ from headcount.launch.root_cause import RootCause
 from headcount.script.report import ExitStatus, ScriptRun
 from headcount.script.tally import CallTally
 from headcount.trace.message_matcher import MessageMatcher
-from tests.test_judge import KIND, declare, judge
 from scripts.test_scripts import execute
+from tests.test_judge import KIND, declare, judge
 
 
 @pytest.fixture

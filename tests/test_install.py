@@ -41,7 +41,7 @@ def required():
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     stated += [line for line in lines if line and not line.startswith("#")]
     found = [Requirement(one) for one in stated]
-    return [one for one in found if one.name != "gather-round"]
+    return [one for one in found if one.name not in ("gather-round", "headcount")]
 
 
 def place_of(python, platform):
@@ -118,7 +118,8 @@ def test_another_torch_comes_with_the_rest_of_the_lock(uv):
     rest, torch, own = install.commands_for_torch(Path("env"), "2.11", uv, cpu=True)
     assert rest[-2:] == ["--requirement", "env/without-torch.txt"]
     assert torch[-3:] == ["torch==2.11.*", "--index-url", install.CPU_INDEX]
-    assert own[-3:] == ["--no-deps", "--editable", str(ROOT)]
+    engine = ["--editable", str(ROOT / "headcount")]
+    assert own[-5:] == ["--no-deps", *engine, "--editable", str(ROOT)]
     assert install.commands_for_torch(Path("env"), "2.11", uv, cpu=False)[1][-1] == "torch==2.11.*"
     nightly = install.commands_for_torch(Path("env"), "nightly", uv, cpu=False)[1]
     assert nightly[-4:] == ["--pre", "torch", "--index-url", install.NIGHTLY_INDEX]
@@ -142,7 +143,7 @@ def test_ci_runs_the_oldest_and_the_newest_torch_that_is_promised_and_a_nightly(
 
 def test_the_tests_of_the_engine_exist():
     for path in versions.ENGINE:
-        assert (ROOT / path).is_file(), path
+        assert (ROOT / path).exists(), path
     assert {f"tests/{path.name}" for path in (ROOT / "tests").glob("test_simulat*.py")} <= {
         *versions.ENGINE
     }

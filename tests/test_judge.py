@@ -554,7 +554,7 @@ def test_what_a_rank_reports_is_never_the_graders_fault(monkeypatch):
     verdict = judge(lambda x: 2 * x, TOY["twice"])
     assert verdict.diagnosis is Diagnosis.MALFORMED_REPORT
     assert verdict.score == 0
-    assert "rank 0 reports makes no sense to the grader (KeyError: 'no such op" in verdict.message
+    assert "rank 0 reports makes no sense to the judge (KeyError: 'no such op" in verdict.message
 
 
 def test_what_a_rank_returns_is_never_the_graders_fault():

@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+import grader
+import headcount
 from grader import doctor
 from grader.course.answers import FOLDER
+from grader.private_apis import PRIVATE_APIS as GRADERS
 from headcount.core import private_apis
 from headcount.core.private_apis import PRIVATE_APIS, TESTED, PrivateApi, changes, checked
 
@@ -87,7 +90,7 @@ class Uses(ast.NodeVisitor):
         self.words.add(node.name)
         for base in node.bases:
             parts = self._parts(base)
-            if parts and parts[0] != "grader":
+            if parts and parts[0] not in PACKAGES:
                 kind = named(".".join(parts))
                 self.bare.update(n for n in bound(node) if is_private(n) and hasattr(kind, n))
         self.generic_visit(node)
@@ -114,7 +117,7 @@ class Uses(ast.NodeVisitor):
 
     def _add(self, path):
         self.words.update(path.split("."))
-        if not path.startswith("grader") and any(map(is_private, path.split("."))):
+        if path.partition(".")[0] not in PACKAGES and any(map(is_private, path.split("."))):
             self.dotted.add(path)
 
 
@@ -155,51 +158,69 @@ def missing(uses, table):
             yield name
 
 
-def uses_of_the_grader():
+#: The packages, with their folders and their tables.
+PACKAGES = {
+    "headcount": (Path(headcount.__file__).parent, PRIVATE_APIS),
+    "grader": (Path(grader.__file__).parent, GRADERS),
+}
+
+
+def uses_of(package):
     """By path in the package, what each module uses."""
+    root = PACKAGES[package][0]
     # an answer may do what it likes
-    found = (ROOT / "grader").rglob("*.py")
-    paths = sorted(path for path in found if FOLDER not in path.parent.parents)
-    trees = {p.relative_to(ROOT / "grader").as_posix(): ast.parse(p.read_text()) for p in paths}
+    paths = sorted(path for path in root.rglob("*.py") if FOLDER not in path.parent.parents)
+    trees = {p.relative_to(root).as_posix(): ast.parse(p.read_text()) for p in paths}
     own = {path: bound(tree) for path, tree in trees.items()}
+    # a name of headcount's that the grader reads is none of torch's
+    others = bound_in_all(other for other in PACKAGES if other != package)
     for path, tree in trees.items():
-        near = set(own[path])
+        near = own[path] | others
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module.startswith("grader."):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith(f"{package}."):
                 stem = "/".join(node.module.split(".")[1:])
                 for file in (f"{stem}.py", f"{stem}/__init__.py"):
                     near |= own.get(file, set())
         yield path, Uses(tree, near)
 
 
+def bound_in_all(packages):
+    """The names that the modules of packages bind."""
+    found = set()
+    for package in packages:
+        for path in PACKAGES[package][0].rglob("*.py"):
+            if FOLDER not in path.parent.parents:
+                found |= bound(ast.parse(path.read_text()))
+    return found
+
+
 @pytest.mark.exhaustive
-def test_every_private_name_that_is_used_stands_in_the_table():
-    found = {}
-    for path, uses in uses_of_the_grader():
-        if path != "core/private_apis.py":
-            table = [api for api in PRIVATE_APIS if path in api.modules]
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_private_name_that_is_used_stands_in_the_table(package):
+    found, entries = {}, PACKAGES[package][1]
+    for path, uses in uses_of(package):
+        if path.rpartition("/")[2] != "private_apis.py":
+            table = [api for api in entries if path in api.modules]
             found |= {(path, name): "not in the table for it" for name in missing(uses, table)}
-    assert found == {}, (
-        "add these to headcount/src/headcount/core/private_apis.py, or do without them"
-    )
+    assert found == {}, f"add these to {package}'s private_apis.py, or do without them"
 
 
-def test_every_entry_of_the_table_is_used_where_it_says():
-    words = {path: uses.words for path, uses in uses_of_the_grader()}
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_entry_of_the_table_is_used_where_it_says(package):
+    words = {path: uses.words for path, uses in uses_of(package)}
     left = defaultdict(list)
-    for api in PRIVATE_APIS:
+    for api in PACKAGES[package][1]:
         wanted = {api.mentions or api.name.rpartition(".")[2], *api.variables}
         for module in api.modules:
             if not wanted <= words.get(module, set()):
                 left[api.name].append(module)
-    assert left == {}, (
-        "these no longer use it: take them out of headcount/src/headcount/core/private_apis.py"
-    )
+    assert left == {}, f"these no longer use it: take them out of {package}'s private_apis.py"
 
 
 def test_a_name_stands_in_the_table_once():
-    names = [api.name for api in PRIVATE_APIS]
-    assert sorted(set(names)) == sorted(names)
+    for _, table in PACKAGES.values():
+        names = [api.name for api in table]
+        assert sorted(set(names)) == sorted(names)
 
 
 @pytest.mark.parametrize(
@@ -224,14 +245,14 @@ def test_the_scan_sees_each_way_to_use_a_private_name(source, found):
 
 
 def test_this_environment_is_as_the_table_says():
-    assert list(map(str, changes())) == []
-    owners = {api.owner for api in checked()}
+    both = (*PRIVATE_APIS, *GRADERS)
+    assert list(map(str, changes(both))) == []
+    owners = {api.owner for api in checked(both)}
     assert owners == {"CPython", "IPython", "cloudpickle", "ipykernel", "numpy", "torch"}
 
 
-def named_change(monkeypatch, *table):
-    monkeypatch.setattr(private_apis, "PRIVATE_APIS", table)
-    return [str(change) for change in changes()]
+def named_change(*table):
+    return [str(change) for change in changes(table)]
 
 
 @pytest.mark.parametrize(
@@ -249,16 +270,14 @@ def named_change(monkeypatch, *table):
         ({"behaves": lambda value: 1 / 0}, "raises ZeroDivisionError (division by zero)"),
     ],
 )
-def test_a_change_is_named_with_its_owner_its_version_and_what_it_breaks(
-    monkeypatch, changed, fault
-):
+def test_a_change_is_named_with_its_owner_its_version_and_what_it_breaks(changed, fault):
     api = PrivateApi(**{"name": "threading.Thread.join", "needed_to": "wait", "modules": ("a.py",)}
                      | changed)  # fmt: skip
     version = private_apis.installed_version(api.owner)
-    (said,) = named_change(monkeypatch, api)
+    (said,) = named_change(api)
     assert said.startswith(f"{api.name} {fault} in {api.owner} {version}; it is needed to wait")
     mend = f"tested with {api.owner} {private_apis.tested_versions(api.owner)}."
-    assert said.endswith(f"(grader/a.py). The grader is {mend}")
+    assert said.endswith(f"(headcount/a.py). It is {mend}")
 
 
 def test_a_name_is_expected_only_in_the_versions_that_have_it(monkeypatch):
@@ -269,9 +288,9 @@ def test_a_name_is_expected_only_in_the_versions_that_have_it(monkeypatch):
     elsewhere = PrivateApi("torch._no_such", where="torch.distributed.is_mpi_available", **entry)
     absent = PrivateApi("ipykernel.no_such", **entry)
     monkeypatch.setattr(private_apis, "version", lambda name: "" if name == "ipykernel" else "2.13")
-    assert named_change(monkeypatch, later, earlier, elsewhere, absent) == []
+    assert named_change(later, earlier, elsewhere, absent) == []
     still = PrivateApi("threading._no_such", since=now, until=now, **entry)
-    assert len(named_change(monkeypatch, still)) == 1
+    assert len(named_change(still)) == 1
 
 
 def test_what_is_looked_up_in_the_source_is_what_an_import_gives():
@@ -286,15 +305,15 @@ def test_what_is_looked_up_in_the_source_is_what_an_import_gives():
 
 def test_the_doctor_says_that_all_are_as_expected(monkeypatch):
     (finding,) = doctor.private_api_findings()
-    number = len(checked())
+    number = len(checked((*PRIVATE_APIS, *GRADERS)))
     assert (finding.state, finding.detail) == ("ok", f"{number} of {number} as expected")
 
 
 def test_the_doctor_names_what_has_changed(monkeypatch):
     api = PrivateApi("threading._no_such", "name a deadlock", ("rank/threads.py",))
-    monkeypatch.setattr(private_apis, "PRIVATE_APIS", (*PRIVATE_APIS, api))
+    monkeypatch.setattr(doctor, "PRIVATE_APIS", (*PRIVATE_APIS, api))
     counted, gone = doctor.private_api_findings()
-    number = len(checked())
+    number = len(checked((*PRIVATE_APIS, *GRADERS, api)))
     assert counted.detail == f"{number - 1} of {number} as expected"
     assert {counted.state, gone.state} == {"missing"}
     assert "threading._no_such is gone in CPython" in gone.detail

@@ -107,7 +107,8 @@ def live_program(
         buffer = io.BytesIO()
         _Pickler(buffer).dump(bound)
         live_bytes = buffer.getvalue()
-        return Program(live=live_bytes, hashes=hashes or _holds_sets(live_bytes))
+        hashes = hashes or _uses_hashes(function) or _holds_sets(live_bytes)
+        return Program(live=live_bytes, hashes=hashes)
     except Exception as error:
         name = getattr(function, "__name__", "the function")
         raise RequestError(
@@ -117,6 +118,37 @@ def live_program(
     finally:
         for one in by_value:
             cloudpickle.unregister_pickle_by_value(one)
+
+
+#: Functions whose results depend on the hash seed or on addresses, and instructions that make sets.
+_HASHING = frozenset({"set", "frozenset", "hash", "id"})
+_MAKING_SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
+
+
+def _uses_hashes(function: Any) -> bool:
+    """Return whether a function, or one of the program's that it calls, may depend on hashes.
+
+    Every Python process has a hash seed and addresses of its own, unless told otherwise.  So the
+    order of a set of texts differs from process to process, and with it the order of collectives
+    in a loop over such a set.
+    """
+    coming = [function] if isinstance(function, types.FunctionType) else []
+    seen = set(coming)
+    while coming:
+        one = coming.pop()
+        codes = [one.__code__]
+        for code in codes:
+            if not _HASHING.isdisjoint(code.co_names):
+                return True
+            if any(step.opname in _MAKING_SETS for step in dis.get_instructions(code)):
+                return True
+            codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+            for name in code.co_names:
+                used = one.__globals__.get(name)
+                if isinstance(used, types.FunctionType) and used not in seen:
+                    seen.add(used)
+                    coming += [used] if is_students(used.__code__.co_filename) else []
+    return False
 
 
 def _holds_sets(pickled: bytes) -> bool:
