@@ -97,6 +97,7 @@ lint: $(VENV)/.tools ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tools.sizes
 
 format: $(VENV)/.tools ## mend the style
 	$(BIN)/ruff check --fix .
