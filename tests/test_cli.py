@@ -317,7 +317,7 @@ def _source(act):
     if "_recurse()" in body:
         return body + "\n\ndef broadcast(x, src):\n    _recurse()\n"
     if "_Unprintable" in body:
-        import tests.test_worlds as module
+        import ranks.test_worlds as module
 
         body = inspect.getsource(module._Unprintable) + body
     return body + f"\n\ndef broadcast(x, src):\n    {act.__name__}()\n"

@@ -60,7 +60,9 @@ def test_the_exit_status_of_run(each):
         elif gravity is Gravity.HANGS:
             assert status is ExitStatus.TIMED_OUT
         else:
-            assert status is (ExitStatus.GRADER_FAILED if untrusted else ExitStatus.SCRIPT_FAILED)
+            assert status is (
+                ExitStatus.HEADCOUNT_FAILED if untrusted else ExitStatus.SCRIPT_FAILED
+            )
         seen.add(status)
     assert seen == {*ExitStatus} - {ExitStatus.OK}
 

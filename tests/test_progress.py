@@ -407,7 +407,7 @@ def test_a_full_disk(course):
     code = f"""
 {ENTERING}
 import resource
-from headcount.core.errors import ProgressFileError
+from grader.errors import ProgressFileError
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 book = ProgressFile(Path(".grader/progress.json"))
 for act in (lambda: book.add([verdict("gather")], NOW), book.rehearse):

@@ -142,7 +142,7 @@ def run_pytest(folder: Path, plugin: str, *options: str) -> str:
     done = subprocess.run(
         [*command, *options, str(folder)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(quick.ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{quick.ROOT}:{quick.ROOT / 'headcount' / 'tests'}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -290,10 +290,10 @@ def test_a_fingerprint_changes_with_all_that_a_verdict_depends_on():
 
 @pytest.fixture(scope="module")
 def package():
-    """The files of the grader, by path."""
-    folder = ROOT / "grader"
+    """The files of the grader and of headcount, by path."""
     return {
-        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        path.relative_to(folder.parent).as_posix(): path.read_bytes()
+        for folder in (ROOT / "grader", ROOT / "headcount" / "src" / "headcount")
         for path in folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
@@ -310,7 +310,7 @@ def marks(sources):
 def test_a_change_in_any_module_of_the_grader_judges_again(package):
     """Judge, matcher, launcher and hints count for everybody; an exercise's modules for it."""
     before = marks(Sources(package))
-    assert before == marks(Sources.read(ROOT / "grader"))
+    assert before == marks(Sources.read(ROOT / "grader", ROOT / "headcount" / "src" / "headcount"))
     without_effect = []
     for path, data in package.items():
         changed = Sources({**package, path: data + b"\n# changed\n"})
@@ -325,7 +325,7 @@ def test_a_change_in_any_module_of_the_grader_judges_again(package):
     [
         "grader/judge/judge.py",
         "grader/exercise/hints.py",
-        "headcount/src/headcount/server/fork_server.py",
+        "headcount/server/fork_server.py",
         "grader/exercise/compare.py",
     ],
 )

@@ -2,8 +2,8 @@
 
     python -m tools.sizes    # make lint runs it
 
-A limit is what the package has to stay below; the goal is what it should come down to.  A change that
-needs more raises the limit in the same commit, and says what was bought with it.
+A limit is what the package has to stay below; the goal is what it should come down to.  A change
+that needs more raises the limit in the same commit, and says what was bought with it.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 import grader
+import headcount
 from grader.classroom.assignment import Assignment
 from grader.classroom.decisions import DecisionTable
 from grader.files import locked, make_private_folder
@@ -109,11 +110,12 @@ class Sources:
         self._declarations: dict[frozenset[str], str] = {}
 
     @classmethod
-    def read(cls, package: Path) -> Sources:
-        """Read the sources of a package, which is called ``grader``."""
+    def read(cls, *packages: Path) -> Sources:
+        """Read the sources of packages, which are called ``grader`` and ``headcount``."""
         return cls(
             {
                 path.relative_to(package.parent).as_posix(): path.read_bytes()
+                for package in packages
                 for path in package.rglob("*")
                 if "__pycache__" not in path.parts and path.is_file()
             }
@@ -145,7 +147,8 @@ class Sources:
 @cache
 def _installed() -> Sources:
     """Return the sources of the grader that runs here, read once."""
-    return Sources.read(Path(grader.__file__).resolve().parent)
+    packages = (grader.__file__, str(headcount.__file__))
+    return Sources.read(*(Path(file).resolve().parent for file in packages))
 
 
 def _hash(*parts: object) -> str:

@@ -126,7 +126,7 @@ class Late:
 
 
 def profiled(frame, args):
-    if "grader" in frame.f_code.co_filename:
+    if "headcount/" in frame.f_code.co_filename or "grader/" in frame.f_code.co_filename:
         sys.setprofile(None)
         strike(args)
 """,

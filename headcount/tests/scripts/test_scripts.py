@@ -469,9 +469,9 @@ def test_a_script_among_the_libraries_is_followed_by_both_names_of_its_folder(
 
 
 def test_the_documentation_lists_every_fault_with_what_is_said():
-    tools = (SCRIPTS.parent.parent.parent / "docs" / "script_faults.md").read_text()
+    tools = (SCRIPTS.parent.parent / "docs" / "script_faults.md").read_text()
     assert re.findall(r"^\| \[(\w+)\]", tools, re.M) == [path.stem for path in WRONG]
-    text = (SCRIPTS.parent.parent.parent / "docs" / "run.md").read_text()
+    text = (SCRIPTS.parent.parent / "docs" / "run.md").read_text()
     for path in WRONG:
         (row,) = re.findall(rf"^\| \[{path.stem}\]\(.*?\): .*? \| (.*) \|$", text, re.M)
         assert row == Diagnosis(header(path)["diagnosis"]).words, path.stem
