@@ -47,7 +47,7 @@ from benchmarks.engine import loopback
 from benchmarks.figures import Figure
 from benchmarks.ring import from_chapter
 from grader import mark, run
-from grader.exercise.instruments import PeakStorages
+from grader.instruments import PeakStorages
 from headcount.core.verdict import amount
 from headcount.trace.trace import Operation, Trace
 

@@ -30,6 +30,7 @@ The rooms, from the bottom up; an import runs downward only.  Processes, records
 hang are those of :mod:`headcount`, which knows nothing of this package:
 
 - ``submission``: what was handed in, as definitions
+- ``instruments``: what adapters look into a rank with
 - ``exercise``: what an exercise is, and how one is declared
 - ``sandbox``: what strangers' code needs
 - ``judge``: an exercise, a submission and a launcher make a verdict
@@ -103,7 +104,7 @@ __all__ = [
 # a traceback that a student sees ends at the student's own code, on ranks as well
 count_as_own(os.path.dirname(__file__), os.path.dirname(os.path.realpath(__file__)))
 # with which adapters look into a rank, on the clock of its call
-import_ahead("grader.exercise.instruments")
+import_ahead("grader.instruments")
 
 
 def __getattr__(name: str) -> Any:

@@ -29,28 +29,28 @@ _TABLE = (
     PrivateApi(
         "torch.UntypedStorage._cdata",
         "count the bytes that a rank holds, and see a copy die with a call",
-        ("exercise/instruments/storages.py",),
+        ("instruments/storages.py",),
     ),
     PrivateApi(
         "torch.UntypedStorage._new_with_weak_ptr",
         "count the bytes that a rank holds",
-        ("exercise/instruments/storages.py",),
+        ("instruments/storages.py",),
         behaves=_forgets_freed_storages,
     ),
     PrivateApi(
         "torch.utils._python_dispatch.TorchDispatchMode",
         "see the operations of a call",
-        ("exercise/instruments/operations.py",),
+        ("instruments/operations.py",),
     ),
     PrivateApi(
         "torch.utils._python_dispatch.TorchDispatchMode._should_skip_dynamo",
         "start a rank without torch's compiler",
-        ("exercise/instruments/operations.py",),
+        ("instruments/operations.py",),
     ),
     PrivateApi(
         "torch.utils._python_dispatch.is_traceable_wrapper_subclass",
         "count the bytes of a DTensor",
-        ("exercise/instruments/storages.py",),
+        ("instruments/storages.py",),
     ),
     PrivateApi(
         "torch.nn.Module._parameters",
@@ -75,7 +75,7 @@ _TABLE = (
     PrivateApi(
         "sys._getframe",
         "find the line of a call",
-        ("exercise/instruments/clock.py",),
+        ("instruments/clock.py",),
     ),
     PrivateApi(
         "sys._current_frames",

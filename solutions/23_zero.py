@@ -131,7 +131,7 @@ class ReplicatedAdamW:
 # remains is the optimizer's own.
 
 # %%
-from grader.exercise.instruments import HeldStorages
+from grader.instruments import HeldStorages
 
 
 def spirals(count=256):
@@ -495,7 +495,7 @@ if zero_works:
 # Which of the two optimizers needs more room, and does that change with the number of ranks?
 
 # %% tags=["nbval-ignore-output"]
-from grader.exercise.instruments import PeakStorages
+from grader.instruments import PeakStorages
 
 
 def most_in_a_step(make):

@@ -85,7 +85,7 @@ print(f"shards: {1 / ranks:.1%} of the weights; two whole layers: {2 / layers:.1
 # elements does it send in a step, in units of $P$? Chapter [16](16_scale_math.ipynb) has the formulas for both.
 
 # %%
-from grader.exercise.instruments import HeldStorages  # counts the bytes held, as in chapter 23
+from grader.instruments import HeldStorages  # counts the bytes held, as in chapter 23
 
 
 def step_of_stage(stage, P):

@@ -526,7 +526,7 @@ if gpipe_known and alternate_known and pipeline_works:
 # How many micro-batches does each of 4 stages hold at most, of 6 and of 12, with either order?
 
 # %%
-from grader.exercise.instruments import HeldStorages
+from grader.instruments import HeldStorages
 
 
 def held(order_of, micro_batches):

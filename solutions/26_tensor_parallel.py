@@ -496,7 +496,7 @@ def of_own_tokens(x, w):
 # to keep tokens that were gathered? And which of the three forms sends most?
 
 # %%
-from grader.exercise.instruments import HeldStorages
+from grader.instruments import HeldStorages
 
 many, wide = 128, 256
 FORMS = {

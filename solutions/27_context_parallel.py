@@ -333,7 +333,7 @@ if ring_works:
 
 
 # %%
-from grader.exercise.instruments import PeakStorages
+from grader.instruments import PeakStorages
 
 
 def gathered_attention(q, k, v, causal):

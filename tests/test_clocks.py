@@ -8,7 +8,7 @@ import types
 
 import torch
 
-from grader.exercise.instruments import Clock, show_clock
+from grader.instruments import Clock, show_clock
 
 SOURCE = """
 import time

@@ -14,7 +14,7 @@ from grader.course.chapters import discover
 SECURITY = Path(__file__).resolve().parent.parent / "docs" / "security.md"
 
 #: How the names of the modules of instruments begin.
-INSTRUMENTS = "grader.exercise.instruments."
+INSTRUMENTS = "grader.instruments."
 
 #: Those that count, watch or refuse, or show a clock; others compute, as autograd does.
 COUNTING = {

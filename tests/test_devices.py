@@ -7,7 +7,7 @@ import types
 import pytest
 import torch
 
-from grader.exercise.instruments import (
+from grader.instruments import (
     Clock,
     Device,
     OnDevice,

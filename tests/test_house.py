@@ -47,6 +47,7 @@ PACKAGES = {
                 "files",
                 "private_apis",
                 "submission",
+                "instruments",
                 "exercise",
                 "sandbox",
                 "judge",

@@ -12,7 +12,8 @@ import torch.distributed as dist
 
 import grader
 from grader.exercise.compare import compare, differing_bits
-from grader.exercise.instruments import (
+from grader.exercise.limits import held, point, sent_elements
+from grader.instruments import (
     HeldStorages,
     PeakStorages,
     ReceivedStorages,
@@ -20,8 +21,7 @@ from grader.exercise.instruments import (
     differentiate,
     refuse_operations,
 )
-from grader.exercise.limits import held, point, sent_elements
-from grader.exercise.marks import memory_mark
+from grader.instruments.marks import memory_mark
 from headcount.core.verdict import Diagnosis
 from headcount.rank.recorder import ForbiddenCall
 from headcount.rank.torch_startup import LEFT_OUT
@@ -80,7 +80,7 @@ def test_a_refused_operation_may_be_let_through_on_few_elements():
 INSTRUMENTED = """
 import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
-import torch, grader.exercise.instruments as p
+import torch, grader.instruments as p
 before = set(sys.modules)
 p.refuse_operations(frozenset({'scatter_add'}), torch.clone, torch.ones(1))
 print("refusing:", *(set(sys.modules) - before))
@@ -160,7 +160,7 @@ def test_what_asks_for_more_of_the_compiler_gets_all_of_it(asks):
 
 def test_a_rank_that_has_waited_in_vain_for_memory_waits_less(monkeypatch):
     waits = []
-    wait = "grader.exercise.instruments.storages.wait_until"
+    wait = "grader.instruments.storages.wait_until"
     monkeypatch.setattr(wait, lambda condition, timeout: waits.append(timeout))
     monkeypatch.setattr(HeldStorages, "_patience", 0.5)
     held = HeldStorages(list)

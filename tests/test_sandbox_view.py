@@ -44,7 +44,7 @@ def files():
     found = {}
     for top in ["/", *sys.path, *{os.path.dirname(path) for path in sys.path}]:
         for name in os.listdir(top) if os.path.isdir(top) else ():
-            if name.startswith(("grader", "gather_round", "__editable__", "course")):
+            if name.startswith(("grader", "headcount", "gather_round", "__editable__", "course")):
                 path = os.path.join(top, name)
                 for folder, _, names in os.walk(path):
                     found.update(read(os.path.join(folder, one)) for one in names)
@@ -61,7 +61,7 @@ def modules():
     names = [path[len("/course/"):-len(".py")].replace("/", ".") for path in names]
     for name in names:
         importlib.import_module(name.removesuffix(".__init__"))
-    return sorted(name for name in sys.modules if name.split(".")[0] == "grader")
+    return sorted(name for name in sys.modules if name.split(".")[0] in ("grader", "headcount"))
 
 def functions():
     gc.unfreeze()
@@ -69,17 +69,19 @@ def functions():
     while codes:
         code = codes.pop()
         codes += [one for one in code.co_consts if type(one) is types.CodeType]
-        _, grader, module = code.co_filename.rpartition("/grader/")
-        if grader:
-            found.setdefault(module, set()).add(code.co_name)
+        for package in ("grader", "headcount"):
+            _, ours, module = code.co_filename.rpartition("/" + package + "/")
+            if ours:
+                found.setdefault(package + "/" + module, set()).add(code.co_name)
     return {module: sorted(names) for module, names in found.items()}
 """,
     "probe.py",
 )
 
 MODULES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-    for path in sorted((ROOT / "grader").rglob("*.py"))
+    ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+    for root, package in ((ROOT, "grader"), (ROOT / "headcount" / "src", "headcount"))
+    for path in sorted((root / package).rglob("*.py"))
 }
 
 #: The names of the algorithms' functions.
@@ -198,8 +200,11 @@ def test_no_answer_lies_where_a_rank_can_read_it(sandbox, answers):
 def test_a_rank_can_import_all_modules_that_it_sees_and_holds_no_other(sandbox):
     modules = seen_by_a_rank(sandbox, "modules")
     assert len(modules) > 20
-    rooms = {name.split(".")[1] for name in modules if "." in name}
-    assert rooms == {"core", "rank", "server", "submission"}
+    rooms = {".".join(name.split(".")[:2]) for name in modules if "." in name}
+    assert rooms == {
+        *("headcount.core", "headcount.rank", "headcount.server"),
+        *("grader.errors", "grader.instruments", "grader.sandbox", "grader.submission"),
+    }
     held = {name for names in seen_by_a_rank(sandbox, "functions").values() for name in names}
     assert len(held) > 100
     assert held & NAMES == set()
@@ -319,8 +324,10 @@ def test_a_grader_within_pythons_folder_is_hidden(tmp_path, place):
     }[place]
     secrets = []
     for folder in copies:
-        secrets.append(folder / "grader" / "simulation" / "algorithms.py")
+        secrets.append(folder / "headcount" / "simulation" / "algorithms.py")
+        secrets.append(folder / "grader" / "course" / "chapters" / "ch02_broadcast.py")
         shutil.copytree(ROOT / "grader", folder / "grader")
+        shutil.copytree(ROOT / "headcount" / "src" / "headcount", folder / "headcount")
         if folder != site:
             secrets.append(folder / "solutions" / "02_broadcast.py")
             secrets[-1].parent.mkdir()

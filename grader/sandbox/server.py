@@ -47,7 +47,7 @@ FILES = 256
 
 #: What processes in it import ahead: what simulated ranks are made of, what adapters use, and the
 #: parser.  What simulates ranks is not there, and is sent to the processes that need it.
-AHEAD = ("greenlet", "grader.exercise.instruments", "grader.submission.parsing")
+AHEAD = ("greenlet", "grader.instruments", "grader.submission.parsing")
 
 #: The user id of the trial, where root runs it.
 _NOBODY = 65534

@@ -9,7 +9,7 @@ import torch
 
 from grader.exercise.cases import Case, Draw, Kind
 from grader.exercise.declaration import Evidence, Exercise, Mistake, Values
-from grader.exercise.instruments import (
+from grader.instruments import (
     count_lines,
     count_operations,
     differentiate,

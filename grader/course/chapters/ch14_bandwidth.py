@@ -22,8 +22,8 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.instruments import Clock, mark_time, show_clock
 from grader.exercise.limits import A_TIME, LONGER, draw_seconds, mistimed, name_timed, undecided
+from grader.instruments import Clock, mark_time, show_clock
 from headcount.core.verdict import Diagnosis, Failure
 from headcount.launch.world import Pause
 from headcount.trace.trace import Operation, Trace, heard_from

@@ -12,8 +12,8 @@ import torch
 
 from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.exercise.instruments import UNSEEN, differentiate, mark_unseen_collectives
 from grader.exercise.limits import combined, moved
+from grader.instruments import UNSEEN, differentiate, mark_unseen_collectives
 from headcount.core.verdict import Diagnosis
 from headcount.trace.trace import Trace
 

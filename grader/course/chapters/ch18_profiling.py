@@ -23,16 +23,6 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.instruments import (
-    Clock,
-    Device,
-    mark_time,
-    on_device,
-    refuse_operations,
-    show_clock,
-    simulate_device,
-    without_device,
-)
 from grader.exercise.limits import (
     A_TIME,
     LONGER,
@@ -41,6 +31,16 @@ from grader.exercise.limits import (
     mistimed,
     name_timed,
     undecided,
+)
+from grader.instruments import (
+    Clock,
+    Device,
+    mark_time,
+    on_device,
+    refuse_operations,
+    show_clock,
+    simulate_device,
+    without_device,
 )
 from headcount.core.verdict import Diagnosis, Failure
 from headcount.launch.world import Pause

@@ -20,9 +20,9 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.instruments import HeldStorages, return_freed_memory
 from grader.exercise.limits import PROCESS, grown, held, point, sent_elements
-from grader.exercise.marks import memory_mark
+from grader.instruments import HeldStorages, return_freed_memory
+from grader.instruments.marks import memory_mark
 from headcount.core.verdict import Diagnosis
 from headcount.launch.world import Pause
 from headcount.rank.torch_startup import without_compiler

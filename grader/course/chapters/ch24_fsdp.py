@@ -22,9 +22,9 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.instruments import HeldStorages, return_freed_memory, wait_until
 from grader.exercise.limits import PROCESS, Limit, grown, held, moved, point
-from grader.exercise.marks import memory_mark
+from grader.instruments import HeldStorages, return_freed_memory, wait_until
+from grader.instruments.marks import memory_mark
 from headcount.core.verdict import Diagnosis
 from headcount.launch.world import Pause
 from headcount.rank.torch_startup import without_compiler

@@ -24,9 +24,9 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.instruments import HeldStorages
 from grader.exercise.limits import held, point, virtual_seconds
-from grader.exercise.marks import memory_mark
+from grader.instruments import HeldStorages
+from grader.instruments.marks import memory_mark
 from headcount.core.verdict import Diagnosis
 
 #: The passes of a stage, in order: ``("forward", 3)`` is the forward pass of micro-batch 3.

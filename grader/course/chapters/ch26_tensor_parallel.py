@@ -18,7 +18,6 @@ from torch.nn import functional as F
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.exercise.instruments import UNSEEN, differentiate, mark_unseen_collectives
 from grader.exercise.limits import (
     after,
     before,
@@ -30,6 +29,7 @@ from grader.exercise.limits import (
     sent_elements,
     virtual_seconds,
 )
+from grader.instruments import UNSEEN, differentiate, mark_unseen_collectives
 from headcount.core.values import dtype_name
 from headcount.core.verdict import Diagnosis
 from headcount.trace.trace import Trace

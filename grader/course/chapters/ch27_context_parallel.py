@@ -13,7 +13,6 @@ import torch.distributed as dist
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind, PerRank, nbytes
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.exercise.instruments import ReceivedStorages
 from grader.exercise.limits import (
     combined,
     held,
@@ -22,7 +21,8 @@ from grader.exercise.limits import (
     sent,
     sent_elements,
 )
-from grader.exercise.marks import memory_mark
+from grader.instruments import ReceivedStorages
+from grader.instruments.marks import memory_mark
 from headcount.core.verdict import Diagnosis
 
 # Inputs. ----------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.instruments import differentiate
 from grader.exercise.limits import bytes_of_all, combined, point
+from grader.instruments import differentiate
 from headcount.core.verdict import Diagnosis
 
 Report = dict[str, Any]

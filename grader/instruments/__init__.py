@@ -5,18 +5,18 @@ the bytes that are held (``storages``), pull gradients back (``gradients``), set
 student's code reads (``clock``), and simulate a CUDA device (``device``).
 """
 
-from grader.exercise.instruments.clock import Clock, mark_time, show_clock
-from grader.exercise.instruments.device import (
+from grader.instruments.clock import Clock, mark_time, show_clock
+from grader.instruments.device import (
     Device,
     OnDevice,
     on_device,
     simulate_device,
     without_device,
 )
-from grader.exercise.instruments.gradients import UNSEEN, differentiate, mark_unseen_collectives
-from grader.exercise.instruments.lines import count_lines
-from grader.exercise.instruments.operations import count_operations, refuse_operations
-from grader.exercise.instruments.storages import (
+from grader.instruments.gradients import UNSEEN, differentiate, mark_unseen_collectives
+from grader.instruments.lines import count_lines
+from grader.instruments.operations import count_operations, refuse_operations
+from grader.instruments.storages import (
     HeldStorages,
     PeakStorages,
     ReceivedStorages,

@@ -12,7 +12,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from grader.exercise.instruments.operations import EagerDispatchMode
+from grader.instruments.operations import EagerDispatchMode
 from headcount.core.values import dtype_name, tensors_in
 
 __all__ = [

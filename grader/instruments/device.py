@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from grader.exercise.instruments.clock import Clock
+from grader.instruments.clock import Clock
 
 __all__ = ["Device", "OnDevice", "on_device", "simulate_device", "without_device"]
 
