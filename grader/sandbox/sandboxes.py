@@ -242,9 +242,11 @@ def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
     for folder in shown:
         options += _open_folders(*map(str, reversed(folder.parents[:-1])))
         options += ["--ro-bind", str(folder), str(folder)]
-    for folder in dict.fromkeys((*_ours(shown), *(Path(one).resolve() for one in hidden))):
+    empty: list[Path] = []
+    for folder in sorted({*_ours(shown), *(Path(one).resolve() for one in hidden)}):
         within = [top for top in (*map(Path, _SYSTEM), *shown) if folder.is_relative_to(top)]
-        if within and folder not in shown:
+        if within and folder not in shown and not any(map(folder.is_relative_to, empty)):
+            empty.append(folder)  # what is in it is hidden with it
             options += ["--tmpfs", str(folder), "--remount-ro", str(folder)]
     options += _open_folders("/dev", SANDBOX)
     for name in MODULES:
