@@ -244,7 +244,8 @@ def test_a_maker_that_was_killed_takes_its_sandboxes_along_and_says_so():
 ADOPTED = """
 import os, psutil, sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
-from headcount.launch import launchers, sandbox
+from grader.sandbox import sandboxes as sandbox
+from headcount.launch import launchers
 
 pool = sandbox.SandboxPool()
 pool.wait()

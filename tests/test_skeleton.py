@@ -59,6 +59,7 @@ def test_it_passes_the_proof_of_the_course_and_is_in_style(checkout, chapter):
     if chapter == "09_barrier":
         return  # its cells take long, and the tests of an exercise ask nothing of a chapter
     shutil.copytree(ROOT / "tests" / "toy", checkout / "tests" / "toy")
+    shutil.copytree(ROOT / "headcount" / "tests", checkout / "headcount" / "tests")
     for path in (ROOT / "tests").glob("*.py"):
         shutil.copy(path, checkout / "tests")
     asked = ("tests/test_judge.py", "tests/test_ladders.py")
@@ -92,7 +93,7 @@ def test_a_name_that_will_not_do_is_refused_before_anything_is_written(
     checkout, chapter, name, complaint
 ):
     folder = checkout / "grader" / "course" / "answers" / "09_barrier" / "right"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "meet_batch.py").touch()
 
     def texts():

@@ -10,13 +10,14 @@ from collections.abc import Callable
 LIMIT = 6.0
 
 
-def growth(work: Callable[[int], Callable[[], object]], size: int, runs: int = 3) -> float:
+def growth(work: Callable[[int], Callable[[], object]], size: int, runs: int = 12) -> float:
     """Return how many times as long a work of four times the size takes.
 
     Args:
         work: prepares the work of a size, and returns the function that does it.
         size: the smaller one.
-        runs: of each size; the fastest counts, in processor time, since others use the machine.
+        runs: of each size, at most: the fastest counts, in processor time, since others use the
+            machine; once that is linear, no further run can show more.
     """
 
     def seconds(of: int) -> float:
@@ -30,5 +31,9 @@ def growth(work: Callable[[int], Callable[[], object]], size: int, runs: int = 3
             gc.enable()
 
     # one after the other, so that a machine that grows slower does so for both
-    times = [(seconds(size), seconds(4 * size)) for _ in range(runs)]
-    return min(large for _, large in times) / min(small for small, _ in times)
+    small = large = float("inf")
+    for _ in range(runs):
+        small, large = min(small, seconds(size)), min(large, seconds(4 * size))
+        if large < LIMIT * small:
+            break
+    return large / small

@@ -401,8 +401,9 @@ def _variables() -> dict[str, str]:
     Loopback only, one thread, no warnings, and one hash seed for every server: see
     :func:`headcount.server.fork_server.hash_seed`.
     """
-    root = str(Path(__file__).resolve().parent.parent.parent)
-    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    # where our own modules are, also those of a package that uses these and is not installed
+    roots = dict.fromkeys(str(Path(folder).parent) for folder in own_folders().split(os.pathsep))
+    path = os.pathsep.join([*roots, *filter(None, [os.environ.get("PYTHONPATH")])])
     return {
         **os.environ,
         "PYTHONPATH": path,
