@@ -34,7 +34,7 @@ SERVERS = (ROOT / "docs" / "servers.md").read_text(encoding="utf-8")
 
 #: What a Colab notebook cannot lack; all else that the grader imports is in the cell.
 COLABS_OWN = {"IPython", "numpy", "torch"}
-IMPORTED_AS = {"pillow": "PIL"}
+IMPORTED_AS = {"markdown-it-py": "markdown_it", "pillow": "PIL"}
 
 #: What only an instructor's machine needs, and only when it is used.
 GRADING = {"pyseccomp"}
