@@ -67,7 +67,7 @@ def brought(requirements: Path) -> set[str]:
 
 def hidden(requirements: Path) -> list[str]:
     """Return the modules that are installed here and that a learner does not get."""
-    theirs = brought(requirements) | _BROUGHT_BY_VENV | {"gather-round"}
+    theirs = brought(requirements) | _BROUGHT_BY_VENV | {"gather-round", "headcount"}
     return sorted(
         module
         for module, owners in metadata.packages_distributions().items()
