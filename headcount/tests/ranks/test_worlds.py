@@ -335,6 +335,18 @@ def _unprintable():
     raise _Unprintable
 
 
+def _nameless():
+    class Nameless(type):
+        @property
+        def __name__(cls):
+            raise RuntimeError("not even this")
+
+    class Thing(metaclass=Nameless):
+        pass
+
+    return Thing().nothing
+
+
 def _cuda():
     torch.ones(1).cuda()
 
@@ -360,6 +372,7 @@ FATES = [
     (_allocate_python, "memory_limit", "out of memory"),
     (_recurse, "exception", "RecursionError"),
     (_unprintable, "exception", "_Unprintable: (its __str__ raised RuntimeError)"),
+    (_nameless, "exception", "AttributeError: 'Thing' object has no attribute 'nothing'"),
     (_cuda, "exception", "rank 1"),
     (_interrupt, "exception", "KeyboardInterrupt"),
 ]

@@ -107,8 +107,7 @@ class Diagnosis(str, Enum):
             finds all others, and takes a rank that reports one for a forgery.
         communication_fault: whether the calls of the ranks are at fault, and not other code of a
             script: ``run`` exits with 3, and says where the ranks' calls differ.
-        untrusted: whether what ranks have told cannot be relied on: ``run`` exits with
-            5.
+        untrusted: whether what ranks have told cannot be relied on: ``run`` exits with 5.
         recoverable: whether ranks that have all returned or raised after it are as good as before,
             and can be called again.
         nothing_done: whether there is no work of a learner's to judge: it is no attempt in the

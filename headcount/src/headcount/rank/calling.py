@@ -315,7 +315,8 @@ def _lacking(error: BaseException) -> tuple[str, str]:
         name = next((one.argval for one in reads if one.offset == innermost.tb_lasti), "")
     elif type(error) is AttributeError:
         name = error.name
-        owner = (error.obj if type(error.obj) is ModuleType else type(error.obj)).__name__
+        module = error.obj if type(error.obj) is ModuleType else None
+        owner = _class_name(type(error.obj)) if module is None else vars(module).get("__name__")
     elif type(error) is TypeError and (called := _CALLED.match(_text_of(error))):
         name = called[1]
     words = [shorten_name(one) if type(one) is str else "" for one in (name, owner)]
@@ -372,7 +373,13 @@ def _wants_gpu(error: BaseException) -> str:
 
 
 def _name_of(error: BaseException) -> str:
-    return shorten_name(type(error).__name__)
+    return shorten_name(_class_name(type(error)))
+
+
+def _class_name(kind: type) -> str:
+    """Return the name of a class as Python keeps it, whatever its metaclass says of it."""
+    found: str = type.__dict__["__name__"].__get__(kind)
+    return found
 
 
 def _earlier(error: BaseException) -> str:
