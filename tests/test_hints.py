@@ -145,6 +145,7 @@ NOTHING_PROVED = "It failed in the quoted line"
         ("torch.quuxes(1)", "torch has no quuxes."),
         ("torch.ones(1).summ()", "Tensor has no summ. Did you mean sum?"),
         ("[].summ()", NOTHING_PROVED),
+        ("class Tensor: pass\nTensor().summ()", NOTHING_PROVED),
         ("def f(x):\n    if not x: y = 1\n    return y\nf(1)", "y is used here before"),
         ("def f(x):\n    x += y\n    y = 1\nf(1)", "y is used here before"),
         ("raise PeerIsSelf('the peer is the same as the rank')", "A rank sends to itself"),

@@ -143,8 +143,12 @@ _ASKED_FOR = {
     "rank": "dist.get_rank()",
     "world_size": "dist.get_world_size()",
 }
-#: Modules and classes whose attributes are known.
-_OWNERS = {"torch.distributed": dist, "torch": torch, "Tensor": torch.Tensor}
+#: Modules and classes whose attributes are known, with what people call them.
+_OWNERS = {
+    "torch.distributed": ("torch.distributed", dist),
+    "torch": ("torch", torch),
+    "torch.Tensor": ("Tensor", torch.Tensor),
+}
 
 
 def misused(exercise: Exercise, evidence: Evidence) -> str:
@@ -165,8 +169,10 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
             " a branch or a loop that was not entered, or assigned only further down?"
         )
     if kind == "AttributeError" and name:
-        known = _OWNERS.get(owner)
-        return _misspelt(name, dir(known), f"{owner} has no ") if known else ""
+        if owner not in _OWNERS:
+            return ""
+        called, known = _OWNERS[owner]
+        return _misspelt(name, dir(known), f"{called} has no ")
     if evidence.raised("GroupIsSetUp"):
         return (
             "The process group is set up before your function is called, and used again after it:"

@@ -690,7 +690,7 @@ class RaisedException(NamedTuple):
         name: what Python could not use: a name that is not defined or has no value yet, an
             attribute that is not there, a function that was called with other arguments than it
             takes; empty for all other exceptions.
-        owner: the module, or the class of the object, that lacks the attribute.
+        owner: the module, or the class of the object with its module, that lacks the attribute.
     """
 
     kind: str = ""

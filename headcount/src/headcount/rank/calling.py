@@ -315,8 +315,11 @@ def _lacking(error: BaseException) -> tuple[str, str]:
         name = next((one.argval for one in reads if one.offset == innermost.tb_lasti), "")
     elif type(error) is AttributeError:
         name = error.name
-        module = error.obj if type(error.obj) is ModuleType else None
-        owner = _class_name(type(error.obj)) if module is None else vars(module).get("__name__")
+        kind = type(error.obj)
+        if kind is ModuleType:
+            owner = vars(error.obj).get("__name__")
+        else:  # with its module, since a class of the program's own may have any name
+            owner = f"{type.__dict__['__module__'].__get__(kind)}.{_class_name(kind)}"
     elif type(error) is TypeError and (called := _CALLED.match(_text_of(error))):
         name = called[1]
     words = [shorten_name(one) if type(one) is str else "" for one in (name, owner)]
