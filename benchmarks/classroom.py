@@ -35,7 +35,8 @@ from rich.table import Table
 
 from benchmarks.memory import look
 from grader.classroom.store import Store
-from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.exercise.verdict import ExerciseVerdict, Status
+from headcount.core.verdict import Diagnosis
 from tools.attacks import attacks
 from tools.course import Answer, answers
 

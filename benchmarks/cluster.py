@@ -36,7 +36,7 @@ from rich.table import Table
 
 from benchmarks.classroom import Run, Student, grade
 from benchmarks.graders.classwork import EXERCISES, IMPORTS, WRONG, submissions
-from headcount.core.verdict import ExerciseVerdict
+from grader.exercise.verdict import ExerciseVerdict
 
 #: Seconds between the arrivals of two workers of the cluster that loses some.
 LATE = 5.0

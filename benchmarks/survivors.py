@@ -22,9 +22,9 @@ from grader.course.chapters import discover
 from grader.exercise.answers import RIGHT
 from grader.exercise.cases import Draw
 from grader.exercise.declaration import Exercise
+from grader.exercise.verdict import CaseVerdict
 from grader.judge.assessment import assess
 from grader.submission.submission import Submission
-from headcount.core.verdict import CaseVerdict
 from headcount.core.wire import AT_RETURN
 from headcount.launch.launchers import ForkServer, default_launcher
 from headcount.launch.process_world import ProcessWorld

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from grader.classroom.results import ClassResults, RequestedExercise, SubmissionRow
-from headcount.core.verdict import (
-    Bound,
-    CaseVerdict,
-    Diagnosis,
-    ExerciseVerdict,
-    RankRow,
-    Site,
-    Status,
-    Traffic,
-    Wait,
-)
+from grader.exercise.verdict import Bound, CaseVerdict, ExerciseVerdict, RankRow, Status
+from headcount.core.verdict import Diagnosis, Site, Traffic, Wait
 
 #: What must not do anything, anywhere.
 HOSTILE = (

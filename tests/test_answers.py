@@ -9,7 +9,8 @@ import pytest
 from grader.api import catalogue
 from grader.errors import DeclarationError
 from grader.exercise.answers import RIGHT, read_answer, read_answers
-from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.exercise.verdict import ExerciseVerdict, Status
+from headcount.core.verdict import Diagnosis
 from tools import course
 
 # Files. ---------------------------------------------------------------------------

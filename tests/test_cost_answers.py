@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from grader.api import catalogue
+from grader.exercise.verdict import Status
 from grader.judge.judge import Judge, Settings
 from grader.submission.submission import Submission
-from headcount.core.verdict import Status
 from headcount.launch.launchers import default_launcher
 
 #: The exercises that ask for a formula.

@@ -12,10 +12,10 @@ import pytest
 from grader.api import catalogue
 from grader.course.progress import CourseProgress, ExerciseProgress, ExerciseRecord
 from grader.course.progress_report import place_in_course
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status
 from grader.report.html import exercise_html
 from grader.report.summary import CoursePlace
 from grader.report.text import exercise_report
-from headcount.core.verdict import CaseVerdict, ExerciseVerdict, Status
 from headcount.report import plain
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"

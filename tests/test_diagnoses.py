@@ -13,10 +13,11 @@ from grader.api import catalogue
 from grader.classroom.results import SubmissionRow
 from grader.classroom.term import Term, TermStudent, frequent
 from grader.course.progress import note
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status
 from grader.judge.scoring import share_limit
 from grader.report.looks import Look
 from grader.report.summary import look_of
-from headcount.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Gravity, Status
+from headcount.core.verdict import Diagnosis, Failure, Gravity
 from headcount.launch.root_cause import RootCause
 from headcount.script.report import ExitStatus, ScriptRun
 from headcount.script.tally import CallTally

@@ -15,6 +15,7 @@ from msgspec import inspect
 
 from grader.api import catalogue
 from grader.classroom.grading import parse, plan
+from grader.exercise.verdict import Status
 from grader.judge.judge import Judge, Settings
 from grader.submission.outline import outline
 from grader.submission.parsing import FileDefinitions
@@ -23,7 +24,6 @@ from headcount.core import events
 from headcount.core.codec import pack
 from headcount.core.errors import UnreadableFile
 from headcount.core.events import ANY, WORLD, Blocked, Completed, Entered, Grouped, Left, Posted
-from headcount.core.verdict import Status
 from headcount.core.wire import Answered, FromRank, Performed, Ready, Returned, Simulated, framed
 from headcount.launch.world import Job
 from headcount.simulation.clusters import Flat

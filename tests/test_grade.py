@@ -14,8 +14,8 @@ import pytest
 
 from grader.classroom.exports import FORMATS
 from grader.classroom.store import Store
+from grader.exercise.verdict import Status
 from grader.sandbox.sandboxes import missing
-from headcount.core.verdict import Status
 from tools import kills
 
 ROOT = Path(__file__).resolve().parent.parent

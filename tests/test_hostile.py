@@ -26,8 +26,8 @@ from grader.classroom.grading import grade
 from grader.classroom.messages import ExerciseJudged, GradingRequest, Limits, SubmissionPlanned
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
+from grader.exercise.verdict import Status
 from grader.sandbox.sandboxes import missing
-from headcount.core.verdict import Status
 from tools.attacks import HOSTILE, Attack, attacks
 
 pytestmark = [

@@ -17,11 +17,12 @@ from grader.exercise.cases import Draw, Kind, PerRank
 from grader.exercise.declaration import JudgedCase, Mistake
 from grader.exercise.hints import choose_hint
 from grader.exercise.limits import messages
+from grader.exercise.verdict import Bound, CaseVerdict, Status, gravest
 from grader.judge.judge import Judge, Settings
 from grader.judge.world_factories import ProcessWorldFactory
 from grader.submission.submission import Submission
 from headcount.core.resource_limits import DEFAULTS
-from headcount.core.verdict import Bound, CaseVerdict, Diagnosis, Status, gravest
+from headcount.core.verdict import Diagnosis
 from headcount.launch.launchers import RankEnvironment, default_launcher
 from headcount.trace.message_matcher import MessageMatcher
 from headcount.trace.trace import CallSpan

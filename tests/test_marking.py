@@ -20,8 +20,8 @@ from grader.classroom.names import key
 from grader.classroom.pages import feedback, write
 from grader.classroom.results import class_results
 from grader.classroom.store import Store, StoredSubmission
+from grader.exercise.verdict import Status
 from grader.sandbox.sandboxes import missing
-from headcount.core.verdict import Status
 from tests.classes import ASKED, failed, passed
 from tests.test_grade import FOLDERS, HEAD, RIGHT, WRONG, grade
 

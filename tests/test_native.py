@@ -16,6 +16,7 @@ from grader.api import check, points
 from grader.cli.main import main
 from grader.errors import DeclarationError
 from grader.exercise.cases import Kind
+from grader.exercise.verdict import Status
 from grader.judge.judge import Judge, Settings
 from grader.sandbox import cpp_build
 from grader.sandbox.sandboxes import compiling_command, missing, new_sandbox
@@ -23,7 +24,7 @@ from grader.submission.submission import Submission
 from headcount.core.errors import RequestError
 from headcount.core.program import is_stub
 from headcount.core.resource_limits import DEFAULTS
-from headcount.core.verdict import Diagnosis, Status
+from headcount.core.verdict import Diagnosis
 from headcount.launch.launchers import default_launcher
 from tests import declarations
 

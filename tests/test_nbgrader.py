@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 from grader.api import Points, catalogue
-from headcount.core.verdict import ExerciseVerdict, Status
+from grader.exercise.verdict import ExerciseVerdict, Status
 from tools import notebooks
 from tools.chapter import Chapter
 

@@ -15,12 +15,13 @@ import torch.distributed as dist
 
 from grader import backends, run
 from grader.course.chapters import discover
+from grader.exercise.verdict import Status
 from grader.judge.judge import Judge, Settings
 from grader.judge.world_factories import ProcessWorldFactory
 from grader.submission.submission import Submission
 from headcount.core.errors import RequestError
 from headcount.core.events import WORLD
-from headcount.core.verdict import Diagnosis, Status
+from headcount.core.verdict import Diagnosis
 from headcount.launch import process_world
 from headcount.launch.backends import BACKENDS
 from headcount.launch.launchers import default_launcher

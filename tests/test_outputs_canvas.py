@@ -9,8 +9,8 @@ import pytest
 
 from grader.classroom.canvas import canvas
 from grader.classroom.results import ClassResults, SubmissionRow
+from grader.exercise.verdict import Status
 from headcount.core.errors import RequestError
-from headcount.core.verdict import Status
 from tests.classes import (
     ASKED,
     HOSTILE,

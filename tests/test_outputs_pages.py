@@ -12,10 +12,11 @@ import pytest
 
 from grader.classroom.pages import class_page, feedback, figures
 from grader.classroom.results import ClassResults, SubmissionRow
+from grader.exercise.verdict import Bound, CaseVerdict, Status
 from grader.report.looks import THEME_STYLE, Look
 from grader.report.summary import look_of
 from grader.report.text import exercise_report
-from headcount.core.verdict import Bound, CaseVerdict, Diagnosis, Status
+from headcount.core.verdict import Diagnosis
 from headcount.report import plain
 from tests.classes import (
     SEED,

@@ -31,8 +31,8 @@ from grader.classroom.results import (
 )
 from grader.classroom.store import Store, StoredSubmission
 from grader.cli.main import make_parser
+from grader.exercise.verdict import Status
 from headcount.core.errors import RequestError
-from headcount.core.verdict import Status
 from tests.classes import (
     ASKED,
     HOSTILE,

@@ -30,8 +30,8 @@ from grader.course.progress import (
 )
 from grader.course.progress_report import progress_look, progress_report
 from grader.errors import ProgressFileError
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status
 from grader.report.looks import Look
-from headcount.core.verdict import CaseVerdict, ExerciseVerdict, Status
 from headcount.report import plain
 from tests.kernels import start_kernel
 

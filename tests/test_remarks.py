@@ -10,10 +10,10 @@ import torch
 import torch.distributed as dist
 
 import grader
+from grader.exercise.verdict import Status
 from grader.judge.judge import Judge, Settings
 from grader.report.text import exercise_report
 from grader.submission.submission import Submission
-from headcount.core.verdict import Status
 from headcount.launch.launchers import default_launcher
 from headcount.report import plain
 from support.worlds import line_in

@@ -10,25 +10,20 @@ from html.parser import HTMLParser
 import pytest
 
 from grader.exercise.help import Help
+from grader.exercise.verdict import (
+    Bound,
+    CaseVerdict,
+    ExerciseVerdict,
+    RankRow,
+    Status,
+    SubmissionVerdict,
+)
 from grader.report.html import exercise_html, points_html
 from grader.report.json import to_json
 from grader.report.looks import THEME_STYLE, Look
 from grader.report.summary import headline, outcomes
 from grader.report.text import exercise_report, submission_report
-from headcount.core.verdict import (
-    Bound,
-    CaseVerdict,
-    Diagnosis,
-    ExerciseVerdict,
-    Failure,
-    RankRow,
-    Site,
-    SourceLine,
-    Status,
-    SubmissionVerdict,
-    Traffic,
-    Wait,
-)
+from headcount.core.verdict import Diagnosis, Failure, Site, SourceLine, Traffic, Wait
 from headcount.report import failure_report, plain, visible
 
 NASTY = "<script>alert(1)</script> [bold]x[/bold] & \x1b[31m"

@@ -11,10 +11,10 @@ import torch
 
 import grader
 from grader.exercise.cases import Kind
+from grader.exercise.verdict import Status
 from grader.judge.judge import Judge, Settings
 from grader.submission.submission import Submission
 from headcount.core.errors import WorldError
-from headcount.core.verdict import Status
 from headcount.launch import mpi_job
 from headcount.launch.launchers import ChannelEnds, default_launcher, readable
 from tests.declarations import declare

@@ -12,10 +12,11 @@ import torch.distributed as dist
 
 from grader.api import catalogue
 from grader.exercise.cases import Kind
+from grader.exercise.verdict import Status
 from grader.judge.judge import Judge, Settings
 from grader.judge.world_factories import ProcessWorldFactory, SimulationWorldFactory
 from grader.submission.submission import Submission, live_program
-from headcount.core.verdict import Diagnosis, Status
+from headcount.core.verdict import Diagnosis
 from headcount.launch.launchers import default_launcher
 from headcount.launch.world import Job, Kill
 from headcount.simulation.launch import SimulationProcess

@@ -27,8 +27,9 @@ from grader.classroom.store import (
     fingerprint,
 )
 from grader.course.chapters import discover
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status
 from headcount.core.errors import RequestError
-from headcount.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
+from headcount.core.verdict import Diagnosis, Site
 
 ROOT = Path(__file__).resolve().parent.parent
 

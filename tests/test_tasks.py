@@ -20,9 +20,9 @@ from grader.classroom.tasks import (
 )
 from grader.cli.main import main
 from grader.course.index import course_index
+from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.sandbox.sandboxes import missing
 from headcount.core.errors import RequestError
-from headcount.core.verdict import ExerciseVerdict, Status
 from tools.attacks import attacks
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,11 +10,12 @@ import torch.distributed as dist
 
 from grader.exercise.cases import Kind
 from grader.exercise.limits import messages, point, virtual_seconds
+from grader.exercise.verdict import Bound, Status
 from grader.judge.judge import Judge, Settings
 from grader.judge.scoring import score
 from grader.report.summary import finding, key_traffic
 from grader.submission.submission import Submission
-from headcount.core.verdict import Bound, Diagnosis, Status
+from headcount.core.verdict import Diagnosis
 from headcount.launch.launchers import default_launcher
 from tests import declarations
 

@@ -9,12 +9,13 @@ import pytest
 
 from grader.api import catalogue
 from grader.course.index import COSTS, comparisons
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status, SubmissionVerdict
 from grader.judge.judge import Judge, Settings
 from grader.report.html import exercise_html
 from grader.report.json import to_json
 from grader.report.text import exercise_report
 from grader.submission.submission import Submission
-from headcount.core.verdict import CaseVerdict, ExerciseVerdict, Status, SubmissionVerdict, Traffic
+from headcount.core.verdict import Traffic
 from headcount.launch.launchers import default_launcher
 from headcount.report import plain
 from headcount.trace.trace import ALPHA, BETA, Step, replay

@@ -31,11 +31,12 @@ from grader.exercise.answers import RIGHT, KnownAnswer, read_answers
 from grader.exercise.cases import PerRank
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
+from grader.exercise.verdict import ExerciseVerdict
 from grader.judge.judge import Judge, Settings
 from grader.judge.world_factories import SimulationWorldFactory
 from grader.submission.submission import Submission
 from headcount.core.errors import HeadcountError, RequestError
-from headcount.core.verdict import Diagnosis, ExerciseVerdict
+from headcount.core.verdict import Diagnosis
 from headcount.launch.launchers import default_launcher
 
 ROOT = Path(__file__).resolve().parent.parent

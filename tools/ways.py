@@ -21,9 +21,9 @@ from grader.course.index import COSTS
 from grader.exercise.cases import Case, nbytes
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
+from grader.exercise.verdict import Comparison, Way
 from grader.submission.submission import Submission, live_program
 from headcount.core.program import Program
-from headcount.core.verdict import Comparison, Way
 from headcount.launch.launchers import default_launcher
 from headcount.launch.process_world import ProcessWorld
 from headcount.launch.world import Job

@@ -12,6 +12,7 @@ from grader.api.session import catalogue, fresh_seed, stoppable
 from grader.course.progress import note, origin_of, working_folder
 from grader.course.progress_report import place_in_course
 from grader.exercise.declaration import Exercise
+from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.judge.judge import Judge, Settings
 from grader.report.html import exercise_html, points_html
 from grader.report.live import LiveCount, Place
@@ -24,7 +25,7 @@ from headcount.core.notebook import is_kernel, shows_results
 from headcount.core.program import Program
 from headcount.core.resource_limits import valid_sizes
 from headcount.core.semantics import Semantics, semantics_named
-from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from headcount.core.verdict import Diagnosis
 from headcount.launch.backends import entry_of
 from headcount.report import plain
 

@@ -61,9 +61,9 @@ from grader.classroom.store import (
     course_mark,
     fingerprint,
 )
+from grader.exercise.verdict import ExerciseVerdict, Status
 from headcount.core.errors import RequestError
 from headcount.core.resource_limits import DEFAULTS
-from headcount.core.verdict import ExerciseVerdict, Status
 from headcount.report import visible
 
 if TYPE_CHECKING:

@@ -250,7 +250,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _unjudged(results: ClassResults) -> list[str]:
     """Return a sentence for every exercise that could not be judged for all students."""
-    from headcount.core.verdict import Status
+    from grader.exercise.verdict import Status
 
     remarks = []
     for asked in results.asked:

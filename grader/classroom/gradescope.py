@@ -23,9 +23,9 @@ import grader
 from grader import __version__
 from grader.classroom.assignment import UNTITLED, Assignment, RequestedExercise
 from grader.classroom.results import ClassResults, SubmissionRow, as_shown
+from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.report.text import exercise_report
 from headcount.core.errors import RequestError, UnreadableFile
-from headcount.core.verdict import ExerciseVerdict, Status
 from headcount.report import plain, visible
 
 __all__ = [

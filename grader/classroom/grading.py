@@ -34,6 +34,7 @@ from grader.classroom.store import fingerprint
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
+from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.judge.judge import Judge, Settings
 from grader.report.summary import listed
 from grader.sandbox.sandboxes import Sandbox, new_sandbox
@@ -44,7 +45,7 @@ from headcount.core.errors import UnreadableFile, WorldError
 from headcount.core.files import LARGEST_FILE
 from headcount.core.program import Program
 from headcount.core.resource_limits import DEFAULTS
-from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from headcount.core.verdict import Diagnosis
 from headcount.core.wire import BrokenFrame, Perform, Performed
 from headcount.launch.frame_channel import FrameChannel, messages
 from headcount.launch.launchers import ForkServer, Launcher, ProcessGroupHandle

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, field
 
+from grader.exercise.verdict import ExerciseVerdict
 from headcount.core.resource_limits import DEFAULTS
-from headcount.core.verdict import ExerciseVerdict
 
 __all__ = [
     "SubmissionJudged",

@@ -46,12 +46,13 @@ from grader.classroom.results import (
     doubts,
     gradebook,
 )
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status
 from grader.files import is_unfinished, replace_file
 from grader.report.html import exercise_html
 from grader.report.json import to_json
 from grader.report.looks import Look
 from grader.report.summary import hung, in_words, look_of, points
-from headcount.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
+from headcount.core.verdict import Diagnosis
 from headcount.report import visible
 
 __all__ = [

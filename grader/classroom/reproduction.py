@@ -26,10 +26,10 @@ from grader.classroom.pages import last_deadline
 from grader.classroom.results import ClassResults, class_results
 from grader.classroom.store import Store, StoredSubmission, fingerprint
 from grader.errors import UnknownExercise
+from grader.exercise.verdict import ExerciseVerdict, SubmissionVerdict
 from grader.report.text import submission_report
 from headcount.core.errors import HeadcountError, RequestError
 from headcount.core.resource_limits import DEFAULTS
-from headcount.core.verdict import ExerciseVerdict, SubmissionVerdict
 from headcount.report import visible
 
 if TYPE_CHECKING:

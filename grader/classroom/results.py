@@ -20,7 +20,7 @@ from itertools import combinations
 from grader.classroom.assignment import UNTITLED, Assignment, Lateness, RequestedExercise, Shown
 from grader.classroom.decisions import Decision, StudentDecisions, by_student, extended
 from grader.classroom.store import Store, StoredSubmission
-from headcount.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
+from grader.exercise.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
 from headcount.report import visible
 
 __all__ = [

@@ -30,9 +30,9 @@ import grader
 import headcount
 from grader.classroom.assignment import Assignment
 from grader.classroom.decisions import DecisionTable
+from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.files import locked, make_private_folder
 from headcount.core.errors import HeadcountError, RequestError
-from headcount.core.verdict import ExerciseVerdict, Status
 
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise  # torch, which an export does without

@@ -30,11 +30,12 @@ from grader.classroom.messages import (
 from grader.course.index import IndexEntry
 from grader.errors import UnknownExercise
 from grader.exercise.catalogue import Catalogue
+from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.report.json import SCHEMA_VERSION, exercise_as_dict
 from grader.report.summary import headline, look_of
 from headcount.core.errors import RequestError
 from headcount.core.files import contents
-from headcount.core.verdict import Diagnosis, ExerciseVerdict, Status
+from headcount.core.verdict import Diagnosis
 from headcount.report import visible
 
 if TYPE_CHECKING:

@@ -25,9 +25,10 @@ from grader.classroom.results import (
     text,
 )
 from grader.classroom.store import Store
+from grader.exercise.verdict import Status
 from grader.files import replace_file
 from headcount.core.errors import RequestError
-from headcount.core.verdict import Diagnosis, Status
+from headcount.core.verdict import Diagnosis
 from headcount.report import visible
 
 __all__ = ["FrequentMistake", "Term", "TermStudent", "term", "term_gradebook", "term_page"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from grader.exercise.catalogue import Catalogue
-from headcount.core.verdict import Comparison
+from grader.exercise.verdict import Comparison
 
 __all__ = [
     "COSTS",

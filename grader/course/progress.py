@@ -22,8 +22,8 @@ import msgspec
 
 from grader.errors import ProgressFileError
 from grader.exercise.catalogue import Catalogue, IndexedExercise
+from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.files import locked, replace_file
-from headcount.core.verdict import ExerciseVerdict, Status
 from headcount.launch.backends import entry_of
 
 __all__ = [

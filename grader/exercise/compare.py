@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from grader.exercise.verdict import RankRow
 from headcount.core.values import (
     Opaque,
     UnsentTensor,
@@ -21,7 +22,7 @@ from headcount.core.values import (
     show,
     with_article,
 )
-from headcount.core.verdict import Diagnosis, RankRow
+from headcount.core.verdict import Diagnosis
 
 __all__ = [
     "Difference",

@@ -31,9 +31,10 @@ from grader.exercise.answers import KnownAnswer
 from grader.exercise.cases import OPS, Case, Draw, magnitude, reduced
 from grader.exercise.help import Help
 from grader.exercise.limits import Limit
+from grader.exercise.verdict import Bound, Comparison, gravest
 from grader.submission.outline import Outline
 from headcount.core.program import packed_by_value
-from headcount.core.verdict import Bound, Comparison, Diagnosis, Failure, RaisedException, gravest
+from headcount.core.verdict import Diagnosis, Failure, RaisedException
 from headcount.trace.trace import Trace
 
 __all__ = [

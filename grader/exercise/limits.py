@@ -12,8 +12,9 @@ import torch
 
 from grader.errors import DeclarationError
 from grader.exercise.cases import Case, Draw, Kind, op_name
+from grader.exercise.verdict import Bound
 from grader.instruments.marks import read_memory_mark, read_time_mark
-from headcount.core.verdict import Bound, Diagnosis, Failure, duration
+from headcount.core.verdict import Diagnosis, Failure, duration
 from headcount.trace.nccl_semantics import nccl_fault
 from headcount.trace.trace import Measured, Operation, Trace
 

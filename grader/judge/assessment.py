@@ -12,16 +12,9 @@ from grader.exercise.cases import Case
 from grader.exercise.compare import Difference, compare, differing_bits, side_by_side
 from grader.exercise.declaration import Exercise, JudgedCase
 from grader.exercise.limits import Limit
+from grader.exercise.verdict import CaseVerdict, RankRow, Status
 from headcount.core.values import describe
-from headcount.core.verdict import (
-    CaseVerdict,
-    Diagnosis,
-    Failure,
-    RankRow,
-    SourceLine,
-    Status,
-    Traffic,
-)
+from headcount.core.verdict import Diagnosis, Failure, SourceLine, Traffic
 from headcount.launch.root_cause import not_understood
 from headcount.launch.world import Outcome
 from headcount.trace.trace import Trace

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from grader.exercise.cases import Case
-from headcount.core.verdict import CaseVerdict, Diagnosis
+from grader.exercise.verdict import CaseVerdict
+from headcount.core.verdict import Diagnosis
 
 __all__ = ["CaseOrder"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise, JudgedCase
+from grader.exercise.verdict import CaseVerdict
 from grader.judge.assessment import assess, assess_again, rounding
 from grader.judge.settings import Settings, clock_seconds, make_job
 from grader.judge.worlds import WorldPool
 from grader.submission.outline import Outline, about_hash_seeds
-from headcount.core.verdict import CaseVerdict
 from headcount.launch.world import Outcome
 from headcount.trace.wildcard_schedules import Exploration, named_race
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise
+from grader.exercise.verdict import CaseVerdict
 from grader.judge.assessment import ranks
 from grader.judge.scoring import missed_point, passed_share, share_limit
-from headcount.core.verdict import CaseVerdict, Diagnosis, Gravity
+from headcount.core.verdict import Diagnosis, Gravity
 
 __all__ = ["explain"]
 

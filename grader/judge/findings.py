@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.exercise.declaration import JudgedCase
-from headcount.core.verdict import CaseVerdict
+from grader.exercise.verdict import CaseVerdict
 
 __all__ = ["Findings", "SizeFindings"]
 

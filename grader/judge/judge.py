@@ -19,6 +19,7 @@ from grader.exercise.cases import Case
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import choose_hint
 from grader.exercise.limits import hangs_on_nccl
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status, gravest
 from grader.judge.assessment import assess_limit, not_run, too_late
 from grader.judge.case_order import CaseOrder
 from grader.judge.case_runs import CaseRunner
@@ -35,15 +36,7 @@ from grader.submission.submission import Submission
 from headcount.core.errors import WorldError, shortage
 from headcount.core.semantics import Semantics
 from headcount.core.source_locations import with_source
-from headcount.core.verdict import (
-    CaseVerdict,
-    Diagnosis,
-    ExerciseVerdict,
-    Failure,
-    Site,
-    Status,
-    gravest,
-)
+from headcount.core.verdict import Diagnosis, Failure, Site
 from headcount.launch.launchers import Launcher
 from headcount.launch.world import Job, Outcome, World, WorldSpec
 from headcount.simulation.launch import SimulationProcess

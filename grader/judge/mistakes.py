@@ -20,9 +20,10 @@ from grader.exercise.answers import KnownAnswer
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import agree
+from grader.exercise.verdict import Bound
 from grader.judge.assessment import assess, assess_limit, held_by
 from headcount.core.program import Program, Unit
-from headcount.core.verdict import Bound, Diagnosis, Failure, Wait
+from headcount.core.verdict import Diagnosis, Failure, Wait
 from headcount.launch.launchers import Launcher
 from headcount.launch.world import Job, Outcome
 from headcount.simulation.launch import SimulationProcess

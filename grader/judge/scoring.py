@@ -15,8 +15,9 @@ import torch
 
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise
+from grader.exercise.verdict import CaseVerdict
 from headcount.core.values import tensors_in
-from headcount.core.verdict import CaseVerdict, Gravity
+from headcount.core.verdict import Gravity
 from headcount.trace.trace import Trace
 
 __all__ = ["earns_points", "missed_point", "passed_share", "score", "share_limit"]

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from grader.exercise.cases import Case
 from grader.exercise.declaration import Exercise
+from grader.exercise.verdict import CaseVerdict
 from headcount.core.resource_limits import DEFAULTS
 from headcount.core.semantics import Semantics
-from headcount.core.verdict import CaseVerdict, Diagnosis
+from headcount.core.verdict import Diagnosis
 from headcount.launch.world import Job
 from headcount.trace.wildcard_schedules import WildcardPolicy
 

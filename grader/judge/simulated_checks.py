@@ -15,9 +15,9 @@ from types import MappingProxyType
 from grader.exercise.cases import Case, Draw
 from grader.exercise.declaration import Exercise
 from grader.exercise.limits import Limit
+from grader.exercise.verdict import CaseVerdict, Status
 from grader.judge.assessment import assess, not_run
 from headcount.core.program import Program
-from headcount.core.verdict import CaseVerdict, Status
 from headcount.launch.launchers import Launcher
 from headcount.launch.world import Job
 from headcount.simulation.clusters import Cluster, Flat

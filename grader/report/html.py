@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from grader.exercise.help import Help
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status
 from grader.report.elements import Markup, block, element, escape, join
 from grader.report.graph import graph_of
 from grader.report.looks import Look
@@ -42,7 +43,7 @@ from grader.report.summary import (
     untouched,
     world,
 )
-from headcount.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Status
+from headcount.core.verdict import Diagnosis, Failure
 from headcount.report import shown
 
 if TYPE_CHECKING:

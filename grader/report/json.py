@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from grader import __version__
-from headcount.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
 
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise

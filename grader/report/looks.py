@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from enum import Enum
 from urllib.parse import quote
 
+from grader.exercise.verdict import Status
 from grader.report.elements import Markup, element, escape
-from headcount.core.verdict import Status
 
 __all__ = [
     "Look",

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.exercise.verdict import Bound, CaseVerdict, ExerciseVerdict, Status, Way
 from grader.report.looks import Look
-from headcount.core.verdict import (
-    Bound,
-    CaseVerdict,
-    Diagnosis,
-    ExerciseVerdict,
-    Status,
-    Way,
-)
+from headcount.core.verdict import Diagnosis
 from headcount.report import visible
 from headcount.trace.trace import ALPHA, BETA
 

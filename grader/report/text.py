@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status, SubmissionVerdict
 from grader.report.looks import Look
 from grader.report.summary import (
     COSTS,
@@ -34,14 +35,7 @@ from grader.report.summary import (
     rank_rows,
     untouched,
 )
-from headcount.core.verdict import (
-    CaseVerdict,
-    ExerciseVerdict,
-    Status,
-    SubmissionVerdict,
-    amount,
-    duration,
-)
+from headcount.core.verdict import amount, duration
 from headcount.report import WIDTH, shown, visible
 from headcount.simulation.clusters import Cluster, Flat
 

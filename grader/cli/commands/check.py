@@ -17,9 +17,9 @@ from headcount.launch.backends import BACKENDS
 
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise
+    from grader.exercise.verdict import SubmissionVerdict
     from grader.judge.judge import Settings
     from grader.submission.submission import Submission
-    from headcount.core.verdict import SubmissionVerdict
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -149,9 +149,9 @@ def _judge(
     submission: Submission, exercises: Sequence[Exercise], settings: Settings
 ) -> SubmissionVerdict:
     """Judge exercises of a submission; one that it lacks is ``missing``."""
+    from grader.exercise.verdict import SubmissionVerdict
     from grader.judge.judge import Judge
     from grader.report.live import LiveCount
-    from headcount.core.verdict import SubmissionVerdict
     from headcount.launch.launchers import default_launcher
 
     judge = None

@@ -16,10 +16,10 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from headcount.core.notebook import ipython_shell
-from headcount.core.verdict import BESIDE, PATH, CaseVerdict, Failure, Site, SourceLine
+from headcount.core.verdict import BESIDE, PATH, Site, SourceLine, Wait
 
 __all__ = [
     "NAME",
@@ -42,8 +42,22 @@ __all__ = [
     "with_source",
 ]
 
-#: A verdict or failure for which lines are quoted.
-_Failed = TypeVar("_Failed", Failure, CaseVerdict)
+
+class Located(Protocol):
+    """What names places in a program: a :class:`~headcount.core.verdict.Failure`, for one."""
+
+    @property
+    def site(self) -> Site | None: ...
+    @property
+    def frames(self) -> tuple[SourceLine, ...]: ...
+    @property
+    def waits(self) -> tuple[Wait, ...]: ...
+    @property
+    def cycle(self) -> tuple[int, ...]: ...
+
+
+_Located = TypeVar("_Located", bound=Located)
+
 
 #: Limit on the lines of a deadlock that are quoted.
 _QUOTED = 6
@@ -320,11 +334,11 @@ def live_line(site: Site) -> str:
     return linecache.getline(site.path, site.line).strip()
 
 
-def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
+def with_source(failed: _Located, line_of: Callable[[Site], str]) -> _Located:
     """Return a failure with the lines quoted that it points at.
 
     Args:
-        failed: a failure, or the verdict on a case.
+        failed: a failure, or another dataclass with its fields.
         line_of: returns the text of a line, or an empty string if it is not known.
     """
     frames = failed.frames or tuple(map(SourceLine, _sites(failed)[:_QUOTED]))
@@ -339,10 +353,10 @@ def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
     )
     if not failed.frames and not any(frame.text for frame in translated):
         return failed
-    return replace(failed, frames=translated)
+    return cast(_Located, replace(cast(Any, failed), frames=translated))
 
 
-def _sites(failed: Failure | CaseVerdict) -> list[Site]:
+def _sites(failed: Located) -> list[Site]:
     """Return the places that a failure names, once each, those of a deadlock's cycle first."""
     inner = [wait.site for wait in failed.waits if wait.rank in failed.cycle]
     every = [failed.site, *inner, *(wait.site for wait in failed.waits)]
