@@ -18,6 +18,7 @@ from typing import Any
 from headcount import __version__
 from headcount.core.commands import serve
 from headcount.core.errors import RequestError
+from headcount.core.files import contents
 from headcount.core.semantics import add_semantics
 from headcount.script.command import add_explain_options, add_run_options
 
@@ -161,9 +162,10 @@ def _function(file: Path, name: str) -> Callable[..., Any]:
     """Return a function that a file defines, which is imported as a module of its own.
 
     Raises:
-        RequestError: there is no such file, or it defines no such function.
+        RequestError: there is no such file, it cannot be imported, or it defines no such function.
     """
-    if not file.is_file() or file.suffix != ".py":
+    contents(file, ".py")
+    if file.suffix != ".py":
         raise RequestError(f"{file} is no .py file")
     spec = importlib.util.spec_from_file_location(file.stem, file.resolve())
     assert spec is not None
@@ -173,7 +175,7 @@ def _function(file: Path, name: str) -> Callable[..., Any]:
     sys.path.insert(0, str(file.resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # its own sys.exit() is no end of this command
         raise RequestError(f"{file} cannot be imported: {type(error).__name__}: {error}") from None
     found = getattr(module, name, None)
     if not callable(found):
