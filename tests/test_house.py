@@ -451,6 +451,64 @@ def test_everything_public_is_documented_and_exported():
             assert hasattr(module, name), f"{module.__name__} exports {name!r}, which it lacks"
 
 
+#: A name of ours by its path: in a reference, or in an import, which a text may hold as well, as
+#: the code of another process does.
+REFERENCE = re.compile(r":\w+:`~?((?:grader|headcount)(?:\.\w+)+)")
+IMPORT = re.compile(
+    r"from ((?:grader|headcount)(?:\.\w+)*) import ((?:\w+(?: as \w+)?(?:, )?)+|\((?:[^)]+)\))"
+)
+
+#: The endings of files that name what is ours.
+TEXTS = {".py", ".md", ".yml", ".toml"}
+
+
+def named_by_their_path(text):
+    yield from REFERENCE.findall(text)
+    for module, names in IMPORT.findall(text):
+        for name in re.findall(r"(\w+)(?: as \w+)?", re.sub("#.*", "", names)):
+            yield f"{module}.{name}"
+
+
+def is_there(name):
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:count]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[count:]:
+            if part in getattr(found, "__annotations__", ()):  # a field without a default
+                return True
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "name", ["headcount.trace.nothing", "headcount.nothing.Trace", "grader.no"]
+)
+def test_a_name_that_is_gone_is_found(name):
+    module, _, last = name.rpartition(".")
+    assert [*named_by_their_path(f"see :func:`{name}`")] == [name]
+    assert [*named_by_their_path(f"'from {module} import {last} as x'")] == [name]
+    assert not is_there(name)
+
+
+def test_what_is_named_by_its_path_is_there():
+    folders = ("grader", "headcount", "tools", "tests", "docs", "benchmarks", ".github")
+    files = [path for one in folders for path in (ROOT / one).rglob("*") if path.suffix in TEXTS]
+    found = {
+        name: path.relative_to(ROOT)
+        for path in files
+        if path != Path(__file__) and FOLDER not in path.parents
+        for name in named_by_their_path(path.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 500
+    assert not {name: path for name, path in found.items() if not is_there(name)}
+
+
 @pytest.fixture(scope="module")
 def readme():
     return (ROOT / "README.md").read_text()

@@ -201,7 +201,7 @@ import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 from pathlib import Path
 from grader.classroom.store import Store, StoreError
-from headcount.core.verdict import ExerciseVerdict, Status
+from grader.exercise.verdict import ExerciseVerdict, Status
 {inspect.getsource(verdict)}
 """
 

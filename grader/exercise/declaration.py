@@ -116,7 +116,7 @@ class Evidence:
 
     @property
     def here(self) -> JudgedCase:
-        """The failure that leads the verdict, see :func:`headcount.core.verdict.gravest`."""
+        """The failure that leads the verdict, see :func:`grader.exercise.verdict.gravest`."""
         lead = gravest(self.failed)
         assert lead is not None
         return lead

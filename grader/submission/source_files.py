@@ -54,7 +54,7 @@ def source_contents(path: Path) -> bytes:
     """Return what a ``.py`` file or a notebook says that the user named.
 
     Raises:
-        UnreadableFile: as of :func:`headcount.core.errors.contents`.
+        UnreadableFile: as of :func:`headcount.core.files.contents`.
     """
 
     def read(path: Path) -> bytes:
