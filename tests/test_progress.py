@@ -26,6 +26,7 @@ from grader.course.progress import (
     ExerciseProgress,
     ExerciseRecord,
     ProgressFile,
+    note,
     overview,
 )
 from grader.course.progress_report import progress_look, progress_report
@@ -116,7 +117,7 @@ import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from headcount.core.verdict import ExerciseVerdict, Status
+from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.course.progress import ProgressFile
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 {inspect.getsource(verdict)}
@@ -250,6 +251,14 @@ def test_a_kernel_enters_its_checks(course, folder, counts):
     assert f"{int(counts)} of {ALL} exercises passed" in page
     assert ("✓ who_am_i" in text) is counts
     assert bool(re.search("✓</strong> <code>who_am_i", page)) is counts
+
+
+@pytest.mark.parametrize("folder", ["solutions", "tests", "grader", "headcount", "mine"])
+def test_what_the_course_has_brought_does_not_count(course, folder, monkeypatch):
+    monkeypatch.chdir(course)
+    monkeypatch.delenv("GRADER_PROGRESS", raising=False)
+    note([verdict()], catalogue(), course / folder / "right.py")
+    assert file_of(course).exists() is (folder == "mine")
 
 
 @pytest.mark.exhaustive

@@ -363,7 +363,7 @@ def _course_around(place: Path, catalogue: Catalogue[IndexedExercise]) -> Path |
 PATIENCE = 2.0
 
 #: Folders of the course with answers that are not the learner's.
-_NOT_THEIRS = (("solutions",), ("tests",))
+_NOT_THEIRS = frozenset({"solutions", "tests", "grader", "headcount"})
 
 #: Why the last check of this process could not be entered; empty if it was entered.
 _missed: list[str] = []
@@ -444,7 +444,7 @@ def _is_learners(origin: Path | None, catalogue: Catalogue[IndexedExercise], fil
 
     A file that was named has to be in the ``notebooks`` of the course: elsewhere it may be a
     friend's notebook or a student's submission.  A live answer counts unless the course has brought
-    it, as it has its solutions and tests.
+    it, as it has its solutions and known answers.
     """
     if origin is None:
         return not file
@@ -454,4 +454,4 @@ def _is_learners(origin: Path | None, catalogue: Catalogue[IndexedExercise], fil
         root = _own_course(catalogue) or _course_around(place.parent, catalogue)
         return root is not None and place.is_relative_to(os.path.realpath(root / "notebooks"))
     root = _course_around(place, catalogue)
-    return root is None or place.relative_to(root).parts[:1] not in _NOT_THEIRS
+    return root is None or _NOT_THEIRS.isdisjoint(place.relative_to(root).parts[:1])
