@@ -56,7 +56,7 @@ class Server:
 
     def __init__(self, home: Path, port: int = 0) -> None:
         self.course = home / "course"
-        for name in ("notebooks", "solutions", "imgs", "docs"):
+        for name in ("notebooks", "solutions", "imgs", "docs", "headcount/docs"):
             shutil.copytree(ROOT / name, self.course / name)
         shutil.copy(ROOT / "Makefile", self.course)
         self._settings = home / "settings"
