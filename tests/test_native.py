@@ -19,7 +19,7 @@ from grader.exercise.cases import Kind
 from grader.exercise.verdict import Status
 from grader.judge.judge import Judge, Settings
 from grader.sandbox import cpp_build
-from grader.sandbox.sandboxes import compiling_command, missing, new_sandbox
+from grader.sandbox.sandboxes import compiling_command, cpp_builder, missing, new_sandbox
 from grader.submission.submission import Submission
 from headcount.core.errors import RequestError
 from headcount.core.program import is_stub
@@ -157,7 +157,7 @@ def test_a_source_is_compiled_once_and_called_on_every_rank():
     verdict = judge(TWICE)
     assert verdict.passed, verdict.message
     assert {case.world_size for case in verdict.cases} == {1, 2}
-    maker = default_launcher().cpp_builder()
+    maker = cpp_builder(default_launcher())
     source = cpp_build.CppSource("TWICE_CPP", TWICE, "twice", 1)
     assert maker.build(source) is maker.build(source)
     # what is made of the same text for somebody else is another file, in another folder

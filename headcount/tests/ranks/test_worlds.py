@@ -27,6 +27,7 @@ from headcount.core.verdict import Diagnosis
 from headcount.launch.launchers import Client, default_launcher
 from headcount.launch.process_world import ProcessWorld
 from headcount.launch.world import Job, Pause
+from headcount.server import ahead
 from support.worlds import line_in, play, program_of
 
 
@@ -763,7 +764,7 @@ def test_children_of_ranks_end_with_the_world():
 READY = """
 import json, sys
 from headcount.server.fork_server import get_ready
-kept = get_ready(sealed=False)
+kept = get_ready(sys.argv[1:])
 print(json.dumps(sorted(sys.modules)))
 """
 
@@ -774,7 +775,8 @@ def test_ranks_import_nothing_that_their_server_could_have_imported():
     def answer():
         return [name for name, module in sys.modules.items() if hasattr(module, "__file__")]
 
-    served = subprocess.run([sys.executable, "-c", READY], capture_output=True, check=True)
+    ready = [sys.executable, "-c", READY, *ahead.modules]
+    served = subprocess.run(ready, capture_output=True, check=True)
     imported = set(play(answer, 2).results[1].value) - set(json.loads(served.stdout))
     assert imported == set()
 
