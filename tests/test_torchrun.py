@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -46,18 +48,17 @@ def test_what_is_no_script_is_told(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_an_interrupted_launch_leaves_no_process(tmp_path):
-    script = f"""
-import os, pathlib, signal
-pathlib.Path({str(tmp_path)!r}, os.environ["RANK"]).write_text(str(os.getpid()))
-signal.pause()
-"""
+def interrupted(script: str, size: int, folder: Path) -> None:
+    """Interrupt ``torchrun`` as soon as that many processes have left their number in a folder.
+
+    Fails unless all of them end.
+    """
     found = []
 
     def interrupt():
         until = time.monotonic() + 90
-        while time.monotonic() < until and len(found) < 2:
-            texts = [path.read_text() for path in tmp_path.iterdir()]
+        while time.monotonic() < until and len(found) < size:
+            texts = [path.read_text() for path in folder.iterdir()]
             found[:] = [psutil.Process(int(text)) for text in texts if text]
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
@@ -65,8 +66,29 @@ signal.pause()
     watcher = threading.Thread(target=interrupt)
     watcher.start()
     with pytest.raises(KeyboardInterrupt):
-        torchrun(script, 2)
+        torchrun(script, size)
     watcher.join()
-    assert len(found) == 2
+    assert len(found) == size
     _, alive = psutil.wait_procs(found, timeout=60)
+    for process in alive:
+        process.kill()
     assert not alive
+
+
+def test_an_interrupted_launch_leaves_no_process(tmp_path):
+    script = f"""
+import os, pathlib, signal
+pathlib.Path({str(tmp_path)!r}, os.environ["RANK"]).write_text(str(os.getpid()))
+signal.pause()
+"""
+    interrupted(script, 2, tmp_path)
+
+
+def test_a_launcher_that_forgets_a_rank_leaves_no_process(tmp_path, monkeypatch):
+    """As torch's does if it is interrupted while it starts the next one."""
+    launcher, pids = tmp_path / "launcher", tmp_path / "pids"
+    pids.mkdir()
+    launcher.write_text(f"#!/bin/sh\nsetsid sleep 1000 2>/dev/null & echo $! > {pids}/0\nwait\n")
+    launcher.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(launcher))
+    interrupted("", 1, pids)

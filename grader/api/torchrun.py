@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import psutil
 
 from headcount.core.errors import RequestError, is_ours
 from headcount.core.resource_limits import valid_sizes
@@ -61,11 +64,26 @@ def _launched(command: list[str]) -> tuple[int, str]:
         try:
             _, said = launcher.communicate()
         except BaseException:
-            # the ranks have sessions of their own: asked to end, the launcher ends them
-            launcher.terminate()
-            launcher.communicate()
+            _end(launcher)
             raise
     return launcher.returncode, said
+
+
+def _end(launcher: subprocess.Popen[str]) -> None:
+    """Ask a launcher to end, and end what it leaves behind.
+
+    Ranks have sessions of their own, and torch's launcher forgets those that it has started when
+    it is interrupted before it has started all.
+    """
+    process = psutil.Process(launcher.pid)
+    process.suspend()  # so that it starts none that is not seen here
+    ranks = process.children(recursive=True)
+    process.terminate()
+    process.resume()
+    launcher.communicate()
+    for rank in ranks:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            rank.kill()
 
 
 def _written(logs: Path, size: int, name: str) -> list[str]:
