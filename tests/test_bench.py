@@ -15,11 +15,11 @@ import torch
 import torch.distributed as dist
 from PIL import Image
 
-from grader.bench.command import footer, header, line, to_json
-from grader.bench.plan import DTYPES, KIND_OF, BenchPlan, SizeRow, bytes_of
-from grader.bench.rank import Buffers, wrong_elements
 from grader.cli.main import main
 from grader.course import costs
+from grader.course.bench.command import footer, header, line, to_json
+from grader.course.bench.plan import DTYPES, KIND_OF, BenchPlan, SizeRow, bytes_of
+from grader.course.bench.rank import Buffers, wrong_elements
 from support.processes import our_processes
 from support.worlds import play
 
@@ -40,7 +40,7 @@ import gc, json, os, sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 from headcount.launch.launchers import use_one_thread
 use_one_thread()
-import grader.bench.rank, grader.cli.main, torch.distributed.run
+import grader.course.bench.rank, grader.cli.main, torch.distributed.run
 programs = {"grader": grader.cli.main.main, "torchrun": torch.distributed.run.main}
 
 def begin(program, arguments, out, err, environment):
@@ -185,7 +185,7 @@ def test_the_time_is_the_slowest_ranks_mean_over_the_timed_calls():
     def answer(warmup, iterations):
         from types import SimpleNamespace
 
-        from grader.bench import rank
+        from grader.course.bench import rank
 
         now, calls = 0.0, 0
 
@@ -443,7 +443,7 @@ def test_ranks_that_cannot_meet_say_why(bench, torchrun):
             done.stderr,
             re.M,
         )
-        assert "grader/bench" not in done.stderr
+        assert "grader/course/bench" not in done.stderr
 
 
 #: Two ranks; rank 1 is late in joining.
@@ -451,8 +451,8 @@ LATE = """
 import gc, os, sys, time
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 import torch.distributed as dist
-from grader.bench.plan import plan_of
-from grader.bench.rank import take_part
+from grader.course.bench.plan import plan_of
+from grader.course.bench.rank import take_part
 
 path, marker, meeting = sys.argv[1:]
 gc.freeze()
@@ -516,7 +516,7 @@ def test_under_torchrun_a_failure_is_one_line_without_a_traceback_of_ours(torchr
     done = torchrun("reduce", "--file", path, *QUICK[2:])
     assert done.returncode == 1
     assert "grader: rank 1, line 6: ValueError: no\n" in done.stderr
-    assert "grader/bench" not in done.stderr
+    assert "grader/course/bench" not in done.stderr
 
 
 def test_under_torchrun_a_wrong_request_is_said_once(torchrun):

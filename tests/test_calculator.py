@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from grader.api.calculator import TrainingPlan, _page, calculator
+from grader.course.calculator import TrainingPlan, _page, calculator
 from headcount.core.errors import RequestError
 from tests.kernels import start_kernel
 from tests.test_kernel import Kernel

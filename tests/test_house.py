@@ -53,7 +53,7 @@ PACKAGES = {
                 "judge",
                 "report",
             ),
-            *("course", "classroom", "bench", "api", "doctor", "cli", "__main__"),
+            *("course", "classroom", "api", "doctor", "cli", "__main__"),
         ),
     ),
 }
@@ -391,7 +391,7 @@ OPTIONAL = {
 }
 
 #: Rooms whose packages are an extra's: they are asked for where they are needed.
-EXTRAS = ("grader.course", "grader.classroom", "grader.bench", "grader.api", "grader.cli")
+EXTRAS = ("grader.course", "grader.classroom", "grader.api", "grader.cli")
 
 
 def test_a_package_imports_what_its_wheel_brings():

@@ -15,8 +15,8 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import FlopCounterMode
 
 from grader.api import run
-from grader.api.calculator import TrainingPlan
 from grader.course import costs, sizes
+from grader.course.calculator import TrainingPlan
 from headcount.core.errors import RequestError
 
 BOTH = pytest.mark.parametrize("glu", [False, True], ids=["plain", "gated"])

@@ -21,8 +21,8 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from grader.api.simulate import simulate
-from grader.bench.command import GIGA
 from grader.course import costs, sizes
+from grader.course.bench.command import GIGA
 from grader.exercise.cases import OPS, reduced
 from headcount.core.values import tag_of, tagged
 from headcount.core.verdict import Diagnosis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from argparse import ArgumentParser, ArgumentTypeError
 
-from grader.bench.plan import count
+from grader.course.bench.plan import count
 from headcount.core.resource_limits import DEFAULTS
 
 __all__ = ["STUDENT", "add_jobs", "add_json", "add_sandbox", "add_seconds", "add_seed", "seconds"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from grader.api.calculator import TrainingPlan
+from grader.course.calculator import TrainingPlan
 from tests.browser.lab import Reader, Server
 from tests.browser.test_accessibility import findings
 

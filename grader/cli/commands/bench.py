@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from grader.bench.plan import add_options
+from grader.course.bench.plan import add_options
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -12,6 +12,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Measure, and print the table."""
-    from grader.bench.command import serve
+    from grader.course.bench.command import serve
 
     return serve(options)

@@ -6,10 +6,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.bench.plan import count
 from grader.classroom.layouts import LAYOUTS
 from grader.cli.options import add_jobs, add_json, add_sandbox, add_seconds, add_seed
 from grader.cli.process import say
+from grader.course.bench.plan import count
 from headcount.core.errors import RequestError
 from headcount.core.resource_limits import DEFAULTS
 

@@ -4,8 +4,8 @@ import math
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from grader.bench.plan import count
 from grader.cli.options import STUDENT
+from grader.course.bench.plan import count
 from headcount.core.errors import RequestError
 
 

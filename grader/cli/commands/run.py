@@ -2,8 +2,8 @@
 
 from argparse import ArgumentParser, Namespace
 
-from grader.bench.plan import count
 from grader.cli.options import seconds
+from grader.course.bench.plan import count
 from headcount.script.command import add_run_options, run_script_command
 
 

@@ -4,9 +4,9 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable
 from pathlib import Path
 
-from grader.bench.plan import count
 from grader.cli.options import add_json, add_seed
 from grader.cli.process import show
+from grader.course.bench.plan import count
 from headcount.core.errors import RequestError
 from headcount.core.files import contents
 

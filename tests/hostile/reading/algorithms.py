@@ -55,8 +55,8 @@ ATTEMPTS = {
         "headcount.trace.deadlock",
         "headcount.trace.trace",
         "grader.report.replay",
-        "grader.bench.plan",
-        "grader.api.calculator",
+        "grader.course.bench.plan",
+        "grader.course.calculator",
     )
 }
 ATTEMPTS |= {

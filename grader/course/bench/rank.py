@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 
-from grader.bench.plan import BenchPlan, RankFailure, SizeRow
+from grader.course.bench.plan import BenchPlan, RankFailure, SizeRow
 from grader.course.costs import SHARED_OUT, algorithm_bandwidth, bus_bandwidth, share
 from headcount.core.errors import RunFailed, signal_name
 from headcount.core.program import LoadedProgram, NotDefined, Program, is_stub, load

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from grader.bench.plan import DTYPES, BenchPlan, RankFailure, SizeRow, plan_of
+from grader.course.bench.plan import DTYPES, BenchPlan, RankFailure, SizeRow, plan_of
 from grader.course.costs import sweep
 from headcount.core.errors import RequestError
 from headcount.launch.launchers import use_one_thread
@@ -303,7 +303,7 @@ def bench(plan: BenchPlan, sinks: Sinks, ranks: int | None) -> int:
         )
     _require_partners(plan, size)
     sinks.check()
-    from grader.bench.rank import rows_of_own_ranks
+    from grader.course.bench.rank import rows_of_own_ranks
 
     for row in rows_of_own_ranks(plan, size):
         sinks.show(plan, size, row)
@@ -321,7 +321,7 @@ def _one_of_many(plan: BenchPlan, sinks: Sinks) -> int:
     _require_partners(plan, size)
     if rank == 0:
         sinks.check()
-    from grader.bench.rank import take_part
+    from grader.course.bench.rank import take_part
 
     _require_backend(plan)
 
