@@ -1,32 +1,16 @@
-"""Options that several commands share, and the texts that their values may be."""
+"""Options that several commands of the grader share."""
 
 from __future__ import annotations
 
-import math
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 
-from grader.course.bench.plan import count
+from headcount.core.options import seconds, whole_number
 from headcount.core.resource_limits import DEFAULTS
 
-__all__ = ["STUDENT", "add_jobs", "add_json", "add_sandbox", "add_seconds", "add_seed", "seconds"]
+__all__ = ["STUDENT", "add_jobs", "add_json", "add_sandbox", "add_seconds", "add_seed"]
 
 #: How a command line names a student.
 STUDENT = "a student, by key, number, address or name"
-
-
-def seconds(text: str) -> float:
-    """Return an option's number of seconds.
-
-    Raises:
-        ArgumentTypeError: it is none, or not above 0.
-    """
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not 0 < found < math.inf:
-        raise ArgumentTypeError(f"a number of seconds above 0 is needed, not {text!r}")
-    return found
 
 
 def add_json(parser: ArgumentParser, printed: str = "object") -> None:
@@ -41,7 +25,7 @@ def add_seed(parser: ArgumentParser, why: str) -> None:
 
 def add_jobs(parser: ArgumentParser, what: str) -> None:
     """Let so many answers or submissions be judged at a time."""
-    parser.add_argument("--jobs", type=count, metavar="N", help=f"{what} at a time")
+    parser.add_argument("--jobs", type=whole_number, metavar="N", help=f"{what} at a time")
 
 
 def add_sandbox(parser: ArgumentParser, what: str) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from grader.classroom.layouts import LAYOUTS
 from grader.cli.options import add_jobs, add_json, add_sandbox, add_seconds, add_seed
 from grader.cli.process import say
-from grader.course.bench.plan import count
 from headcount.core.errors import RequestError
+from headcount.core.options import whole_number
 from headcount.core.resource_limits import DEFAULTS
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_seed(parser, "draw everybody's inputs from this number")
     add(
         "--timeout",
-        type=count,
+        type=whole_number,
         metavar="S",
         help=f"seconds of a submission in all, by the clock (default {DEFAULTS.submission:g})",
     )
@@ -75,7 +75,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add(
         "--memory",
-        type=count,
+        type=whole_number,
         metavar="MB",
         help=f"of all ranks of a submission (default {DEFAULTS.submission_memory >> 20})",
     )

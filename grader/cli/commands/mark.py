@@ -5,8 +5,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from grader.cli.options import STUDENT
-from grader.course.bench.plan import count
 from headcount.core.errors import RequestError
+from headcount.core.options import whole_number
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--points", type=float, metavar="P", help="the points that the exercise earns")
     add("--extend", metavar="DATE", default="", help="by when the student may hand in")
     add("--excuse", action="store_true", help="count it neither for nor against the student")
-    add("--undo", type=count, metavar="N", help="undo a decision, by its number in the list")
+    add("--undo", type=whole_number, metavar="N", help="undo a decision, by its number in the list")
     add("--why", metavar="WHY", default="", help="the reason, which the student sees")
     add("--by", metavar="NAME", default="", help="who decides (your login name)")
     add("--ahead", action="store_true", help="the student has handed in nothing yet")

@@ -2,15 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 
-from grader.cli.options import seconds
-from grader.course.bench.plan import count
 from headcount.script.command import add_run_options, run_script_command
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments; all that follow the script are its own."""
     parser.usage = "%(prog)s [OPTION ...] SCRIPT [ARGUMENT ...]"
-    add_run_options(parser, count, seconds)
+    add_run_options(parser)
 
 
 def run(options: Namespace) -> int:

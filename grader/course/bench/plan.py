@@ -12,6 +12,7 @@ from typing import Any
 
 from grader.course.costs import FACTORS
 from headcount.core.errors import RequestError
+from headcount.core.options import whole_number
 from headcount.core.resource_limits import DEFAULTS
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "RankFailure",
     "SizeRow",
     "add_options",
-    "count",
     "bytes_of",
     "collective_of",
     "plan_of",
@@ -235,17 +235,6 @@ def _bytes(text: str) -> int:
         ) from None
 
 
-def count(text: str, least: int = 1) -> int:
-    """Return an option's whole number.
-
-    Raises:
-        argparse.ArgumentTypeError: it is none, or below the least.
-    """
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"a whole number from {least} on is needed, not {text!r}")
-    return int(text)
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``bench`` to a parser."""
     collectives = ", ".join(FACTORS)
@@ -255,11 +244,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     carrier = "what carries the messages (default gloo; nccl under torchrun only)"
     kinds = f"what the elements are: {', '.join(DTYPES)} (default float32)"
     limit = f"seconds that one size may take (default {DEFAULTS.bench:g})"
-    untimed = partial(count, least=0)
+    untimed = partial(whole_number, least=0)
     for name, metavar, help, more in (
         ("file", "FILE", "measure the functions of this file, not torch's own", {}),
         ("like", "COLLECTIVE", meaning, {"choices": sorted(FACTORS)}),
-        ("ranks", "N", "how many ranks to start here (default 4)", {"type": count}),
+        ("ranks", "N", "how many ranks to start here (default 4)", {"type": whole_number}),
         ("backend", None, carrier, {"choices": ["gloo", "nccl"], "default": "gloo"}),
         ("min-bytes", "B", "smallest size (default 1K)", {"type": _bytes, "default": "1K"}),
         ("max-bytes", "B", "largest size (default 16M)", {"type": _bytes, "default": "16M"}),
@@ -277,5 +266,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _number(default: int, kind: Callable[[str], int] = count) -> dict[str, Any]:
+def _number(default: int, kind: Callable[[str], int] = whole_number) -> dict[str, Any]:
     return {"type": kind, "default": default}

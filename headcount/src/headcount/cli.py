@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib.util
-import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,82 +18,11 @@ from headcount import __version__
 from headcount.core.commands import serve
 from headcount.core.errors import RequestError
 from headcount.core.files import contents
+from headcount.core.options import add_cluster_options, algorithms
 from headcount.core.semantics import add_semantics
 from headcount.script.command import add_explain_options, add_run_options
 
-__all__ = ["add_cluster_options", "algorithms", "count", "main", "seconds"]
-
-
-def count(text: str) -> int:
-    """Return a number of ranks.
-
-    Raises:
-        argparse.ArgumentTypeError: it is none.
-    """
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a number from 1 on is needed, not {text!r}")
-    return int(text)
-
-
-def seconds(text: str) -> float:
-    """Return a number of seconds.
-
-    Raises:
-        argparse.ArgumentTypeError: it is none, or not above 0.
-    """
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not 0 < found < math.inf:
-        raise argparse.ArgumentTypeError(f"a number of seconds above 0 is needed, not {text!r}")
-    return found
-
-
-def _eager(text: str) -> int:
-    if not text.removeprefix("-").isdecimal() or int(text) < -1:
-        raise argparse.ArgumentTypeError(f"a whole number from -1 on is needed, not {text!r}")
-    return int(text)
-
-
-def add_cluster_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what messages cost on simulated ranks."""
-    add = parser.add_argument
-    add("--ranks", type=count, metavar="N", required=True, help="how many ranks to simulate")
-    add("--alpha", type=float, metavar="S", help="seconds of a message (1e-6)")
-    add("--beta", type=float, metavar="S/B", help="seconds of each of its bytes (1e-10)")
-    add("--cluster", metavar="NAME", help="a cluster by name, or a .json file, instead")
-    add(
-        "--eager",
-        type=_eager,
-        metavar="B",
-        default=-1,
-        help="a send of up to so many bytes does not wait for its receive (-1: every send waits)",
-    )
-    add(
-        "--algorithm",
-        action="append",
-        default=[],
-        metavar="COLLECTIVE=NAME",
-        help="of a built-in collective, such as all_reduce=ring",
-    )
-
-
-def algorithms(texts: Sequence[str]) -> dict[str, str]:
-    """Return the algorithms that were asked for, by collective.
-
-    Raises:
-        RequestError: a text names none.
-    """
-    found = {}
-    for text in texts:
-        collective, equals, name = text.partition("=")
-        if not equals or not name:
-            raise RequestError(
-                f"--algorithm wants COLLECTIVE=NAME, as in all_reduce=ring, not {text!r}"
-            )
-        found[collective] = name
-    return found
+__all__ = ["main"]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -104,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run = commands.add_parser("run", help="run a script of torch.distributed, and say why it hangs")
-    add_run_options(run, count, seconds)
+    add_run_options(run)
     run.set_defaults(serve=_run)
     explain = commands.add_parser(
         "explain", help="why a job has stopped, from the dumps of PyTorch's flight recorder"

@@ -15,13 +15,14 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import psutil
 
 from headcount.core.errors import RequestError
+from headcount.core.options import seconds, whole_number
 from headcount.core.resource_limits import DEFAULTS
 from headcount.core.semantics import Semantics, add_semantics
 from headcount.core.source_locations import following_script
@@ -58,13 +59,11 @@ _TOO_LONG = (
 LAST_WORDS = 5.0
 
 
-def add_run_options(
-    parser: argparse.ArgumentParser, count: Callable[[str], int], seconds: Callable[[str], float]
-) -> None:
+def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command; all that follows the script is the script's."""
     add = parser.add_argument
     most = f"how many ranks, {DEFAULTS.ranks} at most (default: WORLD_SIZE, else 2)"
-    add("--ranks", type=count, metavar="N", help=most)
+    add("--ranks", type=whole_number, metavar="N", help=most)
     add("--timeout", type=seconds, metavar="S", help="end it after so many seconds (never)")
     add(
         "--cuda",
