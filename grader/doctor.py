@@ -91,9 +91,9 @@ def _torch() -> Iterator[Finding]:
     known = first <= version <= last
     note = "" if known else f"; the grader is tested with {tested_versions('torch')}"
     yield Finding("torch", "ok" if known else "missing", torch.__version__ + note)
-    from headcount.launch.backends import BACKENDS
+    from headcount.launch.backends import known_backends
 
-    for entry in BACKENDS.values():
+    for entry in known_backends().values():
         reason = entry.missing()
         if reason and entry.used_in:
             yield Finding(entry.title, "missing", f"for {entry.used_in}: {reason}")

@@ -73,6 +73,16 @@ _TABLE = (
         ("course/chapters/ch18_profiling.py",),
     ),
     PrivateApi(
+        "torch.distributed.ProcessGroup._allgather_base",
+        "gather on MPI, by its older name",
+        ("course/mpi/transport.py",),
+    ),
+    PrivateApi(
+        "torch.distributed.ProcessGroup._reduce_scatter_base",
+        "reduce and scatter on MPI, by its older name",
+        ("course/mpi/transport.py",),
+    ),
+    PrivateApi(
         "sys._getframe",
         "find the line of a call",
         ("instruments/clock.py",),
@@ -80,7 +90,7 @@ _TABLE = (
     PrivateApi(
         "sys._current_frames",
         "say where a rank of a benchmark hangs",
-        ("bench/rank.py",),
+        ("course/bench/rank.py",),
     ),
     PrivateApi(
         "ipykernel.kernelbase.Kernel._allow_stdin",

@@ -24,7 +24,7 @@ from grader.course.answers import FOLDER
 from grader.sandbox import sandboxes as sandbox
 from grader.sandbox.server import AHEAD
 from headcount.core.wire import SIMULATOR
-from headcount.launch.backends import BACKENDS
+from headcount.launch.backends import BACKENDS, known_backends
 from headcount.simulation import launch as simulation
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -325,16 +325,17 @@ def test_what_travels_to_a_rank_needs_only_what_a_sandbox_shows():
 
 
 def test_every_backend_has_its_transport_and_its_place_in_the_docs():
-    transports = {
-        path.stem for path in (PACKAGES["headcount"][0] / "rank" / "transports").glob("*.py")
-    }
-    assert transports == {*BACKENDS, "__init__"}
+    entries = known_backends()
+    for entry in entries.values():
+        assert importlib.util.find_spec(entry.transport), entry.name
     section = ARCHITECTURE["headcount"].partition("## Transports")[2].partition("\n## ")[0]
     assert set(re.findall(r"^- \*\*(\w+)\*\*", section, re.M)) == {
         entry.title for entry in BACKENDS.values()
     }
+    for name in entries.keys() - BACKENDS.keys():
+        assert f"\n## {entries[name].title}\n" in ARCHITECTURE["grader"]
     (graded,) = re.findall(r"Grading a class is on (.+) only", ARCHITECTURE["grader"])
-    assert [entry.title for entry in BACKENDS.values() if entry.in_sandbox] == [graded]
+    assert [entry.title for entry in entries.values() if entry.in_sandbox] == [graded]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -382,7 +383,6 @@ BROUGHT = {
 #: ... and by module, what it does without where that is not installed.
 OPTIONAL = {
     "headcount.rank.process_limits": {"pyseccomp"},
-    "headcount.rank.transports.mpi": {"mpi4py"},
     "grader.sandbox.sandboxes": {"pyseccomp"},
     "grader.submission.submission": {"IPython"},
     "grader.report.live": {"IPython"},

@@ -18,9 +18,9 @@ import torch.distributed as dist
 
 from grader import backends, check, run
 from grader.cli.main import main
+from grader.course.mpi import job as mpi_job
 from headcount.core.errors import RequestError
 from headcount.core.verdict import Diagnosis
-from headcount.launch import mpi_job
 from headcount.launch.launchers import default_launcher
 from ranks.test_group import COLLECTIVES
 from ranks.test_worlds import FATES

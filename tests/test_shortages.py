@@ -10,12 +10,12 @@ import pytest
 import torch
 
 import grader
+from grader.course.mpi import job as mpi_job
 from grader.exercise.cases import Kind
 from grader.exercise.verdict import Status
 from grader.judge.judge import Judge, Settings
 from grader.submission.submission import Submission
 from headcount.core.errors import WorldError
-from headcount.launch import mpi_job
 from headcount.launch.launchers import ChannelEnds, default_launcher, readable
 from tests.declarations import declare
 

@@ -13,7 +13,7 @@ from grader.cli.process import show, stop_if_pressed
 from headcount.core.errors import RequestError
 from headcount.core.resource_limits import DEFAULTS, valid_sizes
 from headcount.core.semantics import Semantics, add_semantics
-from headcount.launch.backends import BACKENDS
+from headcount.launch.backends import entry_of
 
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise
@@ -41,10 +41,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--backend",
-        choices=list(BACKENDS),
+        metavar="NAME",
         default="gloo",
-        help="what carries the messages: "
-        + "; ".join(f"{entry.name} ({entry.about})" for entry in BACKENDS.values()),
+        help="what carries the messages (default gloo); doctor says what can",
     )
     add_semantics(parser)
     add_seconds(
@@ -86,7 +85,7 @@ def run(options: Namespace) -> int:
         Settings(
             seed,
             sizes,
-            seconds=options.seconds or BACKENDS[options.backend].call_seconds,
+            seconds=options.seconds or entry_of(options.backend).call_seconds,
             backend=options.backend,
             semantics=Semantics(options.semantics),
         ),

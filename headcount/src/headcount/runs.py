@@ -265,8 +265,8 @@ def run(
         seconds: wall clock after which the run has failed.
         may_fail: return a failed run instead of raising; for functions that
             are meant to go wrong.
-        backend: what carries the messages: ``gloo``, ``mpi`` or ``nccl``, see
-            :func:`headcount.backends`.
+        backend: what carries the messages: ``gloo``, ``nccl`` or another that
+            :func:`headcount.backends` names.
         kill: a rank to kill, and the step at which it dies: 0 as it enters the function, and
             after that one for each operation that it begins, for each that is complete, and for
             each entry that it puts into the store; as it returns, if it makes fewer steps. On

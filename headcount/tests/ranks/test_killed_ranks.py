@@ -159,7 +159,7 @@ def test_a_reader_may_have_a_rank_killed():
         (2, "gloo", "kill takes a rank and a step"),
         ((2, 0), "gloo", "the ranks are 0 to 1"),
         ((1, -1), "gloo", "steps count from 0"),
-        ((1, 0), "mpi", "killed on MPI"),
+        ((1, 0), "nccl", "killed on NCCL"),
     ],
 )
 def test_a_kill_that_is_none_is_refused(kill, backend, message):

@@ -282,12 +282,12 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     PrivateApi(
         "torch.distributed.ProcessGroup._allgather_base",
         "record all_gather_single, by its older name",
-        ("rank/arguments.py", "rank/transports/mpi.py", "simulation/group.py"),
+        ("rank/arguments.py", "simulation/group.py"),
     ),
     PrivateApi(
         "torch.distributed.ProcessGroup._reduce_scatter_base",
         "record reduce_scatter_single, by its older name",
-        ("rank/arguments.py", "rank/transports/mpi.py", "simulation/group.py"),
+        ("rank/arguments.py", "simulation/group.py"),
     ),
     PrivateApi(
         "torch.distributed.ProcessGroup._start_coalescing",

@@ -85,7 +85,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         sealed: whether it gives up all system calls that reach beyond it, once it has joined.
         subgroups: whether it may make groups, for which a sealed rank keeps the right to connect.
         collectives: whether there may be collectives, for which each size has its own connections.
-        backend: what carries the messages, see :mod:`headcount.rank.transports`.
+        transport: the module of what carries the messages, see :mod:`headcount.rank.transports`.
         environment: variables to set in the rank's environment.
         seed: the seed of the ranks' random numbers, of which each has its own.
         weighed: whether it pauses before it runs a line of the program, so that the judge knows
@@ -103,7 +103,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     sealed: bool = False
     subgroups: bool = True
     collectives: bool = True
-    backend: str = "gloo"
+    transport: str = "headcount.rank.transports.gloo"
     environment: dict[str, str] = {}
     seed: int = 0
     weighed: bool = False
@@ -359,8 +359,6 @@ class Joined(msgspec.Struct, tag="joined", array_like=True, frozen=True):
 
 class Ready(msgspec.Struct, tag="ready", array_like=True, frozen=True):
     """The rank has joined its group and loaded the program."""
-
-    backend: Name
 
 
 class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):

@@ -1,21 +1,29 @@
 """The registry of backends: what can carry the messages of a world, and what each one needs.
 
-The choices of the command line, :func:`backends`, ``doctor`` and the documentation are derived
-from :data:`BACKENDS`.  To add a backend, add its entry here and its transport, a module of the
-same name in :mod:`headcount.rank.transports`.
+Headcount's own are gloo and NCCL.  Another package brings one by an entry point of the group
+``headcount.backends``, which names its :class:`BackendEntry`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Protocol
 
 from headcount.core.errors import RequestError
 from headcount.core.resource_limits import DEFAULTS
-from headcount.launch.mpi_job import MpiJob, missing_mpi
 
-__all__ = ["BACKENDS", "BackendEntry", "BackendJob", "backends", "entry_of", "require_backend"]
+__all__ = [
+    "BACKENDS",
+    "BackendEntry",
+    "BackendJob",
+    "backends",
+    "entry_of",
+    "known_backends",
+    "require_backend",
+]
 
 
 def _missing_gloo() -> str:
@@ -58,12 +66,13 @@ class BackendEntry:
     """A backend as the judge's side knows it; its transport is what a rank knows.
 
     Attributes:
-        name: the name in ``check(f, backend=name)`` and ``--backend``, and that of the module
-            in :mod:`headcount.rank.transports`.
+        name: the name in ``run(f, 4, backend=name)``.
         title: the name as messages spell it.
         about: what it is, in a few words of help.
         missing: returns why it cannot be used here and the mend, or an empty string.
         found: returns what ``doctor`` says of it where it can be used.
+        transport: the module whose ``BACKEND`` is the :class:`headcount.rank.transports.Backend`
+            that connects its ranks.
         used_in: the chapter that needs it; empty if all of them do.
         devices: returns the number of devices that ranks need one of; None if the ranks'
             tensors are on the CPU, and worlds have any size.
@@ -79,6 +88,7 @@ class BackendEntry:
     about: str
     missing: Callable[[], str]
     found: Callable[[], str]
+    transport: str
     used_in: str = "chapter 19"
     devices: Callable[[], int] | None = None
     job: Callable[[int], BackendJob] | None = None
@@ -95,17 +105,10 @@ _ENTRIES = (
         about="torch's own, between CPUs",
         missing=_missing_gloo,
         found=lambda: "in this torch",
+        transport="headcount.rank.transports.gloo",
         used_in="",
         in_sandbox=True,
         survives=True,
-    ),
-    BackendEntry(
-        name="mpi",
-        title="MPI",
-        about="mpi4py and an MPI library, between CPUs",
-        missing=missing_mpi,
-        found=lambda: "mpi4py",
-        job=MpiJob,
     ),
     BackendEntry(
         name="nccl",
@@ -113,6 +116,7 @@ _ENTRIES = (
         about="torch's own, between NVIDIA GPUs",
         missing=_missing_nccl,
         found=lambda: "1 GPU" if _gpus() == 1 else f"{_gpus()} GPUs",
+        transport="headcount.rank.transports.nccl",
         devices=_gpus,
         # a GPU makes its connections when they are first used
         call_seconds=DEFAULTS.gpu_call,
@@ -121,8 +125,22 @@ _ENTRIES = (
     ),
 )
 
-#: Every backend by its name.
+#: The backends that come with headcount, by name.
 BACKENDS = {entry.name: entry for entry in _ENTRIES}
+
+
+@cache
+def _brought() -> dict[str, BackendEntry]:
+    """Return the backends of other packages, by name; to look takes a tenth of a second."""
+    entries: list[BackendEntry] = [
+        found.load() for found in entry_points(group="headcount.backends")
+    ]
+    return {entry.name: entry for entry in entries}
+
+
+def known_backends() -> dict[str, BackendEntry]:
+    """Return every backend by its name, those that other packages bring among them."""
+    return dict(sorted({**_brought(), **BACKENDS}.items()))
 
 
 def entry_of(name: str) -> BackendEntry:
@@ -131,9 +149,11 @@ def entry_of(name: str) -> BackendEntry:
     Raises:
         RequestError: there is no backend of this name.
     """
-    if name not in BACKENDS:
-        raise RequestError(f"the backends are {', '.join(BACKENDS)}, and {name!r} is none of them")
-    return BACKENDS[name]
+    found = BACKENDS.get(name) or _brought().get(name)
+    if found is None:
+        names = ", ".join(known_backends())
+        raise RequestError(f"the backends are {names}, and {name!r} is none of them")
+    return found
 
 
 def require_backend(name: str) -> BackendEntry:
@@ -151,9 +171,9 @@ def require_backend(name: str) -> BackendEntry:
 
 
 def backends() -> dict[str, str]:
-    """Return which of the backends (``gloo``, ``mpi`` and ``nccl``) can be used here.
+    """Return which of the backends (``gloo``, ``nccl`` and what is installed besides) work here.
 
     Returns:
         By name: why it cannot be used, in one line; empty if it can.
     """
-    return {name: entry.missing() for name, entry in BACKENDS.items()}
+    return {name: entry.missing() for name, entry in known_backends().items()}

@@ -173,7 +173,7 @@ class ProcessWorld:
                     sealed=environment.sealed,
                     subgroups=subgroups,
                     collectives=collectives,
-                    backend=backend,
+                    transport=entry.transport,
                     environment=environments[rank],
                     seed=seed_for_wire(seed),
                     weighed=weighed and entry.devices is None,

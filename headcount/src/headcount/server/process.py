@@ -71,8 +71,8 @@ from headcount.rank.recording_group import imitate_operators
 from headcount.rank.threads import Threads
 from headcount.rank.torch_startup import LEFT_OUT, defer_compiler, run_as_written, uncompiled
 from headcount.rank.transports import (
+    backend_in,
     gloo,  # noqa: F401 - loaded once, in the process that ranks are forked from
-    named,
 )
 
 __all__ = ["Handles", "main", "prepare"]
@@ -209,7 +209,7 @@ class _Rank:
             request = self._requests.get()
             if isinstance(request, Load):
                 loaded = self._load(request, setup)
-                self._writer.write(Ready(setup.backend))
+                self._writer.write(Ready())
             else:
                 self._answer(loaded, request)
 
@@ -289,7 +289,7 @@ class _Rank:
         listener = threading.Thread(target=self._listen, daemon=True, name="headcount")
         self._recorder.helpers.add(listener)
         listener.start()
-        backend = named(setup.backend)
+        backend = backend_in(setup.transport)
         self._device = backend.device(setup.rank)
         if self._device.type != "cpu":
             # an answer that names no device has to work on all of them

@@ -1,7 +1,8 @@
-"""What carries the messages of a world: gloo, MPI or NCCL.
+"""What carries the messages of a world: gloo or NCCL.
 
-Each backend is a module of this package; it connects the processes of a world into a group with
-the methods of torch's own process groups.  The recording group stands in front of it.
+Each backend is a module of this package, or of another that brings one; it connects the processes
+of a world into a group with the methods of torch's own process groups.  The recording group stands
+in front of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch.distributed import distributed_c10d as c10d
 
-__all__ = ["FOREVER", "Backend", "named"]
+__all__ = ["FOREVER", "Backend", "backend_in"]
 
 #: Longer than any world lives; ranks that can never go on are found from their events instead.
 FOREVER = timedelta(hours=12)
@@ -67,7 +68,7 @@ class Backend(Protocol):
         ...
 
 
-def named(name: str) -> Backend:
-    """Return the backend whose transport is the module of this name."""
-    backend: Backend = importlib.import_module(f"headcount.rank.transports.{name}").BACKEND
+def backend_in(module: str) -> Backend:
+    """Return the backend of a module, which is imported."""
+    backend: Backend = importlib.import_module(module).BACKEND
     return backend

@@ -2,7 +2,7 @@
 
 ``mpiexec`` starts processes and tells each of them, by its environment, where the others are
 to be found.  Ranks are started by a launcher of ours, in milliseconds, so
-``mpiexec`` starts a stub (``mpi_stub.py``) for each rank instead, and the rank is given the
+``mpiexec`` starts a stub (``stub.py``) for each rank instead, and the rank is given the
 environment of its stub.  This is how both MPICH's and Open MPI's process managers find a
 process, whatever its parent is: MPICH's by PMI over a port, Open MPI's by PMIx.
 """
@@ -25,8 +25,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from headcount.core.errors import WorldError
+from headcount.launch.backends import BackendEntry
 
-__all__ = ["MpiJob", "missing_mpi"]
+__all__ = ["BACKEND", "MpiJob", "missing_mpi"]
 
 #: Seconds in which ``mpiexec`` must have started the stubs, and in which it must have ended.
 START, END = 30.0, 5.0
@@ -143,7 +144,7 @@ class MpiJob:
             with socket.socket(socket.AF_UNIX) as listening:
                 listening.bind(address)
                 listening.listen(size)
-                stub = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mpi_stub.py")))
+                stub = (sys.executable, "-I", "-S", str(Path(__file__).with_name("stub.py")))
                 self._process = subprocess.Popen(
                     [command, *_options(command), "-n", str(size), *stub, address],
                     stdin=subprocess.DEVNULL,
@@ -197,3 +198,15 @@ class MpiJob:
                     os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
         self._output.close()
+
+
+#: MPI, as headcount's launcher knows it.
+BACKEND = BackendEntry(
+    name="mpi",
+    title="MPI",
+    about="mpi4py and an MPI library, between CPUs",
+    missing=missing_mpi,
+    found=lambda: "mpi4py",
+    transport="grader.course.mpi.transport",
+    job=MpiJob,
+)

@@ -1,6 +1,6 @@
 """A stub that holds a rank's place under ``mpiexec``: it sends its environment, and stays.
 
-It is run as a script by its path (``launch/mpi_job.py``), in an interpreter with nothing of this
+It is run as a script by its path (``job.py`` beside it), in an interpreter with nothing of this
 package on its path, so that it starts in about ten milliseconds; therefore it is a module of its
 own.  The rank itself is started by a launcher, and takes over the stub's environment, by which
 ``mpiexec``'s process manager knows it.
