@@ -117,7 +117,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         from grader.errors import MissingPackage
 
-        if (missing := MissingPackage.of(name, error)) is None:
+        if (missing := MissingPackage.from_error(name, error)) is None:
             raise
         raise missing from None
 

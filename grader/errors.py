@@ -56,7 +56,7 @@ class MissingPackage(RequestError):
         )
 
     @classmethod
-    def of(cls, what: str, error: ModuleNotFoundError) -> MissingPackage | None:
+    def from_error(cls, what: str, error: ModuleNotFoundError) -> MissingPackage | None:
         """Return the error for a module that was not found; None if no extra installs it."""
         module = (error.name or "").partition(".")[0]
         return cls(what, module) if module in _EXTRAS else None

@@ -33,10 +33,10 @@ def test_a_call_in_a_group_is_one_of_its_members_and_a_message_of_two_ranks():
     assert [list(trace.ranks_of(op)) for op in trace.operations[1]] == [[1, 3], [1, 3], [1, 0]]
     # a group of two: twice half of the tensor
     assert trace.max_sent_elements == 8
-    low = trace.among(lambda ranks: max(ranks) < 2)
+    low = trace.part_where(lambda ranks: max(ranks) < 2)
     assert [[op.kind for op in ops] for ops in low.operations] == [["send"], ["recv"], [], []]
     assert (low.max_sent_elements, low.traffic.messages, low.traffic.rounds) == (5, 1, 1)
-    kinds = [op.kind for op in trace.among(lambda ranks: True).operations[1]]
+    kinds = [op.kind for op in trace.part_where(lambda ranks: True).operations[1]]
     assert kinds == ["all_reduce", "recv"]  # making a group carries nothing
 
 

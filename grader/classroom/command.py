@@ -440,7 +440,11 @@ def grade(
                 rows, remarks = _submissions_to_grade(source, arrivals, assignment, store, options)
                 store.assignment = assignment
                 console.print(Text(_arrived(arrivals)))
-                for remark in (*arrivals.problems, *remarks, *_nobodys(assignment, store, rows)):
+                for remark in (
+                    *arrivals.problems,
+                    *remarks,
+                    *_times_of_nobody(assignment, store, rows),
+                ):
                     console.print(Text(f"note: {_plain(remark)}", style="yellow"))
                 bar = _Bar(console)
                 try:
@@ -661,7 +665,9 @@ def _names(one: StoredSubmission | StudentSubmission) -> tuple[str | None, ...]:
     return one.student, one.number, one.email, *one.identities
 
 
-def _nobodys(assignment: Assignment, store: Store, rows: Sequence[StudentSubmission]) -> list[str]:
+def _times_of_nobody(
+    assignment: Assignment, store: Store, rows: Sequence[StudentSubmission]
+) -> list[str]:
     """Return a sentence for each time in the assignment that is of no student here."""
     people = [*map(_names, rows), *map(_names, store.entries())]
     return [

@@ -66,5 +66,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _missing(error: ModuleNotFoundError) -> str | None:
     """Return what is said of a package that is not installed; None if no extra has it."""
-    missing = MissingPackage.of("this command", error)
+    missing = MissingPackage.from_error("this command", error)
     return None if missing is None else str(missing)

@@ -444,7 +444,9 @@ def _items(
                 strict=True,
             )
         ]
-        return items, _which(wrong, "element", _index(expected.shape)) if expected.dim() else ""
+        return items, _places_text(
+            wrong, "element", _index(expected.shape)
+        ) if expected.dim() else ""
     if _is_list(expected):
         parts = scale if _is_list(scale) else [None] * len(expected)
         wrong = [_differ(slack, *both) for both in zip(expected, actual, parts, strict=True)]
@@ -452,7 +454,7 @@ def _items(
             ((show(one, _WIDTH), False), (show(other, _WIDTH), bad))
             for one, other, bad in zip(expected, actual, wrong, strict=True)
         ]
-        return items, _which(wrong, "entry", str)
+        return items, _places_text(wrong, "entry", str)
     numbers = isinstance(expected, (int, float)) and isinstance(actual, (int, float))
     one, other = (_numbers_apart if numbers else _both_cut)(expected, actual)
     return [((one, False), (other, True))], ""
@@ -496,7 +498,7 @@ def _index(shape: Sequence[int]) -> Callable[[int], str]:
     return name
 
 
-def _which(wrong: Sequence[bool], noun: str, name: Callable[[int], str]) -> str:
+def _places_text(wrong: Sequence[bool], noun: str, name: Callable[[int], str]) -> str:
     """Return which elements are wrong: ``all three``, ``element 1``, ``12 of 15 elements``."""
     places = [place for place, bad in enumerate(wrong) if bad]
     count, of = len(places), len(wrong)

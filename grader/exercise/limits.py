@@ -218,7 +218,7 @@ def across(limit: Limit, where: str, apart: Callable[[Case, Sequence[int]], bool
     return replace(
         limit,
         quantity=f"{limit.quantity} {where}",
-        part=lambda case, trace: trace.among(partial(apart, case)),
+        part=lambda case, trace: trace.part_where(partial(apart, case)),
     )
 
 

@@ -83,10 +83,10 @@ def recognised(
         runs = _MistakeRuns(processes, exercise, make_job, memory)
         agreeing = runs.agreeing([source for _, source, _ in known], here)
         likely = [one for one, agrees in zip(known, agreeing, strict=True) if agrees]
-        left = _agreeing(runs, [(mistake, source) for mistake, source, _ in likely], others)
+        left = _agreeing_in_all(runs, [(mistake, source) for mistake, source, _ in likely], others)
         if not left:
             styled = [(mistake, text) for mistake, _, styles in likely for text in styles]
-            left = _agreeing(runs, styled, [here, *others])
+            left = _agreeing_in_all(runs, styled, [here, *others])
         if len({mistake.hint for mistake, _ in left}) > 1:
             # on two ranks, ways of sending look alike that differ on more
             largest = max(evidence.failed, key=lambda one: one.case.n)
@@ -101,7 +101,9 @@ def recognised(
 _Known = tuple[KnownAnswer, str]
 
 
-def _agreeing(runs: _MistakeRuns, known: list[_Known], cases: Iterable[JudgedCase]) -> list[_Known]:
+def _agreeing_in_all(
+    runs: _MistakeRuns, known: list[_Known], cases: Iterable[JudgedCase]
+) -> list[_Known]:
     """Return those that agree with the answer in every case that there are runs for.
 
     This says how long to look, and nothing else: what is never run rules nothing out, so that with

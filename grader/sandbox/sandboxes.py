@@ -469,7 +469,7 @@ class SandboxPool:
         if self._adopted:
             self._adopter = None
             self._socket.close()
-        if not self._helper.ours:
+        if not self._helper.is_own:
             return
         atexit.unregister(self.close)
         self._socket.close()

@@ -212,7 +212,7 @@ def _outline(node: _Function, name: str, outside: Mapping[str, Any] = {}) -> Out
     given = node.args
     arguments = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs)
     parameters = [one.arg for one in arguments if one is not None]
-    own = list(_own(node))
+    own = list(_own_nodes(node))
     yields = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in own)
     returns = yields or any(isinstance(n, ast.Return) and n.value is not None for n in own)
     body = node.body[1:] if ast.get_docstring(node) else node.body
@@ -324,12 +324,12 @@ def _text(node: ast.AST) -> str:
     return ast.unparse(node).encode("utf-8", "replace").decode()
 
 
-def _own(node: ast.AST) -> Iterator[ast.AST]:
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes inside a function, but not those inside a function in it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             yield child
-            yield from _own(child)
+            yield from _own_nodes(child)
 
 
 #: A node's ancestors, from the function inward, each with the field that leads on.

@@ -245,7 +245,7 @@ def _without_magics(source: str) -> str:
     try:
         from IPython.core import inputtransformer2 as ipython
     except ModuleNotFoundError as error:
-        missing = MissingPackage.of("a cell with %, ! or ?", error)
+        missing = MissingPackage.from_error("a cell with %, ! or ?", error)
         raise UnreadableFile(str(missing or error)) from None
     manager = ipython.TransformerManager()  # type: ignore[no-untyped-call]
     # other clean-ups would drop leading lines, or put a cell into a string; those are done above

@@ -177,14 +177,14 @@ def _watched(told: Told) -> Iterator[None]:
 
         return watching
 
-    until, ask = CallSupervision.until, _Listener.ask
-    CallSupervision.until = watch(until, lambda self, finished, seconds: seconds)  # type: ignore[method-assign]
+    until, ask = CallSupervision.wait_until, _Listener.ask
+    CallSupervision.wait_until = watch(until, lambda self, finished, seconds: seconds)  # type: ignore[method-assign]
     _Listener.ask = watch(ask, lambda self, request: self._seconds)  # type: ignore[method-assign]
     began = time.thread_time()
     try:
         yield
     finally:
-        CallSupervision.until, _Listener.ask = until, ask  # type: ignore[method-assign]
+        CallSupervision.wait_until, _Listener.ask = until, ask  # type: ignore[method-assign]
         told.computing = time.thread_time() - began - waited
 
 

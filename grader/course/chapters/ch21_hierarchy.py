@@ -184,7 +184,7 @@ def nodes(c: Case) -> int:
 
 def _crossing(e: Evidence, *kinds: str) -> list[Operation]:
     """Return the calls and messages of these kinds that are between nodes."""
-    crossing = e.trace.among(partial(between_nodes, e.case))
+    crossing = e.trace.part_where(partial(between_nodes, e.case))
     return [op for operations in crossing.operations for op in operations if op.kind in kinds]
 
 

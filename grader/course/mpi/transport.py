@@ -94,7 +94,7 @@ def operation(name: str, dtype: torch.dtype) -> MPI.Op:
         return _OPERATIONS[name]
     if name not in _BY_TORCH:
         raise RuntimeError(f"MPI has no reduction {name} of {dtype}")
-    return _own(name, dtype)
+    return _user_defined(name, dtype)
 
 
 @lru_cache
@@ -104,7 +104,7 @@ def _halves() -> MPI.Datatype:
 
 
 @lru_cache
-def _own(name: str, dtype: torch.dtype) -> MPI.Op:
+def _user_defined(name: str, dtype: torch.dtype) -> MPI.Op:
     """Return an operation that torch carries out."""
     combine = _BY_TORCH[name]
 

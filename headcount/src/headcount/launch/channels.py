@@ -106,7 +106,7 @@ class ChannelListener(Protocol):
     def printed(self, rank: int, data: bytes) -> bool:
         """Take what a rank has printed; return whether to go on reading that."""
 
-    def stirred(self) -> None:
+    def on_activity(self) -> None:
         """Take note that a rank has written something."""
 
     def lost(self, rank: int) -> None:
@@ -274,7 +274,7 @@ class RankChannels:
             data = os.read(fd, 1 << 16)
         except BlockingIOError:
             return False
-        listener.stirred()
+        listener.on_activity()
         if not data:
             self._forget(fd)
             return False

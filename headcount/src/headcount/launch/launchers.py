@@ -331,14 +331,14 @@ class Helper:
         return self._process.pid
 
     @property
-    def ours(self) -> bool:
+    def is_own(self) -> bool:
         """Whether this process has started it."""
         return self._owner == os.getpid()
 
     @property
     def usable(self) -> bool:
         """Whether it runs and this process has started it."""
-        return self.ours and self._process.poll() is None
+        return self.is_own and self._process.poll() is None
 
     def last_line(self) -> str:
         """Return the last line of its standard error, else its exit status, else nothing."""
@@ -616,7 +616,7 @@ class ForkServer(Client):
 
     def close(self) -> None:
         """End the server and all its worlds."""
-        if not self._helper.ours:
+        if not self._helper.is_own:
             return
         atexit.unregister(self.close)
         self._disconnect()

@@ -264,7 +264,7 @@ class ProcessWorld:
 
     def _watch(self, job: Job, call: CallSupervision, before: TrafficCounts | None) -> _Found:
         """Wait until a job is over, and return what was found."""
-        failure = call.until_returned()
+        failure = call.wait_until_returned()
         # of several groups, some ranks may have made more than others
         reusable = failure is not None and not self._subgroups and call.reusable
         trace = call.matcher.trace()

@@ -116,7 +116,7 @@ class Supervisor:
     def until_joined(self, seconds: float) -> Failure | None:
         """Wait until every rank has joined, and return a failure if one has not."""
         size = self.channels.size
-        return self.call.until(lambda: len(self.joined) == size, seconds)
+        return self.call.wait_until(lambda: len(self.joined) == size, seconds)
 
     def until_ready(self, size: int, seconds: float) -> Failure | None:
         """Wait until the first ``size`` ranks have loaded; return a failure if one has not.
@@ -127,7 +127,7 @@ class Supervisor:
         self.ready.clear()
         self.views = [{} for _ in range(size)]
         self.call = CallSupervision(self, self._starting, MessageMatcher(size), LONGEST_BEFORE)
-        return self.call.until(lambda: len(self.ready) == size, seconds)
+        return self.call.wait_until(lambda: len(self.ready) == size, seconds)
 
     def begin(self, job: Job) -> CallSupervision:
         """Return the supervision of a job that the ranks are about to be asked for."""
@@ -157,6 +157,21 @@ class _PauseOfAll:
     came: dict[int, int]
     what: Pause | None = None
     ends: float = math.inf
+
+
+@dataclass
+class _Wait:
+    """What limits a wait for the ranks.
+
+    Attributes:
+        seconds: how long it may take.
+        deadline: when it is over, on the monotonic clock.
+        grace: until when the other ranks may still show a deeper cause, once something is wrong.
+    """
+
+    seconds: float
+    deadline: float
+    grace: float = math.inf
 
 
 class CallSupervision:
@@ -243,9 +258,9 @@ class CallSupervision:
 
     # Waiting. ----------------------------------------------------------------
 
-    def until_returned(self) -> Failure | None:
+    def wait_until_returned(self) -> Failure | None:
         """Wait until the call is over, and return why it failed, if it did."""
-        failure = self.until(lambda: self.returned, self._job.seconds)
+        failure = self.wait_until(lambda: self.returned, self._job.seconds)
         if failure is not None and self.matcher.is_script and failure.diagnosis.between_ranks:
             failure = self._with_context(failure)
         self._channels.drain(self)
@@ -258,35 +273,46 @@ class CallSupervision:
             return None
         return failure or left
 
-    def until(self, finished: Callable[[], bool], seconds: float) -> Failure | None:
+    def wait_until(self, finished: Callable[[], bool], seconds: float) -> Failure | None:
         """Wait until something is finished, and return why it never will, if so."""
-        deadline = time.monotonic() + seconds
-        grace: float | None = None
+        wait = _Wait(seconds, time.monotonic() + seconds)
         while not finished():
             now = time.monotonic()
-            if grace is None and self._something_wrong():
-                grace = now + GRACE
-            over = grace is not None and (self._all_over() or now >= min(grace, deadline))
-            if not over and (after := self._exceeded(now, deadline, seconds)):
-                self._note_timeout(after)
-                over = True
-            if over:
-                self._channels.drain(self)
-                self._channels.lose_hung_up(self)
-                failure = self._causes.first() or deadlock(self.matcher, certain=True)
-                if failure is not None:
-                    return failure
-                grace = None
-            due = min(deadline, grace or deadline, self._watchdog.due, self._inspect_threads())
-            self._channels.read(min(due, self._pause.ends) - now, self)
+            failure = self._failure(wait, now)
+            if failure is not None:
+                return failure
+            due = min(
+                wait.deadline,
+                wait.grace,
+                self._watchdog.due,
+                self._inspect_threads(),
+                self._pause.ends,
+            )
+            self._channels.read(due - now, self)
             self._end_pause()
             self._match_wildcards()
         return None
 
-    def _exceeded(self, now: float, deadline: float, seconds: float) -> str:
+    def _failure(self, wait: _Wait, now: float) -> Failure | None:
+        """Return why the call fails, once no rank can change that or its time is up."""
+        if wait.grace == math.inf and self._something_wrong():
+            wait.grace = now + GRACE
+        soonest = min(wait.grace, wait.deadline)
+        over = wait.grace < math.inf and (self._all_over() or now >= soonest)
+        if not over and (after := self._exceeded(wait, now)):
+            self._note_timeout(after)
+            over = True
+        if not over:
+            return None
+        wait.grace = math.inf  # what is still unread may show that nothing is wrong
+        self._channels.drain(self)
+        self._channels.lose_hung_up(self)
+        return self._causes.first() or deadlock(self.matcher, certain=True)
+
+    def _exceeded(self, wait: _Wait, now: float) -> str:
         """Return the limit that the ranks have exceeded, or an empty string."""
-        if now >= deadline:
-            return f"{seconds:g} s"
+        if now >= wait.deadline:
+            return f"{wait.seconds:g} s"
         return self._watchdog.look(self.matcher) if now >= self._watchdog.due else ""
 
     def _something_wrong(self) -> bool:
@@ -397,7 +423,7 @@ class CallSupervision:
             return False
         return True
 
-    def stirred(self) -> None:
+    def on_activity(self) -> None:
         """Take note that a rank has written something."""
         self._watchdog.note_activity()
 

@@ -136,7 +136,7 @@ def run_script_command(
         request.module,
         list(request.arguments),
         folder,
-        {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), **_own(variables)},
+        {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), **_of_all_ranks(variables)},
         [one for one in sys.path[1:] if one] + [_home()],
         request.cuda,
     )
@@ -299,7 +299,7 @@ def _ranks_of(variables: Mapping[str, str]) -> int:
 _BY_RANK = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK"})
 
 
-def _own(variables: Mapping[str, str]) -> dict[str, str]:
+def _of_all_ranks(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if name not in _BY_RANK}
 
 

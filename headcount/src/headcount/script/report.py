@@ -114,12 +114,12 @@ class ScriptRun:
                     )
         common, apart = tally.last_common, tally.first_apart
         if common:
-            yield f"the last call that {self._who(common)} made together was {_made(common)}"
+            yield f"the last call that {self._ranks_text(common)} made together was {_made(common)}"
         if apart and apart != common:
-            who = self._who(apart)
+            who = self._ranks_text(apart)
             yield f"the first that {who} made together from different lines was {_made(apart)}"
 
-    def _who(self, ranks: Collection[int]) -> str:
+    def _ranks_text(self, ranks: Collection[int]) -> str:
         return "all ranks" if len(ranks) == self.ranks else ranks_text(sorted(ranks))
 
 

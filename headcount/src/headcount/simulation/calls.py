@@ -77,7 +77,7 @@ def shortcuts(
     """
     size, plain, types, strided = world.size, torch.Tensor, _PLAIN, torch.strided
     all_sends, all_receives = world.sends, world.receives
-    carry, deliver, taker = world.carry, world.deliver, world.taker
+    carry, deliver, pop_receive = world.carry, world.deliver, world.pop_receive
     sending, receiving = world.sending, world.receiving
     switch, at, ledger = world.switch, world.at, world.ledger
     opened, frame_of, closed, threads = world.open, sys._getframe, world.closed, world.threads
@@ -117,7 +117,7 @@ def shortcuts(
             frame = frame.f_back or frame
         request.place = frame.f_code, frame.f_lasti
         if receiving[dst]:
-            receive = taker(dst, number)
+            receive = pop_receive(dst, number)
             if receive is not None:
                 receiving[dst] -= 1
                 deliver(request, receive)

@@ -400,15 +400,15 @@ class WatchedGroup(SimulatedGroup):
 
     def destroy(self, line: int) -> None:
         """Record that the running rank has destroyed the group; the other ranks keep it."""
-        self._own().destroy(line)
+        self._group_of_rank().destroy(line)
 
-    def _own(self) -> _RankGroup:
+    def _group_of_rank(self) -> _RankGroup:
         return self._of_rank[self._world.running().number]
 
 
 def _dispatched(method: str) -> Callable[..., Any]:
     def call(self: WatchedGroup, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._own(), method)(*args, **kwargs)
+        return getattr(self._group_of_rank(), method)(*args, **kwargs)
 
     call.__name__ = method
     call.__doc__ = f"Call ``{method}`` of the running rank's recording group."

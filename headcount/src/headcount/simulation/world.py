@@ -168,7 +168,7 @@ class SimulatedWorld(Scheduler):
         request = SimulatedRequest(self, self.current, "send", destination, tensor)
         if tensor.nbytes <= self.eager:
             self._leave(request)
-        receive = self.taker(destination, channel)
+        receive = self.pop_receive(destination, channel)
         if receive is not None:
             self.receiving[destination] -= 1
             self.deliver(request, receive)
@@ -224,7 +224,7 @@ class SimulatedWorld(Scheduler):
         send.done = self.now
         send.arrives = self.carry(self.now, send.rank.number, send.peer, tensor.nbytes)
 
-    def taker(self, destination: int, channel: Any) -> SimulatedRequest | None:
+    def pop_receive(self, destination: int, channel: Any) -> SimulatedRequest | None:
         """Return the receive that takes a message on a channel: the first posted, or ``None``."""
         waiting = self.receives[destination].get(channel)
         wildcards = self.wildcards[destination]

@@ -437,7 +437,7 @@ class MessageMatcher:
             self.call_spans[rank] = CallSpan(event.time)
         elif isinstance(event, Left):
             how = "raised" if event.raised else "returned"
-            self.call_spans[rank] = self.call_spans[rank].until(event.time, how)
+            self.call_spans[rank] = self.call_spans[rank].ended_at(event.time, how)
         elif isinstance(event, Marked):
             self.marks[rank].append(event)
         elif isinstance(event, (Held, Seen)):
@@ -447,7 +447,7 @@ class MessageMatcher:
         """Record that a rank has returned or raised, or that its process ended at ``gone``."""
         self.ended.add(rank)
         if gone is not None:
-            self.call_spans[rank] = self.call_spans[rank].until(gone, "gone")
+            self.call_spans[rank] = self.call_spans[rank].ended_at(gone, "gone")
         self.waits[rank].clear()
         self.inspected[rank] = None
 

@@ -443,12 +443,12 @@ class _Play:
 
     def _connect(self) -> None:
         """Issue the kernels that wait for connections, of which all other ranks are there."""
-        apart = self.apart()
-        for kernel in [one for one in self._connecting if one not in apart]:
+        unconnected = self.unconnected()
+        for kernel in [one for one in self._connecting if one not in unconnected]:
             del self._connecting[kernel]
             self._start(kernel)
 
-    def apart(self) -> dict[_Kernel, list[_Kernel]]:
+    def unconnected(self) -> dict[_Kernel, list[_Kernel]]:
         """Return the kernels that cannot be connected yet, each with those that it lacks.
 
         A rank is connected when all ranks that it connects to are there, and are connected too.
@@ -602,12 +602,12 @@ def _failure(play: _Play, conditions: str) -> Failure | None:
 
 def _edges(play: _Play) -> Iterator[Wait]:
     """Yield what each rank that does not end waits for."""
-    apart = play.apart()
+    unconnected = play.unconnected()
     for rank, kernel in play.stuck.items():
         op, site = kernel.parts[0], kernel.parts[0].site
         peers: Iterable[int]
-        if kernel in apart:
-            lacks = [one.rank for one in apart[kernel]]
+        if kernel in unconnected:
+            lacks = [one.rank for one in unconnected[kernel]]
             peers = dict.fromkeys(lacks)
             others = sorted({one.rank for one in kernel.connects})
             text = f"waits in its {_name(kernel)} at {site} to be connected to {ranks_text(others)}"
@@ -646,7 +646,7 @@ def _running(op: Operation, lacks: Sequence[int]) -> str:
 
 def _explained(play: _Play, named: Sequence[int]) -> Iterator[str]:
     """Yield why the ranks do not meet, and what to do."""
-    stuck, apart = play.stuck, play.apart()
+    stuck, unconnected = play.stuck, play.unconnected()
     kernels = [stuck[rank] for rank in named]
     alone = [
         (kernel, op)
@@ -674,7 +674,7 @@ def _explained(play: _Play, named: Sequence[int]) -> Iterator[str]:
                     f"rank {other.rank} {does} at {_site(other, op)}, behind its"
                     f" {_name(ahead)} at {ahead.parts[0].site}"
                 )
-    if any(kernel in apart for kernel in kernels):
+    if any(kernel in unconnected for kernel in kernels):
         yield (
             "the first messages between ranks connect them, and those of a batch all at once:"
             " exchange one with each peer before the work begins, or use a batch for each peer"

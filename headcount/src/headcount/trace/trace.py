@@ -321,7 +321,7 @@ class CallSpan:
     left: int | None = None
     how: str = ""
 
-    def until(self, time: int, how: str) -> CallSpan:
+    def ended_at(self, time: int, how: str) -> CallSpan:
         """Return the span with an end, unless it has ended already."""
         return CallSpan(self.entered, time, how) if self.left is None else self
 
@@ -383,7 +383,7 @@ class Trace:
         """Return the ranks that an operation connects: of a message two, else all of its group."""
         return (op.rank, op.peer) if op.is_message else self.members(op.group)
 
-    def among(self, keeps: Callable[[Sequence[int]], bool]) -> Trace:
+    def part_where(self, keeps: Callable[[Sequence[int]], bool]) -> Trace:
         """Return the part of the trace with the messages and calls whose ranks fulfil a condition.
 
         Making a group carries nothing, so it is in no such part.
@@ -539,7 +539,7 @@ class Trace:
 
     @cached_property
     def _schedule(self) -> RoundSchedule:
-        return RoundSchedule.of(self)
+        return RoundSchedule.of_trace(self)
 
     def __str__(self) -> str:
         lines, last = [], None
@@ -578,7 +578,7 @@ class RoundSchedule:
     makespan: int
 
     @classmethod
-    def of(cls, trace: Trace) -> RoundSchedule:
+    def of_trace(cls, trace: Trace) -> RoundSchedule:
         """Replay a trace by the rules at the head of this module."""
         start = {message: int(at) for message, at in replay(_programs(trace)).items()}
         return cls(start, max(start.values(), default=-1) + 1)
