@@ -390,58 +390,66 @@ class MessageMatcher:
     # Events. -----------------------------------------------------------------
 
     def take(self, rank: int, event: Event) -> None:
-        """Add an event that ``rank`` reports."""
+        """Add an event that ``rank`` reports.
+
+        What it has said of its other threads holds until its next event, and what it asks about
+        until its next one of another kind.  Each kind of event changes what no other does.
+        """
+        self.inspected[rank] = event if isinstance(event, Inspected) else None
         if isinstance(event, Inspected):
-            self.inspected[rank] = event
             return
-        self.inspected[rank] = None
-        if isinstance(event, Polled):
-            self.polling.setdefault(rank, set()).add(event.op)
-            return
-        self.polling.pop(rank, None)
-        if isinstance(event, (Blocked, Completed, Failed)) and self._is_forgotten(rank, event.op):
-            return  # a program may wait once more for what is complete
-        if isinstance(event, Posted):
-            self.handling.pop(rank, None)
-            self._post(rank, event)
-        elif isinstance(event, Blocked):
-            op = self.operations[rank][event.op]
-            self._block(op, event.time, Site(event.file, event.line), event.thread, event.limit)
-        elif isinstance(event, Completed):
-            op = self.operations[rank][event.op]
-            op.done = event.time
-            self._unblock(rank, op)
-            if self._follower is not None:
-                self._follower.done(op)
-                self._recent[rank].forget(self._follower.keeps)
-        elif isinstance(event, Failed):
-            op = self.operations[rank][event.op]
-            op.failed, op.given_up = True, event.time
-            if op.is_message:
-                self.broken[rank].add(op.group)
-            self._unblock(rank, op)
-        elif isinstance(event, Expired):
-            self.waits[rank].pop(event.thread, None)
-        elif isinstance(event, Grouped):
-            # their calls of new_group show whether the members agree
-            self.groups.setdefault(event.name, _Group(tuple(event.members)))
-        elif isinstance(event, Violated):
-            self._violated(rank, event)
-        elif isinstance(event, Outside):
-            self._outside.setdefault(event, set()).add(rank)
-        elif isinstance(event, Handling):
-            self.handling[rank] = event
-        elif isinstance(event, Remarked):
-            self._remarks.setdefault(event, set()).add(rank)
-        elif isinstance(event, Entered):
-            self.call_spans[rank] = CallSpan(event.time)
-        elif isinstance(event, Left):
-            how = "raised" if event.raised else "returned"
-            self.call_spans[rank] = self.call_spans[rank].ended_at(event.time, how)
-        elif isinstance(event, Marked):
-            self.marks[rank].append(event)
-        elif isinstance(event, (Held, Seen)):
-            self.tensor_snapshots[rank].append(event)
+        if not isinstance(event, Polled):
+            self.polling.pop(rank, None)
+        match event:
+            case Posted():
+                self.handling.pop(rank, None)
+                self._post(rank, event)
+            case Blocked() | Completed() | Failed():
+                # a program may wait once more for what is complete, and forgotten
+                if not self._is_forgotten(rank, event.op):
+                    self._take_change(self.operations[rank][event.op], event)
+            case Polled(op=op):
+                self.polling.setdefault(rank, set()).add(op)
+            case Expired(thread=thread):
+                self.waits[rank].pop(thread, None)
+            case Grouped(name=name, members=members):
+                # their calls of new_group show whether the members agree
+                self.groups.setdefault(name, _Group(tuple(members)))
+            case Violated():
+                self._violated(rank, event)
+            case Outside():
+                self._outside.setdefault(event, set()).add(rank)
+            case Handling():
+                self.handling[rank] = event
+            case Remarked():
+                self._remarks.setdefault(event, set()).add(rank)
+            case Entered(time=time):
+                self.call_spans[rank] = CallSpan(time)
+            case Left(time=time, raised=raised):
+                how = "raised" if raised else "returned"
+                self.call_spans[rank] = self.call_spans[rank].ended_at(time, how)
+            case Marked():
+                self.marks[rank].append(event)
+            case Held() | Seen():
+                self.tensor_snapshots[rank].append(event)
+
+    def _take_change(self, op: Operation, event: Blocked | Completed | Failed) -> None:
+        """Take note that a rank waits for an operation of its own, or does so no longer."""
+        match event:
+            case Blocked():
+                site = Site(event.file, event.line)
+                self._block(op, event.time, site, event.thread, event.limit)
+            case Completed():
+                op.done = event.time
+                self._unblock(op.rank, op)
+                if self._follower is not None:
+                    self._follower.done(op)
+                    self._recent[op.rank].forget(self._follower.keeps)
+            case Failed():
+                op.failed, op.given_up = True, event.time
+                if op.is_message:
+                    self.broken[op.rank].add(op.group)
+                self._unblock(op.rank, op)
 
     def end(self, rank: int, gone: int | None = None) -> None:
         """Record that a rank has returned or raised, or that its process ended at ``gone``."""
