@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -175,6 +176,26 @@ def test_a_course_that_has_grown_judges_what_is_new_and_nothing_else(tmp_path):
     with Store(tmp_path / "out", readonly=True) as store:
         # a verdict that has been found anew has one before it
         assert not any(store.earlier(entry.key) for entry in store.entries())
+
+
+def test_a_log_says_what_happened_to_each(tmp_path):
+    hand_in(tmp_path / "class", {name: SUBMISSIONS[name] for name in ("right", "wrong")})
+    log = tmp_path / "grading.log"
+    words = (tmp_path / "class", *FOLDERS, "--out", tmp_path / "results")
+    done = grade(*words, "--exercises", "neighbours", "--log", log)
+    assert done.returncode == 0, done.stderr
+    said = [line.partition(": ")[2] for line in log.read_text().splitlines()]
+    said = [re.sub(r"^(\w+)-[0-9a-f]+|[\d.]+ s$", r"\1", line) for line in said]
+    assert [line for line in said if line.startswith("wrong")] == [
+        "wrong is to be judged, and 0 of its verdicts are known",
+        "wrong: neighbours to judge",
+        "wrong: neighbours: wrong_value after ",
+        "wrong: judged",
+    ]
+    assert any(line.startswith("right: neighbours: passed after") for line in said)
+    refused = grade(*words, "--log", tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].endswith("Is a directory; name a file to write")
 
 
 @pytest.mark.timeout(400)  # five gradings, one after the other

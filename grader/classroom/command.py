@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import signal
 import tempfile
@@ -49,6 +50,7 @@ from grader.classroom.messages import (
     SubmissionLost,
     SubmissionPlanned,
     Workers,
+    in_words,
 )
 from grader.classroom.names import key as key_of
 from grader.classroom.pages import write
@@ -79,6 +81,10 @@ __all__ = [
     "report",
     "workplace",
 ]
+
+
+#: What happens in a grading, for ``--log``.
+_log = logging.getLogger(__name__)
 
 
 # Grading a class: what arrived, judged by an engine, kept in a store. -------------
@@ -252,6 +258,7 @@ class _Session:
         self._store.arrange(self._entries)
         self._observe(self._progress, None)
         for event in engine.run(self._requests()):
+            _log.info("%s", in_words(event))
             verdict = None
             if isinstance(event, SubmissionPlanned):
                 self._note(event.key, event.exercises, event.notes, event.prints, pending=True)
@@ -301,6 +308,7 @@ class _Session:
         for key, known in self._known.items():
             read = self._submissions[key].read()
             self._read[key] = replace(read, contents=())
+            _log.info("%s is to be judged, and %d of its verdicts are known", key, len(known))
             yield GradingRequest(
                 key,
                 read.contents,
@@ -439,12 +447,14 @@ def grade(
             with Store(out) as store:
                 rows, remarks = _submissions_to_grade(source, arrivals, assignment, store, options)
                 store.assignment = assignment
+                _log.info("%s into %s: %s", source, out, _arrived(arrivals))
                 console.print(Text(_arrived(arrivals)))
                 for remark in (
                     *arrivals.problems,
                     *remarks,
                     *_times_of_nobody(assignment, store, rows),
                 ):
+                    _log.info("note: %s", remark)
                     console.print(Text(f"note: {_plain(remark)}", style="yellow"))
                 bar = _Bar(console)
                 try:

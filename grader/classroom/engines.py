@@ -40,6 +40,8 @@ from headcount.launch.launchers import has_one_thread
 if TYPE_CHECKING:
     from distributed import Client, Security
 
+_log = logging.getLogger(__name__)
+
 __all__ = ["DaskEngine", "Engine", "LocalEngine", "connect", "cores", "slurm", "warning_of"]
 
 
@@ -138,6 +140,7 @@ class LocalEngine:
                 except (EOFError, OSError):
                     self._workers.remove(worker)
                     request, tries, why = worker.reap()
+                    _log.info("%s: its process ended %s, in attempt %d", request.key, why, tries)
                 else:
                     if event is not None:
                         yield event

@@ -21,6 +21,7 @@ __all__ = [
     "GradingEvent",
     "WorkerReady",
     "Workers",
+    "in_words",
 ]
 
 
@@ -128,3 +129,19 @@ class Workers:
 
 #: An event in the judging of one submission; the last one is its end or its loss.
 GradingEvent = SubmissionPlanned | ExerciseJudged | SubmissionJudged | SubmissionLost
+
+
+def in_words(event: GradingEvent | Workers) -> str:
+    """Return an event as a line of a log."""
+    match event:
+        case SubmissionPlanned(key=key, exercises=exercises):
+            return f"{key}: {', '.join(exercises) or 'nothing'} to judge"
+        case ExerciseJudged(key=key, verdict=verdict):
+            word = verdict.diagnosis or verdict.status
+            return f"{key}: {verdict.name}: {word.value} after {verdict.seconds:.1f} s"
+        case SubmissionJudged(key=key):
+            return f"{key}: judged"
+        case SubmissionLost(key=key, reason=reason):
+            return f"{key}: lost: {reason}"
+        case Workers(count=count):
+            return f"{count} submissions can be judged at a time"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,6 +81,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"of all ranks of a submission (default {DEFAULTS.submission_memory >> 20})",
     )
     add("--force", action="store_true", help="judge again what has not changed")
+    add("--log", metavar="FILE", help="add to this file what happens, with its time")
     add_json(parser)
 
 
@@ -87,6 +89,8 @@ def run(options: Namespace) -> int:
     """Judge the class, as :func:`grader.classroom.command.grade` says."""
     if not Path(options.submissions).exists():
         raise RequestError(f"{options.submissions} does not exist")
+    if options.log is not None:
+        _log_to(options.log)
     from grader.classroom.assignment import LimitsTable, read_assignment, requested
     from grader.classroom.command import Options, grade, hidden_folders
     from grader.classroom.engines import LocalEngine, connect, cores, slurm, warning_of
@@ -133,3 +137,20 @@ def run(options: Namespace) -> int:
         return catalogue()
 
     return grade(source, out, make_engine, exercises, grading, options.json)
+
+
+def _log_to(path: str) -> None:
+    """Write what the grader logs to the end of a file.
+
+    Raises:
+        RequestError: the file cannot be written.
+    """
+    try:
+        handler = logging.FileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise RequestError(f"--log {path}: {error.strerror}; name a file to write") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
+    logger = logging.getLogger("grader")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logging.raiseExceptions = False  # a full disk ends no grading
