@@ -74,7 +74,7 @@ LEVELS = {
     "--ci": Level("not nightly", [*NOTEBOOKS], minutes=30),
     "--all": Level("", [*NOTEBOOKS]),
 }
-_NBVAL = ("--nbval-cell-timeout", "120", "--timeout", "900", "-p", "no:cacheprovider")
+_NBVAL = ("--nbval-cell-timeout", "300", "--timeout", "900", "-p", "no:cacheprovider")
 
 
 def start(options: Sequence[str], output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:

@@ -187,7 +187,7 @@ def test_a_chain_of_ranks_that_wait(live, upward):
         return lambda: stuck(matcher)
 
     assert len(stuck(waiting_chain(50, live, upward))) == (0 if live else 49)
-    assert growth(work, 1600) < LIMIT  # 400 fit into the nearest cache
+    assert growth(work, 400) < LIMIT
 
 
 # Codec. -----------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from headcount.core.program import Module
 from headcount.core.verdict import Diagnosis, Volume
 
 __all__ = [
+    "DUMP_END",
     "AT_RETURN",
     "SIMULATOR",
     "Answered",
@@ -305,6 +306,10 @@ class Resumed(msgspec.Struct, tag="resumed", frozen=True):
 
 class Inspect(msgspec.Struct, tag="inspect", frozen=True):
     """A question about the rank's threads; :class:`~headcount.core.events.Inspected` answers it."""
+
+
+#: What a rank writes behind a dump that it was asked for, which comes in many small pieces.
+DUMP_END = b"\0"
 
 
 class DumpStacks(msgspec.Struct, tag="dump", frozen=True):

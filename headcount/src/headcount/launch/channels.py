@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from headcount.core.verdict import Site
+from headcount.core.wire import DUMP_END
 from headcount.launch.frame_channel import FrameChannel
 from headcount.launch.launchers import ProcessGroupHandle
 from headcount.launch.root_cause import callers_in_dump, site_in_dump
@@ -297,6 +298,10 @@ class RankChannels:
     def has_dumped(self, rank: int) -> bool:
         """Return whether a rank has dumped anything since its dumps were forgotten."""
         return bool(self._dumps[rank])
+
+    def has_dumped_all(self, rank: int) -> bool:
+        """Return whether a dump that a rank was asked for is here as a whole."""
+        return DUMP_END in self._dumps[rank]
 
     def dumped_callers(self, rank: int, site: Site) -> list[Site]:
         """Return the lines that have called one, innermost first, by the last dump of a rank."""

@@ -508,18 +508,20 @@ class CallSupervision:
         """Let ranks dump where they are, and wait for it."""
         for rank in ranks:
             self._channels.send(rank, DumpStacks())
-        self._await_dumps(ranks)
+        self._read_until(lambda: all(map(self._channels.has_dumped_all, ranks)))
         # the signal stops a thread anywhere, and a walk over a stack that is being built can crash
         # the rank; so it is for those alone whose code in C lets no other thread of Python run
         silent = [rank for rank in ranks if not self._channels.has_dumped(rank)]
         if silent and hasattr(signal, "SIGUSR1"):
             for rank in silent:
                 self._channels.handle.signal(signal.SIGUSR1, rank)
-            self._await_dumps(silent)
+            # nothing says where such a dump ends; the line where the rank is comes first
+            self._read_until(lambda: all(map(self._channels.dumped_site, silent)))
 
-    def _await_dumps(self, ranks: Collection[int]) -> None:
+    def _read_until(self, dumped: Callable[[], bool]) -> None:
+        """Read what ranks dump until it is here, for a while."""
         until = time.monotonic() + DUMP_PATIENCE
-        while time.monotonic() < until and not all(map(self._channels.dumped_site, ranks)):
+        while time.monotonic() < until and not dumped():
             self._channels.read(until - time.monotonic(), self)
 
     def _with_context(self, failure: Failure) -> Failure:

@@ -41,6 +41,7 @@ from headcount.core.random_numbers import Generators
 from headcount.core.source_locations import is_students, remember_thread_starts
 from headcount.core.values import tensors_in
 from headcount.core.wire import (
+    DUMP_END,
     SIMULATOR,
     DumpStacks,
     FrameWriter,
@@ -359,6 +360,7 @@ class _Rank:
             elif isinstance(frame, DumpStacks):
                 # this thread holds the interpreter's lock, so no stack changes meanwhile
                 faulthandler.dump_traceback(self._faults, all_threads=True)
+                os.write(self._faults, DUMP_END)
             elif isinstance(frame, (Load, RunCall)):
                 if isinstance(frame, RunCall):
                     # the judge has done so, too, and sends no entry of this call before the call
