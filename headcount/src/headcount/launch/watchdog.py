@@ -3,13 +3,15 @@
 A rank that waits for a message is known to wait.  A rank that does not wait, and does not end,
 either computes or sleeps, and the operating system knows which.  The processor time that it
 uses does not depend on how busy the machine is, so that limits on it can be far tighter than
-limits by the wall clock.
+limits by the wall clock.  Only a virtual machine that its host lets stand still counts that time
+for whoever was running; so of the time between two samples no more counts than a rank can use.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -49,8 +51,9 @@ class CpuWatchdog:
         self._find = find
         self._effort = effort
         self._processes: Mapping[int, psutil.Process] = {}
-        self._first: dict[int, _ProcessSample] = {}
         self._last: dict[int, _ProcessSample] = {}
+        #: seconds that each rank has computed
+        self._computed: defaultdict[int, float] = defaultdict(float)
         self._looked = time.monotonic()
         self._slept = 0.0
         #: when to take the next sample, on the monotonic clock
@@ -66,12 +69,15 @@ class CpuWatchdog:
         self.due = now + PERIOD
         idle, self._looked = min(now - self._looked, 2 * PERIOD), now
         samples = self._samples()
-        if not self._first:
-            self._first, self._last = samples, samples
+        if not self._last:
+            self._last = samples
             return ""
+        for rank in samples.keys() & self._last.keys():
+            used = samples[rank].used - self._last[rank].used
+            self._computed[rank] += min(used, 2 * PERIOD)
         waits = waiting(state)
-        for rank in samples.keys() & self._first.keys() - waits - state.ended:
-            if samples[rank].used - self._first[rank].used > self._effort:
+        for rank in samples.keys() - waits - state.ended:
+            if self._computed[rank] > self._effort:
                 return f"{self._effort:g} s of computing"
         still = samples == self._last and all(sample.asleep for sample in samples.values())
         self._slept = self._slept + idle if still else 0.0
