@@ -426,6 +426,17 @@ def test_a_chain_that_ends_in_a_rank_that_returned():
     assert "rank 2 has already returned and will never send" in failure.message
 
 
+def test_a_rank_that_sent_with_another_tag_and_returned_is_not_said_to_send_nothing():
+    s = Script(2)
+    s.post(1, "send", 0, tag=1)
+    s.recv(0, 1, tag=2)
+    s.matcher.end(1)
+    assert deadlock(s.matcher).message.endswith(
+        "with tag 2, while rank 1 sends with tag 1; but rank 1 has already returned and will never"
+        " send what fits"
+    )
+
+
 def test_a_wildcard_lives_while_anyone_else_does():
     s = Script(3)
     s.recv(0)

@@ -636,7 +636,7 @@ class Failure:
         message: one sentence, naming rank, line, what was expected and came.
         rank: the rank at fault, or ``None`` where no single one is.
         site: the place in the student's source, if one is known.
-        detail: further lines, such as the cycle of a deadlock.
+        detail: further lines, such as the other ranks of a deadlock: what the message does not say.
         frames: the student's part of a traceback, outermost call first; else the lines
             that the message names, once their source is known.
     """

@@ -63,7 +63,7 @@ _MANY = 16
 _NEVER = {"send": "receive", "recv": "send", "store": "set it"}
 _CALL = "call it"
 
-#: The last detail of a deadlock that buffers would dissolve.
+#: A detail of a deadlock that buffers would dissolve.
 _BUFFERS = (
     "this can only work where sends are buffered, as MPI may do with small messages; with gloo, or"
     " with large messages, it hangs"
@@ -240,8 +240,11 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     elif not cycle and ended:
         over = "ended" if state.is_script else "returned"
         has = "has" if len(ended) == 1 else "have"
-        calls = {wait.call for wait in waits.values() if set(wait.peers) & set(ended)}
+        lost = [wait for wait in waits.values() if set(wait.peers) & set(ended)]
+        calls = {wait.call for wait in lost}
         never = _NEVER.get(calls.pop(), _CALL) if len(calls) == 1 else _CALL
+        if never == "send" and any(wait.other_tag for wait in lost):
+            never += " what fits"  # it has sent something, as the text of the wait says
         message += f"; but {_ranks(ended)} {has} already {over} and will never {never}"
     shown = set(named[:4])
     others = [] if shown == set(dead) else dead
