@@ -11,22 +11,14 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
 
 from grader import __version__
 from grader.cli.commands import COMMANDS
 from grader.errors import MissingPackage
 from headcount.core import commands
-from headcount.core.errors import RequestError
+from headcount.core.options import Parser
 
 __all__ = ["main", "make_parser"]
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that raises the error of a wrong request as one line."""
-
-    def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message} (see {self.prog} --help)")
 
 
 def _program() -> str:
@@ -37,10 +29,10 @@ def _program() -> str:
 
 def make_parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """Return a parser of requests for some commands, whose modules are imported for it."""
-    parser = _Parser(prog=_program(), description="The grader of Gather Round.", allow_abbrev=False)
+    parser = Parser(prog=_program(), description="The grader of Gather Round.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=__version__)
     found = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", parser_class=_Parser
+        dest="command", required=True, metavar="COMMAND", parser_class=Parser
     )
     for name in names:
         module = importlib.import_module(f"grader.cli.commands.{name}")

@@ -208,7 +208,7 @@ def write_exercise(course: Path, chapter: str, name: str, known: Iterable[str]) 
     told = _read(help)
     texts = {
         module: _ruff(f"{declared}\n{_DECLARATION.format(**words)}", module, "format"),
-        solution: begun + _CELLS.format(**words),
+        solution: _before_summary(begun, _CELLS.format(**words)),
         help: f"{told}\n{_HELP.format(**words)}".lstrip(),
         right: _RIGHT_ANSWER.format(**words),
         mistake: _MISTAKE.format(**words),
@@ -217,6 +217,12 @@ def write_exercise(course: Path, chapter: str, name: str, known: Iterable[str]) 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return [*texts]
+
+
+def _before_summary(chapter: str, cells: str) -> str:
+    """Return a chapter with further cells, before its summary if it has one."""
+    text, heading, rest = chapter.partition("# %% [markdown]\n# ## Summary\n")
+    return f"{text.rstrip()}\n\n{cells.strip()}\n\n{heading}{rest}" if heading else chapter + cells
 
 
 def _read(path: Path) -> str:

@@ -18,7 +18,7 @@ from headcount import __version__
 from headcount.core.commands import serve
 from headcount.core.errors import RequestError
 from headcount.core.files import contents
-from headcount.core.options import add_cluster_options, algorithms
+from headcount.core.options import Parser, add_cluster_options, algorithms
 from headcount.core.semantics import add_semantics
 from headcount.script.command import add_explain_options, add_run_options
 
@@ -26,9 +26,7 @@ __all__ = ["main"]
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="headcount", description="Which rank did not show up, and why."
-    )
+    parser = Parser(prog="headcount", description="Which rank did not show up, and why.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run = commands.add_parser("run", help="run a script of torch.distributed, and say why it hangs")

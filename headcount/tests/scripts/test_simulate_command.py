@@ -45,6 +45,14 @@ def test_arguments_are_values_of_python_or_else_texts(tmp_path):
     assert said == "100 simulated ranks: 1.1 µs, 100 messages, 10 kB"
 
 
+@pytest.mark.parametrize("words", [[], ["foo"], ["run", "--ranks", "0", "a.py"], ["simulate"]])
+def test_a_wrong_request_is_refused_in_one_line_that_says_where_to_look(words, capsys):
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("headcount: ")
+    assert line.endswith(" --help)")
+
+
 def test_a_hang_is_said_on_standard_error_and_by_the_status(tmp_path):
     done = simulated(tmp_path, "all_receive", "--ranks", "3")
     assert (done.returncode, done.stdout) == (3, "")

@@ -5,10 +5,19 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from typing import NoReturn
 
 from headcount.core.errors import RequestError
 
-__all__ = ["add_cluster_options", "algorithms", "seconds", "whole_number"]
+__all__ = ["Parser", "add_cluster_options", "algorithms", "seconds", "whole_number"]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises the error of a wrong request as one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong, with where the options are described."""
+        raise RequestError(f"{message} (see {self.prog} --help)")
 
 
 def whole_number(text: str, least: int = 1) -> int:
