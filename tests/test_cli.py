@@ -511,3 +511,25 @@ def test_ctrl_c_on_a_terminal_leaves_nothing(tmp_path):
     _, alive = psutil.wait_procs(everyone, timeout=10)
     assert alive == []
     os.close(terminal)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "inv\udcff.py", "broadcast"], "is not UTF-8: give another name or text"),
+        (["grade", "class", "--out", ""], "OUT is empty; say which"),
+        (["grade", "class", "--out", "file", "--layout", "folders"], "is no folder"),
+        (["grade", "class", "--out", "r", "--memory", "9" * 20], "of 12 digits at most"),
+        (["run", "--flight-recorder", "file", "file"], "is a file; name a folder"),
+    ],
+)
+def test_what_cannot_be_a_name_or_a_number_is_refused_in_one_line(
+    tmp_path, monkeypatch, capsys, words, said
+):
+    (tmp_path / "file").touch()
+    (tmp_path / "inv\udcff.py").write_text("def broadcast(x, root): pass\n")
+    (tmp_path / "class" / "someone").mkdir(parents=True)
+    (tmp_path / "class" / "someone" / "answers.py").write_text("x = 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    assert said in capsys.readouterr().err.splitlines()[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import torch.distributed as dist
 
 import grader
 from grader.api import catalogue
-from grader.api.simulate import simulate
+from grader.api.simulate import cluster_of, simulate, simulate_answer
 from grader.cli.main import main
 from grader.course.costs import ring_all_reduce_seconds
 from grader.judge.judge import Judge, Settings
@@ -305,3 +306,43 @@ def test_a_port_sends_first_what_was_posted_first(record):
         return time.perf_counter()
 
     assert list(simulate(two_at_once, 3, alpha=1.0, beta=0.0, record=record)) == [2.0, 2.0, 1.0]
+
+
+# Any exercise, as `python -m grader simulate` takes them. ------------------------------
+
+
+def simulated(name, ranks):
+    exercise = catalogue()[name]
+    solution = ROOT / "solutions" / f"{exercise.chapter}.py"
+    flat = cluster_of(None, None, None)
+    grown = simulate_answer(str(solution), exercise, catalogue(), ranks, flat, seed=1)
+    return [verdict.message for verdict in grown.verdicts if not verdict.passed]
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "why"),
+    [
+        ("ring_all_reduce_seconds", 4, "runs on one rank"),
+        ("barrier", 4, "judged by what real ranks do, and when"),
+        ("sum_of_survivors", 4, "judged by what becomes of real ranks"),
+        ("train", 6, "has no input for 6 ranks; it has for 1, 2, 8"),
+    ],
+)
+def test_what_simulated_ranks_cannot_show_is_refused(name, ranks, why):
+    with pytest.raises(RequestError, match=why):
+        simulated(name, ranks)
+
+
+def test_limits_that_need_the_record_of_real_ranks_are_left_to_check():
+    assert simulated("ping_pong", 2) == simulated("DiLoCo", 3) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_the_courses_own_answers_are_right_on_simulated_ranks_or_refused():
+    wrong = {}
+    for name in catalogue():
+        with contextlib.suppress(RequestError):
+            wrong[name] = simulated(name, 6)
+    assert len(wrong) > 40
+    assert {name: messages for name, messages in wrong.items() if messages} == {}

@@ -183,7 +183,7 @@ def test_what_is_no_store_is_said(tmp_path):
     with pytest.raises(StoreError, match=r"grades\.sqlite"):
         Store(tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be used for results"):
+    with pytest.raises(RequestError, match="is no folder"):
         Store(tmp_path / "file")
 
 

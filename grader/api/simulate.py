@@ -111,6 +111,13 @@ def simulate_answer(
     require_ranks(ranks)
     if ranks < min(exercise.world_sizes):
         raise RequestError(f"{exercise.name} needs at least {min(exercise.world_sizes)} ranks")
+    if ranks > max(exercise.world_sizes) == 1:
+        raise RequestError(f"{exercise.name} runs on one rank, and sends nothing")
+    if exercise.traffic.proof is not None and exercise.traffic.growth is None:
+        raise RequestError(
+            f"{exercise.name} is judged by what real ranks do, and when: use `check`; `headcount"
+            " simulate` runs any function on simulated ranks"
+        )
     submission = Submission.from_file(Path(path), catalogue)
     if exercise.name not in submission.names:
         fault = submission.broken.get(exercise.name)

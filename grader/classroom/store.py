@@ -282,6 +282,9 @@ class Store:
             raise RequestError(
                 f"another grader is at work on {folder}; wait for it, or name another folder"
             ) from None
+        except (FileExistsError, NotADirectoryError):
+            self.close()
+            raise RequestError(f"{folder} is no folder; name one for the results") from None
         except OSError as error:
             self.close()
             reason = error.strerror or error

@@ -41,6 +41,7 @@ __all__ = [
     "largest_call",
     "largest_message",
     "messages",
+    "record_of",
     "mistimed",
     "name_timed",
     "moved",
@@ -186,7 +187,7 @@ class Limit:
     def judge(self, case: Case, trace: Measured) -> Bound:
         """Return the measured number beside the bound for this case."""
         if self.part is not None:
-            trace = self.part(case, _record(trace))
+            trace = self.part(case, record_of(trace))
         measured = self.measure(trace)
         if self.unit is not None:
             measured = -(-measured // self.unit(case))
@@ -272,8 +273,8 @@ def bytes_of_all(relation: str, asked: Callable[[Case], int]) -> Limit:
     return Limit(
         "bytes sent by all ranks",
         lambda trace: sum(
-            _record(trace).sent(op) * _itemsize(op)
-            for operations in _record(trace).operations
+            record_of(trace).sent(op) * _itemsize(op)
+            for operations in record_of(trace).operations
             for op in operations
         ),
         relation,
@@ -290,8 +291,8 @@ def bytes_of_one(relation: str, asked: Callable[[Case], int]) -> Limit:
     return Limit(
         "bytes sent by one rank",
         lambda trace: max(
-            sum(_record(trace).sent(op) * _itemsize(op) for op in operations)
-            for operations in _record(trace).operations
+            sum(record_of(trace).sent(op) * _itemsize(op) for op in operations)
+            for operations in record_of(trace).operations
         ),
         relation,
         asked,
@@ -331,7 +332,7 @@ def carried(relation: str, asked: Callable[[Case], int]) -> Limit:
     """
     return Limit(
         "elements of one rank in a call or message",
-        lambda trace: _record(trace).max_given_elements,
+        lambda trace: record_of(trace).max_given_elements,
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
@@ -342,7 +343,7 @@ def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the rounds, where every message takes one and each rank has one port each way."""
     return Limit(
         "rounds",
-        lambda trace: _record(trace).traffic.rounds,
+        lambda trace: record_of(trace).traffic.rounds,
         relation,
         asked,
         Diagnosis.TOO_MANY_ROUNDS,
@@ -373,7 +374,7 @@ def through(root: int) -> Limit:
     """Require that every message comes from one rank or goes to it."""
     return Limit(
         f"messages that do not go through rank {root}",
-        lambda trace: sum(root not in (op.rank, op.peer) for op in _record(trace).sends()),
+        lambda trace: sum(root not in (op.rank, op.peer) for op in record_of(trace).sends()),
         "=",
         lambda case: 0,
         Diagnosis.WRONG_PEER,
@@ -385,7 +386,7 @@ def one_each(*pairs: tuple[int, int]) -> Limit:
     asked = " and ".join(f"from rank {sender} to rank {receiver}" for sender, receiver in pairs)
 
     def others(trace: Measured) -> list[tuple[int, int]]:
-        sent = [(op.rank, op.peer) for op in _record(trace).sends()]
+        sent = [(op.rank, op.peer) for op in record_of(trace).sends()]
         for pair in pairs:
             if pair in sent:
                 sent.remove(pair)
@@ -409,8 +410,8 @@ def along_chain() -> Limit:
     return Limit(
         "messages off the chain",
         lambda trace: sum(
-            (op.peer - op.rank) % len(_record(trace).operations) != 1
-            for op in _record(trace).sends()
+            (op.peer - op.rank) % len(record_of(trace).operations) != 1
+            for op in record_of(trace).sends()
         ),
         "=",
         lambda case: 0,
@@ -422,7 +423,7 @@ def largest_message(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the elements of the largest message."""
     return Limit(
         "elements in the largest message",
-        lambda trace: max((op.count for op in _record(trace).sends()), default=0),
+        lambda trace: max((op.count for op in record_of(trace).sends()), default=0),
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
@@ -451,7 +452,7 @@ def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
         return op.kind == kind and op.posted < time and (op.blocked is None or time < op.blocked)
 
     def count(trace: Measured) -> int:
-        record = _record(trace)
+        record = record_of(trace)
         return sum(
             any(
                 is_in_flight(op, seen.time)
@@ -471,7 +472,7 @@ def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
     )
 
 
-def _record(trace: Measured) -> Trace:
+def record_of(trace: Measured) -> Trace:
     """Return the record that a limit needs.
 
     Raises:
@@ -490,7 +491,7 @@ def _itemsize(op: Operation) -> int:
 
 
 def _calls(trace: Measured, kinds: Set[str]) -> Iterator[Operation]:
-    for operations in _record(trace).operations:
+    for operations in record_of(trace).operations:
         yield from (op for op in operations if op.kind in kinds)
 
 
@@ -498,7 +499,7 @@ def given(kind: str, relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the elements that one rank passes to any other in calls of a collective."""
 
     def most(trace: Measured) -> int:
-        by_rank = [0] * len(_record(trace).operations)
+        by_rank = [0] * len(record_of(trace).operations)
         for op in _calls(trace, {kind}):
             by_rank[op.rank] += sum(max(one.gives, default=0) for one in op.signatures)
         return max(by_rank, default=0)
@@ -535,7 +536,7 @@ def virtual_seconds(relation: str, asked: Callable[[Case], float]) -> Limit:
 
     def longest_wait(trace: Measured) -> str:
         waits: dict[int, Counter[str]] = {}
-        for operations in _record(trace).operations:
+        for operations in record_of(trace).operations:
             for op in operations:
                 if op.blocked is not None and op.done is not None:
                     where = f"{op.kind}, {op.blocked_site or op.site}"
@@ -548,7 +549,7 @@ def virtual_seconds(relation: str, asked: Callable[[Case], float]) -> Limit:
         return f"; rank {rank} waits longest, {whole}{duration(most / 1e9)} in {where}"
 
     def taken(trace: Measured) -> float:
-        seconds = _record(trace).virtual_seconds
+        seconds = record_of(trace).virtual_seconds
         assert seconds is not None, "a case with a network is run on simulated ranks"
         return round(float(seconds), 9)
 
@@ -577,7 +578,7 @@ def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
     def largest_first(trace: Measured) -> list[tuple[int, int, str]]:
         """Return bytes, rank and words of every such mark, the most bytes first."""
         found = []
-        for rank, marks in enumerate(_record(trace).marks):
+        for rank, marks in enumerate(record_of(trace).marks):
             for nbytes, words in filter(None, (read_memory_mark(one.text) for one in marks)):
                 found.append((nbytes, rank, words))
         return sorted(found, key=lambda one: -one[0])
@@ -610,7 +611,7 @@ def grown(relation: str, asked: Callable[[Case], int]) -> Limit:
         """Return bytes and rank of every pause in which the rank was weighed, the most first."""
         found = [
             (span.grown, rank)
-            for rank, spans in enumerate(_record(trace).pauses)
+            for rank, spans in enumerate(record_of(trace).pauses)
             for span in spans
             if span.grown is not None
         ]

@@ -17,6 +17,7 @@ from grader.exercise.declaration import Exercise
 from grader.exercise.limits import Limit
 from grader.exercise.verdict import CaseVerdict, Status
 from grader.judge.assessment import assess, not_run
+from headcount.core.errors import RequestError
 from headcount.core.program import Program
 from headcount.launch.launchers import Launcher
 from headcount.launch.world import Job
@@ -108,8 +109,14 @@ def run_grown(
         cluster: gives the costs of messages.
         eager: bytes up to which a send does not wait for its receive; −1 for none.
         algorithms: by collective, the name of an algorithm other than the default.
+
+    Raises:
+        RequestError: the exercise asks what becomes of ranks that are killed, late or paused, or
+            has no input for so many.
     """
     case = _case(exercise, seed, n)
+    if case.killed or case.late or case.pauses or exercise.traffic.store:
+        raise RequestError(f"{exercise.name} is judged by what becomes of real ranks: use `check`")
     growth = exercise.traffic.growth
     answered = growth is None or n <= growth.values
     job = Job(
@@ -140,11 +147,13 @@ def run_grown(
 
 def _case(exercise: Exercise, seed: int, n: int) -> Case:
     draw = Draw(seed, exercise.name, n)
-    return (
-        exercise.traffic.growth.case(draw)
-        if exercise.traffic.growth
-        else next(iter(exercise.inputs(draw)))
-    )
+    if exercise.traffic.growth:
+        return exercise.traffic.growth.case(draw)
+    case = next(iter(exercise.inputs(draw)), None)
+    if case is None:
+        sizes = ", ".join(map(str, exercise.world_sizes))
+        raise RequestError(f"{exercise.name} has no input for {n} ranks; it has for {sizes}")
+    return case
 
 
 def _values(
@@ -160,6 +169,12 @@ def _values(
 
 
 def _limits(exercise: Exercise) -> list[Limit]:
+    """Return the limits that hold on simulated ranks, of an exercise that is meant for them.
+
+    Of any other, limits may need what only real ranks record, so that `check` alone judges them.
+    """
+    if exercise.traffic.growth is None:
+        return []
     return [limit for limit in exercise.traffic.limits if limit.quantity != _ROUNDS]
 
 

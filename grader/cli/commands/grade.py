@@ -87,6 +87,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Judge the class, as :func:`grader.classroom.command.grade` says."""
+    for option in ("submissions", "out", "exercises"):
+        if getattr(options, option) == "":  # as of a variable of the shell that is not set
+            raise RequestError(f"{option.upper()} is empty; say which")
     if not Path(options.submissions).exists():
         raise RequestError(f"{options.submissions} does not exist")
     if options.log is not None:
@@ -139,6 +142,18 @@ def run(options: Namespace) -> int:
     return grade(source, out, make_engine, exercises, grading, options.json)
 
 
+class _LogFile(logging.FileHandler):
+    """A file of a log, which ends no grading where it cannot be written, and says so once."""
+
+    _lost = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Say that something is missing in the file."""
+        if not self._lost:
+            self._lost = True
+            say(f"warning: --log {self.baseFilename} cannot be written; the grading goes on")
+
+
 def _log_to(path: str) -> None:
     """Write what the grader logs to the end of a file.
 
@@ -146,11 +161,10 @@ def _log_to(path: str) -> None:
         RequestError: the file cannot be written.
     """
     try:
-        handler = logging.FileHandler(path, encoding="utf-8")
+        handler = _LogFile(path, encoding="utf-8")
     except OSError as error:
         raise RequestError(f"--log {path}: {error.strerror}; name a file to write") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
     logger = logging.getLogger("grader")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
-    logging.raiseExceptions = False  # a full disk ends no grading

@@ -268,7 +268,8 @@ class Sinks:
             if self.plot is not None:
                 save(self.plot, self.rows, ranks)
         except OSError as error:
-            raise RequestError(f"{error.filename} cannot be written: {error.strerror}") from None
+            path = error.filename or self.csv or self.plot  # none where the disk is full
+            raise RequestError(f"{path} cannot be written: {error.strerror}") from None
         return 1 if any(row.wrong for row in self.rows) else 0
 
 

@@ -16,11 +16,11 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.limits import Limit, point
+from grader.exercise.limits import Limit, point, record_of
 from headcount.core.verdict import Diagnosis
 from headcount.core.wire import AT_RETURN
 from headcount.launch.world import Delay, Kill
-from headcount.trace.trace import Measured, Trace
+from headcount.trace.trace import Measured
 
 # The first call that differs. -----------------------------------------------------
 
@@ -279,9 +279,9 @@ def _uncaught(e: Evidence) -> bool:
 
 def _nanoseconds(trace: Measured) -> int:
     """Return how long after the last rank has entered the last one has returned."""
-    assert isinstance(trace, Trace)
-    entered = max((one.entered or 0 for one in trace.call_spans), default=0)
-    left = [one.left or 0 for one in trace.call_spans if one.how == "returned"]
+    spans = record_of(trace).call_spans
+    entered = max((one.entered or 0 for one in spans), default=0)
+    left = [one.left or 0 for one in spans if one.how == "returned"]
     return max(left, default=entered) - entered
 
 

@@ -21,9 +21,9 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
-from grader.exercise.limits import LUCK, Limit, combined, point, sent
+from grader.exercise.limits import LUCK, Limit, combined, point, record_of, sent
 from headcount.core.verdict import Diagnosis
-from headcount.trace.trace import Measured, Trace
+from headcount.trace.trace import Measured
 
 # A sum of which int8 is sent. -------------------------------------------------------
 
@@ -473,9 +473,8 @@ def told_by_others(c: Case, expected: Sequence[Any]) -> int:
 
 def _calls_in_between(trace: Measured) -> int:
     """Count the calls that ranks make after inner steps that no outer step follows."""
-    assert isinstance(trace, Trace)
-    count = 0
-    for operations, marks in zip(trace.operations, trace.marks, strict=True):
+    record, count = record_of(trace), 0
+    for operations, marks in zip(record.operations, record.marks, strict=True):
         begins = [one.time for one in marks if one.text == QUIET]
         ends = [one.time for one in marks if one.text == BACK]
         for begin, end in zip(begins, ends, strict=True):

@@ -87,6 +87,10 @@ def serve(
             raise
         say(program, missing)
         return 2
+    except UnicodeEncodeError as error:
+        # a name or text of the command line, which is bytes
+        say(program, f"{error.object[:200]!a} is not UTF-8: give another name or text")
+        return 2
     except BrokenPipeError:
         # the reader, such as head, has seen enough
         _discard(1)

@@ -24,10 +24,12 @@ def whole_number(text: str, least: int = 1) -> int:
     """Return an option's whole number.
 
     Raises:
-        argparse.ArgumentTypeError: it is none, or below the least.
+        argparse.ArgumentTypeError: it is none, or below the least, or has more than 12 digits.
     """
-    if not text.removeprefix("-").isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"a whole number from {least} on is needed, not {text!r}")
+    digits = text.removeprefix("-")
+    if not digits.isdecimal() or len(digits) > 12 or int(text) < least:
+        asked = f"a whole number from {least} on, of 12 digits at most, is needed"
+        raise argparse.ArgumentTypeError(f"{asked}, not {text[:40]!r}")
     return int(text)
 
 

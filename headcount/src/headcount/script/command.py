@@ -117,6 +117,9 @@ def run_script_command(
     inside = Path(request.script, "__main__.py")
     if not request.module and Path(request.script).is_dir() and not inside.is_file():
         raise RequestError(f"{request.script} is a folder, and there is no {inside} to run")
+    dumps = request.flight_recorder
+    if dumps and Path(dumps).exists() and not Path(dumps).is_dir():
+        raise RequestError(f"--flight-recorder {dumps} is a file; name a folder")
     for option, path in (("--json", request.json), ("--trace", request.trace)):
         if not path or path == "-":
             continue
@@ -151,22 +154,41 @@ def run_script_command(
     )
     with following_script(script.root, folder):
         report = text_report(ran, shutil.get_terminal_size().columns)
+        print(report, file=sys.stderr)
         if request.trace:
             from headcount.script.chrome_trace import chrome_trace
 
-            Path(request.trace).write_text(json.dumps(chrome_trace(trace, ran.failure)))
-    if request.flight_recorder:
+            _write("--trace", request.trace, json.dumps(chrome_trace(trace, ran.failure)))
+    if dumps:
         from headcount.trace.flight_recorder import write_dumps
 
-        write_dumps(trace, Path(request.flight_recorder))
-    print(report, file=sys.stderr)
+        try:
+            write_dumps(trace, Path(dumps))
+        except OSError as error:
+            raise RequestError(_unwritten("--flight-recorder", dumps, error)) from None
     if request.json:
         text = json_report(ran, request.strict) + "\n"
         if request.json == "-":
             sys.stdout.write(text)
         else:
-            Path(request.json).write_text(text, encoding="utf-8")
+            _write("--json", request.json, text)
     return ran.status(request.strict)
+
+
+def _write(option: str, path: str, text: str) -> None:
+    """Write a file that an option names; what is not UTF-8 becomes an escape of JSON.
+
+    Raises:
+        RequestError: it cannot be written.
+    """
+    try:
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise RequestError(_unwritten(option, path, error)) from None
+
+
+def _unwritten(option: str, path: str, error: OSError) -> str:
+    return f"{option} {path} cannot be written: {error.strerror}"
 
 
 def explain_command(request: argparse.Namespace) -> int:
