@@ -245,7 +245,7 @@ def test_no_frame_before_a_call_makes_an_error(said, loads):
     def load(frame, process):
         process.say(*said)
         if loads:
-            process.say(Ready("gloo"))
+            process.say(Ready())
         else:
             process.close()
 

@@ -121,7 +121,7 @@ def test_ranks_that_do_not_read_a_large_call(stop):
 
 
 def _ready_and(stop, process):
-    process.say(Ready("gloo"))
+    process.say(Ready())
     stop(process)
     process.ended.wait(60)
 

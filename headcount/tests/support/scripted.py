@@ -148,7 +148,7 @@ def _honest(frame: ToRank, process: Process) -> None:
         process.say(Joined())
     elif isinstance(frame, Load):
         process.size = frame.size
-        process.say(Ready("gloo"))
+        process.say(Ready())
     elif isinstance(frame, (RunCall, Simulate, Perform)):
         process.close()
 
