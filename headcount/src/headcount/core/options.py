@@ -28,8 +28,10 @@ def whole_number(text: str, least: int = 1) -> int:
     """
     digits = text.removeprefix("-")
     if not digits.isdecimal() or len(digits) > 12 or int(text) < least:
-        asked = f"a whole number from {least} on, of 12 digits at most, is needed"
-        raise argparse.ArgumentTypeError(f"{asked}, not {text[:40]!r}")
+        short = ", of 12 digits at most," * (len(digits) > 12)
+        raise argparse.ArgumentTypeError(
+            f"a whole number from {least} on{short} is needed, not {text[:40]!r}"
+        )
     return int(text)
 
 

@@ -393,7 +393,7 @@ class MessageMatcher:
         """Add an event that ``rank`` reports.
 
         What it has said of its other threads holds until its next event, and what it asks about
-        until its next one of another kind.  Each kind of event changes what no other does.
+        until its next one of another kind.  No event is of two kinds: their order has no meaning.
         """
         self.inspected[rank] = event if isinstance(event, Inspected) else None
         if isinstance(event, Inspected):
