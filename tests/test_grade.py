@@ -193,6 +193,9 @@ def test_a_log_says_what_happened_to_each(tmp_path):
         "wrong: judged",
     ]
     assert any(line.startswith("right: neighbours: passed after") for line in said)
+    full = grade(*words, "--log", "/dev/full")
+    assert full.returncode == 0
+    assert full.stderr.count("--log /dev/full cannot be written; the grading goes on") == 1
     refused = grade(*words, "--log", tmp_path)
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[-1].endswith("Is a directory; name a file to write")

@@ -75,6 +75,8 @@ def _end(launcher: subprocess.Popen[str]) -> None:
     Ranks have sessions of their own, and torch's launcher forgets those that it has started when
     it is interrupted before it has started all.
     """
+    if launcher.poll() is not None:
+        return  # by itself: Ctrl-C in a terminal reaches it as well
     process = psutil.Process(launcher.pid)
     process.suspend()  # so that it starts none that is not seen here
     ranks = process.children(recursive=True)
