@@ -176,11 +176,15 @@ class Server:
         Raises:
             AssertionError: some do not.
         """
-        for session in self.sessions():
-            self._ask("DELETE", f"api/sessions/{session['id']}")
-        _, alive = psutil.wait_procs(
-            psutil.Process(self.pid).children(recursive=True), timeout=PATIENCE
-        )
+        # A page that has gone may have asked for a kernel that starts only now, and the server
+        # tells of it once it has started: so they are asked for until no process is left.
+        until = time.monotonic() + PATIENCE
+        alive = psutil.Process(self.pid).children(recursive=True)
+        while alive and time.monotonic() < until:
+            for session in self.sessions():
+                self._ask("DELETE", f"api/sessions/{session['id']}")
+            psutil.wait_procs(alive, timeout=1)
+            alive = psutil.Process(self.pid).children(recursive=True)
         assert not alive, alive
 
     def default(self, plugin: str, name: str) -> Any:
