@@ -32,8 +32,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from rich.console import Console
 from rich.table import Table
 
-from tests.browser.conftest import FLAGS, chromium
-from tests.browser.lab import PATIENCE, Reader, Server
+from tests.system.browser.conftest import FLAGS, chromium
+from tests.system.browser.lab import PATIENCE, Reader, Server
 
 #: Seconds from ``make lab`` to the verdict that are wanted on two idle processors.
 GOAL = 12.0

@@ -78,7 +78,10 @@ def steps(gpus: int) -> list[Step]:
     pytest = (python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     found = [
         Step("What the machine can do", (python, "-m", "grader", "doctor")),
-        Step("NCCL worlds and devices", (*pytest, "tests/test_nccl.py", "tests/test_devices.py")),
+        Step(
+            "NCCL worlds and devices",
+            (*pytest, "tests/grader/test_nccl.py", "tests/grader/test_devices.py"),
+        ),
         Step(
             "A ring that batches its messages, judged on NCCL",
             (python, "-m", "grader", "check",

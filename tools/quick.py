@@ -44,7 +44,7 @@ WORKERS = max(os.cpu_count() or 1, 2)
 _OF_A_CHAPTER = r"(?:solutions/|grader/course/(?:chapters/ch|help/|answers/))(\d\d)_"
 
 #: What holds whatever has changed.
-ALWAYS = ("tests/test_house.py",)
+ALWAYS = ("tests/system/test_house.py",)
 
 #: How code outside of functions is called, as by Python itself.
 _MODULE = "<module>"

@@ -11,7 +11,8 @@ others.  CI judges one for each diagnosis of each exercise, and runs besides wha
 ``exhaustive``, and both editions of all notebooks.  What is marked ``nightly``, all other answers
 among it, is left to ``make test-all``.
 
-``make test`` also records which functions each test runs, for ``make quick``.
+``make test`` also records which functions each test runs, for ``make quick``, and fails where those
+of a room are fewer than its floor (:mod:`tools.coverage.floors`).
 
 The notebooks run beside the tests of the code, one edition after the other, since they wait more
 than they compute: for kernels that start, and for ranks that hang.  What they print follows at the
@@ -31,6 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tools.coverage import floors
 from tools.quick import TREES, changed, chapters
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -121,6 +123,9 @@ def main(arguments: Sequence[str]) -> int:
         for edition, done in runs.items():
             statuses.append(done.result())
             print(f"\n{edition}/\n{outputs[edition].read_text(errors='replace')}", flush=True)
+    if not arguments:
+        print("What the tests run of each room:")
+        statuses.append(floors.main([]))
     took = (time.monotonic() - started) / 60
     budget = f", of {level.minutes} that it may take on two idle cores" * bool(level.minutes)
     print(f"\n{took:.1f} minutes{budget}", flush=True)

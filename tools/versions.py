@@ -20,18 +20,18 @@ ROOT = Path(__file__).resolve().parent.parent
 #: The tests of the engine, and those of the course that rest on torch's own ways.
 ENGINE = (
     "headcount/tests",
-    "tests/test_private_apis.py",
-    "tests/test_compare.py",
-    "tests/test_devices.py",
-    "tests/test_hangs.py",
-    "tests/test_hash_seeds.py",
-    "tests/test_instrumentation.py",
-    "tests/test_judge.py",
-    "tests/test_nccl_semantics.py",
-    "tests/test_remarks.py",
-    "tests/test_simulated_judge.py",
-    "tests/test_simulated_records.py",
-    "tests/test_worlds.py",
+    "tests/system/test_private_apis.py",
+    "tests/grader/test_compare.py",
+    "tests/grader/test_devices.py",
+    "tests/grader/test_hangs.py",
+    "tests/grader/test_hash_seeds.py",
+    "tests/grader/test_instrumentation.py",
+    "tests/grader/test_judge.py",
+    "tests/grader/test_nccl_semantics.py",
+    "tests/grader/test_remarks.py",
+    "tests/grader/test_simulated_judge.py",
+    "tests/grader/test_simulated_records.py",
+    "tests/grader/test_worlds.py",
 )
 
 

@@ -1,0 +1,1 @@
+"""Many submissions: how they arrive, are graded, and handed on."""

@@ -1,0 +1,1 @@
+"""The course itself: its answers, sources and numbers, and what stands beside its chapters."""

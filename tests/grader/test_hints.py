@@ -1,0 +1,316 @@
+"""Hints: given only where all that was seen proves them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from grader.exercise.cases import Kind
+from grader.exercise.declaration import Evidence, JudgedCase, Mistake
+from grader.exercise.help import Help
+from grader.exercise.hints import agree, choose_hint
+from grader.judge.judge import Judge, Settings
+from grader.submission.outline import outline, outline_live
+from grader.submission.submission import Submission
+from headcount.core.verdict import Diagnosis
+from headcount.launch.launchers import default_launcher
+from headcount.launch.root_cause import RootCause
+from headcount.rank.calling import raised as as_data
+from headcount.trace.message_matcher import MessageMatcher
+from headcount.trace.trace import Trace
+from tests import declarations
+from tests.grader import test_judge
+
+SIZES = (2, 3)
+_KIND = Kind(torch.float32, (3,))
+
+
+def declare(*mistakes, **more):
+    """Everybody's x to the left; with one kind of input for each of two world sizes."""
+    return declarations.declare(
+        signature="from_the_right(x: Tensor) -> Tensor",
+        summary="the right neighbour's x",
+        inputs=lambda draw: [draw.case("one", x=draw.per_rank(_KIND))],
+        expected=lambda c: [c.x[(r + 1) % c.n] for r in c.ranks],
+        hints=("Who is right of you?", "In code:\n    ..."),
+        mistakes=mistakes,
+        world_sizes=SIZES,
+        **more,
+    )
+
+
+def judged(exercise, gives):
+    """The cases of both sizes, judged as if an answer gave this."""
+    found = []
+    for n in SIZES:
+        (case,) = exercise.cases(1, n)
+        actual, right = gives(case), exercise.values.expected(case)
+        same = all(map(torch.equal, actual, right))
+        word = None if same else Diagnosis.WRONG_VALUE
+        found.append(JudgedCase(case, word, actual, None, Trace(((),) * n)))
+    return tuple(found)
+
+
+def hint(exercise, gives, source=()):
+    evidence = Evidence(judged(exercise, gives), tuple(source))
+    return choose_hint(exercise, evidence.diagnosis, evidence)
+
+
+def left(c):
+    return [c.x[r - 1] for r in c.ranks]
+
+
+def own(c):
+    return list(c.x)
+
+
+def first(c):
+    return [c.x[0]] * c.n
+
+
+def test_of_conditions_that_hold_the_first_counts():
+    wrong = Mistake("wrong", lambda e: e.diagnosis is Diagnosis.WRONG_VALUE)
+    silent = Mistake("silent", lambda e: e.trace.traffic.messages == 0)
+    loud = Mistake("loud", lambda e: e.trace.traffic.messages > 0)
+    assert hint(declare(loud, silent, wrong), own) == "silent"
+    assert hint(declare(wrong, silent), own) == "wrong"
+    assert "Take 2 ranks" in hint(declare(loud), own)
+
+
+def with_first(number, factor=1.0):
+    """Twice one's own x, of which the first element is another number."""
+
+    def gives(c):
+        found = [2 * factor * x for x in c.x]
+        for x in found:
+            x[0] = number
+        return found
+
+    return gives
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_what_is_not_finite_in_a_mistake_is_no_measure_of_the_rest(number):
+    exercise = declare(reduced=lambda c: 10, magnitude=lambda c: [x.abs() for x in c.x])
+    (case,) = exercise.cases(1, 2)
+    would = with_first(number)(case)
+    assert agree(exercise, case, would, with_first(number, 1 + 1e-7)(case))
+    assert not agree(exercise, case, would, with_first(number, 1.5)(case))
+
+
+def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
+    assert "Take 2 ranks" in hint(declare(), own)
+    assert "Take 3 ranks" in hint(declare(), left)
+    assert "With 2 it is right" in hint(declare(), left)
+
+
+def test_a_last_hint_without_code_is_not_the_whole_answer():
+    assert declare().help.tells_all
+    assert not Help(("Who is right of you?", "Send to the left.")).tells_all
+
+
+# What an exception proves. ----------------------------------------------------------
+
+
+class PeerIsSelf(ValueError):
+    """As the recording group raises it."""
+
+
+def raised(statements, source):
+    """The hint for an answer that ends with what these statements raise."""
+    causes = RootCause(MessageMatcher(2))
+    with pytest.raises((NameError, AttributeError, TypeError, PeerIsSelf)) as caught:
+        exec(statements, {"torch": torch, "ranks": dist, "PeerIsSelf": PeerIsSelf})
+    causes.raised(0, as_data("call", caught.value))
+    exercise, failure = declare(), causes.first()
+    (case,) = exercise.cases(1, 2)
+    seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
+    outlines = outline([source], ["from_the_right"])["from_the_right"]
+    return choose_hint(exercise, failure.diagnosis, Evidence((seen,), tuple(outlines)))
+
+
+NOTHING_PROVED = "It failed in the quoted line"
+
+
+@pytest.mark.parametrize(
+    "statements, text",
+    [
+        ("bufer", "There is no bufer. Did you mean buffer?"),
+        ("quux", "Nothing is called quux"),
+        ("dist.get_rank()", "import torch.distributed as dist."),
+        ("rank", "function: rank = dist.get_rank()."),
+        ("raise NameError(\"name 'rank' is not defined\")", NOTHING_PROVED),
+        ("def f():\n    def g(): return rank\n    g()\n    rank = 1\nf()", NOTHING_PROVED),
+        ("ranks.Send()", "torch.distributed has no Send. Did you mean send?"),
+        ("torch.quuxes(1)", "torch has no quuxes."),
+        ("torch.ones(1).summ()", "Tensor has no summ. Did you mean sum?"),
+        ("[].summ()", NOTHING_PROVED),
+        ("class Tensor: pass\nTensor().summ()", NOTHING_PROVED),
+        ("def f(x):\n    if not x: y = 1\n    return y\nf(1)", "y is used here before"),
+        ("def f(x):\n    x += y\n    y = 1\nf(1)", "y is used here before"),
+        ("raise PeerIsSelf('the peer is the same as the rank')", "A rank sends to itself"),
+        ("def from_the_right(): pass\nfrom_the_right(1)", "keep these"),
+        ("def combine(a, b): pass\ncombine(1)", "You have defined it as combine(a, b)"),
+        ("def combine(a, b): pass\ncombine(1, 2, c=3)", "You have defined it as combine(a, b)"),
+        ("def elsewhere(a, b): pass\nelsewhere(1)", NOTHING_PROVED),
+        ("len(3)", NOTHING_PROVED),
+    ],
+)
+def test_what_an_exception_proves(statements, text):
+    source = "def combine(a, b): pass\ndef from_the_right(x):\n    buffer = x\n    combine(x)"
+    assert text in raised(statements, source)
+
+
+@pytest.mark.parametrize(
+    "call, proved",
+    [
+        ("dist.all_reduce(torch.ones(rank + 1))", True),
+        ("dist.all_reduce(torch.ones(2, dtype=(torch.int, torch.float)[rank]))", False),
+        ("dist.all_gather([torch.empty(rank + 1) for _ in 'ab'], torch.ones(rank + 1))", False),
+        ("(dist.recv if rank else dist.send)(torch.ones(rank + 1), 1 - rank)", False),
+    ],
+)
+def test_different_sizes_in_one_call_of_a_collective(call, proved):
+    exercise = test_judge.declare(allowed=frozenset({"all_reduce", "all_gather"}), world_sizes=(2,))
+    source = (
+        "import torch\nimport torch.distributed as dist\n"
+        f"def f(x):\n    rank = dist.get_rank()\n    {call}\n"
+    )
+    submission = Submission.from_bytes(source.encode(), "a.py", {"f"})
+    verdict = Judge(default_launcher(), Settings(1)).judge(exercise, submission)
+    assert verdict.diagnosis in ("size_mismatch", "dtype_mismatch")
+    assert ("The ranks meet in one call" in verdict.hint) == proved
+
+
+# What the source says. --------------------------------------------------------------
+
+
+def lost_in(source):
+    (found, *_) = outline([source], ["f"])["f"]
+    return [(lost.parameter, lost.line) for lost in found.lost]
+
+
+@pytest.mark.parametrize(
+    "body, lost",
+    [
+        ("a = a + b", [("a", 2)]),
+        ("a = torch.minimum(a, b)", [("a", 2)]),
+        ("for i in range(3):\n        a = a + b", [("a", 3)]),
+        ("if b:\n        a = a + b\n    else:\n        send(a)", [("a", 3)]),
+        ("a += b", []),
+        ("a = a + b\n    send(a)", []),
+        ("a = a + b\n    return a", []),
+        ("for i in range(3):\n        send(a)\n        a = a + b", []),
+        ("a = a.contiguous()", []),
+        ("c = a + b", []),
+    ],
+)
+def test_a_parameter_that_is_rebound_for_nothing(body, lost):
+    assert lost_in(f"def f(a, b):\n    {body}\n") == lost
+
+
+def test_a_lost_value_in_a_helper_is_named_with_its_line_of_code():
+    source = outline(
+        ["def add(a, b):\n    a = a + b\ndef from_the_right(x):\n    add(x, x)\n"],
+        ["from_the_right"],
+    )["from_the_right"]
+    assert "`a = a + b` in add makes a new tensor" in hint(declare(), own, source)
+
+
+def test_a_lost_value_in_a_function_inside_the_answer_is_named_too():
+    text = "def from_the_right(x):\n    def add(a, b):\n        a = a + b\n    add(x, x)\n"
+    parts = outline([text], ["from_the_right"])["from_the_right"]
+    assert [(part.name, part.line) for part in parts] == [("from_the_right", 1), ("add", 2)]
+    assert "`a = a + b` in add makes a new tensor" in hint(declare(), own, parts)
+
+
+def test_an_outline_of_a_file_and_of_a_live_function_say_the_same():
+    def helper(a):
+        for i in range(1, 3):
+            a += i
+
+    def answer(x):
+        helper(x)
+        return x
+
+    live = outline_live(answer)
+    assert [part.name for part in live] == ["answer"]  # helper is no global of this module
+    assert live[0].returns
+    assert live[0].parameters == ["x"]
+    assert live[0].calls == ["helper"]
+    text = "def helper(a):\n    for i in range(1, 3):\n        a += i\ndef f(x):\n    helper(x)\n"
+    parts = outline([text], ["f"])["f"]
+    assert [part.name for part in parts] == ["f", "helper"]
+    evidence = Evidence((), tuple(parts))
+    assert evidence.loops(r"range\(1, .*\)")
+    assert not evidence.loops(r"range\(.\)")
+    assert evidence.calls("helper")
+    assert not evidence.calls("elper")
+    assert evidence.written(r"a \+= i")
+
+
+@pytest.mark.parametrize("source", ["def f(:", "x = 1", "\0", "def f():\n" + "(" * 5000])
+def test_source_that_cannot_be_outlined_is_left_out(source):
+    assert outline([source], ["f"]) == {}
+
+
+def test_a_file_of_a_stranger_is_outlined_where_it_is_parsed():
+    from grader.classroom.grading import parse
+    from headcount.launch.launchers import default_launcher
+
+    text = "def broadcast(x, src):\n    x = x + src\n"
+    here = Submission.from_bytes(text.encode(), "a.py", ["broadcast"])
+    there = parse(default_launcher(), text.encode(), "a.py", ["broadcast"])
+    assert there.outlines == here.outlines
+    assert [lost.text for lost in there.outlines["broadcast"][0].lost] == ["x = x + src"]
+
+
+READING = """\
+rank = 2
+n = 4
+CHUNK = 8
+
+def from_the_right(x):
+    y = x.clone()
+    {body}
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    "body, text",
+    [
+        (
+            "dist.recv(y, rank + 1)",
+            "`rank` is 2 in your notebook, and from_the_right takes it from there: it is 2 on every"
+            " rank. Inside from_the_right, call dist.get_rank().",
+        ),
+        (
+            "dist.recv(y, (dist.get_rank() + 1) % n)",
+            "it is 4 however many ranks there are. Inside from_the_right, call"
+            " dist.get_world_size().",
+        ),
+        ("rank, n = dist.get_rank(), CHUNK", ""),
+    ],
+)
+def test_a_rank_that_is_read_from_the_notebook_is_named_with_its_value(body, text):
+    def gives(case):
+        return [torch.zeros(3)] * case.n
+
+    parts = outline([READING.format(body=body)], ["from_the_right"])["from_the_right"]
+    found = hint(declare(), gives, parts)
+    assert text in found
+    assert ("in your notebook" in found) == bool(text)
+
+
+def test_a_live_function_reads_what_its_notebook_holds_now(monkeypatch):
+    from tests.grader import test_hints
+
+    monkeypatch.setattr(test_hints, "rank", 3, raising=False)
+    (part,) = outline_live(test_hints._reads_rank)
+    assert part.globals == {"rank": 3}
+
+
+def _reads_rank(x):
+    return rank  # noqa: F821
