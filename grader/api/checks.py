@@ -88,7 +88,7 @@ class Check(_Output):
 
 
 #: By exercise, the program of the last check as usual, and its verdict.
-_judged: dict[str, tuple[Program, ExerciseVerdict]] = {}
+last_judged: dict[str, tuple[Program, ExerciseVerdict]] = {}
 
 
 def check(
@@ -143,7 +143,7 @@ def check(
     progress = note([verdict], catalogue(), origin, sizes, backend) if usual else None
     course = place_in_course(progress, name, working_folder()) if progress else None
     if sizes is None and seconds is None and backend == "gloo" and usual:
-        _judged[name] = submission.program, verdict
+        last_judged[name] = submission.program, verdict
     strip = _strip(value, verdict) if is_kernel() else ""
     result = Check(verdict, count.place, course, exercise, strip)
     if not shows_results():
@@ -255,7 +255,7 @@ def points(answer: Callable[..., Any] | None = None, **named: Any) -> Points:
     """
     name, value = _answer(answer, named)
     catalogue()[name]  # raises where there is none
-    program, verdict = _judged.get(name, (None, None))
+    program, verdict = last_judged.get(name, (None, None))
     if verdict is not None and program == Submission.from_function(value, name).program:
         return Points(verdict, seen=True)
     checked = check(answer, **named)

@@ -22,7 +22,7 @@ __all__ = ["Hints", "Progress", "Reset", "hint", "how_to_get_more", "progress", 
 __tracebackhide__ = is_ours
 
 #: How many hints on each exercise this process has given.
-_hints_given: dict[str, int] = {}
+hints_given: dict[str, int] = {}
 
 
 def _exercise_named(name: str | Callable[..., Any]) -> IndexEntry:
@@ -72,8 +72,8 @@ def hint(name: str | Callable[..., Any]) -> Hints:
     exercise = _exercise_named(name)
     known = help_of(exercise.chapter)[exercise.name]
     total = len(known.hints)
-    given = min(_hints_given.get(exercise.name, 0) + 1, total)
-    _hints_given[exercise.name] = given
+    given = min(hints_given.get(exercise.name, 0) + 1, total)
+    hints_given[exercise.name] = given
     hints = Hints(exercise.name, known.hints[:given], total, known.tells_all and given == total - 1)
     if not shows_results():
         print(hints)
@@ -82,7 +82,7 @@ def hint(name: str | Callable[..., Any]) -> Hints:
 
 def how_to_get_more(exercise: Exercise) -> str:
     """Return the call for the next hint on an exercise; empty after the last one."""
-    given = _hints_given.get(exercise.name, 0)
+    given = hints_given.get(exercise.name, 0)
     return f'hint("{exercise.name}")' if given < len(exercise.help.hints) else ""
 
 

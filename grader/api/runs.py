@@ -68,8 +68,8 @@ class Run(runs.Run):
     @cached_property
     def _parts(self) -> tuple[str, list[ChangedArgument], str]:
         """A run that returned nothing, in the parts that are shown."""
-        changed, sent = changed_arguments(self.ranks_alone), traffic_words(self._trace)
-        return nothing_returned(self.ranks_alone, self._arguments, changed, sent), changed, sent
+        changed, sent = changed_arguments(self.ranks_alone), traffic_words(self.trace)
+        return nothing_returned(self.ranks_alone, self.arguments, changed, sent), changed, sent
 
     def __repr__(self) -> str:
         if self.failure is None and self._is_empty:
@@ -79,7 +79,7 @@ class Run(runs.Run):
     @property
     def _is_empty(self) -> bool:
         """Whether no rank returned anything, as functions do that work in place."""
-        return self.killed is None and all(value is None for value in self._results)
+        return self.killed is None and all(value is None for value in self.values)
 
     def _repr_html_(self) -> str | None:
         if self.failure is not None:

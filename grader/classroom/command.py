@@ -421,7 +421,7 @@ def grade(
     """
     console = Console(stderr=True, highlight=False)
     try:
-        with _Signals() as signals, _workplace(signals) as place:
+        with Signals() as signals, temporary_folder(signals) as place:
             _refuse_out_inside(source, out)
             assignment = options.assignment(out, _stored_assignment(out))
             options = options.for_assignment(assignment)
@@ -466,7 +466,7 @@ def grade(
                     # if the grading was stopped, of what has been found so far
                     report(store, out)
                 summary = _Summary(store, step, arrivals)
-    except _Stop as stop:
+    except Stop as stop:
         console.print("grader: stopped; every verdict so far is stored: the same command goes on")
         return 128 + stop.number
     if as_json:
@@ -476,7 +476,7 @@ def grade(
     return 1 if summary.errors else 0
 
 
-class _Stop(KeyboardInterrupt):
+class Stop(KeyboardInterrupt):
     """A signal that asks for the end of the grading."""
 
     def __init__(self, number: int) -> None:
@@ -484,8 +484,8 @@ class _Stop(KeyboardInterrupt):
         self.number = number
 
 
-class _Signals:
-    """Signal handlers that raise :class:`_Stop`, except while signals are held back.
+class Signals:
+    """Signal handlers that raise :class:`Stop`, except while signals are held back.
 
     A process that is ended by a signal itself leaves its temporary files, and its workers
     are killed before they have removed theirs.
@@ -496,7 +496,7 @@ class _Signals:
         self._came: int | None = None
         self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> _Signals:
+    def __enter__(self) -> Signals:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # a signal that is ignored, as under nohup, stays ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -510,7 +510,7 @@ class _Signals:
     def _take(self, number: int, frame: FrameType | None) -> None:
         self._came = number
         if not self._held:
-            raise _Stop(number)
+            raise Stop(number)
 
     def hold(self) -> None:
         """From now on, remember a signal instead of raising it."""
@@ -520,11 +520,11 @@ class _Signals:
         """Raise a signal that has come so far, and from now on each that comes.
 
         Raises:
-            _Stop: a signal came while signals were held back, or its exception was lost.
+            Stop: a signal came while signals were held back, or its exception was lost.
         """
         self._held = False
         if self._came is not None:
-            raise _Stop(self._came)
+            raise Stop(self._came)
 
 
 @contextlib.contextmanager
@@ -534,12 +534,12 @@ def workplace() -> Iterator[contextlib.ExitStack]:
     Raises:
         KeyboardInterrupt: a signal has asked for the end.
     """
-    with _Signals() as signals, _workplace(signals) as place:
+    with Signals() as signals, temporary_folder(signals) as place:
         yield place
 
 
 @contextlib.contextmanager
-def _workplace(signals: _Signals) -> Iterator[contextlib.ExitStack]:
+def temporary_folder(signals: Signals) -> Iterator[contextlib.ExitStack]:
     """Provide one folder for all temporary files, those of workers included.
 
     A worker that had to be killed has removed no files.  So the folder is made before

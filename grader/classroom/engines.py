@@ -264,7 +264,7 @@ class _Worker:
 
 
 #: The program of a new interpreter; its argument is the descriptor of its end of a pipe.
-_PROGRAM = [sys.executable, "-m", "grader.classroom.grading"]
+PROGRAM = [sys.executable, "-m", "grader.classroom.grading"]
 
 
 class _Interpreter(subprocess.Popen[bytes]):
@@ -278,7 +278,7 @@ class _Interpreter(subprocess.Popen[bytes]):
 
     def __init__(self, pipe: Connection[Any, Any]) -> None:
         number = pipe.fileno()
-        super().__init__([*_PROGRAM, str(number)], pass_fds=[number], stdin=subprocess.DEVNULL)
+        super().__init__([*PROGRAM, str(number)], pass_fds=[number], stdin=subprocess.DEVNULL)
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for its end, at most so many seconds."""
@@ -322,7 +322,7 @@ def _serve_in_fork(
 # and bubblewrap.  Requests carry the files, so the workers need no shared folder.
 
 #: Seconds in which a scheduler must answer.
-_ANSWER = 10
+ANSWER = 10
 
 #: Seconds between two looks at the number of workers, while no request ends.
 _LOOK = 1.0
@@ -338,6 +338,10 @@ class DaskEngine:
         client: a client of the cluster.
         cluster: the cluster, if it is to be closed with the engine.
         folder: a folder of files for the cluster, which is removed with it.
+
+    Attributes:
+        client: the client of the cluster.
+        address: where its scheduler is.
     """
 
     def __init__(
@@ -346,10 +350,10 @@ class DaskEngine:
         cluster: Any = None,
         folder: tempfile.TemporaryDirectory[str] | None = None,
     ) -> None:
-        self._client = client
+        self.client = client
         self._cluster = cluster
         self._folder = folder
-        self._address = client.scheduler.address if client.scheduler is not None else "?"
+        self.address = client.scheduler.address if client.scheduler is not None else "?"
 
     def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent | Workers]:
         """See :class:`Engine`.
@@ -363,7 +367,7 @@ class DaskEngine:
             # the client would go on to log every attempt to reach it
             logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
             raise WorldError(
-                f"the Dask scheduler at {self._address} does not answer any more;"
+                f"the Dask scheduler at {self.address} does not answer any more;"
                 " every verdict so far is stored: start it and grade again"
             ) from error
 
@@ -402,19 +406,19 @@ class DaskEngine:
             # Dask warns of "large graphs", but a submission's files have to travel
             warnings.simplefilter("ignore", UserWarning)
             # pure=False: the same files are judged again when the user asks for it
-            return self._client.submit(carry_out, request, pure=False, retries=_TRIES - 1)
+            return self.client.submit(carry_out, request, pure=False, retries=_TRIES - 1)
 
     def _threads(self) -> int:
         """Return the number of submissions that the cluster can judge at a time, now."""
-        return sum(self._client.nthreads().values())
+        return sum(self.client.nthreads().values())
 
     def close(self) -> None:
         """Stop all work."""
-        if self._cluster is None and self._client.status == "running":
+        if self._cluster is None and self.client.status == "running":
             # the workers of somebody else's cluster stay; some may be gone
             with contextlib.suppress(OSError):
-                self._client.run(end_idle, on_error="ignore")
-        self._client.close()
+                self.client.run(end_idle, on_error="ignore")
+        self.client.close()
         if self._cluster is not None:
             self._cluster.close()
         if self._folder is not None:
@@ -510,7 +514,7 @@ def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
             " distributed.comm.tls in ~/.config/dask, see docs/grading.md"
         )
     try:
-        return DaskEngine(Client(scheduler, timeout=_ANSWER, security=security))
+        return DaskEngine(Client(scheduler, timeout=ANSWER, security=security))
     except (OSError, ValueError) as error:
         raise RequestError(f"no Dask scheduler answers at {scheduler}: {error}") from None
 
@@ -563,7 +567,7 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
         ) from None
     with _without_pages():
         cluster = SLURMCluster(
-            security=_written(credentials, Path(folder.name)),
+            security=write_credentials(credentials, Path(folder.name)),
             scheduler_options={
                 **(configured["scheduler-options"] or {}),
                 "dashboard_address": _LOOPBACK,
@@ -579,7 +583,7 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
     return DaskEngine(Client(cluster), cluster, folder)
 
 
-def _written(credentials: Any, folder: Path) -> Security:
+def write_credentials(credentials: Any, folder: Path) -> Security:
     """Return TLS settings whose certificate and key are written to files in a folder."""
     from distributed import Security
 

@@ -383,7 +383,7 @@ _STYLE = """<style>
 </style>"""
 
 
-def _page(plan: TrainingPlan, fault: str = "") -> Markup:
+def page(plan: TrainingPlan, fault: str = "") -> Markup:
     """Return the numbers as HTML.
 
     Args:
@@ -506,7 +506,7 @@ class Calculator:
         """The controls, with the numbers below."""
         import ipywidgets as widgets
 
-        shown = widgets.HTML(_page(self.plan))
+        shown = widgets.HTML(page(self.plan))
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         columns = widgets.Layout(grid_template_columns="repeat(auto-fill, minmax(310px, 1fr))")
         inputs, rows = {}, []
@@ -522,10 +522,10 @@ class Calculator:
             at_fault: tuple[str, ...] = ()
             try:
                 self.plan = replace(self.plan, **values)
-                shown.value = _page(self.plan)
+                shown.value = page(self.plan)
             except PlanError as error:
                 at_fault = error.fields
-                shown.value = _page(self.plan, str(error))
+                shown.value = page(self.plan, str(error))
             for name, box in inputs.items():
                 mark = box.add_class if name in at_fault else box.remove_class
                 mark("gather-fault")

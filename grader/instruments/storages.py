@@ -47,7 +47,7 @@ class HeldStorages(EagerDispatchMode):
     """
 
     #: Seconds that :meth:`settle` waits in this process.
-    _patience = LETTING_GO
+    patience = LETTING_GO
 
     def __init__(self, own: Callable[[], Iterable[torch.Tensor]]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -84,9 +84,9 @@ class HeldStorages(EagerDispatchMode):
         An answer that has held more for the whole time holds more in further cases, too, and each
         would take the time again: they are given a tenth of it.
         """
-        released = wait_until(lambda: self.nbytes <= most, HeldStorages._patience)
+        released = wait_until(lambda: self.nbytes <= most, HeldStorages.patience)
         if most and not released:
-            HeldStorages._patience = LETTING_GO / 10
+            HeldStorages.patience = LETTING_GO / 10
 
     def found(self, runs: Collection[bytes], apart_from: Iterable[torch.Tensor] = ()) -> set[bytes]:
         """Return which of these runs of bytes stand in memory that is held, own tensors included.

@@ -281,13 +281,13 @@ def _too_little_traffic(
     if repeated:
         what = f"{carried}: this call repeats an earlier one; communicate in every call"
         return Failure(Diagnosis.TOO_FEW_BYTES, what)
-    if _predictable(exercise, case):
+    if is_predictable(exercise, case):
         what = f"{carried}: the ranks have to tell each other, also what can be guessed"
         return Failure(Diagnosis.TOO_FEW_BYTES, what)
     return Failure(Diagnosis.TAMPERING, carried)
 
 
-def _predictable(exercise: Exercise, case: Case) -> bool:
+def is_predictable(exercise: Exercise, case: Case) -> bool:
     """Return whether the expected values are the same for every seed."""
     held = []
     for seed in (1, 2):

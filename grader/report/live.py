@@ -21,7 +21,7 @@ from headcount.core.notebook import ipython_shell
 __all__ = ["LiveCount", "Place", "starting"]
 
 #: Seconds before the count is shown, and between two looks at it.
-_AFTER, _EVERY = 0.5, 0.2
+AFTER, EVERY = 0.5, 0.2
 
 
 class Place:
@@ -112,9 +112,9 @@ class LiveCount:
         return f"{self._done} of {self._of} cases" if self._of else "starting"
 
     def _watch(self, show: Any) -> None:
-        pause = _AFTER
+        pause = AFTER
         while not self._ended.wait(pause):
-            pause = _EVERY
+            pause = EVERY
             if self.text != self._shown:
                 self._shown = self.text
                 show()

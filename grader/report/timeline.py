@@ -51,7 +51,7 @@ def unit_of(nanoseconds: float) -> tuple[float, str]:
 
 def timeline_png(lanes: Lanes) -> bytes:
     """Return the run as a PNG on a white ground."""
-    return _Drawing(lanes).sheet.small_png(_DPI)
+    return Drawing(lanes).sheet.small_png(_DPI)
 
 
 def timeline_svg(png: bytes) -> str:
@@ -72,7 +72,13 @@ def timeline_svg(png: bytes) -> str:
     )
 
 
-class _Drawing:
+class Drawing:
+    """Time lines on a sheet.
+
+    Args:
+        lanes: what is drawn.
+    """
+
     def __init__(self, lanes: Lanes) -> None:
         self.lanes = lanes
         failure = lanes.failure

@@ -45,15 +45,15 @@ __all__ = ["SCRATCH", "Built", "CppBuilder", "CppSource", "compiler", "missing"]
 SCRATCH = "/scratch"
 
 #: The script that runs the compiler: its path here, and in a sandbox.
-_PROGRAM = str(Path(__file__).resolve().parent.parent / "sandbox" / "compiler.py")
+PROGRAM = str(Path(__file__).resolve().parent.parent / "sandbox" / "compiler.py")
 _PROGRAM_INSIDE = f"{SANDBOX}/grader/sandbox/compiler.py"
 
 #: What is compiled beforehand, and its file name.
-_HEADERS = "#include <torch/types.h>\n#include <type_traits>\n"
+HEADERS = "#include <torch/types.h>\n#include <type_traits>\n"
 _HEADER = "answer.h"
 
 #: Bytes that must be free on the disk for it.
-_ROOM = 4 << 30
+ROOM = 4 << 30
 
 _INSTALL = "apt install g++" if sys.platform == "linux" else "xcode-select --install"
 
@@ -184,7 +184,7 @@ class CppBuilder:
         for header in ("torch/types.h", "torch/extension.h"):
             ready = precompiled() if header == "torch/types.h" else None
             try:
-                status, library, said = self._compile(_unit(source, header), ready)
+                status, library, said = self.compile(_unit(source, header), ready)
             except subprocess.TimeoutExpired:
                 complaint = f"the compiler is not done after {DEFAULTS.compiling:.0f} s"
                 return Built(complaint=complaint, late=True)
@@ -202,7 +202,7 @@ class CppBuilder:
         path.chmod(0o444)
         return f"{self._seen}/{name}"
 
-    def _compile(self, unit: str, ready: Path | None) -> tuple[int, bytes, str]:
+    def compile(self, unit: str, ready: Path | None) -> tuple[int, bytes, str]:
         """Return the compiler's exit status, the library, and what the compiler printed.
 
         Args:
@@ -212,7 +212,7 @@ class CppBuilder:
         sandbox = () if self._sandbox is None else self._sandbox([ready] if ready else [])
         included = ["-include", str(ready / _HEADER)] if ready else []
         with tempfile.TemporaryDirectory(prefix="grader-") as scratch:
-            program, where = (_PROGRAM_INSIDE, SCRATCH) if sandbox else (_PROGRAM, scratch)
+            program, where = (_PROGRAM_INSIDE, SCRATCH) if sandbox else (PROGRAM, scratch)
             user = "-" if self._user is None else str(self._user)
             process = subprocess.Popen(
                 [
@@ -330,7 +330,7 @@ def precompiled() -> Path | None:
         return None  # clang names its precompiled headers by another option
     import torch
 
-    named = "\0".join([version, torch.__version__, _HEADERS, *_flags()])
+    named = "\0".join([version, torch.__version__, HEADERS, *_flags()])
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "gather-round" / f"cpp-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
     made = folder / f"{_HEADER}.gch"
@@ -342,7 +342,7 @@ def precompiled() -> Path | None:
             for mine in (folder.parent, folder):
                 mine.mkdir(mode=0o755, exist_ok=True)
             return None
-        if (folder / "failed").exists() or shutil.disk_usage(folder).free < _ROOM:
+        if (folder / "failed").exists() or shutil.disk_usage(folder).free < ROOM:
             return None
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -356,7 +356,7 @@ def _precompile(folder: Path, made: Path) -> bool:
     """Compile the headers into a folder; return whether that worked."""
     header, unfinished = folder / _HEADER, folder / "unfinished"
     header.touch(mode=0o644)  # nobody else writes into it, whatever the umask
-    header.write_text(_HEADERS, encoding="utf-8")
+    header.write_text(HEADERS, encoding="utf-8")
     command = [str(compiler()), *_flags(), "-x", "c++-header", str(header), "-o", str(unfinished)]
     try:
         done = subprocess.run(

@@ -384,7 +384,7 @@ class SandboxPool:
         self.built.chmod(0o711)
         command = sandbox_command(hidden, self.built)
         # whole messages, since several processes may ask
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._helper = Helper("grader.sandbox.server", theirs, prefix=command)
         self._ready = False
         self._adopter: int | None = None
@@ -401,10 +401,10 @@ class SandboxPool:
 
     def _answers(self) -> bool:
         """Return whether the other end of the socket is open."""
-        if not readable(self._socket.fileno(), 0):
+        if not readable(self.connection.fileno(), 0):
             return True
         with contextlib.suppress(OSError):
-            return bool(self._socket.recv(1, socket.MSG_PEEK))
+            return bool(self.connection.recv(1, socket.MSG_PEEK))
         return False
 
     def adopt(self) -> None:
@@ -440,9 +440,9 @@ class SandboxPool:
         """
         if self._ready:
             return
-        self._socket.settimeout(HELPER_START)
+        self.connection.settimeout(HELPER_START)
         try:
-            self._ready = bool(self._socket.recv(16))
+            self._ready = bool(self.connection.recv(16))
         except TimeoutError:
             raise WorldError(f"sandboxes took over {HELPER_START:.0f} s to start") from None
         if not self._ready:
@@ -460,7 +460,7 @@ class SandboxPool:
             WorldError: the pool's process is gone.
         """
         try:
-            socket.send_fds(self._socket, [json.dumps({"user": user}).encode()], [passed])
+            socket.send_fds(self.connection, [json.dumps({"user": user}).encode()], [passed])
         except OSError as error:
             raise WorldError(f"no sandbox can be started: {error}; {self.last_line()}") from error
 
@@ -468,11 +468,11 @@ class SandboxPool:
         """End the pool and all its sandboxes; one that was adopted is only used no longer."""
         if self._adopted:
             self._adopter = None
-            self._socket.close()
+            self.connection.close()
         if not self._helper.is_own:
             return
         atexit.unregister(self.close)
-        self._socket.close()
+        self.connection.close()
         self._helper.end()
         self._built.cleanup()
 
@@ -489,30 +489,30 @@ class Sandbox(Client):
         if os.geteuid() == 0:
             self._user, self._claim = _claim_users()
         # the kernel then adds the sender's process id, as it is numbered out here
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         try:
-            with self._theirs as theirs:
+            with self.their_end as theirs:
                 pool.ask(self._user, theirs.fileno())
             self.pid = self._introduction()
             self._pidfds = self._watched()
         except WorldError:
-            self._socket.close()
+            self.connection.close()
             self._release_users()
             raise
 
     def _introduction(self) -> int:
         """Wait for the first message, and return the process id of its sender."""
-        self._socket.settimeout(HELPER_START)
+        self.connection.settimeout(HELPER_START)
         try:
-            data, attached, _, _ = self._socket.recvmsg(1 << 16, socket.CMSG_SPACE(64))
+            data, attached, _, _ = self.connection.recvmsg(1 << 16, socket.CMSG_SPACE(64))
         except TimeoutError:
             raise WorldError(f"a sandbox took over {HELPER_START:.0f} s to start") from None
         except OSError as error:
             raise WorldError(f"no sandbox can be started: {error}") from error
         if not data:
-            raise WorldError(f"no sandbox can be started: {self._last_line()}")
-        self._socket.settimeout(None)
-        self._take(data)
+            raise WorldError(f"no sandbox can be started: {self.last_line()}")
+        self.connection.settimeout(None)
+        self.take_reports(data)
         for level, kind, content in attached:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                 return int(_CREDENTIALS.unpack(content[: _CREDENTIALS.size])[0])
@@ -527,7 +527,7 @@ class Sandbox(Client):
         except (OSError, psutil.NoSuchProcess) as error:
             for handle in handles:
                 os.close(handle)
-            raise WorldError(f"a sandbox has ended at once: {self._last_line()}") from error
+            raise WorldError(f"a sandbox has ended at once: {self.last_line()}") from error
         return handles
 
     def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
@@ -574,7 +574,8 @@ class Sandbox(Client):
                     outside[_name_inside(process.pid)] = process
         return {rank: outside[pid] for rank, pid in enumerate(handle.pids) if pid in outside}
 
-    def _last_line(self) -> str:
+    def last_line(self) -> str:
+        """Return what the pool has said last, which its sandboxes' complaints are part of."""
         return self._pool.last_line()
 
     def close(self) -> None:
@@ -582,7 +583,7 @@ class Sandbox(Client):
         if self._cpp_builder is not None:
             self._cpp_builder.close()
             self._cpp_builder = None
-        self._disconnect()
+        self.disconnect()
         until = time.monotonic() + KILL_PATIENCE
         for pidfd in self._pidfds:
             if not readable(pidfd, until - time.monotonic()):

@@ -30,7 +30,7 @@ from headcount.core.verdict import BESIDE
 __all__ = ["Beside", "FolderOnDisk", "Imported", "ReceivedFiles", "follow_imports"]
 
 #: Limits on the modules of one answer, and on their bytes together.
-_MOST, _BYTES = 500, LARGEST_FILE
+MOST_MODULES, _BYTES = 500, LARGEST_FILE
 
 #: Files and folders that are looked at where code computes the names of what it imports.
 _LOOKED_AT = 2000
@@ -265,9 +265,9 @@ class _Follower:
 
     def _add(self, name: str, file: str, package: bool, data: bytes) -> Module:
         self._bytes += len(data)
-        if len(self.imported.modules) >= _MOST or self._bytes > _BYTES:
+        if len(self.imported.modules) >= MOST_MODULES or self._bytes > _BYTES:
             raise UnreadableFile(
-                f"more than {_MOST} modules or {_BYTES >> 20} MB beside it are imported"
+                f"more than {MOST_MODULES} modules or {_BYTES >> 20} MB beside it are imported"
             )
         label, place = f"{BESIDE}{file}", self._beside.place(file)
         tree: ast.Module | None = None

@@ -123,7 +123,7 @@ def test_a_worker_that_is_killed_costs_no_submission(cluster):
     def killing():
         for number, order in enumerate(orders(["right"] * 6)):
             if number == 4:  # the first four are given out
-                (pid, *_) = engine._client.run(os.getpid).values()
+                (pid, *_) = engine.client.run(os.getpid).values()
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
             yield GradingRequest(f"{number}", order.files, order.digest, order.seed, order.limits)
@@ -188,7 +188,7 @@ def test_a_scheduler_that_ends_is_said_in_a_line(tmp_path):
 
 def test_a_scheduler_that_is_not_there(monkeypatch):
     # nobody listens at the discard port, and Dask asks again until the time is over
-    monkeypatch.setattr("grader.classroom.engines._ANSWER", 1)
+    monkeypatch.setattr("grader.classroom.engines.ANSWER", 1)
     with pytest.raises(RequestError, match="no Dask scheduler answers"):
         connect("tcp://127.0.0.1:9", None)
 
@@ -237,7 +237,7 @@ def test_a_cluster_of_this_machine_takes_nothing_from_others(stranger):
     try:
         places = [one for one in listening(psutil.Process()) if one not in before]
         words = {heard(one) or heard(one, stranger) for one in places}
-        served = engine._client.submit(os.getpid).result()  # by a client that has the certificate
+        served = engine.client.submit(os.getpid).result()  # by a client that has the certificate
     finally:
         engine.close()
     assert served != os.getpid()
@@ -252,7 +252,7 @@ def test_a_client_without_the_certificate_is_refused(theirs):
     try:
         security = Security.temporary() if theirs else None
         with pytest.raises((TypeError, OSError), match="TLS"):
-            Client(engine._address, security=security, timeout=5)
+            Client(engine.address, security=security, timeout=5)
     finally:
         engine.close()
 
@@ -263,7 +263,7 @@ def test_a_scheduler_that_asks_for_a_certificate_gets_one_or_a_word():
 
 
 def test_a_cluster_with_certificates_of_its_own_is_joined_by_dasks_configuration(tmp_path):
-    theirs = engines._written(Security.temporary(), tmp_path)
+    theirs = engines.write_credentials(Security.temporary(), tmp_path)
     mine = {
         "distributed.comm.tls.ca-file": theirs.tls_ca_file,
         "distributed.comm.tls.client.cert": theirs.tls_client_cert,
@@ -277,7 +277,7 @@ def test_a_cluster_with_certificates_of_its_own_is_joined_by_dasks_configuration
     ):
         engine = connect(cluster.scheduler_address, None)
         try:
-            assert engine._client.submit(os.getpid).result() != os.getpid()
+            assert engine.client.submit(os.getpid).result() != os.getpid()
         finally:
             engine.close()
 
@@ -291,7 +291,7 @@ def test_a_scheduler_that_everybody_can_command_is_warned_of(scheduler, warned):
 
 
 def test_the_warning_is_a_line_of_the_command(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("grader.classroom.engines._ANSWER", 1)
+    monkeypatch.setattr("grader.classroom.engines.ANSWER", 1)
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "ada.py").write_text("def broadcast(x, src): ...\n")
     asked = [str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--scheduler", "127.0.0.1:9"]
@@ -358,10 +358,10 @@ def test_a_job_of_slurm_has_the_certificate_and_others_have_not(slurm_commands, 
         job = subprocess.Popen(
             ["bash", str(script)], stderr=subprocess.DEVNULL, start_new_session=True
         )
-        engine._client.wait_for_workers(1, timeout=60)
+        engine.client.wait_for_workers(1, timeout=60)
         places = [one for one in listening(psutil.Process()) if one not in before]
         words = {heard(one) or heard(one, stranger) for one in places}
-        (keeper,) = engine._client.run(os.getppid).values()
+        (keeper,) = engine.client.run(os.getppid).values()
         served = psutil.Process(keeper).ppid()
     finally:
         engine.close()

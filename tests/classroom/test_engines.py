@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom import engines
-from grader.classroom.command import _Signals, _Stop, _workplace
+from grader.classroom.command import Signals, Stop, temporary_folder
 from grader.classroom.engines import LocalEngine
 from grader.classroom.messages import GradingRequest, Limits, SubmissionJudged, SubmissionLost
 from grader.sandbox.sandboxes import missing
@@ -60,7 +60,7 @@ grading.serve(Connection(int(sys.argv[1])))
 def test_workers_start_side_by_side_however_large_their_orders(tmp_path, monkeypatch):
     """Neither worker listens before the other one has started; their orders fill any pipe."""
     monkeypatch.setenv("TEST_STARTED", str(tmp_path))
-    monkeypatch.setattr(engines, "_PROGRAM", [sys.executable, "-c", LISTENS_LATE])
+    monkeypatch.setattr(engines, "PROGRAM", [sys.executable, "-c", LISTENS_LATE])
     files = (("answers.py", b"#" * (2 << 20)),)
     engine = LocalEngine(2)
     try:
@@ -80,7 +80,7 @@ def test_workers_start_side_by_side_however_large_their_orders(tmp_path, monkeyp
 )
 def test_a_worker_that_ends_costs_its_submission_and_no_other(monkeypatch, program, how):
     """Also by a real-time signal, which has no name."""
-    monkeypatch.setattr(engines, "_PROGRAM", [sys.executable, "-c", program])
+    monkeypatch.setattr(engines, "PROGRAM", [sys.executable, "-c", program])
     engine = LocalEngine(1)
     try:
         told = list(engine.run(GradingRequest(key, (), key, 1, Limits()) for key in ("a", "b")))
@@ -130,12 +130,12 @@ def test_a_signal_counts_more_than_what_it_breaks():
     """Ctrl-C ends processes that are being started as well, and their end is an error."""
 
     def graded():
-        with _Signals() as signals, _workplace(signals):
+        with Signals() as signals, temporary_folder(signals):
             signals.hold()
             os.kill(os.getpid(), signal.SIGINT)
             raise WorldError("no sandbox can be started")
 
-    with pytest.raises(_Stop) as stop:
+    with pytest.raises(Stop) as stop:
         graded()
     assert stop.value.number == signal.SIGINT
 
@@ -148,9 +148,9 @@ def _sandbox_is_made(temporary, out):
 
 def _is_judging(temporary, out):
     """Whether a verdict has been found, so that the next one is being looked for."""
-    from tests.classroom.test_grade import _verdicts
+    from tests.classroom.test_grade import stored_verdicts
 
-    return (out / "grades.sqlite").exists() and bool(_verdicts(out))
+    return (out / "grades.sqlite").exists() and bool(stored_verdicts(out))
 
 
 @pytest.mark.slow

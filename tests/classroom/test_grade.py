@@ -248,7 +248,7 @@ def test_a_class_one_folder_too_high_is_refused_and_nothing_is_written(tmp_path)
     assert not (tmp_path / "out").exists()
 
 
-def _verdicts(out):
+def stored_verdicts(out):
     try:
         with Store(out, readonly=True) as store:
             return [(e.key, name) for e in store.entries() for name in store.verdicts(e.key)]
@@ -282,7 +282,7 @@ def test_a_disk_that_is_full_loses_no_verdict_and_shows_no_traceback(graded, tmp
     home, _ = graded
     count = (
         "import sys; sys.argv = ['-m']; import tests.classroom.test_grade as t;"
-        " print(len(t._verdicts(t.Path('/small/out'))))"
+        " print(len(t.stored_verdicts(t.Path('/small/out'))))"
     )
     command = (
         f"{shlex.quote(sys.executable)} -m grader grade {shlex.quote(str(home))}/in"

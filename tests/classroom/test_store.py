@@ -142,10 +142,10 @@ def umask_022():
 def test_nobody_else_reads_verdicts_and_secret(tmp_path, umask_022, journal):
     """Nor what SQLite puts beside them, while something is being written."""
     with Store(tmp_path / "results") as store:
-        store._database.execute(f"PRAGMA journal_mode = {journal}")
         store.seed()
-        with store._transaction():
-            store._database.execute("DELETE FROM settings")
+        with contextlib.closing(sqlite3.connect(store.path)) as writing, writing:
+            writing.execute(f"PRAGMA journal_mode = {journal}")
+            writing.execute("DELETE FROM settings")
             during = modes(tmp_path / "results")
     assert during.pop("results") == "700"
     assert len(during) == {"delete": 3, "wal": 4}[journal]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from grader.course.calculator import TrainingPlan, _page, calculator
+from grader.course.calculator import TrainingPlan, calculator, page
 from headcount.core.errors import RequestError
 from tests.grader.test_kernel import Kernel
 from tests.kernels import start_kernel
@@ -144,17 +144,17 @@ def test_the_wall_does_not_move_and_the_bar_grows_with_the_memory():
     ends = {}
     for layers in (8, 32, 80):
         plan = TrainingPlan(layers=layers)
-        wall, ends[layers] = drawn(_page(plan))
+        wall, ends[layers] = drawn(page(plan))
         assert wall == 40
         assert ends[layers] == pytest.approx(40 * plan.memory.total / 80e9, abs=0.05)
         # what is cut off is said
-        assert ("goes on to" in _page(plan)) == (ends[layers] > 100)
+        assert ("goes on to" in page(plan)) == (ends[layers] > 100)
     assert ends[8] < 40 < ends[80]
 
 
 def test_the_headline_is_a_sentence():
     def headline(**fields):
-        return re.findall(r"<strong>(.*?)</strong>", _page(TrainingPlan(**fields)))[0]
+        return re.findall(r"<strong>(.*?)</strong>", page(TrainingPlan(**fields)))[0]
 
     assert headline(zero=0) == (
         "Each of the 8 GPUs would need 167.4 GB and has 80 GB: 87.4 GB too much."

@@ -438,22 +438,22 @@ def test_an_mpiexec_that_does_not_work_is_said(tmp_path, monkeypatch, script, se
     version = '[ "$1" = --version ] && echo HYDRA && exit 0\n'
     broken.write_text(f"#!/bin/sh\n{version}{script}\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(mpi_job, "_command", lambda: str(broken))
+    monkeypatch.setattr(mpi_job, "mpiexec_command", lambda: str(broken))
     monkeypatch.setattr(mpi_job, "LOOK", seconds)
     mpi_job.missing_mpi.cache_clear()
-    mpi_job._options.cache_clear()
+    mpi_job.mpiexec_options.cache_clear()
     try:
         assert text in backends()["mpi"]
         with pytest.raises(RequestError, match="no world on MPI: "):
             run(print, 2, backend="mpi")
     finally:
         mpi_job.missing_mpi.cache_clear()
-        mpi_job._options.cache_clear()
+        mpi_job.mpiexec_options.cache_clear()
 
 
 def test_without_mpi_the_mend_is_named(monkeypatch):
     mpi_job.missing_mpi.cache_clear()
-    monkeypatch.setattr(mpi_job, "_command", lambda: None)
+    monkeypatch.setattr(mpi_job, "mpiexec_command", lambda: None)
     try:
         assert "there is no mpiexec: python -m pip install 'mpi4py" in backends()["mpi"]
     finally:

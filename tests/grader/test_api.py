@@ -390,7 +390,7 @@ def test_a_function_of_another_module_travels_by_value(tmp_path, monkeypatch):
 
 
 def test_hints_come_one_by_one(capsys, monkeypatch):
-    monkeypatch.setattr("grader.api.guidance._hints_given", {})
+    monkeypatch.setattr("grader.api.guidance.hints_given", {})
     first = hint("broadcast")
     assert len(first.hints) == 1
     assert repr(first).endswith('2 more: for the next hint, call hint("broadcast") again.')
@@ -424,7 +424,7 @@ not_written.__name__ = "broadcast"
 
 
 def test_a_verdict_on_a_terminal_names_the_call_for_more_hints_until_the_last(capsys, monkeypatch):
-    monkeypatch.setattr("grader.api.guidance._hints_given", {})
+    monkeypatch.setattr("grader.api.guidance.hints_given", {})
     assert 'more hints: hint("broadcast")' in repr(check(not_written))
     for _ in range(3):
         hint("broadcast")
@@ -444,7 +444,7 @@ FIRST_RANK = 1
 
 
 def test_points_of_what_has_been_checked_are_shown_and_not_judged_again(capsys, monkeypatch):
-    monkeypatch.setattr("grader.api.checks._judged", {})
+    monkeypatch.setattr("grader.api.checks.last_judged", {})
     checked = check(wrong_rank)
     assert checked.verdict.message.startswith("1 rank, rank 0: element [0]")
     given = points(wrong_rank)
@@ -460,7 +460,7 @@ def test_points_of_what_has_been_checked_are_shown_and_not_judged_again(capsys, 
 
 
 def test_points_show_a_failed_verdict_whole_that_has_not_been_seen(monkeypatch, capsys):
-    monkeypatch.setattr("grader.api.checks._judged", {})
+    monkeypatch.setattr("grader.api.checks.last_judged", {})
     assert "not written yet" in points(not_written)._repr_html_()
 
 

@@ -12,7 +12,7 @@ from grader.exercise.cases import OPS, Case, Draw, Kind, PerRank
 from grader.exercise.declaration import Exercise, TrafficRules, Values
 from grader.exercise.help import Help
 from grader.exercise.limits import LUCK, combined, moved
-from grader.judge.assessment import _predictable, assess, assess_again
+from grader.judge.assessment import assess, assess_again, is_predictable
 from headcount.core.verdict import Diagnosis
 from headcount.launch.world import Outcome, RankResult
 from headcount.trace.trace import Trace
@@ -160,7 +160,9 @@ def test_right_values_with_too_little_traffic_are_tampering(name):
                 found += 1
                 verdict, _ = assess(exercise, case, outcome(exercise, case, least - 1))
                 word = (
-                    Diagnosis.TOO_FEW_BYTES if _predictable(exercise, case) else Diagnosis.TAMPERING
+                    Diagnosis.TOO_FEW_BYTES
+                    if is_predictable(exercise, case)
+                    else Diagnosis.TAMPERING
                 )
                 assert verdict.diagnosis is word
                 assert f"carried {least - 1} bytes" in verdict.message

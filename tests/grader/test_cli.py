@@ -316,10 +316,10 @@ def _source(act):
     body = inspect.getsource(act)
     if "_recurse()" in body:
         return body + "\n\ndef broadcast(x, src):\n    _recurse()\n"
-    if "_Unprintable" in body:
+    if "Unprintable" in body:
         import ranks.test_worlds as module
 
-        body = inspect.getsource(module._Unprintable) + body
+        body = inspect.getsource(module.Unprintable) + body
     return body + f"\n\ndef broadcast(x, src):\n    {act.__name__}()\n"
 
 

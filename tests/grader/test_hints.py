@@ -308,9 +308,9 @@ def test_a_live_function_reads_what_its_notebook_holds_now(monkeypatch):
     from tests.grader import test_hints
 
     monkeypatch.setattr(test_hints, "rank", 3, raising=False)
-    (part,) = outline_live(test_hints._reads_rank)
+    (part,) = outline_live(test_hints.reads_rank)
     assert part.globals == {"rank": 3}
 
 
-def _reads_rank(x):
+def reads_rank(x):
     return rank  # noqa: F821

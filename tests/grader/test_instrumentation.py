@@ -162,7 +162,7 @@ def test_a_rank_that_has_waited_in_vain_for_memory_waits_less(monkeypatch):
     waits = []
     wait = "grader.instruments.storages.wait_until"
     monkeypatch.setattr(wait, lambda condition, timeout: waits.append(timeout))
-    monkeypatch.setattr(HeldStorages, "_patience", 0.5)
+    monkeypatch.setattr(HeldStorages, "patience", 0.5)
     held = HeldStorages(list)
     for most in (0, 0, 8, 8, 0):
         held.settle(most)

@@ -31,8 +31,8 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "_AFTER", 0.0)
-    monkeypatch.setattr(live, "_EVERY", 0.001)
+    monkeypatch.setattr(live, "AFTER", 0.0)
+    monkeypatch.setattr(live, "EVERY", 0.001)
     monkeypatch.delenv("TERM", raising=False)
 
 

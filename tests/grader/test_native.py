@@ -210,7 +210,7 @@ needs_gcc = pytest.mark.skipif(not IS_GCC, reason="another compiler than GCC")
 def small(monkeypatch, tmp_path):
     """A cache of its own, and headers that are quickly compiled."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(cpp_build, "_HEADERS", "inline int beforehand() { return 1; }\n")
+    monkeypatch.setattr(cpp_build, "HEADERS", "inline int beforehand() { return 1; }\n")
     return tmp_path / "cache"
 
 
@@ -238,7 +238,7 @@ def test_nobody_else_writes_what_answers_are_compiled_with(small):
 
 @needs_gcc
 def test_headers_that_cannot_be_compiled_are_tried_once(small, monkeypatch):
-    monkeypatch.setattr(cpp_build, "_HEADERS", "#error no\n")
+    monkeypatch.setattr(cpp_build, "HEADERS", "#error no\n")
     assert [cpp_build.precompiled() for _ in range(3)] == [None] * 3
     (folder,) = (small / "gather-round").iterdir()
     assert (folder / "failed").exists()
@@ -246,7 +246,7 @@ def test_headers_that_cannot_be_compiled_are_tried_once(small, monkeypatch):
 
 @needs_gcc
 def test_a_full_disk_and_a_cache_that_cannot_be_written_cost_nothing(small, monkeypatch):
-    monkeypatch.setattr(cpp_build, "_ROOM", 1 << 62)
+    monkeypatch.setattr(cpp_build, "ROOM", 1 << 62)
     assert [cpp_build.precompiled() for _ in range(2)] == [None] * 2
     small.with_name("file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(small.with_name("file")))
@@ -265,7 +265,7 @@ def test_a_source_begins_with_the_precompiled_headers(small, sandboxed):
     os.utime(header, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     maker = cpp_build.CppBuilder(sandbox=compiling_command if sandboxed else None)
     with contextlib.closing(maker):
-        status, library, said = maker._compile("int answer() { return beforehand(); }\n", folder)
+        status, library, said = maker.compile("int answer() { return beforehand(); }\n", folder)
     assert (status, said) == (0, "")
     assert library.startswith(b"\x7fELF")
 

@@ -80,12 +80,12 @@ def test_an_exercise_that_wants_more_gpus_than_there_are_is_skipped():
 
 def test_the_largest_world_is_found_by_trying(monkeypatch):
     monkeypatch.setitem(BACKENDS, "gloo", replace(BACKENDS["gloo"], devices=lambda: 1))
-    monkeypatch.setattr(process_world, "_shared", {})
+    monkeypatch.setattr(process_world, "shared_devices", {})
     assert largest_world(default_launcher(), "gloo") is None
     # the second time nothing is tried; where sharing fails, the devices are counted
-    monkeypatch.setattr(process_world, "_GREETING", b"def greet(x):\n    raise OSError\n")
+    monkeypatch.setattr(process_world, "GREETING", b"def greet(x):\n    raise OSError\n")
     assert largest_world(default_launcher(), "gloo") is None
-    process_world._shared.clear()
+    process_world.shared_devices.clear()
     assert largest_world(default_launcher(), "gloo") == 1
 
 

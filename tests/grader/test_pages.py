@@ -41,7 +41,7 @@ for piece in pieces:
     ],
 )
 def test_neighbours_are_asked_for_together(given, runs):
-    assert list(fork_server._runs(given)) == runs
+    assert list(fork_server.adjacent(given)) == runs
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="large pages are asked for on Linux only")

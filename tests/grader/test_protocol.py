@@ -145,7 +145,7 @@ COMPILERS = {
 def test_compilers_that_leave_off(program, tmp_path, monkeypatch):
     script = tmp_path / "compiler.py"
     script.write_text(f"import os, time\n{program}\n")
-    monkeypatch.setattr(cpp_build, "_PROGRAM", str(script))
+    monkeypatch.setattr(cpp_build, "PROGRAM", str(script))
     # a second is what a new interpreter takes on a busy machine
     monkeypatch.setattr(cpp_build, "DEFAULTS", replace(cpp_build.DEFAULTS, compiling=1.0))
     monkeypatch.setattr(cpp_build, "precompiled", lambda: None)
@@ -165,14 +165,14 @@ class _Server(launchers.Client):
 
     def __init__(self, said=b""):
         super().__init__()
-        self._theirs.sendall(said)
+        self.their_end.sendall(said)
 
-    def _last_line(self):
+    def last_line(self):
         return "nothing"
 
     def close(self):
-        self._disconnect()
-        self._theirs.close()
+        self.disconnect()
+        self.their_end.close()
 
 
 @pytest.mark.parametrize("said", [b"", b'{"ready": 1, "thr', b'{"ready": 1, "threads": false}\n'])
@@ -211,7 +211,7 @@ class _Pool(sandbox.SandboxPool):
 
     def __init__(self, *said):
         self.hidden, self._ready, self._adopter = (), False, None
-        self._socket, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.connection, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for message in said:
             self.theirs.send(message)
 
@@ -231,7 +231,7 @@ class _Pool(sandbox.SandboxPool):
 def test_a_server_of_sandboxes_that_leaves_off(said, message, monkeypatch):
     monkeypatch.setattr(sandbox, "HELPER_START", LIMIT)
     pool = _Pool(*said)
-    with pool.theirs, pool._socket, in_time(), pytest.raises(WorldError, match=message):
+    with pool.theirs, pool.connection, in_time(), pytest.raises(WorldError, match=message):
         pool.sandbox()
 
 

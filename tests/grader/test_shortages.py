@@ -83,6 +83,6 @@ def test_descriptors_above_1023_work():
 
 
 def test_a_sockets_folder_is_short(monkeypatch):
-    assert mpi_job._short() is None or len(tempfile.gettempdir()) > 60
+    assert mpi_job.short_folder() is None or len(tempfile.gettempdir()) > 60
     monkeypatch.setattr(tempfile, "tempdir", "/somewhere/" + "d" * 100)
-    assert mpi_job._short() == "/tmp"
+    assert mpi_job.short_folder() == "/tmp"

@@ -466,6 +466,6 @@ def test_an_answer_that_a_star_brings_is_not_missing(tmp_path):
 
 
 def test_too_much_beside_a_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("grader.submission.modules._MOST", 1)
+    monkeypatch.setattr("grader.submission.modules.MOST_MODULES", 1)
     with pytest.raises(UnreadableFile, match="more than 1 modules or 32 MB beside it are imported"):
         beside(tmp_path, "import a, b\nf = len", a="", b="")

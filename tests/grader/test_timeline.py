@@ -20,7 +20,7 @@ from grader import mark, run, simulate, timeline
 from grader.api.timeline import Timeline
 from grader.report.drawing import darkened
 from grader.report.looks import Standing
-from grader.report.timeline import _Drawing
+from grader.report.timeline import Drawing
 from headcount.core.errors import RequestError
 from headcount.trace.lanes import CODE, Bar, Lane, Lanes, Line, Mark, lanes
 from support.worlds import line_in
@@ -243,7 +243,7 @@ def test_the_dark_picture_has_a_dark_ground_and_light_words():
 
 def _drawn(found):
     """What a picture draws: texts with their places, and arrows with their order."""
-    axes = _Drawing(found).sheet.axes
+    axes = Drawing(found).sheet.axes
     texts = {(text.get_text(), text.get_position()): text for text in axes.texts}
     arrows = [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
     return axes, texts, arrows
@@ -278,7 +278,7 @@ def test_messages_pass_behind_labels_and_bars():
 def test_a_bar_that_did_not_end_stops_where_the_run_was_ended():
     bar = Bar(20, 100, "recv", "recv from 0 (line 3)", over=False)
     found = Lanes((Lane((bar,), (), "waits forever", None),), (), 100)
-    drawing = _Drawing(found)
+    drawing = Drawing(found)
     rights = [
         patch.get_x() + patch.get_width()
         for patch in drawing.sheet.axes.patches
@@ -289,7 +289,7 @@ def test_a_bar_that_did_not_end_stops_where_the_run_was_ended():
 
 def _colours(lanes):
     """The colours of boxes and of dashed arrows."""
-    patches = _Drawing(lanes).sheet.axes.patches
+    patches = Drawing(lanes).sheet.axes.patches
     boxes = [patch for patch in patches if isinstance(patch, Rectangle)]
     wires = [
         patch

@@ -226,8 +226,8 @@ def test_a_delay_that_does_not_come_again_is_the_machines():
         def trial(self, attack):
             return self.told.pop(0)
 
-    assert command._confirmed(Judged(late, HELD), one)[1] == []
-    assert dict(command._confirmed(Judged(late, late), one)[1]).keys() == {"stalled"}
+    assert command.confirmed(Judged(late, HELD), one)[1] == []
+    assert dict(command.confirmed(Judged(late, late), one)[1]).keys() == {"stalled"}
 
 
 @pytest.mark.slow
@@ -250,7 +250,7 @@ def test_a_success_in_a_real_sandbox_is_found_told_and_kept(tmp_path, monkeypatc
 
 @pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
 def test_nothing_found_is_told_and_ends_well(monkeypatch, capsys):
-    monkeypatch.setattr(command, "_confirmed", lambda judging, attack: (HELD, []))
+    monkeypatch.setattr(command, "confirmed", lambda judging, attack: (HELD, []))
     assert command.main(["--count", "5", "--family", "roads"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].split() == ["all", "5", "0", "0", "0", "0"]
 

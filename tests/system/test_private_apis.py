@@ -295,12 +295,12 @@ def test_a_name_is_expected_only_in_the_versions_that_have_it(monkeypatch):
 
 def test_what_is_looked_up_in_the_source_is_what_an_import_gives():
     """These modules are not imported, since that takes a second."""
-    read = [api.name for api in PRIVATE_APIS if api.name.startswith(private_apis._READ)]
+    read = [api.name for api in PRIVATE_APIS if api.name.startswith(private_apis.READ_FROM_SOURCE)]
     assert read
     for name in read:
         module, _, attribute = name.rpartition(".")
         owner = named(module)
-        assert hasattr(owner, attribute) or private_apis._sets(owner, attribute), name
+        assert hasattr(owner, attribute) or private_apis.sets_attribute(owner, attribute), name
 
 
 def test_the_doctor_says_that_all_are_as_expected(monkeypatch):

@@ -139,7 +139,7 @@ def test_ranks_share_no_user_and_no_open_file_and_have_no_right(sandbox):
     # two ranks of servers with other hash seeds, and one of the sandbox's own
     with ProcessWorld(sandbox, 3, ANSWERS.program, hashing=True) as world:
         assert world.run(Job("takes_its_time", ((),) * 3)).failure is None
-        ranks = [rank.pid for rank in sandbox.processes(world._handle).values()]
+        ranks = [rank.pid for rank in sandbox.processes(world.handle).values()]
         assert len(ranks) == 3
         statuses = {pid: status_of(pid) for pid in (sandbox.pid, *ranks)}
         opened = {pid: [int(fd) for fd in os.listdir(f"/proc/{pid}/fd")] for pid in statuses}
@@ -166,7 +166,7 @@ def test_a_world_has_no_more_ranks_than_a_sandbox_has_users(sandbox):
 def test_nobody_may_look_into_the_processes_of_a_sandbox(sandbox):
     with ProcessWorld(sandbox, 2, ANSWERS.program) as world:
         assert world.run(Job("takes_its_time", ((), ()))).failure is None
-        ranks = [process.pid for process in sandbox.processes(world._handle).values()]
+        ranks = [process.pid for process in sandbox.processes(world.handle).values()]
         assert len(ranks) == 2
         for pid in (sandbox.pid, *ranks):
             # the kernel gives root what not even the same user may look into

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 break
             attack = variant(seed, request.family)
             tried[attack.payload.family] += 1
-            told, ways = _confirmed(judging, attack)
+            told, ways = confirmed(judging, attack)
             found.update((attack.payload.family, way) for way in dict(ways))
             if ways:
                 place = _keep(request.to, attack, told, ways)
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if found else 0
 
 
-def _confirmed(judging: Judging, attack: Variant) -> tuple[Told, list[tuple[str, str]]]:
+def confirmed(judging: Judging, attack: Variant) -> tuple[Told, list[tuple[str, str]]]:
     """Return what came of a variant, without a delay that it does not show a second time.
 
     A machine that is busy with something else delays the judge, too.

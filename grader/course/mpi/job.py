@@ -52,7 +52,7 @@ _HOW = "from mpi4py import MPI; print(MPI.COMM_WORLD.size)"
 _INSTALL = "python -m pip install 'mpi4py>=4.0' mpich"
 
 
-def _command() -> str | None:
+def mpiexec_command() -> str | None:
     """Return the path of this environment's ``mpiexec``, else of this machine's."""
     beside = Path(sys.executable).parent / "mpiexec"
     return str(beside) if beside.exists() else shutil.which("mpiexec")
@@ -63,12 +63,14 @@ def missing_mpi() -> str:
     """Return why no world can run on MPI here, or an empty string if one can."""
     if importlib.util.find_spec("mpi4py") is None:
         return f"mpi4py is not installed: {_INSTALL}"
-    command = _command()
+    command = mpiexec_command()
     if command is None:
         return f"there is no mpiexec: {_INSTALL}"
     try:
         # the mpiexec of another MPI than mpi4py's starts every process as a world of one
-        said, status = _look([command, *_options(command), "-n", "2", sys.executable, "-c", _HOW])
+        said, status = _look(
+            [command, *mpiexec_options(command), "-n", "2", sys.executable, "-c", _HOW]
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{command} does not work: {error}"
     if status or "".join(said.split()) != "22":
@@ -97,7 +99,7 @@ def _look(command: Sequence[str]) -> tuple[str, int]:
 
 
 @lru_cache
-def _options(command: str) -> tuple[str, ...]:
+def mpiexec_options(command: str) -> tuple[str, ...]:
     """Return the options that an ``mpiexec`` needs so that ranks on this machine find it."""
     said, _ = _look([command, "--version"])
     if "HYDRA" in said:
@@ -106,7 +108,7 @@ def _options(command: str) -> tuple[str, ...]:
     return ("--oversubscribe",)
 
 
-def _short() -> str | None:
+def short_folder() -> str | None:
     """Return a folder for a socket, whose path may have about 100 bytes; None for the usual one."""
     return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > 60 else None
 
@@ -136,17 +138,17 @@ class MpiJob:
 
     def _start(self, size: int) -> list[dict[str, str]]:
         """Start ``size`` stubs and return what each found in its environment, by rank."""
-        command = _command()
+        command = mpiexec_command()
         assert command is not None
         given = {**os.environ, **_WILLING}
-        with tempfile.TemporaryDirectory(prefix="gather-round-", dir=_short()) as folder:
+        with tempfile.TemporaryDirectory(prefix="gather-round-", dir=short_folder()) as folder:
             address = str(Path(folder) / "stubs")
             with socket.socket(socket.AF_UNIX) as listening:
                 listening.bind(address)
                 listening.listen(size)
                 stub = (sys.executable, "-I", "-S", str(Path(__file__).with_name("stub.py")))
                 self._process = subprocess.Popen(
-                    [command, *_options(command), "-n", str(size), *stub, address],
+                    [command, *mpiexec_options(command), "-n", str(size), *stub, address],
                     stdin=subprocess.DEVNULL,
                     stdout=self._output,
                     stderr=self._output,

@@ -68,6 +68,10 @@ class Run(Sequence[Any]):
     It is shown as what the ranks returned, and what was sent below it.
 
     Attributes:
+        ranks_alone: the results with all that is known of each: arguments, aliases, what has
+            changed.
+        values: what the ranks returned, as far as they did.
+        arguments: how many arguments each rank had.
         output: what each rank printed.
         failure: why the run failed, or ``None``.
         orders: how many orders of arrival were tried, of how many that are known;
@@ -87,9 +91,9 @@ class Run(Sequence[Any]):
         seed: int | None = None,
         arguments: int = 0,
     ) -> None:
-        self._ranks = tuple(results)
-        self._results = tuple(result.value for result in results)
-        self._arguments = arguments
+        self.ranks_alone = tuple(results)
+        self.values = tuple(result.value for result in results)
+        self.arguments = arguments
         self._trace = trace
         self.output = tuple(output)
         self.failure = None if failure is None else with_source(failure, live_line)
@@ -103,30 +107,25 @@ class Run(Sequence[Any]):
     def __getitem__(self, index: slice) -> Sequence[Any]: ...
     def __getitem__(self, index: int | slice) -> Any:
         self.require_success()
-        return self._results[index]
+        return self.values[index]
 
     def __len__(self) -> int:
         self.require_success()
-        return len(self._results)
+        return len(self.values)
 
     def __iter__(self) -> Iterator[Any]:
         self.require_success()
-        return iter(self._results)
-
-    @property
-    def trace(self) -> Trace:
-        """The record of every message, see :class:`headcount.trace.trace.Trace`."""
-        return self._trace
-
-    @property
-    def ranks_alone(self) -> tuple[RankResult, ...]:
-        """The results with all that is known of each: arguments, aliases, what has changed."""
-        return self._ranks
+        return iter(self.values)
 
     def error(self) -> RunFailed:
         """Return the exception for a run that has failed."""
         assert self.failure is not None
         return RunFailed(failure_text(self.failure), self.failure)
+
+    @property
+    def trace(self) -> Trace:
+        """The record of every message, see :class:`headcount.trace.trace.Trace`."""
+        return self._trace
 
     def require_success(self) -> None:
         """Raise if the run has failed.
@@ -142,7 +141,7 @@ class Run(Sequence[Any]):
             return plain(failure_report(self.failure))
         lines = [
             f"rank {rank}: {'killed' if rank == self.killed else show(v, 160)}"
-            for rank, v in enumerate(self._results)
+            for rank, v in enumerate(self.values)
         ]
         # what others still sent to a rank that was killed differs from run to run
         sent = traffic_words(self._trace) if self.killed is None else ""

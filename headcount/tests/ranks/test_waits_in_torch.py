@@ -323,14 +323,10 @@ def test_callbacks_of_a_future_run_without_the_recorder_s_lock():
     free = []
 
     def settles_elsewhere(_):
-        def take():
-            free.append(recorder._lock.acquire(timeout=5))
-            if free[-1]:
-                recorder._lock.release()
-
-        thread = threading.Thread(target=take)
+        thread = threading.Thread(target=recorder.post, args=("barrier", WORLD))
         thread.start()
-        thread.join()
+        thread.join(5)
+        free.append(not thread.is_alive())
 
     class Transport:
         def get_future(self):
@@ -386,13 +382,25 @@ def test_a_buffer_is_not_checked_while_a_callback_writes_to_it():
         assert go_on.wait(20)
         order.append("checked")
 
+    transport = torch.futures.Future()
+
+    class Transport:
+        def wait(self):
+            pass
+
+        def get_future(self):
+            return transport
+
     recorder = Recorder(0, lambda *_: None)
     op = recorder.post("all_reduce", WORLD)
-    request = Request(recorder, op, None, verify=verify, finish=lambda: order.append("written"))
-    asks = threading.Thread(target=request._begin)
+    request = Request(
+        recorder, op, Transport(), verify=verify, finish=lambda: order.append("written")
+    )
+    request.get_future()
+    asks = threading.Thread(target=request.wait)
     asks.start()
     assert checking.wait(20)
-    settles = threading.Thread(target=request._settle)
+    settles = threading.Thread(target=transport.set_result, args=([],))
     settles.start()
     settles.join(0.2)
     go_on.set()
@@ -448,7 +456,7 @@ os._exit(0) if not sys.stdout.flush() else None
 
 
 def test_nothing_is_claimed_where_the_kernel_does_not_tell(monkeypatch, tmp_path):
-    monkeypatch.setattr(threads, "_TASKS", str(tmp_path / "no such folder"))
+    monkeypatch.setattr(threads, "TASKS", str(tmp_path / "no such folder"))
     assert threads.sleeping() is None
 
 

@@ -327,13 +327,13 @@ def _recurse():
     _recurse()
 
 
-class _Unprintable(Exception):
+class Unprintable(Exception):
     def __str__(self):
         raise RuntimeError("not even this")
 
 
 def _unprintable():
-    raise _Unprintable
+    raise Unprintable
 
 
 def _nameless():
@@ -372,7 +372,7 @@ FATES = [
     (_allocate, "memory_limit", "asked for 10.0 GB"),
     (_allocate_python, "memory_limit", "out of memory"),
     (_recurse, "exception", "RecursionError"),
-    (_unprintable, "exception", "_Unprintable: (its __str__ raised RuntimeError)"),
+    (_unprintable, "exception", "Unprintable: (its __str__ raised RuntimeError)"),
     (_nameless, "exception", "AttributeError: 'Thing' object has no attribute 'nothing'"),
     (_cuda, "exception", "rank 1"),
     (_interrupt, "exception", "KeyboardInterrupt"),
@@ -827,15 +827,15 @@ class _Listener(Client):
 
     def __init__(self):
         super().__init__()
-        self._socket = _Overtaken(fileno=self._socket.detach())
-        self._theirs.sendall(b'{"ready": true}\n')
+        self.connection = _Overtaken(fileno=self.connection.detach())
+        self.their_end.sendall(b'{"ready": true}\n')
 
-    def _last_line(self):
+    def last_line(self):
         return ""
 
     def close(self):
-        self._disconnect()
-        self._theirs.close()
+        self.disconnect()
+        self.their_end.close()
 
 
 def test_a_thread_without_a_line_of_its_own_is_where_it_was_started():

@@ -19,7 +19,7 @@ from headcount.core.source_locations import following_script, is_students
 from headcount.core.verdict import PATH, Diagnosis
 from headcount.launch.launchers import default_launcher
 from headcount.rank.script import Script
-from headcount.script.command import _RunFollower, run_on_ranks
+from headcount.script.command import RunFollower, run_on_ranks
 from headcount.script.tally import CallTally
 
 SCRIPTS = Path(__file__).resolve().parent
@@ -303,7 +303,7 @@ def test_a_line_that_is_printed_as_ctrl_c_comes_is_not_printed_again():
             raise KeyboardInterrupt
 
     out = Interrupted()
-    follower = _RunFollower(1, CallTally(1), out)
+    follower = RunFollower(1, CallTally(1), out)
     for data in (b"begins\n", b"tidies up\n"):
         with pytest.raises(KeyboardInterrupt):
             follower.printed(0, data)
@@ -462,7 +462,7 @@ def test_a_script_among_the_libraries_is_followed_by_both_names_of_its_folder(
     (tmp_path / "real" / "package").mkdir(parents=True)
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "real")
-    monkeypatch.setattr(source_locations, "_LIBRARIES", (f"{link}/",))
+    monkeypatch.setattr(source_locations, "LIBRARIES", (f"{link}/",))
     with following_script(str(link / "package"), "/"):
         assert is_students(str(link / "package" / "train.py"))
         assert not is_students(str(link / "other" / "train.py"))

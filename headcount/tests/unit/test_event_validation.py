@@ -38,10 +38,13 @@ def posted(**changed):
 
 
 @pytest.fixture
-def scrutiny_of_two():
-    return EventValidator(
-        MessageMatcher(2), frozenset({"all_reduce"}), subgroups=False, watched=False
-    )
+def matcher():
+    return MessageMatcher(2)
+
+
+@pytest.fixture
+def scrutiny_of_two(matcher):
+    return EventValidator(matcher, frozenset({"all_reduce"}), subgroups=False, watched=False)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +123,9 @@ def test_every_field_has_bounds(event):
         list(FrameReader().feed(b"".join(framed(event))))
 
 
-def test_news_of_the_past_are_of_operations_that_were_begun(scrutiny_of_two):
+def test_news_of_the_past_are_of_operations_that_were_begun(scrutiny_of_two, matcher):
     scrutiny_of_two.validate(0, SEND)
-    scrutiny_of_two._matcher.take(0, SEND)
+    matcher.take(0, SEND)
     scrutiny_of_two.validate(0, Completed(0, 20))
     with pytest.raises(BrokenFrame, match="operation 0 where operation 1 comes next"):
         scrutiny_of_two.validate(0, SEND)

@@ -568,7 +568,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
 
 #: Packages whose import takes a second: names are looked up in their source instead.  Besides, a
 #: stand-in may be in their place, see ``defer_compiler`` in ``rank/torch_startup.py``.
-_READ = ("torch._dynamo.", "torch.fx.experimental.", "ipykernel.")
+READ_FROM_SOURCE = ("torch._dynamo.", "torch.fx.experimental.", "ipykernel.")
 
 
 def checked(table: Sequence[PrivateApi] = PRIVATE_APIS) -> list[PrivateApi]:
@@ -617,7 +617,7 @@ def _is_expected(api: PrivateApi) -> bool:
 
 def _fault(api: PrivateApi) -> str:
     """Return what has changed about a name; empty if nothing has."""
-    if api.name.startswith(_READ):
+    if api.name.startswith(READ_FROM_SOURCE):
         return "" if _is_in_source(api.name) else "is gone"
     try:
         value = _resolved(api.name)
@@ -649,14 +649,14 @@ def _resolved(name: str) -> Any:
     for number, part in enumerate(rest, 1):
         if inspect.ismodule(value) and not hasattr(value, part):
             value = importlib.import_module(".".join((first, *rest[:number])))
-        elif inspect.isclass(value) and not hasattr(value, part) and _sets(value, part):
+        elif inspect.isclass(value) and not hasattr(value, part) and sets_attribute(value, part):
             value = None
         else:
             value = getattr(value, part)
     return value
 
 
-def _sets(kind: type, attribute: str) -> bool:
+def sets_attribute(kind: type, attribute: str) -> bool:
     """Return whether the instances of a class written in Python are given an attribute."""
     for one in kind.__mro__:
         code = getattr(vars(one).get("__init__"), "__code__", None)

@@ -82,9 +82,9 @@ _own = list(
 
 def count_as_own(*folders: str) -> None:
     """Let the modules in these folders be no part of a program that runs, as ours are none."""
-    global _OURS, _LIBRARIES
+    global _OURS, LIBRARIES
     _own.extend(folder for folder in folders if folder not in _own)
-    _OURS, _LIBRARIES = _own_roots(), _library_roots()
+    _OURS, LIBRARIES = _own_roots(), _library_roots()
     for cached in (is_students, shorten_name, _is_passed):
         cached.cache_clear()
 
@@ -114,7 +114,7 @@ def _library_roots() -> tuple[str, ...]:
     return tuple(root + os.sep for root in every)
 
 
-_LIBRARIES = _library_roots()
+LIBRARIES = _library_roots()
 
 #: Characters of a name and of a text that are sent; longer ones are cut.
 NAME, TEXT = 1024, 2000
@@ -187,10 +187,10 @@ def is_students(filename: str) -> bool:
     # code compiled by Cython has the name of its source, wherever that was
     if filename.endswith((".pyx", ".pxi")) or filename.startswith(("<frozen ", "<__array")):
         return False
-    if not filename.startswith(_LIBRARIES):
+    if not filename.startswith(LIBRARIES):
         return True
     # a script may itself be installed; but an environment in the script's folder is none of it
-    roots = [one for one in _script[0] if one.startswith(_LIBRARIES)] if _script else []
+    roots = [one for one in _script[0] if one.startswith(LIBRARIES)] if _script else []
     return filename.startswith(tuple(roots)) and not is_own(filename)
 
 

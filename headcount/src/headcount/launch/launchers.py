@@ -455,13 +455,17 @@ class Client(ABC):
 
     Args:
         environment: the environment of its ranks; by default this process's.
+
+    Attributes:
+        connection: the socket to the server.
+        their_end: its other end, which a subclass hands to the server.
     """
 
     def __init__(self, environment: RankEnvironment | None = None) -> None:
         self._environment = environment
-        self._socket, self._theirs = socket.socketpair()
+        self.connection, self.their_end = socket.socketpair()
         limit = struct.pack("ll", DEAF, 0)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         self._reading = threading.Lock()
         self._buffer = b""
         self._names = map(str, itertools.count(1))
@@ -488,7 +492,7 @@ class Client(ABC):
         asked = {"fork": name, "size": size, "seeds": seeds}
         request = json.dumps(asked).encode() + b"\n"
         try:
-            socket.send_fds(self._socket, [request], ends.theirs)
+            socket.send_fds(self.connection, [request], ends.theirs)
         except OSError as error:
             handle.close()
             raise WorldError(f"the fork server does not answer: {error}") from error
@@ -498,24 +502,29 @@ class Client(ABC):
 
     def notices(self, handle: ProcessGroupHandle) -> int | None:
         """Return the server's socket, on which the server reports that a rank has ended."""
-        return self._socket.fileno()
+        return self.connection.fileno()
 
     def poll(self, handle: ProcessGroupHandle | None = None, patience: float = 0.0) -> None:
         """Read what the server has reported."""
-        if not readable(self._socket.fileno(), patience):
+        if not readable(self.connection.fileno(), patience):
             return
         with self._reading:
             try:
-                data = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)
+                data = self.connection.recv(1 << 16, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return  # another thread has read it, and nothing more may come
             except OSError as error:
                 raise WorldError(f"the fork server does not answer: {error}") from error
-            self._take(data)
+            self.take_reports(data)
 
-    def _take(self, data: bytes) -> None:
+    def take_reports(self, data: bytes) -> None:
+        """Take what the server has reported of its ranks.
+
+        Raises:
+            WorldError: it has ended.
+        """
         if not data:
-            raise WorldError(f"the fork server has ended: {self._last_line()}")
+            raise WorldError(f"the fork server has ended: {self.last_line()}")
         self._buffer += data
         *lines, self._buffer = self._buffer.split(b"\n")
         for line in lines:
@@ -544,7 +553,7 @@ class Client(ABC):
             self.poll(patience=min(left, 1.0))
 
     @abstractmethod
-    def _last_line(self) -> str:
+    def last_line(self) -> str:
         """Return why the server has ended, as far as it said."""
 
     def signal(self, handle: ProcessGroupHandle, number: int, rank: int | None = None) -> None:
@@ -552,7 +561,7 @@ class Client(ABC):
         request = {"signal": handle.name, "number": int(number), "rank": rank}
         # the ranks of a server end with it
         with contextlib.suppress(OSError):
-            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            self.connection.sendall(json.dumps(request).encode() + b"\n")
 
     def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
         """Return the ranks of a world that still run."""
@@ -566,7 +575,7 @@ class Client(ABC):
     def _send_kill(self, name: str) -> None:
         self._dying.add(name)
         try:
-            self._socket.sendall(json.dumps({"kill": name}).encode() + b"\n")
+            self.connection.sendall(json.dumps({"kill": name}).encode() + b"\n")
         except OSError:
             # the server is gone, and its ranks with it
             self._dying.discard(name)
@@ -580,11 +589,11 @@ class Client(ABC):
         with contextlib.suppress(WorldError):
             self._wait(lambda: not self._dying, KILL_PATIENCE)
 
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
         """Close the socket, at which the server ends."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+            self.connection.shutdown(socket.SHUT_RDWR)
+        self.connection.close()
 
 
 class ForkServer(Client):
@@ -597,7 +606,7 @@ class ForkServer(Client):
     def __init__(self, fork: bool = False) -> None:
         super().__init__()
         self._helper = Helper(
-            "headcount.server.fork_server", self._theirs, ahead.modules, fork=fork
+            "headcount.server.fork_server", self.their_end, ahead.modules, fork=fork
         )
         atexit.register(self.close)
 
@@ -611,7 +620,8 @@ class ForkServer(Client):
         """The process id of the server."""
         return self._helper.pid
 
-    def _last_line(self) -> str:
+    def last_line(self) -> str:
+        """Return what the server has printed last."""
         return self._helper.last_line()
 
     def close(self) -> None:
@@ -619,7 +629,7 @@ class ForkServer(Client):
         if not self._helper.is_own:
             return
         atexit.unregister(self.close)
-        self._disconnect()
+        self.disconnect()
         self._helper.end()
 
 

@@ -95,6 +95,9 @@ class ProcessWorld:
         script: whether the program is a person's own script, see
             :class:`headcount.core.wire.Setup`.
 
+    Attributes:
+        handle: the processes.
+
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
         WorldError: the processes cannot be started.
@@ -133,7 +136,7 @@ class ProcessWorld:
         self._loading, self._until = loading, until
         self._launcher = launcher
         self.hashing = hashing and size > 1
-        self._handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
+        self.handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
         self._job: BackendJob | None = None
         self._store = RankStoreServer(
             self._tell_all, self._tell, None if storing else self._addresses, limited=not script
@@ -147,8 +150,8 @@ class ProcessWorld:
                 self._job = entry.job(size)
                 environments = self._job.environments
             self._supervisor = Supervisor(
-                self._handle,
-                [FrameChannel(control) for control in self._handle.controls],
+                self.handle,
+                [FrameChannel(control) for control in self.handle.controls],
                 self._store,
                 subgroups,
                 # tensors on a device are elsewhere, and its driver takes memory as it likes
@@ -184,12 +187,12 @@ class ProcessWorld:
     @property
     def usable(self) -> bool:
         """Whether it can run another job."""
-        return not self._handle.closed
+        return not self.handle.closed
 
     @property
     def pids(self) -> list[int]:
         """The process ids of the ranks."""
-        return list(self._handle.pids)
+        return list(self.handle.pids)
 
     def run(self, job: Job) -> Outcome:
         """Run a job on as many ranks as it has arguments for."""
@@ -316,7 +319,7 @@ class ProcessWorld:
         """Kill every rank; :meth:`Launcher.settle` waits until they are gone."""
         if self._supervisor is not None:
             self._supervisor.close()
-        self._handle.close()
+        self.handle.close()
         if self._job is not None:
             self._job.close()
             self._job = None
@@ -360,7 +363,7 @@ def _result(reply: Returned, arguments: int, follows: bool) -> RankResult:
 
 # The largest world. ---------------------------------------------------------------
 
-_GREETING = """
+GREETING = """
 import torch.distributed as dist
 
 def greet(x):
@@ -369,7 +372,7 @@ def greet(x):
 """
 
 #: Whether ranks can share a device, by backend and number of devices, once it was tried.
-_shared: dict[tuple[str, int], bool] = {}
+shared_devices: dict[tuple[str, int], bool] = {}
 
 
 def largest_world(launcher: Launcher, backend: str) -> int | None:
@@ -384,14 +387,14 @@ def largest_world(launcher: Launcher, backend: str) -> int | None:
     import torch
 
     count = devices()
-    if (backend, count) not in _shared:
-        program = Program.from_source(_GREETING, "greet")
+    if (backend, count) not in shared_devices:
+        program = Program.from_source(GREETING, "greet")
         # an argument is put on the rank's device
         each = ((torch.ones(1),),) * (count + 1)
         job = Job("greet", each, allowed=None, seconds=SETUP_SECONDS)
         try:
             with ProcessWorld(launcher, count + 1, program, backend=backend) as world:
-                _shared[backend, count] = world.run(job).failure is None
+                shared_devices[backend, count] = world.run(job).failure is None
         except WorldError:
-            _shared[backend, count] = False
-    return None if _shared[backend, count] else count
+            shared_devices[backend, count] = False
+    return None if shared_devices[backend, count] else count

@@ -319,7 +319,7 @@ def _place(frame: types.FrameType | None) -> tuple[str, int]:
 # a time limit, for a futex of its own process can only be woken up by another thread of that
 # process: no file, no clock, no other process and no kernel does so.
 
-_TASKS = "/proc/self/task"
+TASKS = "/proc/self/task"
 
 #: The name of gloo's thread that waits for the network.
 _GLOO = "gloo_tcp_loop"
@@ -344,7 +344,7 @@ def sleeping() -> dict[str, tuple[str, ...]] | None:
         return None
     found, mine = {}, str(threading.get_native_id())
     try:
-        for task in os.listdir(_TASKS):
+        for task in os.listdir(TASKS):
             if task == mine or _read(task, "comm").strip() == _GLOO:
                 continue
             call = tuple(_read(task, "syscall").split())
@@ -358,7 +358,7 @@ def sleeping() -> dict[str, tuple[str, ...]] | None:
 
 
 def _read(task: str, name: str) -> str:
-    with open(f"{_TASKS}/{task}/{name}", encoding="ascii", errors="replace") as file:
+    with open(f"{TASKS}/{task}/{name}", encoding="ascii", errors="replace") as file:
         return file.read()
 
 

@@ -242,7 +242,7 @@ def run_on_ranks(
     from headcount.trace.nccl_semantics import nccl_fault
 
     judged = semantics is Semantics.NCCL
-    follower = _RunFollower(ranks, CallTally(KEPT_FOR_NCCL if judged else KEPT), out)
+    follower = RunFollower(ranks, CallTally(KEPT_FOR_NCCL if judged else KEPT), out)
     job = Job(
         run_script.__name__,
         ((),) * ranks,
@@ -337,7 +337,7 @@ def _free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-class _RunFollower:
+class RunFollower:
     """Follows a run: it prints what the ranks print, line by line, with the rank before it.
 
     Args:

@@ -80,12 +80,12 @@ def use_huge_pages() -> None:
         return
     libc = ctypes.CDLL(None)
     pages = {id(one) >> _BITS for one in gc.get_objects()} | set(_heap(libc))
-    for first, count in _runs(sorted(pages)):
+    for first, count in adjacent(sorted(pages)):
         start, length = ctypes.c_void_p(first << _BITS), ctypes.c_size_t(count << _BITS)
         libc.madvise(start, length, _MADV_COLLAPSE)
 
 
-def _runs(pages: Iterable[int]) -> Iterator[tuple[int, int]]:
+def adjacent(pages: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield runs of adjacent pages, since every request makes all processors synchronize."""
     for _, run in itertools.groupby(enumerate(pages), lambda pair: pair[1] - pair[0]):
         members = list(run)
