@@ -15,13 +15,11 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import memmove
 from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch.autograd.graph import increment_version
 from torch.distributed import HashStore  # type: ignore[attr-defined]
 from torch.distributed import distributed_c10d as c10d
 from torch.nn.parallel import DistributedDataParallel
@@ -45,13 +43,10 @@ __all__ = ["RankGenerators", "installed", "clock_and_generators", "shortcuts"]
 
 # Shortcuts from ``send``, ``recv``, ``isend``, ``irecv`` and their batches to the world. ----
 #
-# A simulation consists of little else than these calls, and torch's own functions take
-# longer for them than everything that the world does.  So a plain tensor for the default group
-# goes straight to the world, and every other call takes torch's way: the rules of a real world,
-# and their error messages, are in one place only.
-#
-# The code of the world, and the conditions, are repeated here for the commonest case: calling
-# functions instead took a fifth more time per message, in a ring of 64 and of 256 ranks.
+# A simulation consists of little else than these calls, and torch's own functions take longer for
+# them than everything that the world does.  So a plain tensor for the default group goes straight
+# to the world, and every other call takes torch's way: the rules of a real world, and their error
+# messages, are in one place only.
 
 #: The dtypes that gloo sends; complex numbers take torch's way, as views of real ones.
 _PLAIN = frozenset(
@@ -75,15 +70,26 @@ def shortcuts(
         world: the simulated world.
         originals: torch's own functions of :data:`_SHORTENED`.
     """
-    size, plain, types, strided = world.size, torch.Tensor, _PLAIN, torch.strided
-    all_sends, all_receives = world.sends, world.receives
-    carry, deliver, pop_receive = world.carry, world.deliver, world.pop_receive
-    sending, receiving = world.sending, world.receiving
-    switch, at, ledger = world.switch, world.at, world.ledger
-    opened, frame_of, closed, threads = world.open, sys._getframe, world.closed, world.threads
-    torch_isend, torch_irecv = originals["isend"], originals["irecv"]
-    torch_send, torch_recv = originals["send"], originals["recv"]
-    torch_batch, everyone = originals["batch_isend_irecv"], c10d._get_default_group()
+    size, everyone = world.size, c10d._get_default_group()
+    plain, dtypes, strided = torch.Tensor, _PLAIN, torch.strided
+
+    def is_plain(tensor: Any, peer: Any, group: Any, tag: Any, group_peer: Any) -> bool:
+        """Return whether torch and gloo would do no more with a message than carry it."""
+        return (
+            type(tensor) is plain
+            and type(peer) is int
+            and 0 <= peer < size
+            and peer != world.current.number
+            and group is None
+            and tag == 0
+            and group_peer is None
+            and tensor.dtype in dtypes
+            and tensor.is_cpu
+            and tensor.layout is strided
+            and tensor.is_contiguous()
+            and not world.closed
+            and not world.threads
+        )
 
     def isend(
         tensor: torch.Tensor,
@@ -91,46 +97,10 @@ def shortcuts(
         group: Any = None,
         tag: int = 0,
         group_dst: int | None = None,
-    ) -> SimulatedRequest | None:
-        me = world.current
-        number = me.number
-        if not (
-            type(tensor) is plain
-            and type(dst) is int
-            and 0 <= dst < size
-            and dst != number
-            and group is None
-            and tag == 0
-            and group_dst is None
-            and tensor.dtype in types
-            and tensor.is_cpu
-            and tensor.layout is strided
-            and tensor.is_contiguous()
-            and not closed
-            and not threads
-        ):
-            return torch_isend(tensor, dst, group, tag, group_dst)  # type: ignore[no-any-return]
-        request = SimulatedRequest(world, me, "send", dst, tensor)
-        opened[request] = None
-        frame = frame_of(1)
-        if frame.f_code is batch_code:
-            frame = frame.f_back or frame
-        request.place = frame.f_code, frame.f_lasti
-        if receiving[dst]:
-            receive = pop_receive(dst, number)
-            if receive is not None:
-                receiving[dst] -= 1
-                deliver(request, receive)
-                return request
-        sending[number] += 1
-        world.order = request.order = world.order + 1
-        sends = all_sends[dst]
-        queue = sends.get(number)
-        if queue is None:
-            sends[number] = [request]
-        else:
-            queue.append(request)
-        return request
+    ) -> Any:
+        if not is_plain(tensor, dst, group, tag, group_dst):
+            return originals["isend"](tensor, dst, group, tag, group_dst)
+        return opened(world.post_send(tensor, dst, world.current.number))  # type: ignore[arg-type]
 
     def irecv(
         tensor: torch.Tensor,
@@ -138,45 +108,10 @@ def shortcuts(
         group: Any = None,
         tag: int = 0,
         group_src: int | None = None,
-    ) -> SimulatedRequest | None:
-        me = world.current
-        number = me.number
-        if not (
-            type(tensor) is plain
-            and type(src) is int
-            and 0 <= src < size
-            and src != number
-            and group is None
-            and tag == 0
-            and group_src is None
-            and tensor.dtype in types
-            and tensor.is_cpu
-            and tensor.layout is strided
-            and tensor.is_contiguous()
-            and not closed
-            and not threads
-        ):
-            return torch_irecv(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
-        request = SimulatedRequest(world, me, "recv", src, tensor)
-        opened[request] = None
-        frame = frame_of(1)
-        if frame.f_code is batch_code:
-            frame = frame.f_back or frame
-        request.place = frame.f_code, frame.f_lasti
-        sent = all_sends[number].get(src)
-        if sent:
-            sending[src] -= 1
-            deliver(sent.pop(0), request)
-            return request
-        receiving[number] += 1
-        world.order = request.order = world.order + 1
-        receives = all_receives[number]
-        queue = receives.get(src)
-        if queue is None:
-            receives[src] = [request]
-        else:
-            queue.append(request)
-        return request
+    ) -> Any:
+        if not is_plain(tensor, src, group, tag, group_src):
+            return originals["irecv"](tensor, src, group, tag, group_src)
+        return opened(world.post_receive(tensor, src, src))  # type: ignore[arg-type]
 
     def send(
         tensor: torch.Tensor,
@@ -185,13 +120,10 @@ def shortcuts(
         tag: int = 0,
         group_dst: int | None = None,
     ) -> None:
-        if dst == world.current.number:
-            # torch raises an error of its own here, which isend does not
-            torch_send(tensor, dst, group, tag, group_dst)
-            return
-        request = isend(tensor, dst, group, tag, group_dst)
-        if request is not None:
-            request.wait()
+        if not is_plain(tensor, dst, group, tag, group_dst):
+            originals["send"](tensor, dst, group, tag, group_dst)
+        else:
+            opened(world.post_send(tensor, dst, world.current.number)).wait()  # type: ignore[arg-type]
 
     def recv(
         tensor: torch.Tensor,
@@ -199,80 +131,33 @@ def shortcuts(
         group: Any = None,
         tag: int = 0,
         group_src: int | None = None,
-    ) -> int:
-        me = world.current
-        number = me.number
-        if not (
-            type(tensor) is plain
-            and type(src) is int
-            and 0 <= src < size
-            and src != number
-            and group is None
-            and tag == 0
-            and group_src is None
-            and tensor.dtype in types
-            and tensor.is_cpu
-            and tensor.layout is strided
-            and tensor.is_contiguous()
-            and not closed
-            and not threads
-        ):
-            return torch_recv(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
-        sent = all_sends[number].get(src)
-        if not sent:
-            request = irecv(tensor, src)
-            assert request is not None
-            request.wait()
-            return src
-        # the other end is there: this end needs no request
-        request = sent.pop(0)
-        sending[src] -= 1
-        theirs = request.tensor
-        nbytes = theirs.nbytes
-        if theirs.dtype is not tensor.dtype or nbytes != tensor.nbytes:
-            misfit = SimulatedRequest(world, me, "recv", src, tensor)
-            deliver(request, misfit)
-            misfit.wait()
-            return src
-        if sending[src] or receiving[number] or world.met:
-            # another message may take the port first
-            receive = SimulatedRequest(world, me, "recv", src, tensor)
-            deliver(request, receive)
-            receive.wait()
-            return src
-        request.done = done = carry(world.now, src, number, nbytes)
-        world.messages += 1
-        world.bytes += nbytes
-        if ledger is not None:
-            ledger.note(src, number, theirs)
-        memmove(tensor.data_ptr(), theirs.data_ptr(), nbytes)
-        increment_version((tensor,))
-        if done is None:
-            world.wait(
-                world.travelling.add(request, SimulatedRequest(world, me, "recv", src, tensor))
-            )
-            return src
-        if request.waiter is not None:
-            at(done, request.waiter)
-        if done > world.now:
-            at(done, me)
-            switch()
+    ) -> Any:
+        if not is_plain(tensor, src, group, tag, group_src):
+            return originals["recv"](tensor, src, group, tag, group_src)
+        opened(world.post_receive(tensor, src, src)).wait()  # type: ignore[arg-type]
         return src
 
     def batch_isend_irecv(p2p_op_list: list[dist.P2POp]) -> list[Any]:
         c10d._check_p2p_op_list(p2p_op_list)
         if p2p_op_list[0].group is not everyone:
-            return torch_batch(p2p_op_list)  # type: ignore[no-any-return]
+            return originals["batch_isend_irecv"](p2p_op_list)  # type: ignore[no-any-return]
         works = []
         for one in p2p_op_list:
-            # from here, and not from a comprehension: a request notes the line that called this
-            work = one.op(one.tensor, one.peer, None, one.tag)
-            if work is not None:
-                works.append(work)
-        return works
+            works.append(one.op(one.tensor, one.peer, None, one.tag))
+        return [work for work in works if work is not None]
 
-    batch_code = batch_isend_irecv.__code__
     shortened = (send, recv, isend, irecv, batch_isend_irecv)
+    ours = {call.__code__ for call in shortened}
+
+    def opened(request: SimulatedRequest) -> SimulatedRequest:
+        """Note a request that is open, and which line has posted it."""
+        world.open[request] = None
+        frame = sys._getframe(1)
+        while frame.f_code in ours and frame.f_back is not None:
+            frame = frame.f_back
+        request.place = frame.f_code, frame.f_lasti
+        return request
+
     return dict(zip(_SHORTENED, shortened, strict=True))
 
 

@@ -168,7 +168,7 @@ class SimulatedWorld(Scheduler):
         request = SimulatedRequest(self, self.current, "send", destination, tensor)
         if tensor.nbytes <= self.eager:
             self._leave(request)
-        receive = self.pop_receive(destination, channel)
+        receive = self.pop_receive(destination, channel) if self.receiving[destination] else None
         if receive is not None:
             self.receiving[destination] -= 1
             self.deliver(request, receive)
@@ -245,7 +245,9 @@ class SimulatedWorld(Scheduler):
         me = self.current
         request = SimulatedRequest(self, me, "recv", source, tensor)
         sent = self.sends[me.number].get(channel)
-        if sent and not self._held_back(me.number, tag_and_group(channel)):
+        if sent and not (
+            self.wildcards[me.number] and self._held_back(me.number, tag_and_group(channel))
+        ):
             self._deliver_sent(sent.pop(0), request)
         else:
             self.receiving[me.number] += 1
@@ -344,7 +346,11 @@ class SimulatedWorld(Scheduler):
         self, queues: dict[Any, list[SimulatedRequest]], channel: Any, request: SimulatedRequest
     ) -> None:
         self.order = request.order = self.order + 1
-        queues.setdefault(channel, []).append(request)
+        queue = queues.get(channel)
+        if queue is None:
+            queues[channel] = [request]
+        else:
+            queue.append(request)
 
     def deliver(self, send: SimulatedRequest, receive: SimulatedRequest) -> None:
         """Match the two ends of a message: copy the data, and find when it arrives."""
