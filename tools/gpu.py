@@ -80,7 +80,7 @@ def steps(gpus: int) -> list[Step]:
         Step("What the machine can do", (python, "-m", "grader", "doctor")),
         Step(
             "NCCL worlds and devices",
-            (*pytest, "tests/grader/test_nccl.py", "tests/grader/test_devices.py"),
+            (*pytest, "tests/grader/test_nccl.py", "tests/unit/test_devices.py"),
         ),
         Step(
             "A ring that batches its messages, judged on NCCL",

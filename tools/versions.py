@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ENGINE = (
     "headcount/tests",
     "tests/system/test_private_apis.py",
-    "tests/grader/test_compare.py",
-    "tests/grader/test_devices.py",
+    "tests/unit/test_compare.py",
+    "tests/unit/test_devices.py",
     "tests/grader/test_hangs.py",
     "tests/grader/test_hash_seeds.py",
     "tests/grader/test_instrumentation.py",

@@ -27,7 +27,7 @@ def checkout(tmp_path):
         for path in (ROOT / folder).glob("09_*"):
             shutil.copy(path, tmp_path / folder)
     shutil.copytree(ROOT / "imgs", tmp_path / "imgs")
-    (tmp_path / "tests" / "grader").mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
@@ -60,10 +60,10 @@ def test_it_passes_the_proof_of_the_course_and_is_in_style(checkout, chapter):
         text = (checkout / "solutions" / "09_barrier.py").read_text()
         assert text.index("\ndef pass_on(") < text.index("# ## Summary")
         return  # its cells take long, and the tests of an exercise ask nothing of a chapter
-    shutil.copytree(ROOT / "tests" / "toy", checkout / "tests" / "toy")
-    shutil.copytree(ROOT / "headcount" / "tests", checkout / "headcount" / "tests")
-    for path in [*(ROOT / "tests").glob("*.py"), *(ROOT / "tests" / "grader").glob("*.py")]:
-        shutil.copy(path, checkout / path.relative_to(ROOT))
+    for folder in ("tests/toy", "headcount/tests", "tests/grader", "tests/course"):
+        shutil.copytree(ROOT / folder, checkout / folder)
+    for path in (ROOT / "tests").glob("*.py"):
+        shutil.copy(path, checkout / "tests")
     asked = ("tests/grader/test_judge.py", "tests/course/test_ladders.py")
     assert "3 passed" in call("pytest", "-q", "-k", "pass_on and not toy", *asked)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing.process
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+import pytest
 
 #: In the command line of a fork server.
 _SERVER = "headcount.server.fork_server"
@@ -60,3 +63,16 @@ def our_processes(
         except psutil.NoSuchProcess:
             continue
     return found
+
+
+def refuse_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail the test if it starts a process, in any of the ways that Python has."""
+
+    def refuse(*_: object, **__: object) -> None:
+        pytest.fail("a test in a folder `unit` starts a process; it belongs in another folder")
+
+    for owner, name in (
+        *((os, "fork"), (os, "posix_spawn"), (os, "posix_spawnp"), (os, "system")),
+        *((subprocess.Popen, "__init__"), (multiprocessing.process.BaseProcess, "start")),
+    ):
+        monkeypatch.setattr(owner, name, refuse)

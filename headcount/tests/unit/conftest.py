@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing.process
-import os
-import subprocess
-
 import pytest
+
+from support.processes import refuse_processes
 
 
 @pytest.fixture(autouse=True)
 def _no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        pytest.fail("a test in tests/unit starts a process; it belongs in tests/ranks")
-
-    for owner, name in (
-        *((os, "fork"), (os, "posix_spawn"), (os, "posix_spawnp"), (os, "system")),
-        *((subprocess.Popen, "__init__"), (multiprocessing.process.BaseProcess, "start")),
-    ):
-        monkeypatch.setattr(owner, name, refuse)
+    refuse_processes(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
