@@ -46,7 +46,7 @@ class Hints:
         self.warns = warns
 
     @property
-    def _more(self) -> str:
+    def _next_hint_text(self) -> str:
         """How to see the next hint; backticks mark code."""
         left = self.total - len(self.hints)
         call = f'hint("{self.name}")'
@@ -57,10 +57,10 @@ class Hints:
         return "There are no more hints: that was the last one."
 
     def __repr__(self) -> str:
-        return plain(hints_report(self.hints, self._more.replace("`", "")))
+        return plain(hints_report(self.hints, self._next_hint_text.replace("`", "")))
 
     def _repr_html_(self) -> str:
-        return hints_html(self.name, self.hints, self._more)
+        return hints_html(self.name, self.hints, self._next_hint_text)
 
 
 def hint(name: str | Callable[..., Any]) -> Hints:

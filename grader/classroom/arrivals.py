@@ -226,11 +226,11 @@ def _submission(
     files: list[SubmittedFile] = []
     counted: list[datetime | None] = []
     for attempts in sorted(by_assignment.values(), key=lambda found: max(map(_order, found))):
-        found, of = _newest(attempts, walk, layout.adds_up, late, notes)
+        found, of = _counting_attempts(attempts, walk, layout.adds_up, late, notes)
         files += found
         counted += of
     problems = [*student.problems, *notes, *walk.problems]
-    kept = list(_within(files, bounds, problems))
+    kept = list(_within_bounds(files, bounds, problems))
     if not kept:
         problems.append(_why_no_file(walk, bool(student.sources)))
     return StudentSubmission(
@@ -251,7 +251,7 @@ def _order(at: datetime | None) -> tuple[bool, Any]:
     return at is not None, at
 
 
-def _newest(
+def _counting_attempts(
     attempts: dict[datetime | None, list[SubmittedNode]],
     walk: _Walk,
     adds_up: bool,
@@ -277,8 +277,8 @@ def _newest(
         for source in attempts[attempt]:
             walk.visit(source.node, source.path, source.upload, inside=False, depth=0)
         found = sorted(walk.found[start:], key=lambda file: age(file.label, file.upload))
-        new = [file for file in found if without_marks(_last(file.label)) not in later]
-        later.update(without_marks(_last(file.label)) for file in new)
+        new = [file for file in found if without_marks(_own_name(file.label)) not in later]
+        later.update(without_marks(_own_name(file.label)) for file in new)
         kept[:0] = new
         if new:
             counted.append(attempt)
@@ -321,13 +321,13 @@ def _date(attempt: datetime | None) -> str:
     return str(attempt or "an unknown date")
 
 
-def _last(label: str) -> str:
+def _own_name(label: str) -> str:
     """Return a file's own name without its ending."""
     name = label.rpartition("/")[2]
     return name.rpartition(".")[0] or name
 
 
-def _within(
+def _within_bounds(
     files: list[SubmittedFile], bounds: Bounds, problems: list[str]
 ) -> Iterator[SubmittedFile]:
     """Yield the newest files that are within the bounds, newest first."""
@@ -486,7 +486,7 @@ def collect(
     resources = contextlib.ExitStack()
     try:
         extraction_dir = resources.enter_context(ExtractionDir(whole.kept))
-        root, archive, problems = _root(source, extraction_dir, whole, resources)
+        root, archive, problems = _submissions_tree(source, extraction_dir, whole, resources)
         is_file = not source.is_dir() and archive is None
         try:
             found = sort_out(root, source, archive, layout, is_file)
@@ -512,7 +512,7 @@ def collect(
     return Arrivals(tuple(submissions), tuple(problems), layouts, resources)
 
 
-def _root(
+def _submissions_tree(
     source: Path, extraction_dir: ExtractionDir, bounds: Bounds, resources: contextlib.ExitStack
 ) -> tuple[Folder, bytes | None, list[str]]:
     """Return the tree of the submissions, and an archive's name and problems if it is one's."""

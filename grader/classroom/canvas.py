@@ -90,14 +90,14 @@ def canvas(
     return _Gradebook(gradebook).fill(results, title, owned=force or not column)
 
 
-def _possible(results: ClassResults) -> float:
+def _full_score(results: ClassResults) -> float:
     """Return the full score, without exercises that were judged for no submission."""
     graded = [row for row in results.rows if not ungraded(results, row)]
     return max(map(results.points_of, graded), default=results.points)
 
 
 def _fresh(results: ClassResults, title: str) -> FilledGradebook:
-    possible = _possible(results)
+    possible = _full_score(results)
     rows = [[*COLUMNS, text(title)]]
     rows.append(["    Points Possible", "", "", "", "", number(possible)])
     left_out = []
@@ -143,9 +143,9 @@ class _Gradebook:
         if filled and not owned:
             raise RequestError(
                 f"{self.path} has {len(filled)} grades in {self.head[column]!r}, and the results"
-                f" are {_whose(results)}; --force --title {shlex.quote(title)} replaces them"
+                f" are {_owner_text(results)}; --force --title {shlex.quote(title)} replaces them"
             )
-        full = _possible(results)
+        full = _full_score(results)
         possible = self._points_possible(column, full)
         lines, reasons, by_name = match(results.rows, self._by_identity(), self._by_name())
         left_out: list[LeftOut] = []
@@ -229,7 +229,7 @@ class _Gradebook:
             yield lambda row: [line for name, line in named if name == first_last(row.student)]
 
 
-def _whose(results: ClassResults) -> str:
+def _owner_text(results: ClassResults) -> str:
     title = results.assignment.title
     return f"of {title!r}" if title else "of an assignment whose title nobody has said"
 

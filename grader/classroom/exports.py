@@ -118,7 +118,7 @@ def _canvas(results: ClassResults, request: ExportRequest) -> ExportedFiles:
             " --title 'Week 2'"
         )
     made = canvas(results, request.book, request.column, request.force)
-    return ExportedFiles(made.data, remarks=_about(made, "Canvas"))
+    return ExportedFiles(made.data, remarks=_gradebook_notes(made, "Canvas"))
 
 
 @_form("moodle", "Moodle", "moodle.csv", "the grading worksheet of an assignment", True)
@@ -126,10 +126,10 @@ def _moodle(results: ClassResults, request: ExportRequest) -> ExportedFiles:
     from grader.classroom.moodle import moodle
 
     made = moodle(results, request.book, request.force)
-    return ExportedFiles(made.data, remarks=_about(made, "Moodle"))
+    return ExportedFiles(made.data, remarks=_gradebook_notes(made, "Moodle"))
 
 
-def _about(made: FilledGradebook, system: str) -> list[str]:
+def _gradebook_notes(made: FilledGradebook, system: str) -> list[str]:
     """Return what an instructor should know about a gradebook that was filled in."""
     remarks = [f"no grade for {one.row.student}: {one.reason}" for one in made.left_out]
     remarks += [f"found by the name alone: {row.student}" for row in made.by_name]

@@ -135,13 +135,13 @@ class _EventReader:
     def _submission(self) -> tuple[Submitter, ...]:
         people: list[Submitter] = []
         at: datetime | None = None
-        if not self._opens(yaml.MappingStartEvent):
+        if not self._begins_with(yaml.MappingStartEvent):
             return ()
         for name in self._keys():
             if name == ":submitters":
                 people = self._people()
                 continue
-            event = self._next()
+            event = self._next_event()
             if name == ":created_at":
                 at = _moment(self._text(event))
             self._skip(event)
@@ -149,15 +149,15 @@ class _EventReader:
 
     def _people(self) -> list[Submitter]:
         people: list[Submitter] = []
-        if not self._opens(yaml.SequenceStartEvent):
+        if not self._begins_with(yaml.SequenceStartEvent):
             return people
-        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+        while not isinstance(event := self._next_event(), yaml.SequenceEndEvent):
             if not isinstance(event, yaml.MappingStartEvent):
                 self._skip(event)
                 continue
             texts = {}
             for name in self._keys():
-                event = self._next()
+                event = self._next_event()
                 texts[name] = self._text(event)
                 self._skip(event)
             one = Submitter(texts.get(":name"), texts.get(":sid"), texts.get(":email"))
@@ -167,15 +167,15 @@ class _EventReader:
 
     def _keys(self) -> Iterator[str]:
         """Yield the keys of the mapping that has begun; the caller reads each value."""
-        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+        while not isinstance(event := self._next_event(), yaml.MappingEndEvent):
             name = self._text(event)
             self._skip(event)
             if name is None:
-                self._skip(self._next())
+                self._skip(self._next_event())
             else:
                 yield name
 
-    def _next(self) -> Any:
+    def _next_event(self) -> Any:
         event = next(self._events)
         if isinstance(event, yaml.CollectionStartEvent):
             self._enter()
@@ -188,9 +188,9 @@ class _EventReader:
         if self._depth > _DEEPEST:
             raise ValueError(f"it is nested more than {_DEEPEST} deep")
 
-    def _opens(self, kind: type) -> bool:
+    def _begins_with(self, kind: type) -> bool:
         """Return whether the next value begins with such an event, and skip it otherwise."""
-        event = self._next()
+        event = self._next_event()
         if isinstance(event, kind):
             return True
         self._skip(event)
@@ -201,7 +201,7 @@ class _EventReader:
         if isinstance(event, yaml.CollectionStartEvent):
             outside = self._depth - 1
             while self._depth > outside:
-                self._text(self._next())
+                self._text(self._next_event())
 
     def _text(self, event: Any) -> str | None:
         if isinstance(event, yaml.AliasEvent):
@@ -270,7 +270,7 @@ def gradescope(
             test |= _scored(0.0, asked.points, "failed") | {"output": "not handed in"}
         else:
             test |= _judged(as_shown(verdict, results.assignment.shows))
-        test |= _decided(row, asked, test)
+        test |= _decision_fields(row, asked, test)
         tests.append(test | {"output_format": "text", "visibility": visibility})
     return {
         "score": round(results.share(row) * results.points, 3),
@@ -306,7 +306,9 @@ def _judged(verdict: ExerciseVerdict) -> dict[str, Any]:
     return found
 
 
-def _decided(row: SubmissionRow, asked: RequestedExercise, test: dict[str, Any]) -> dict[str, Any]:
+def _decision_fields(
+    row: SubmissionRow, asked: RequestedExercise, test: dict[str, Any]
+) -> dict[str, Any]:
     """Return what a person has decided about an exercise, in the fields of its test."""
     decision = row.decisions.points.get(asked.name) or row.decisions.excuses.get(asked.name)
     if decision is None:

@@ -530,7 +530,7 @@ def _judge_exercise(
         patience=request.limits.exercise,
         answer=_ANSWER,
     )
-    verdict = _blank(exercise, settings.seed)
+    verdict = _skipped_verdict(exercise, settings.seed)
     for _ in range(2):
         if box.spent:
             break
@@ -552,7 +552,7 @@ def _judge_exercise(
     return verdict
 
 
-def _blank(exercise: Exercise, seed: int) -> ExerciseVerdict:
+def _skipped_verdict(exercise: Exercise, seed: int) -> ExerciseVerdict:
     """Return the verdict of an exercise that was not judged: skipped, without points."""
     return ExerciseVerdict(
         exercise.name, exercise.chapter, Status.SKIPPED, 0.0, exercise.points, seed=seed

@@ -202,7 +202,7 @@ def _gradescope(children: list[Node]) -> Reading:
             if child is None:
                 one.problems.append(f"the export has no folder {shown(name)}")
             else:
-                one.sources.append(SubmittedNode(child, _top(child), at=who.handed_in))
+                one.sources.append(SubmittedNode(child, _entry_path(child), at=who.handed_in))
             reading.students.append(one)
     return reading
 
@@ -341,7 +341,7 @@ def _brightspace(children: list[Node]) -> Reading:
         file = b" - ".join(parts[at + 1 if dated else at :])
         if isinstance(child, File) == bool(file) and (dated or file):
             date = shown(parts[at]) if dated else ""
-            source = SubmittedNode(child, (file,) if file else _top(child), at=_moment(date))
+            source = SubmittedNode(child, (file,) if file else _entry_path(child), at=_moment(date))
             found.append(((numbers[1], numbers[2]), b" - ".join(parts[1:at]), date, source))
     # the number that differs between students is the student's
     people = {name for _, name, _, _ in found}
@@ -431,7 +431,7 @@ def _numbered(node: Node, found: re.Match[bytes]) -> StudentFiles:
     sid = parts["sid"]
     identity = parts["name"] if parts["name"].endswith(sid) else parts["name"] + b"_" + sid
     file = parts.get("file") or b""
-    path = (file,) if file and not _is_folder(node) else _top(node)
+    path = (file,) if file and not _is_folder(node) else _entry_path(node)
     source = SubmittedNode(node, path, int(parts.get("upload") or 0))
     late = [shown(file)] if parts.get("late") else []
     return StudentFiles(identity, shown(parts["name"]), [source], sid.decode("ascii"), late=late)
@@ -637,7 +637,9 @@ def _mixed(children: list[Node]) -> Reading:
 def _by_name(node: Node, name: bytes) -> StudentFiles:
     student = name.removesuffix(_LATE_MARK) or name
     late = [shown(node.name)] if student != name else []
-    return StudentFiles(student, shown(student), [SubmittedNode(node, _top(node))], late=late)
+    return StudentFiles(
+        student, shown(student), [SubmittedNode(node, _entry_path(node))], late=late
+    )
 
 
 @_layout("student", "all of it is one student's", "…", is_platform=False)
@@ -697,7 +699,7 @@ def sort_out(
         if not found.students and any(_is_folder(child) or _is_work(child) for child in children):
             raise LayoutQuestion(
                 f"{path} holds nothing that is laid out as {layout} ({LAYOUTS[layout].title}:"
-                f" {LAYOUTS[layout].shape}), but {_some(children)}"
+                f" {LAYOUTS[layout].shape}), but {_first_names(children)}"
             )
         return found
     found = _read([*_PLATFORMS, LAYOUTS["folders"], LAYOUTS["files"]], children, name)
@@ -714,7 +716,7 @@ def sort_out(
             if any(one.layout == layout.name for one in found.students)
         )
         found.problems.append(
-            f"{_some(entries)}: not a name of {platforms}; taken for"
+            f"{_first_names(entries)}: not a name of {platforms}; taken for"
             f" {'a student' if len(strays) == 1 else 'students'} of that name"
         )
         for one in strays:
@@ -758,8 +760,8 @@ def _question(path: str, entries: Sequence[Node]) -> LayoutQuestion:
     fitting = " or ".join(f"--layout {name} ({LAYOUTS[name].title})" for name in (each, "student"))
     known = ", ".join(layout.title for layout in [*_PLATFORMS, LAYOUTS["nbgrader"]])
     return LayoutQuestion(
-        f"{path} holds {_some(entries)}, and no name there tells whose work it is: say {fitting},"
-        f" or name the folder of the class (recognised without --layout: {known})"
+        f"{path} holds {_first_names(entries)}, and no name there tells whose work it is:"
+        f" say {fitting}, or name the folder of the class (recognised without --layout: {known})"
     )
 
 
@@ -784,8 +786,8 @@ def _read(layouts: list[ClassLayout], children: list[Node], name: bytes) -> Read
     unread = [child for child in left if _is_folder(child) or _is_work(child)]
     if unread:
         found.problems.append(
-            f"{_some(unread)} {'is' if len(unread) == 1 else 'are'} not graded: not laid out as"
-            f" {layouts[0].name} ({layouts[0].title})"
+            f"{_first_names(unread)} {'is' if len(unread) == 1 else 'are'} not graded:"
+            f" not laid out as {layouts[0].name} ({layouts[0].title})"
         )
     found.students = list(by_identity.values())
     for student in found.students:
@@ -847,12 +849,12 @@ def _is_work(node: Node) -> bool:
     return isinstance(node, File) and (is_code(node.name) or is_archive(node.name))
 
 
-def _top(node: Node) -> tuple[bytes, ...]:
+def _entry_path(node: Node) -> tuple[bytes, ...]:
     """Return the path that a student's own entry begins with: a file's name, a folder's none."""
     return () if _is_folder(node) else (node.name,)
 
 
-def _some(nodes: Sequence[Node]) -> str:
+def _first_names(nodes: Sequence[Node]) -> str:
     """Return the first names of many nodes, for a sentence."""
     told = [shown(node.name) for node in nodes[:_LISTED]]
     if len(nodes) > _LISTED:

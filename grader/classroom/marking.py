@@ -88,7 +88,9 @@ def mark(folder: Path, request: MarkRequest) -> int:
             said = f"decision {done.number} is undone: {done.what}"
         else:
             decision = store.decisions.add(_decision(results, store.entries(), request, by))
-            said = f"decision {decision.number}: {_whose(decision, results)}: {decision.what}"
+            said = (
+                f"decision {decision.number}: {_student_text(decision, results)}: {decision.what}"
+            )
         from grader.classroom.command import report  # it knows every page
 
         try:
@@ -99,7 +101,7 @@ def mark(folder: Path, request: MarkRequest) -> int:
     return 0
 
 
-def _whose(decision: Decision, results: ClassResults) -> str:
+def _student_text(decision: Decision, results: ClassResults) -> str:
     names = {row.key: row.student for row in results.rows}
     return names.get(decision.student, decision.student)
 
@@ -206,7 +208,7 @@ def _list(folder: Path, request: MarkRequest) -> int:
             words += " — replaced by a later decision"
         table.add_row(
             Text(str(one.number), justify="right"),
-            Text(visible(_whose(one, results))),
+            Text(visible(_student_text(one, results))),
             Text(visible(words)),
         )
     Console(highlight=False).print(table)

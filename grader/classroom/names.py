@@ -189,11 +189,11 @@ def age(label: str, upload: int = 0) -> tuple[Any, ...]:
     plain, kind = code_kind(name)
     stem, counters, date = _marks((plain if kind else name.rpartition(".")[0]) or name)
     return (
-        _natural(stem),
+        _natural_key(stem),
         counters,
         date,
         upload,
-        tuple((_natural(s), c, d) for s, c, d in map(_marks, folders)),
+        tuple((_natural_key(s), c, d) for s, c, d in map(_marks, folders)),
         label,
     )
 
@@ -232,7 +232,7 @@ def _marks(name: str) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
     return rest.strip(" -_."), tuple(counters), date
 
 
-def _natural(text: str) -> tuple[Any, ...]:
+def _natural_key(text: str) -> tuple[Any, ...]:
     """Return a key for natural order, in which numbers of any length count as numbers."""
     parts = re.split(r"([0-9]+)", text)
     return tuple(

@@ -320,12 +320,12 @@ def changes(row: SubmissionRow) -> list[GradeChange]:
     found = []
     for now in row.exercises:
         before = row.earlier.get(now.name)
-        if before is not None and _essence(before) != _essence(now):
+        if before is not None and _comparable(before) != _comparable(now):
             found.append(GradeChange(row, before, now))
     return found
 
 
-def _essence(verdict: ExerciseVerdict) -> tuple[object, ...]:
+def _comparable(verdict: ExerciseVerdict) -> tuple[object, ...]:
     return verdict.status, verdict.score, verdict.max_score, verdict.diagnosis
 
 
@@ -636,7 +636,7 @@ def feedback(results: ClassResults, row: SubmissionRow) -> str:
             )
             for chapter, group in groupby(asked_of, key=lambda asked: asked.chapter)
         ],
-        case_kind=_kind,
+        case_kind=_case_kind,
         case_result=_result,
         words_of=lambda name: [
             row.words_of(one) for one in row.decisions.all() if one.exercise == name
@@ -653,7 +653,7 @@ def _result(case: CaseVerdict) -> str:
     return in_words(case.diagnosis) if case.diagnosis else str(case.status)
 
 
-def _kind(case: CaseVerdict) -> str:
+def _case_kind(case: CaseVerdict) -> str:
     if not case.judged:
         return "empty"
     if hung(case):

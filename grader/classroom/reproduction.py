@@ -167,7 +167,7 @@ def reproduce(
         raise HeadcountError(f"the grader found no verdict on {name}")
     label = f"{stored.entry.student}, judged again"
     console.print(submission_report(SubmissionVerdict(label, seed, (again,))))
-    same = _essence(again) == _essence(stored.verdict)
+    same = _comparable(again) == _comparable(stored.verdict)
     if same:
         console.print(Text(f"The verdict is the same as in {stored.folder}."))
     else:
@@ -208,7 +208,7 @@ def _require_same(stored: StoredVerdict, read: ReadFiles) -> None:
         )
 
 
-def _essence(verdict: ExerciseVerdict) -> tuple[object, ...]:
+def _comparable(verdict: ExerciseVerdict) -> tuple[object, ...]:
     """Return what two verdicts on the same answer must share; messages may name times."""
     cases = [(case.name, case.world_size, case.status, case.diagnosis) for case in verdict.cases]
     return verdict.status, round(verdict.score, 6), verdict.diagnosis, tuple(cases)

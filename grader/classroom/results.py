@@ -470,7 +470,7 @@ def class_results(store: Store) -> ClassResults:
     holding, not_here = by_student(decisions, entries)
     late = extended(assignment, decisions, entries)
     rows = tuple(
-        _decided(_row(store, late, course, entry, whose), asked, whose)
+        _with_decisions(_row(store, late, course, entry, whose), asked, whose)
         for entry in entries
         for whose in [holding.get(entry.key)]
     )
@@ -499,7 +499,7 @@ def _row(
     exercises, waiting = [], []
     for name in listed:
         if name in found:
-            exercises.append(_worth(found[name], course))
+            exercises.append(_with_points(found[name], course))
         elif entry.fault:
             exercises.append(_unjudged(course, name, entry.fault))
         else:
@@ -520,7 +520,7 @@ def _row(
         number=entry.number,
         exercises=tuple(exercises),
         earlier={
-            name: _worth(verdict, course)
+            name: _with_points(verdict, course)
             for name, verdict in store.earlier(entry.key).items()
             if name in listed
         },
@@ -538,7 +538,7 @@ def _row(
     )
 
 
-def _decided(
+def _with_decisions(
     row: SubmissionRow, asked: Iterable[RequestedExercise], decisions: StudentDecisions | None
 ) -> SubmissionRow:
     """Return a row with what a person has decided about it; what was judged stays beside it."""
@@ -563,7 +563,9 @@ def _with_lateness(results: ClassResults, row: SubmissionRow) -> SubmissionRow:
     return replace(row, lateness=late, penalty=penalty, notes=(*row.notes, late.words))
 
 
-def _worth(verdict: ExerciseVerdict, course: Mapping[str, RequestedExercise]) -> ExerciseVerdict:
+def _with_points(
+    verdict: ExerciseVerdict, course: Mapping[str, RequestedExercise]
+) -> ExerciseVerdict:
     """Return a verdict with the points that the exercise is worth in the assignment."""
     asked = course.get(verdict.name)  # None for one that the course had earlier
     if asked is None or not verdict.max_score or asked.points == verdict.max_score:

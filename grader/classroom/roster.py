@@ -207,7 +207,7 @@ def _match(
 ) -> dict[str, RosterStudent]:
     """Return the student of each submission that is one student's alone, by its key."""
     found: dict[str, RosterStudent] = {}
-    for of_submission, of_student in _ways():
+    for of_submission, of_student in _ways_to_find():
         index: dict[str, list[RosterStudent]] = defaultdict(list)
         for student in roster:
             for form in set(of_student(student)):
@@ -227,10 +227,10 @@ def _match(
     return found
 
 
-def _ways() -> Iterator[_Forms]:
+def _ways_to_find() -> Iterator[_Forms]:
     """Yield the ways to find a student, the surest first."""
     yield (
-        lambda one: [f"{_kind(one.platform)}\0{folded(one.number)}"] if one.number else [],
+        lambda one: [f"{_column_kind(one.platform)}\0{folded(one.number)}"] if one.number else [],
         lambda student: [f"{kind}\0{folded(number)}" for number, kind in student.numbers],
     )
     yield (
@@ -259,7 +259,7 @@ def _key(student: RosterStudent) -> str:
     return key(b"roster\0" + raw(mark), student.name)
 
 
-def _kind(platform: str) -> str:
+def _column_kind(platform: str) -> str:
     return platform if platform in _NUMBERS.values() else ""
 
 

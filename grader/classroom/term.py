@@ -131,7 +131,7 @@ def joined(assignments: Sequence[ClassResults], titles: Sequence[str]) -> Term:
         claims: dict[int, list[tuple[SubmissionRow, str]]] = defaultdict(list)
         fresh: list[SubmissionRow] = []
         for row in results.rows:
-            found, doubt = _same(row, students, names)
+            found, doubt = _student_of_row(row, students, names)
             if found is None:
                 fresh.append(row)
                 if doubt:
@@ -167,7 +167,7 @@ def joined(assignments: Sequence[ClassResults], titles: Sequence[str]) -> Term:
     return Term(tuple(assignments), tuple(titles), tuple(students), tuple(remarks))
 
 
-def _same(
+def _student_of_row(
     row: SubmissionRow, students: Sequence[TermStudent], names: Counter[str]
 ) -> tuple[int | None, str]:
     """Return the index of the student whose row it is, and what is doubtful about that."""
@@ -247,13 +247,13 @@ def term_gradebook(found: Term) -> bytes:
                 text(student.any("email")),
                 *(found.cell(student, i) for i in range(len(found.assignments))),
                 *("" if total is None else number(value) for value in total or (0.0, 0.0)),
-                text("; ".join([*student.remarks, *_decided(found, student)])),
+                text("; ".join([*student.remarks, *_decision_lines(found, student)])),
             ]
         )
     return table([head, *rows], bom=True)
 
 
-def _decided(found: Term, student: TermStudent) -> list[str]:
+def _decision_lines(found: Term, student: TermStudent) -> list[str]:
     return [f"{found.titles[i]}: {line}" for i, row in student.rows.items() for line in row.decided]
 
 

@@ -53,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = options.serve(options)
         return status
 
-    return commands.serve("grader", request, failed=1, refusal=_missing)
+    return commands.serve("grader", request, failed=1, refusal=_missing_package)
 
 
-def _missing(error: ModuleNotFoundError) -> str | None:
+def _missing_package(error: ModuleNotFoundError) -> str | None:
     """Return what is said of a package that is not installed; None if no extra has it."""
     missing = MissingPackage.from_error("this command", error)
     return None if missing is None else str(missing)

@@ -299,7 +299,7 @@ def _gigabytes(nbytes: float) -> str:
     return f"{nbytes / 1e9:,.2f} GB"
 
 
-def _fit(plan: TrainingPlan) -> str:
+def _memory_words(plan: TrainingPlan) -> str:
     """Return whether a device's memory suffices, in words."""
     of = f"of {_gigabytes(plan.device_memory)}"
     if plan.spare < 0:
@@ -316,7 +316,7 @@ def _sizes(plan: TrainingPlan) -> _Rows:
         ("devices", f"{plan.devices:,}"),
         *kinds,
         ("memory of a device", _gigabytes(memory.total)),
-        ("", _fit(plan)),
+        ("", _memory_words(plan)),
         ("work of a device", f"{plan.flops_here / 1e12:,.0f} TFLOP a step"),
         ("", f"{plan.micro_batches} micro-batches of {plan.seq * plan.micro_batch:,} tokens"),
         ("", f"{seconds:.3g} s at the peak" + (", a third more to recompute" * plan.recompute)),
@@ -396,7 +396,7 @@ def page(plan: TrainingPlan, fault: str = "") -> Markup:
         status = f"{Look.FAILED.mark} {fault}. Below: the last plan that can be."
     cells = []
     for name, value in _sizes(plan):
-        if value == _fit(plan):
+        if value == _memory_words(plan):
             continue  # the headline says it
         colour = f"background: {_COLOURS.get(name)}"
         key = element("span", class_="gather-key", style=colour) if name in _COLOURS else ""
@@ -440,7 +440,9 @@ def _bar(plan: TrainingPlan) -> Markup:
         for kind, size in memory._asdict().items()
     ]
     is_cut = _WALL * memory.total > 100 * plan.device_memory
-    words = f"{'; '.join(kinds.values())}; together {_gigabytes(memory.total)} {_fit(plan)}"
+    words = (
+        f"{'; '.join(kinds.values())}; together {_gigabytes(memory.total)} {_memory_words(plan)}"
+    )
     return element(
         "div",
         element("span", class_="gather-room", style=f"width: {_WALL}%"),

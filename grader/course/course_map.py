@@ -67,7 +67,7 @@ _STYLE = f"""<style>
 
 def map_html(overview: CourseProgress) -> Markup:
     """Return a learner's progress as a map: what comes next, and a tile for each chapter."""
-    lines = [element("div", *_next(overview))] if overview.exercises else []
+    lines = [element("div", *_next_lines(overview))] if overview.exercises else []
     several = len(overview.parts()) > 1
     for part, chapters in overview.parts().items():
         if several:
@@ -85,7 +85,7 @@ def map_html(overview: CourseProgress) -> Markup:
     return Markup(f"{THEME_STYLE}{_STYLE}\n{course}")
 
 
-def _next(overview: CourseProgress) -> Sequence[str]:
+def _next_lines(overview: CourseProgress) -> Sequence[str]:
     following = overview.next
     if following is None:
         return [f"{Look.PASSED.mark} You have passed every exercise of the course."]

@@ -405,7 +405,7 @@ def note(
     def enter() -> None:
         try:
             path = location(catalogue)
-            counted = [v for v in verdicts if _counts(v, catalogue[v.name], sizes)]
+            counted = [v for v in verdicts if _is_whole_work(v, catalogue[v.name], sizes)]
             if path is None or not counted or not _is_learners(origin, catalogue, file):
                 return
             records = ProgressFile(path).add(counted, ended)
@@ -429,7 +429,7 @@ def note(
     return entered[0] if entered else None
 
 
-def _counts(
+def _is_whole_work(
     verdict: ExerciseVerdict, exercise: IndexedExercise, sizes: Sequence[int] | None
 ) -> bool:
     """Return whether a verdict is on the learner's work, and on the whole exercise."""

@@ -193,15 +193,15 @@ class Draw:
 
     def tensor(self, kind: Kind) -> torch.Tensor:
         """Draw random numbers: nearly normal ones, or integers from −99 to 99."""
-        words = self._words(kind)
+        words = self._random_words(kind)
         if kind.dtype.is_floating_point:
-            return _tensor(_bell(words), kind)
+            return _tensor(_nearly_normal(words), kind)
         # 199 does not divide 2³²: some integers are likelier than others by one in 2²⁴
         return _tensor((words % 199).astype("i8") - 99, kind)
 
     def factors(self, kind: Kind) -> torch.Tensor:
         """Draw numbers whose products stay in range: ±1 and ±2, or ±0.5 to ±1.5."""
-        words = self._words(kind)
+        words = self._random_words(kind)
         sign = (words & 1).astype("i8") * 2 - 1
         if kind.dtype.is_floating_point:
             return _tensor(sign * (words * 2.0**-32 + 0.5), kind)
@@ -267,7 +267,7 @@ class Draw:
         words = np.frombuffer(stream.digest(4 * count), "<i4")
         return torch.from_numpy(words.astype("f4") * np.float32(2.0**-31))
 
-    def _words(self, kind: Kind) -> npt.NDArray[np.uint32]:
+    def _random_words(self, kind: Kind) -> npt.NDArray[np.uint32]:
         """Draw 32 random bits for every element; each call draws others."""
         self._draws += 1
         stream = hashlib.shake_256(f"{self._key}/{self._draws}".encode())
@@ -322,7 +322,7 @@ class Large:
         return self._draw.block(f"{name} {number}", self._BLOCK)
 
 
-def _bell(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+def _nearly_normal(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
     """Turn words into numbers of mean 0 and variance 1 that are nearly normal.
 
     A word's four bytes are uniform, and the sum of four such numbers is nearly normal,

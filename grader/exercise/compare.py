@@ -155,11 +155,11 @@ def _compare_number(
     finite = math.isfinite(expected) and math.isfinite(number)
     if actual == expected or (finite and abs(number - expected) <= relative * size):
         return None
-    want, got = _apart(expected, number)
+    want, got = _told_apart(expected, number)
     return Difference(Diagnosis.WRONG_VALUE, f"{_subject(path)} should be {want}, but is {got}")
 
 
-def _apart(one: float, other: float) -> tuple[str, str]:
+def _told_apart(one: float, other: float) -> tuple[str, str]:
     """Return two numbers with as few digits, from five on, as show that they differ."""
     for digits in range(5, 17):
         texts = f"{one:.{digits}g}", f"{other:.{digits}g}"
@@ -332,15 +332,15 @@ def side_by_side(
     """
     slack = _Slack(terms, relative)
     if not _differ(slack, expected, actual, scale):
-        text = _brief(actual)
+        text = _in_brief(actual)
         return RankRow(rank, text, text, True)
-    where, expected, actual, scale = _narrowed(slack, expected, actual, scale)
+    where, expected, actual, scale = _first_difference(slack, expected, actual, scale)
     kind = _other_kind(expected, actual, relative)
     lead = f"{', '.join(where)}: " if where else ""
     if kind:
-        text = _brief(actual)
+        text = _in_brief(actual)
         wrong = ((len(lead), len(lead) + len(text)),)
-        return RankRow(rank, lead + _brief(expected), lead + text, False, wrong, kind)
+        return RankRow(rank, lead + _in_brief(expected), lead + text, False, wrong, kind)
     items, note = _items(slack, expected, actual, scale)
     left, right = _brackets(actual)
     comma = "" if isinstance(actual, torch.Tensor) else ","
@@ -365,7 +365,7 @@ def _differ(slack: _Slack, expected: Any, actual: Any, scale: Any) -> bool:
     return _compare(expected, actual, slack, scale, "") is not None
 
 
-def _narrowed(
+def _first_difference(
     slack: _Slack, expected: Any, actual: Any, scale: Any
 ) -> tuple[list[str], Any, Any, Any]:
     """Return the innermost list or tensor that has the first difference, and the way to it."""
@@ -536,7 +536,7 @@ def _brackets(value: Any) -> tuple[str, str]:
     return "", ""
 
 
-def _brief(value: Any) -> str:
+def _in_brief(value: Any) -> str:
     """Return a value in a few words, from its beginning: tensors without commas, lists with."""
     if isinstance(value, torch.Tensor):
         if value.dim() == 0:
@@ -545,12 +545,12 @@ def _brief(value: Any) -> str:
         return _listed(texts, value.numel(), "[", " ", "]")
     if _is_list(value):
         left, right = _brackets(value)
-        texts = [_brief(item) for item in value[:_WIDTH]]
+        texts = [_in_brief(item) for item in value[:_WIDTH]]
         return _listed(texts, len(value), left, ", ", right)
     if isinstance(value, Mapping):
         if list(value) == [RESULT]:  # a report of nothing else
-            return _brief(value[RESULT])
-        entries = ", ".join(f"{key!r}: {_brief(item)}" for key, item in value.items())
+            return _in_brief(value[RESULT])
+        entries = ", ".join(f"{key!r}: {_in_brief(item)}" for key, item in value.items())
         return short(f"{{{entries}}}", _WIDTH)
     return _number(value, 5) if type(value) is int else show(value, _WIDTH)
 

@@ -80,7 +80,7 @@ def _reader(real: Callable[[], Any], shown: Callable[[Clock], Any]) -> Callable[
     return read
 
 
-def _still(kind: Callable[[], Any]) -> Callable[[Clock], Any]:
+def _standing_still(kind: Callable[[], Any]) -> Callable[[Clock], Any]:
     return lambda clock: kind()
 
 
@@ -131,10 +131,10 @@ def _show_clocks() -> None:
         for each, kind in ((name, float), (f"{name}_ns", int)):
             if hasattr(time, each):  # macOS has no clock for a thread
                 real = getattr(time, each)
-                _readers[real] = _reader(real, _still(kind))
+                _readers[real] = _reader(real, _standing_still(kind))
     for held in _WITH_DEFAULTS:
         _put_back.callback(setattr, held, "__defaults__", held.__defaults__)
-        held.__defaults__ = tuple(map(_other, held.__defaults__))
+        held.__defaults__ = tuple(map(_reader_of, held.__defaults__))
     for space in (vars(time), vars(timeit)):
         _replace_clocks(space)
 
@@ -142,13 +142,13 @@ def _show_clocks() -> None:
 def _replace_clocks(space: dict[str, Any]) -> None:
     """Put readers in the place of the clocks in a namespace, until none is shown any more."""
     for name, value in list(space.items()):
-        reader = _other(value)
+        reader = _reader_of(value)
         if reader is not value:
             _put_back.callback(space.__setitem__, name, value)
             space[name] = reader
 
 
-def _other(value: Any) -> Any:
+def _reader_of(value: Any) -> Any:
     """Return the reader of a clock, found by identity, since some values cannot be hashed."""
     return next((reader for real, reader in _readers.items() if value is real), value)
 

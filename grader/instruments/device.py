@@ -141,7 +141,7 @@ def simulate_device(function: Callable[..., Any], device: Device) -> Iterator[No
         "default_stream": lambda *_: stream,
         "current_accelerator": lambda *_: torch.device("cuda"),
     }
-    with _instead(function, parts):
+    with _replaced(function, parts):
         yield
 
 
@@ -159,12 +159,12 @@ def without_device(function: Callable[..., Any]) -> Iterator[None]:
         "is_available": lambda: False,
         "device_count": lambda: 0,
     }
-    with _instead(function, parts):
+    with _replaced(function, parts):
         yield
 
 
 @contextlib.contextmanager
-def _instead(function: Callable[..., Any], parts: dict[str, Any]) -> Iterator[None]:
+def _replaced(function: Callable[..., Any], parts: dict[str, Any]) -> Iterator[None]:
     spaces = [vars(place) for place in _PLACES]
     if isinstance(function, FunctionType):
         spaces.append(function.__globals__)

@@ -53,7 +53,7 @@ def compiled(
         size: the size of that world.
         seconds: the time limit of its ranks.
     """
-    job = Job(exercise.name, ((),) * size, adapter=packed_by_value(_itself), seconds=seconds)
+    job = Job(exercise.name, ((),) * size, adapter=packed_by_value(_unchanged), seconds=seconds)
     outcome = run(job)
     if outcome.failure is not None:
         return Preparation(failure=outcome.failure)
@@ -76,7 +76,7 @@ def compiled(
     return Preparation(failure=_compile_failure(source, built))
 
 
-def _itself(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 

@@ -71,7 +71,7 @@ class WorldPool:
 
     def _separate(self, n: int) -> None:
         """End the present world, and give each size from ``n`` on a world of its own."""
-        self._plan = _alone(self._plan)
+        self._plan = _unshared(self._plan)
         self._plan = self._plan[self._plan.index([n]) :]
         self.close()
 
@@ -82,7 +82,7 @@ class WorldPool:
     def expect_the_end(self) -> None:
         """Give each size for which no world is started its own: few are still to come."""
         if self._next is None:
-            self._plan[1:] = _alone(self._plan[1:])
+            self._plan[1:] = _unshared(self._plan[1:])
 
     def start_next(self) -> None:
         """Start the next world, where this one has come to its largest size."""
@@ -118,6 +118,6 @@ def _shared(sizes: Sequence[int]) -> list[list[int]]:
     return plan
 
 
-def _alone(plan: Sequence[Sequence[int]]) -> list[list[int]]:
+def _unshared(plan: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return a plan in which no sizes share a world."""
     return [[size] for sizes in plan for size in sizes]

@@ -80,12 +80,12 @@ def _coloured(text: str, look: Look, style: str = "") -> Markup:
     return element("span", text, style=f"color: {look.colour}; {style}")
 
 
-def _head(look: Look, name: str, rest: str) -> Markup:
+def _card_head(look: Look, name: str, rest: str) -> Markup:
     mark = _coloured(look.mark, look, "font-weight: bold;")
     return element("div", mark, " ", element("strong", name), " ", rest)
 
 
-def _pre(lines: Iterable[object]) -> Markup:
+def _preformatted(lines: Iterable[object]) -> Markup:
     style = f"margin: 4px 0; white-space: pre-wrap; {_MONO}"
     return element("pre", join(lines, "\n"), style=style)
 
@@ -96,7 +96,7 @@ def failure_html(failure: Failure) -> Markup:
     return _card(
         Look.FAILED.colour,
         f"failed: {words}",
-        _head(Look.FAILED, words, ""),
+        _card_head(Look.FAILED, words, ""),
         element("div", failure.message),
         *_evidence(failure),
     )
@@ -136,10 +136,10 @@ def exercise_html(
     return _card(
         look.colour,
         f"{verdict.name}: {headline(verdict)}",
-        _head(look, verdict.name, headline(verdict)),
+        _card_head(look, verdict.name, headline(verdict)),
         *_body(verdict, strip),
         *_folded(verdict, cases, help),
-        *_foot(verdict, place),
+        *_card_foot(verdict, place),
     )
 
 
@@ -148,14 +148,14 @@ def points_html(verdict: ExerciseVerdict) -> Markup:
     look = look_of(verdict)
     return element(
         "div",
-        _head(look, verdict.name, earned(verdict)),
+        _card_head(look, verdict.name, earned(verdict)),
         style=_STYLE.format(colour=look.colour),
         role="group",
         aria_label=f"{verdict.name}: {earned(verdict)}",
     )
 
 
-def _foot(verdict: ExerciseVerdict, place: CoursePlace | None) -> Iterator[Markup]:
+def _card_foot(verdict: ExerciseVerdict, place: CoursePlace | None) -> Iterator[Markup]:
     """Yield what it has earned, and the place in the course with the way on."""
     if place is None:
         yield element("div", earned(verdict), style=_QUIET)
@@ -217,7 +217,7 @@ def _failure(verdict: ExerciseVerdict, strip: str) -> Iterator[Markup]:
     if case is not None:
         yield from _evidence(case)
         if printed := output_lines(case):
-            yield _pre(f"[rank {rank}] {line}" for rank, line in printed)
+            yield _preformatted(f"[rank {rank}] {line}" for rank, line in printed)
     if strip:
         picture = element("div", Markup(strip), style="margin: 4px 0; overflow-x: auto")
         words = _summary("Where it goes wrong, with data that has names")
@@ -384,7 +384,7 @@ def _all_cases(verdict: ExerciseVerdict) -> Markup:
 def _evidence(found: Failure | CaseVerdict) -> Iterator[Markup]:
     """Yield the lines where it failed, who waits for whom, and further details."""
     if shown(found.frames):
-        yield _pre(found.frames)
+        yield _preformatted(found.frames)
     if found.diagnosis is Diagnosis.DEADLOCK:
         graph = graph_of(found.waits, found.cycle, found.ended, found.killed)
         if graph is not None:
@@ -424,7 +424,7 @@ def _prose(text: str) -> Iterator[Markup]:
     """Yield a text's paragraphs and entries of lists, each a line, and indented lines as code."""
     for is_code, lines in groupby(text.splitlines(), lambda line: line.startswith("    ")):
         if is_code:
-            yield _pre([textwrap.dedent("\n".join(lines))])
+            yield _preformatted([textwrap.dedent("\n".join(lines))])
         else:
             yield from (element("div", _inline(line)) for line in lines if line)
 

@@ -88,7 +88,7 @@ def description(
 ) -> str:
     """Return the rounds as text, and where they differ from a reference or what is beside them."""
     if beside is not None:
-        return _beside(film, beside)
+        return _side_by_side(film, beside)
     if reference is None:
         return film.table()
     difference = compared(film, reference)
@@ -101,7 +101,7 @@ def _names(film: FrameSequence, beside: FrameSequence) -> tuple[str, str]:
     return f"{film.title} (first)", f"{beside.title} (second)"
 
 
-def _beside(*films: FrameSequence) -> str:
+def _side_by_side(*films: FrameSequence) -> str:
     """Return two runs as text, round by round on one clock."""
     names = _names(*films)
     wide, high = max(map(len, names)), len(str(max(film.rounds for film in films)))

@@ -50,12 +50,12 @@ def _lanes(film: FrameSequence, frame: Frame) -> dict[int, int]:
         {
             i: (min(a.source, a.destination), max(a.source, a.destination))
             for i, a in enumerate(frame.arrows)
-            if abs(a.source - a.destination) > 1 and not _wraps(film, a)
+            if abs(a.source - a.destination) > 1 and not _goes_around(film, a)
         }
     )
 
 
-def _wraps(film: FrameSequence, arrow: Arrow) -> bool:
+def _goes_around(film: FrameSequence, arrow: Arrow) -> bool:
     """Return whether a message goes around the back of a ring, from one end to the other."""
     last = film.ranks - 1
     return film.ring and last > 1 and abs(arrow.destination - arrow.source) == last
@@ -179,7 +179,7 @@ def strip(film: FrameSequence) -> str:
                 name = "where it hangs" if film.stuck else "the end"
             panel = "".join(_panel(film, film.frames[number], lanes[number], top, contents))
             if ends and film.halts:
-                panel += "".join(_halted(film, below, top + rows * _HEIGHT + 5))
+                panel += "".join(_hung_ranks(film, below, top + rows * _HEIGHT + 5))
             drawn.append(
                 f"<g transform='translate({_MARGIN + i * wide} {y})'>"
                 f"<text x='{wide / 2:g}' y='12' font-weight='bold'>{name}</text>{panel}</g>"
@@ -275,7 +275,7 @@ def _panel(
         yield _arrow(arrow, film, lanes.get(i), top)
 
 
-def _halted(film: FrameSequence, below: Iterable[Wire], y: int) -> Iterator[str]:
+def _hung_ranks(film: FrameSequence, below: Iterable[Wire], y: int) -> Iterator[str]:
     """Yield a box for every rank where a run hangs, and the wires between them."""
     for rank, halt in film.halts.items():
         (line, _), (ground, _) = halt.standing.line, halt.standing.ground
@@ -339,7 +339,7 @@ def _arrow(arrow: Arrow, film: FrameSequence, lane: int | None, top: int) -> str
     enters = arrow.enters if arrow.enters is not None else arrow.leaves
     y1, y2 = (top + ((row or 0) + 0.5) * _HEIGHT for row in (leaves, enters))
     forth = arrow.destination > arrow.source
-    if _wraps(film, arrow):
+    if _goes_around(film, arrow):
         forth = not forth
         ahead = _GAP - 6 if forth else 6 - _GAP
         out = _column_edge(arrow.source, forth)
@@ -457,7 +457,7 @@ def _picture_of_difference(
         for i, (place, row) in enumerate(names.items()):
             y, cell = top + i * _HEIGHT, cells[rank][row] if row is not None else None
             if (rank, place) in found:
-                parts += _corrected(cell or Content(), found[rank, place].wanted, x, y)
+                parts += _corrected_cell(cell or Content(), found[rank, place].wanted, x, y)
             elif cell is not None:
                 parts.append(_cell(cell, x, y))
     for lane, arrow in enumerate(arrows):
@@ -501,7 +501,7 @@ def _rows_shown(
     return {name: every.get(name) for name in sorted(chosen, key=lambda n: (n[0] == "result", n))}
 
 
-def _corrected(own: Content, wanted: Content, x: float, y: float) -> Iterator[str]:
+def _corrected_cell(own: Content, wanted: Content, x: float, y: float) -> Iterator[str]:
     """Yield a wrong cell in a red frame, with a mark, and the right value as a ghost beside it."""
     yield _cell(own, x, y)
     yield f"<g opacity='.65'>{_cell(wanted, x + _WIDTH + 6, y)}</g>"

@@ -246,7 +246,7 @@ def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
         options += _open_folders(*map(str, reversed(folder.parents[:-1])))
         options += ["--ro-bind", str(folder), str(folder)]
     empty: list[Path] = []
-    for folder in sorted({*_ours(shown), *(Path(one).resolve() for one in hidden)}):
+    for folder in sorted({*_hidden_of_ours(shown), *(Path(one).resolve() for one in hidden)}):
         within = [top for top in (*map(Path, _SYSTEM), *shown) if folder.is_relative_to(top)]
         if within and folder not in shown and not any(map(folder.is_relative_to, empty)):
             empty.append(folder)  # what is in it is hidden with it
@@ -259,7 +259,7 @@ def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
     return [*options, *more, "--remount-ro", "/"]
 
 
-def _ours(shown: Sequence[Path]) -> Iterator[Path]:
+def _hidden_of_ours(shown: Sequence[Path]) -> Iterator[Path]:
     """Yield what must be hidden of our packages and the course, should it lie among ``shown``."""
     for package in _PACKAGES:
         yield package

@@ -227,14 +227,14 @@ def _seen_elsewhere(
         if name in inner:
             inside, site = inner[name]
             found[name] = f"it is defined inside {inside}, {site}, and must be at module level"
-        elif near := _near(name, candidates):
+        elif near := _nearest_name(name, candidates):
             odd = [unicodedata.name(c, "") for c in near if not c.isascii()]
             told = f" (in which one letter is {odd[0]})" if odd and odd[0] else ""
             found[name] = f"did you mean it by {near}{told}, {candidates[near]}? Call it {name}"
     return found
 
 
-def _near(name: str, candidates: Iterable[str]) -> str:
+def _nearest_name(name: str, candidates: Iterable[str]) -> str:
     """Return the name that is most like another one, or an empty string."""
 
     def plain(text: str) -> str:
@@ -297,7 +297,7 @@ def _kept(
     chunk: Chunk, node: ast.stmt, flags: int, graders: frozenset[str]
 ) -> Iterator[_Statement]:
     """Yield the statement as it is kept, if it is, compiled on its own."""
-    slim = _slim(node, graders)
+    slim = _kept_parts(node, graders)
     if slim is None:
         return
     module = ast.Module([slim], [])
@@ -315,11 +315,11 @@ def _kept(
     statement = _Statement(chunk, slim, defines, code, declares, assigns)
     statement.calls_on = {name for n in nodes for name in _mutated(n)}
     statement.uses = set(_globals_used(code))
-    statement.optional = _acts(slim)
+    statement.optional = _has_effect(slim)
     yield statement
 
 
-def _slim(node: ast.stmt, graders: frozenset[str]) -> ast.stmt | None:
+def _kept_parts(node: ast.stmt, graders: frozenset[str]) -> ast.stmt | None:
     """Return a statement with only the kept parts in it, or None if no part is kept."""
     if _calls_grader(node, graders) or _imports_grader(node):
         return None
@@ -355,7 +355,7 @@ def _slim_block(node: ast.stmt, graders: frozenset[str], *parts: str) -> ast.stm
 
 def _slim_body(body: list[ast.stmt], graders: frozenset[str]) -> list[ast.stmt]:
     keep_as_is = (ast.Pass, ast.Raise)
-    found = [node if isinstance(node, keep_as_is) else _slim(node, graders) for node in body]
+    found = [node if isinstance(node, keep_as_is) else _kept_parts(node, graders) for node in body]
     kept = [node for node in found if node is not None]
     return [] if all(isinstance(node, keep_as_is) for node in kept) else kept
 
@@ -393,7 +393,7 @@ def _eager(node: ast.AST, into_classes: bool = True) -> Iterator[ast.AST]:
             ahead += [item for item in items if isinstance(item, ast.AST)]
 
 
-def _root(node: ast.expr) -> str | None:
+def _root_name(node: ast.expr) -> str | None:
     """Return ``table`` for ``table``, ``table[0]`` and ``table.rows.append``."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
         node = node.value
@@ -419,8 +419,8 @@ def _calls_grader(node: ast.stmt, graders: frozenset[str]) -> bool:
         for n in _eager(part):
             if isinstance(n, ast.Call):
                 called = n.func
-                name = called.attr if isinstance(called, ast.Attribute) else _root(called)
-                owner = _root(called)
+                name = called.attr if isinstance(called, ast.Attribute) else _root_name(called)
+                owner = _root_name(called)
                 if owner == "get_ipython" or (name in graders and owner in (name, *OURS)):
                     return True
     return False
@@ -430,7 +430,7 @@ def _mutated(node: ast.AST) -> set[str]:
     """Return ``{"table"}`` for ``table.append(1)``, and an empty set for all other statements."""
     call = node.value if isinstance(node, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-        root = _root(call.func)
+        root = _root_name(call.func)
         return {root} if root else set()
     return set()
 
@@ -438,7 +438,7 @@ def _mutated(node: ast.AST) -> set[str]:
 def _stored_in(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names of the objects in which nodes store."""
     stores = (
-        _root(n)
+        _root_name(n)
         for n in nodes
         if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store)
     )
@@ -466,7 +466,7 @@ def bound(tree: ast.Module) -> set[str]:
     return _declared(tree.body) | _assigned(n for node in tree.body for n in _targets(node))
 
 
-def _acts(node: ast.stmt) -> bool:
+def _has_effect(node: ast.stmt) -> bool:
     """Return whether running the statement calls something, so that it is kept only if needed."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return False

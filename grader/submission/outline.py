@@ -230,7 +230,7 @@ def _outline(node: _Function, name: str, outside: Mapping[str, Any] = {}) -> Out
         [_text(n.iter) for n in every if isinstance(n, (ast.For, ast.comprehension))],
         sorted(assigned | set(parameters)),
         sorted(names),
-        [] if returns else list(_lost(node, parameters)),
+        [] if returns else list(_unread_assignments(node, parameters)),
         "\n".join(map(_text, body)),
         uses_hashes(node),
         sorted(set(_set_loops(every))),
@@ -345,7 +345,7 @@ def _paths(node: ast.AST, path: _Path = ()) -> Iterator[tuple[ast.AST, _Path]]:
                 yield from _paths(child, here)
 
 
-def _lost(node: _Function, parameters: list[str]) -> Iterator[UnusedAssignment]:
+def _unread_assignments(node: _Function, parameters: list[str]) -> Iterator[UnusedAssignment]:
     """Yield the assignments to a parameter whose new value is never read.
 
     A read counts if it comes later in the source, or anywhere in a loop around the
@@ -359,13 +359,13 @@ def _lost(node: _Function, parameters: list[str]) -> Iterator[UnusedAssignment]:
         target = statement.targets[0]
         if not isinstance(target, ast.Name) or target.id not in parameters:
             continue
-        if not _mentions(statement.value) - {target.id}:
+        if not _names_read(statement.value) - {target.id}:
             continue
         if not any(_reads(other, where, statement, path, target.id) for other, where in placed):
             yield UnusedAssignment(target.id, statement.lineno, _text(statement))
 
 
-def _mentions(value: ast.AST) -> set[str]:
+def _names_read(value: ast.AST) -> set[str]:
     """Return the names in an expression, except those that are called or called on."""
     names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
     called = (n.func for n in ast.walk(value) if isinstance(n, ast.Call))

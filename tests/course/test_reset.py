@@ -170,11 +170,16 @@ def kernel():
 
 def said(client, code):
     """What a cell shows as plain text, and what it asks the front end for."""
-    shown = []
+    shown, kinds = [], [""]
 
     def listen(message):
         content = message["content"]
-        shown.append(content.get("text") or content.get("data", {}).get("text/plain", ""))
+        text = content.get("text") or content.get("data", {}).get("text/plain", "")
+        if kinds[-1] == message["msg_type"] == "stream":
+            shown[-1] += text  # a kernel may send what is printed in pieces
+        else:
+            shown.append(text)
+        kinds.append(message["msg_type"])
 
     reply = client.execute_interactive(code, output_hook=listen, timeout=100)
     assert reply["content"]["status"] == "ok", reply["content"]

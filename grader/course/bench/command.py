@@ -68,7 +68,7 @@ def header(plan: BenchPlan, name: str, op: str, ranks: int) -> str:
     )
 
 
-def _four(number: float) -> str:
+def _four_digits(number: float) -> str:
     """Return a number with as many digits as nccl-tests prints."""
     return f"{number:.2f}" if number < 10_000 else f"{number:.0f}"
 
@@ -86,7 +86,7 @@ def line(row: SizeRow) -> str:
             DTYPES[row.dtype],
             row.redop,
             str(row.root),
-            _four(row.seconds * 1e6),
+            _four_digits(row.seconds * 1e6),
             _speed(row.algbw),
             _speed(row.busbw),
             str(row.wrong),
@@ -245,13 +245,13 @@ class Sinks:
         if not self.json:
             if row.name != before:
                 if before is not None:
-                    self._foot()
+                    self._print_foot()
                     print()
                 print(header(plan, row.name, row.op, ranks))
             print(line(row), flush=True)
         self.rows.append(row)
 
-    def _foot(self) -> None:
+    def _print_foot(self) -> None:
         if self.rows:
             name = self.rows[-1].name
             print(footer([row for row in self.rows if row.name == name]), flush=True)
@@ -261,7 +261,7 @@ class Sinks:
         if self.json:
             print(to_json(plan, self.rows, ranks))
         else:
-            self._foot()
+            self._print_foot()
         try:
             if self.csv is not None:
                 self.csv.write_text(to_csv(self.rows), encoding="utf-8")

@@ -92,11 +92,11 @@ class Signature(msgspec.Struct, array_like=True, frozen=True):
 
     def gives_to(self, place: int) -> int | None:
         """Return the elements for a member; None where nothing is given."""
-        return _of(self.gives, place)
+        return _number_at(self.gives, place)
 
     def takes_from(self, place: int) -> int | None:
         """Return the elements from a member; None where nothing is taken."""
-        return _of(self.takes, place)
+        return _number_at(self.takes, place)
 
     @property
     def even(self) -> int | None:
@@ -105,7 +105,7 @@ class Signature(msgspec.Struct, array_like=True, frozen=True):
         return numbers.pop() if len(numbers) == 1 else None
 
 
-def _of(numbers: list[int], place: int) -> int | None:
+def _number_at(numbers: list[int], place: int) -> int | None:
     if len(numbers) < 2:
         return numbers[0] if numbers else None
     return numbers[place]

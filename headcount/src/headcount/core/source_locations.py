@@ -347,7 +347,7 @@ def with_source(failed: _Located, line_of: Callable[[Site], str]) -> _Located:
         replace(
             frame,
             text=line_of(frame.site)[:200],
-            place=_place(frame.site) if several else "",
+            place=_place_text(frame.site) if several else "",
         )
         for frame in frames
     )
@@ -363,7 +363,7 @@ def _sites(failed: Located) -> list[Site]:
     return list(dict.fromkeys(site for site in every if site is not None and site.file))
 
 
-def _place(site: Site) -> str:
+def _place_text(site: Site) -> str:
     """Return a line with its file as the student knows it: a cell has the number beside it."""
     shell = ipython_shell()
     if site.file.startswith((BESIDE, PATH, "cell ")):

@@ -199,7 +199,7 @@ class RankChannels:
         any_data = self._read_ready(seconds, listener)
         if self.handle.notices is None:
             self.handle.poll()
-        for rank in sorted({*self.handle.statuses, *self._overdue()} - self.gone):
+        for rank in sorted({*self.handle.statuses, *self._ranks_overdue()} - self.gone):
             if rank >= self.size:
                 continue
             # its end counts only when all that it wrote is read, and it may have written
@@ -214,7 +214,7 @@ class RankChannels:
         for rank in sorted(self._hung_up.keys() - self.gone):
             self._lose(rank, listener)
 
-    def _overdue(self) -> list[int]:
+    def _ranks_overdue(self) -> list[int]:
         """Return the ranks that count as gone, since they have hung up for so long."""
         if not self._hung_up:
             return []

@@ -382,7 +382,7 @@ SAME_SIZE = frozenset({"broadcast", "all_reduce", "reduce"})
 # Signatures. ----------------------------------------------------------------------
 
 
-def _counts(numbers: Sequence[int]) -> list[int]:
+def _per_member(numbers: Sequence[int]) -> list[int]:
     """Return one number for each member, or a single one if all are the same."""
     return [numbers[0]] if len(set(numbers)) == 1 else list(numbers)
 
@@ -413,7 +413,7 @@ class _SignatureReader:
             raise RuntimeError(
                 f"{self.kind} needs tensors of one dtype; rank {self.rank} has {names}"
             )
-        found = Signature(dtype_name(dtypes[0]), _counts(gives), _counts(takes))
+        found = Signature(dtype_name(dtypes[0]), _per_member(gives), _per_member(takes))
         given, taken = found.gives_to(self.place), found.takes_from(self.place)
         if given is not None and taken is not None and given != taken:
             raise RuntimeError(
@@ -638,8 +638,8 @@ def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.untyped_storage().data_ptr() != other.untyped_storage().data_ptr():
         return False
     if one.element_size() != other.element_size():  # views in another dtype
-        return _bytes_of(one) == _bytes_of(other) or _between(one, other)
-    if not _between(one, other):
+        return _bytes_of(one) == _bytes_of(other) or _overlap(one, other)
+    if not _overlap(one, other):
         return False
     if one.is_contiguous() and other.is_contiguous():
         return True
@@ -655,7 +655,7 @@ def _bytes_of(tensor: torch.Tensor) -> tuple[int, int]:
     return tensor.data_ptr(), tensor.data_ptr() + length * tensor.element_size()
 
 
-def _between(one: torch.Tensor, other: torch.Tensor) -> bool:
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
     (a, b), (c, d) = _bytes_of(one), _bytes_of(other)
     return a < d and c < b
 

@@ -289,7 +289,7 @@ def raised(
         memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
-        earlier=_earlier(cause) if used is None else _missing(used),
+        earlier=_cause_line(cause) if used is None else _undefined_name(used),
         threads=threads,
         name=name,
         owner=owner,
@@ -341,7 +341,7 @@ def _unparsed(error: BaseException) -> list[tuple[str, int, str]]:
     return [(str(error.filename), error.lineno or 1, "")]
 
 
-def _missing(error: NameError) -> str:
+def _undefined_name(error: NameError) -> str:
     """Return where a name was read that a failed statement should have defined."""
     lines = lines_of(error.__traceback__)
     where = f", which {Site(*lines[-1][:2])} uses" if lines else ""
@@ -385,7 +385,7 @@ def _class_name(kind: type) -> str:
     return found
 
 
-def _earlier(error: BaseException) -> str:
+def _cause_line(error: BaseException) -> str:
     """Return one line on the exception that led to this one, or an empty string."""
     hidden = error.__suppress_context__
     earlier = error.__cause__ or (None if hidden else error.__context__)

@@ -71,9 +71,9 @@ class _OnCpu(TorchFunctionMode):
         self._mapping = mapping
         tensor = torch.Tensor
         self._special: dict[Any, Callable[..., Any]] = {
-            tensor.cuda: lambda one, *_, **__: self._stay(one),
-            tensor.pin_memory: lambda one, *_, **__: self._stay(one),
-            tensor.to: self._to,
+            tensor.cuda: lambda one, *_, **__: self._tensor_cuda(one),
+            tensor.pin_memory: lambda one, *_, **__: self._tensor_cuda(one),
+            tensor.to: self._tensor_to,
             tensor.type: self._type,
         }
 
@@ -85,11 +85,11 @@ class _OnCpu(TorchFunctionMode):
             kwargs = {**kwargs, "device": self._mapping.device(kwargs["device"])}
         return func(*args, **(kwargs or {}))
 
-    def _stay(self, tensor: torch.Tensor) -> torch.Tensor:
+    def _tensor_cuda(self, tensor: torch.Tensor) -> torch.Tensor:
         self._mapping.note()
         return tensor
 
-    def _to(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    def _tensor_to(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         if "device" in kwargs:
             kwargs["device"] = self._mapping.device(kwargs["device"])
         return tensor.to(*map(self._mapping.device, args[:1]), *args[1:], **kwargs)
@@ -142,10 +142,10 @@ def map_cuda(note: Callable[[], None], ranks: int, rank: int, pretends: bool = F
     _replace_cuda(mapping)
     _replace_constructors(mapping)
     if pretends:
-        _pretend(ranks)
+        _set_gpu_count(ranks)
 
 
-def _pretend(ranks: int) -> None:
+def _set_gpu_count(ranks: int) -> None:
     """Tell the script, and no library, that there are as many GPUs as ranks."""
 
     def towards_script(real: Callable[..., Any], value: Any) -> Callable[..., Any]:

@@ -407,7 +407,7 @@ class RecordingGroup(dist.ProcessGroup):
             private = PrivateBuffers(args)
             finish, given = private.deliver, private.args
         if self.for_nccl and method in _ONE_TENSOR:
-            given = (*map(_flat, given[:2]), *given[2:])
+            given = (*map(_as_vectors, given[:2]), *given[2:])
         gate = Gated(self._in_order(self._starter(method, given, kwargs)))
         op = recorder.post(
             kind,
@@ -543,11 +543,11 @@ _ONE_TENSOR = frozenset(
 )
 
 
-def _flat(value: Any) -> Any:
+def _as_vectors(value: Any) -> Any:
     """Return tensors as vectors of the same memory, but those that gloo refuses anyway."""
     if isinstance(value, torch.Tensor):
         return value.detach().view(-1) if value.is_contiguous() else value
-    return [_flat(one) for one in value]
+    return [_as_vectors(one) for one in value]
 
 
 class _Several:

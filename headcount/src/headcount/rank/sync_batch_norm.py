@@ -52,19 +52,21 @@ def _channels(one: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return one.view(1, -1, *[1] * (like.dim() - 2))
 
 
-def _precise(one: torch.Tensor) -> torch.Tensor:
+def _at_least_single(one: torch.Tensor) -> torch.Tensor:
     """Return a tensor in the precision of the kernels, which is at least single."""
     return one.float() if one.dtype in (torch.half, torch.bfloat16) else one
 
 
-def _sum(one: torch.Tensor) -> torch.Tensor:
+def _channel_sum(one: torch.Tensor) -> torch.Tensor:
     """Return the sum for each channel."""
     return one.transpose(0, 1).flatten(1).sum(1)
 
 
 def batch_norm_stats(given: torch.Tensor, eps: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the mean of each channel and the inverse of its standard deviation."""
-    variance, mean = torch.var_mean(_precise(given).transpose(0, 1).flatten(1), 1, correction=0)
+    variance, mean = torch.var_mean(
+        _at_least_single(given).transpose(0, 1).flatten(1), 1, correction=0
+    )
     return mean, (variance + eps).rsqrt()
 
 
@@ -91,7 +93,7 @@ def batch_norm_elemt(
     mean: torch.Tensor, inverse: torch.Tensor, _: float,
 ) -> torch.Tensor:  # fmt: skip
     """Return the normalized input."""
-    result = (_precise(given) - _channels(mean, given)) * _channels(inverse, given)
+    result = (_at_least_single(given) - _channels(mean, given)) * _channels(inverse, given)
     if weight is not None:
         result = result * _channels(weight, given)
     if bias is not None:
@@ -104,9 +106,9 @@ def batch_norm_backward_reduce(
     weight: torch.Tensor | None, *_: bool,
 ) -> tuple[torch.Tensor, ...]:  # fmt: skip
     """Return this rank's part of two sums over the batch, and the gradients of weight and bias."""
-    gradient = _precise(gradient)
-    total = _sum(gradient)
-    product = _sum(gradient * (_precise(given) - _channels(mean, given)))
+    gradient = _at_least_single(gradient)
+    total = _channel_sum(gradient)
+    product = _channel_sum(gradient * (_at_least_single(given) - _channels(mean, given)))
     dtype = total.dtype if weight is None else weight.dtype
     return total, product, (product * inverse).to(dtype), total.to(dtype)
 
@@ -117,11 +119,11 @@ def batch_norm_backward_elemt(
 ) -> torch.Tensor:  # fmt: skip
     """Return the gradient of the input, of the two sums over all ranks' batches."""
     count = counts.sum()
-    along = (_precise(given) - _channels(mean, given)) * _channels(
+    along = (_at_least_single(given) - _channels(mean, given)) * _channels(
         inverse**2 * product / count, given
     )
     scale = inverse if weight is None else inverse * weight
-    result = (_precise(gradient) - _channels(total / count, given) - along) * _channels(
+    result = (_at_least_single(gradient) - _channels(total / count, given) - along) * _channels(
         scale, given
     )
     return result.to(given.dtype)

@@ -160,7 +160,7 @@ class Threads:
         second = self._look()
         if second is None or first.keys() != second.keys():
             return acting
-        if not all(_same(held, second[ident]) for ident, held in first.items()):
+        if not all(_is_same_wait(held, second[ident]) for ident, held in first.items()):
             return acting
         idle, store = [], []
         for ident, held in first.items():
@@ -255,7 +255,7 @@ class Threads:
             return
         self._returned = True
         try:
-            while (thread := self._unfinished()) is not None:
+            while (thread := self._unfinished_thread()) is not None:
                 thread.join(_LOOK)
         finally:
             self._returned = False
@@ -266,7 +266,7 @@ class Threads:
         others = sys._current_frames().keys() - {mine}
         return bool(self._starting) or not all(map(self._is_ours, others))
 
-    def _unfinished(self) -> threading.Thread | None:
+    def _unfinished_thread(self) -> threading.Thread | None:
         frames = _frames()
         for thread in threading.enumerate():
             if thread.daemon or thread.ident is None or self._is_ours(thread.ident):
@@ -288,7 +288,7 @@ def _frames() -> dict[int, types.FrameType | None]:
     return frames
 
 
-def _same(one: object, other: object) -> bool:
+def _is_same_wait(one: object, other: object) -> bool:
     """Return whether two looks at a thread have found one and the same wait."""
     return one == other if isinstance(one, _Unknown) else one is other
 

@@ -165,7 +165,7 @@ def run_script_command(
         try:
             write_dumps(trace, Path(dumps))
         except OSError as error:
-            raise RequestError(_unwritten("--flight-recorder", dumps, error)) from None
+            raise RequestError(_not_written("--flight-recorder", dumps, error)) from None
     if request.json:
         text = json_report(ran, request.strict) + "\n"
         if request.json == "-":
@@ -184,10 +184,10 @@ def _write(option: str, path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise RequestError(_unwritten(option, path, error)) from None
+        raise RequestError(_not_written(option, path, error)) from None
 
 
-def _unwritten(option: str, path: str, error: OSError) -> str:
+def _not_written(option: str, path: str, error: OSError) -> str:
     return f"{option} {path} cannot be written: {error.strerror}"
 
 

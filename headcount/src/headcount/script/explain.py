@@ -91,7 +91,8 @@ def _collectives(dumps: Dumps, group: str) -> Iterator[str]:
         where = f"{_named(group)}, call {number}"
         if len(kinds) > 1:
             parts = [
-                f"{ranks_text(ranks)} {_does(row[ranks[0]], ranks)}" for ranks in kinds.values()
+                f"{ranks_text(ranks)} {_call_text(row[ranks[0]], ranks)}"
+                for ranks in kinds.values()
             ]
             yield f"{where}: {', while '.join(parts)}"
             return
@@ -101,7 +102,7 @@ def _collectives(dumps: Dumps, group: str) -> Iterator[str]:
             call = row[open_[0]]
             at = f" at {call.site}" if call.site else ""
             verb = "wait" if len(open_) > 1 else "waits"
-            lasts = [_last(rows, rank, rank in dumps.cut) for rank in absent[:4]]
+            lasts = [_last_call(rows, rank, rank in dumps.cut) for rank in absent[:4]]
             yield (
                 f"{where}: {ranks_text(open_)} {verb} in {call.name}{at}; {ranks_text(absent)}"
                 f" {'have' if len(absent) > 1 else 'has'} not called it: {'; '.join(lasts)}"
@@ -118,12 +119,12 @@ def _collectives(dumps: Dumps, group: str) -> Iterator[str]:
             return
 
 
-def _does(call: DumpedCall, ranks: Sequence[int]) -> str:
+def _call_text(call: DumpedCall, ranks: Sequence[int]) -> str:
     at = f" at {call.site}" if call.site else ""
     return f"{'call' if len(ranks) > 1 else 'calls'} {call.name} of {call.sizes}{at}"
 
 
-def _last(rows: Mapping[int, Mapping[int, DumpedCall]], rank: int, cut: bool) -> str:
+def _last_call(rows: Mapping[int, Mapping[int, DumpedCall]], rank: int, cut: bool) -> str:
     """Return what a rank called last in a group; ``cut`` if its buffer has lost calls."""
     made = [row[rank] for row in rows.values() if rank in row]
     if not made and cut:
@@ -182,7 +183,11 @@ def _waits(dumps: Dumps) -> Iterator[Wait]:
         members = dumps.groups[call.group]
         if call.peer is not None:
             peers = [members[call.peer]] if 0 <= call.peer < len(members) else []
-            peers = [peer for peer in peers if not _meets(call, _open(dumps.calls.get(peer, ())))]
+            peers = [
+                peer
+                for peer in peers
+                if not _is_counterpart(call, _open(dumps.calls.get(peer, ())))
+            ]
         else:
             row = rows[call.group][call.number]
             peers = [one for one in members if one not in row or row[one].name != call.name]
@@ -200,7 +205,7 @@ def _open(calls: Sequence[DumpedCall]) -> DumpedCall | None:
     return open_[0] if len(open_) < len(calls) else open_[-1]
 
 
-def _meets(call: DumpedCall, other: DumpedCall | None) -> bool:
+def _is_counterpart(call: DumpedCall, other: DumpedCall | None) -> bool:
     """Return whether two open calls are the ends of one message, which is on its way."""
     return other is not None and (call.group, {call.name, other.name}) == (
         other.group,

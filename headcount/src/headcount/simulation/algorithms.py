@@ -140,7 +140,7 @@ def _halve(comm: Communicator, folding: _Folding, blocks: Blocks, combine: Combi
         distance //= 2
 
 
-def _double(comm: Communicator, folding: _Folding, blocks: Blocks) -> None:
+def _recursive_doubling(comm: Communicator, folding: _Folding, blocks: Blocks) -> None:
     """Gather the blocks of all places from the rank's own block, by recursive doubling."""
     place, distance = folding.place, 1
     while distance < folding.power:
@@ -331,7 +331,7 @@ def all_gather_recursive_doubling(comm: Communicator, blocks: Blocks) -> None:
         return
     if folding.partner >= 0:
         comm.recv(blocks[folding.partner], folding.partner)
-    _double(comm, folding, folding.blocks(blocks))
+    _recursive_doubling(comm, folding, folding.blocks(blocks))
     if folding.partner >= 0:
         comm.send(blocks.flat, folding.partner)
 
@@ -463,7 +463,7 @@ def all_reduce_rabenseifner(comm: Communicator, tensor: torch.Tensor, combine: C
     if _fold(comm, folding, tensor, combine):
         blocks = even_blocks(tensor, folding.power)
         _halve(comm, folding, blocks, combine)
-        _double(comm, folding, blocks)
+        _recursive_doubling(comm, folding, blocks)
     _unfold(comm, folding, tensor)
 
 

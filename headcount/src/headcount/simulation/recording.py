@@ -406,7 +406,7 @@ class WatchedGroup(SimulatedGroup):
         return self._of_rank[self._world.running().number]
 
 
-def _dispatched(method: str) -> Callable[..., Any]:
+def _dispatching(method: str) -> Callable[..., Any]:
     def call(self: WatchedGroup, *args: Any, **kwargs: Any) -> Any:
         return getattr(self._group_of_rank(), method)(*args, **kwargs)
 
@@ -419,4 +419,4 @@ for _method in (
     *("send", "recv", "recv_anysource", "monitored_barrier"),
     *("_start_coalescing", "_end_coalescing", *COLLECTIVES, *REFUSED),
 ):
-    setattr(WatchedGroup, _method, _dispatched(_method))
+    setattr(WatchedGroup, _method, _dispatching(_method))

@@ -373,7 +373,7 @@ class Scheduler:
         # the collector would go through thousands of stacks and find nothing
         gc.disable()
         try:
-            while (following := self._next()) is not None:
+            while (following := self._next_rank()) is not None:
                 self._resume(following)
         finally:
             if collecting:
@@ -420,7 +420,7 @@ class Scheduler:
             self._strands.append(strand)
         self._ready.append(strand.index)
 
-    def _next(self) -> Rank | None:
+    def _next_rank(self) -> Rank | None:
         """Return the rank that runs next, or ``None``; advance the clock if none is ready."""
         ready = self._ready
         while not ready:
@@ -487,7 +487,7 @@ class Scheduler:
             self._switch_with_modes()
             return
         ready = self._ready
-        following = self._strands[ready.popleft()] if ready else self._next()
+        following = self._strands[ready.popleft()] if ready else self._next_rank()
         me = self.current
         if following is me:
             return

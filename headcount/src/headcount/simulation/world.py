@@ -109,7 +109,7 @@ class MessageMismatch:
 _CLOSED = "Connection closed by peer"
 
 
-def _touches(request: SimulatedRequest, rank: int, group: str) -> bool:
+def _concerns(request: SimulatedRequest, rank: int, group: str) -> bool:
     """Return whether a message in a group is one of this rank's, or with it."""
     return request.group == group and rank in (request.rank.number, request.peer)
 
@@ -201,11 +201,11 @@ class SimulatedWorld(Scheduler):
         for rank in range(self.size):
             queues = [*self.sends[rank].values(), *self.receives[rank].values()]
             for queue in queues:
-                for request in [one for one in queue if _touches(one, number, group)]:
+                for request in [one for one in queue if _concerns(one, number, group)]:
                     queue.remove(request)
                     self._fail(request)
             waiting = self.wildcards[rank]
-            for entry in [one for one in waiting if _touches(one[1], number, group)]:
+            for entry in [one for one in waiting if _concerns(one[1], number, group)]:
                 waiting.remove(entry)
                 self._fail(entry[1])
 

@@ -82,13 +82,13 @@ def _polls_in_vain(state: WaitState, rank: int) -> bool:
     """Return whether a rank asks about operations, none of which will complete by itself."""
     operations = state.operations[rank]
     polled = state.polling.get(rank, ())
-    return bool(polled) and not any(_satisfied(operations[op]) for op in polled)
+    return bool(polled) and not any(_completes_alone(operations[op]) for op in polled)
 
 
 def _pauses(state: WaitState, rank: int) -> bool:
     """Return whether all known threads of a rank wait for something that has not happened."""
     held, seen = state.waits[rank], state.inspected[rank]
-    if any(_satisfied(awaited.op) for awaited in held.values()):
+    if any(_completes_alone(awaited.op) for awaited in held.values()):
         return False
     if seen is not None and any(
         all(key in state.stored for key in keys) for _, keys, _, _ in seen.store
@@ -97,7 +97,7 @@ def _pauses(state: WaitState, rank: int) -> bool:
     return bool(held) or (seen is not None and not seen.acting)
 
 
-def _satisfied(op: Operation) -> bool:
+def _completes_alone(op: Operation) -> bool:
     """Return whether the transport will complete the operation by itself, or has done so."""
     if op.done is not None:
         return True
@@ -117,7 +117,8 @@ def stuck(state: WaitState, *, certain: bool = False) -> list[int]:
     needs = {
         rank: needed
         for rank in range(state.size)
-        if rank not in state.ended and (needed := _needs(state, rank, certain)) is not None
+        if rank not in state.ended
+        and (needed := _awaited_by_thread(state, rank, certain)) is not None
     }
     return sorted(needs.keys() - _live(state, needs)) if needs else []
 
@@ -135,7 +136,7 @@ def _live(state: WaitState, needs: _Needs, buffered: bool = False) -> set[int]:
     def completes(op: Operation | _Entry) -> bool:
         if isinstance(op, _Entry):
             return op.key in state.stored or bool(live - {op.rank})
-        return _satisfied(op) or (buffered and op.kind == "send") or _freed(state, op, live)
+        return _completes_alone(op) or (buffered and op.kind == "send") or _freed(state, op, live)
 
     # a rank is looked at again when one that it waits for turns out to be live
     waiters = defaultdict(list)
@@ -159,7 +160,9 @@ def _freeing(state: WaitState, op: Operation | _Entry) -> Iterable[int]:
     return _peers(state, op)
 
 
-def _needs(state: WaitState, rank: int, certain: bool) -> list[list[Operation | _Entry]] | None:
+def _awaited_by_thread(
+    state: WaitState, rank: int, certain: bool
+) -> list[list[Operation | _Entry]] | None:
     """Return, for each thread of a rank, the operations that must complete before it goes on.
 
     ``None`` means that the rank can go on by itself.
@@ -271,14 +274,14 @@ def _freed_by_buffers(state: WaitState, dead: list[int]) -> bool:
     A send whose receiver has returned, or receives on another tag, is a mistake even with
     buffers.
     """
-    needs = {rank: _needs(state, rank, certain=False) or [] for rank in dead}
+    needs = {rank: _awaited_by_thread(state, rank, certain=False) or [] for rank in dead}
     waited = [
         op for needed in needs.values() for ops in needed for op in ops if isinstance(op, Operation)
     ]
     sends = [op for op in waited if op.kind == "send"]
     if not sends or any(op.peer in state.ended for op in sends):
         return False
-    if any(_elsewhere(state, op) for op in waited):
+    if any(_misplaced_counterpart(state, op) for op in waited):
         return False
     return _live(state, needs, buffered=True) >= set(dead)
 
@@ -318,7 +321,7 @@ def wait_of(state: WaitState, rank: int) -> Wait:
     peers = dict.fromkeys(peer for _, one in held for peer in _peers(state, one.op))
     op = awaited.op
     site = awaited.site if awaited.site.line else None
-    other = _elsewhere(state, op)
+    other = _misplaced_counterpart(state, op)
     other_tag = other is not None and other.tag != op.tag
     return Wait(rank, tuple(peers), first, site, op.kind, op.wildcard, other_tag)
 
@@ -387,7 +390,7 @@ def _ranks(ranks: Iterable[int]) -> str:
     return f"ranks {', '.join(shown)}{count}"
 
 
-def _elsewhere(state: WaitState, op: Operation) -> Operation | None:
+def _misplaced_counterpart(state: WaitState, op: Operation) -> Operation | None:
     """Return the counterpart that is posted on another tag or group, if there is one."""
     if not op.is_message:
         return None
@@ -403,7 +406,7 @@ def _elsewhere(state: WaitState, op: Operation) -> Operation | None:
 
 def _elsewhere_text(state: WaitState, op: Operation) -> str:
     """Return a remark on a counterpart that is posted elsewhere, or an empty string."""
-    other = _elsewhere(state, op)
+    other = _misplaced_counterpart(state, op)
     if other is None:
         return ""
     verb = "sends" if other.kind == "send" else "receives"

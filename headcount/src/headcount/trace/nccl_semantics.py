@@ -69,7 +69,7 @@ def nccl_fault(trace: Trace) -> Failure | None:
     fault = _refused(trace)
     if fault is not None:
         return fault
-    return _hang(trace) or _mispaired(trace)
+    return _possible_hang(trace) or _mispaired(trace)
 
 
 # What NCCL cannot do. -------------------------------------------------------------
@@ -529,7 +529,7 @@ def _needed(op: Operation, others: list[_Kernel] | None) -> list[_Kernel] | None
 # The finding. ---------------------------------------------------------------------
 
 
-def _hang(trace: Trace) -> Failure | None:
+def _possible_hang(trace: Trace) -> Failure | None:
     """Return the hang that NCCL's rules allow, with what it depends on, or ``None``."""
     if not _Play(trace, _STRICTEST).stuck:
         return None

@@ -111,12 +111,12 @@ class Exploration:
     @property
     def orders(self) -> ArrivalOrders:
         """The number of orders that have been tried, and that are known."""
-        untried = sum(not self._covered(choices) for _, choices in self._untried)
+        untried = sum(not self._is_covered(choices) for _, choices in self._untried)
         return ArrivalOrders(
             len(self._tried), len(self._tried) + untried, self._whole and not untried
         )
 
-    def _covered(self, choices: _Choices) -> bool:
+    def _is_covered(self, choices: _Choices) -> bool:
         """Return whether some run has made these choices, perhaps among others."""
         return any(choices <= tried for tried in self._tried)
 
@@ -130,7 +130,7 @@ class Exploration:
             for source, asked in run.alternatives(receive).items():
                 kept = run.independent(receive) if kept is None else kept
                 choices = frozenset({**kept, _place(receive): source}.items())
-                if choices not in self._known and not self._covered(choices):
+                if choices not in self._known and not self._is_covered(choices):
                     self._known.add(choices)
                     precedence = (self._deviations + 1, not asked, self._runs, index, source)
                     heapq.heappush(self._untried, (precedence, choices))
@@ -138,7 +138,7 @@ class Exploration:
 
     def next(self) -> WildcardPolicy | None:
         """Return how to match the next run; ``None`` if no order is left, or no time for it."""
-        while self._untried and self._covered(self._untried[0][1]):
+        while self._untried and self._is_covered(self._untried[0][1]):
             heapq.heappop(self._untried)
         if not self._untried or self._runs >= self._most or time.monotonic() >= self._deadline:
             return None
@@ -182,12 +182,12 @@ class _Run:
             self._alternatives[_place(receive)] = {
                 source: queue[0]
                 for source, queue in sends.items()
-                if source != own and queue and not self._depends(queue[0], receive)
+                if source != own and queue and not self._may_depend(queue[0], receive)
             }
         # messages from one rank do not overtake each other
         sends[own].popleft()
 
-    def _depends(self, op: Operation, receive: Operation) -> bool:
+    def _may_depend(self, op: Operation, receive: Operation) -> bool:
         """Return whether an operation may have been posted because of what a receive got."""
         assert receive.partner is not None
         return self._clock.follows(op, receive) or self._clock.follows(op, receive.partner)
@@ -206,7 +206,9 @@ class _Run:
             channel, theirs = _channel(receive), _channel(other)
             behind = channel == theirs and other.number >= receive.number
             if not (
-                behind or self._depends(other, receive) or self._depends(other.partner, receive)
+                behind
+                or self._may_depend(other, receive)
+                or self._may_depend(other.partner, receive)
             ):
                 kept[_place(other)] = other.partner.rank
         return kept
