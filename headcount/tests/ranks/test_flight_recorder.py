@@ -48,7 +48,7 @@ def recorded(function, size, folder):
     """Run a function, and write the dumps of its ranks."""
     done = run(function, size, may_fail=True)
     write_dumps(done.trace, folder)
-    return explain(read_dumps(folder))
+    return explain(read_dumps([folder]))
 
 
 @pytest.mark.exhaustive
@@ -61,16 +61,18 @@ def test_torchs_own_dumps_are_explained(tmp_path):
          "train.py"],
         cwd=tmp_path, env={**os.environ, "FOLDER": str(dumps)}, check=True, capture_output=True,
     )  # fmt: skip
-    found = explain(read_dumps(dumps))
+    found = explain(read_dumps([dumps]))
     (fault,) = found.faults
     lines = PLAIN.splitlines()
     first, second = (
         next(number for number, line in enumerate(lines, 1) if text in line)
         for text in ("dist.broadcast", "dist.all_gather")
     )
-    assert fault.startswith("the default group, call 2: rank 0 calls broadcast of [[3]] Float at ")
-    assert f"train.py:{first}, while rank 1 calls all_gather of [[2]] Float at " in fault
-    assert fault.endswith(f"train.py:{second}")
+    assert fault.text.startswith(
+        "the default group, call 2: rank 0 calls broadcast of [[3]] Float at "
+    )
+    assert f"train.py:{first}, while rank 1 calls all_gather of [[2]] Float at " in fault.text
+    assert fault.text.endswith(f"train.py:{second}")
 
 
 def steps():
@@ -102,8 +104,10 @@ def test_a_rank_that_is_behind_is_named_with_its_last_call(tmp_path):
     found = recorded(steps, 2, tmp_path)
     line = line_in(steps, "all_reduce")
     (fault,) = found.faults
-    assert fault.startswith("the default group, call 3: rank 0 waits in all_reduce at ")
-    assert "rank 1 has not called it: the last call of rank 1 was number 2, all_reduce" in fault
+    assert fault.text.startswith("the default group, call 3: rank 0 waits in all_reduce at ")
+    assert (
+        "rank 1 has not called it: the last call of rank 1 was number 2, all_reduce" in fault.text
+    )
     assert [(wait.rank, wait.peers, wait.site.line) for wait in found.waits] == [(0, (1,), line)]
 
 
@@ -119,8 +123,8 @@ def test_ranks_that_wait_for_each_other_are_a_circle(tmp_path, function, size, f
 
 def test_calls_in_a_group_are_numbered_from_one(tmp_path):
     found = recorded(crossed, 2, tmp_path)
-    assert all(", call 1: " in fault for fault in found.faults)
-    assert not read_dumps(tmp_path).cut
+    assert all(", call 1: " in fault.text for fault in found.faults)
+    assert not read_dumps([tmp_path]).cut
 
 
 def test_a_right_run_shows_no_fault(tmp_path):
@@ -140,26 +144,26 @@ def test_torch_reads_what_is_written(tmp_path):
     assert "missing ranks: {1}" in said, said
 
 
-def dumped(folder, rank, entries, groups):
-    """Write a dump by hand: of each entry its name, group, number and whether it is complete."""
+def dumped(folder, rank, entries, groups, is_p2p=("send", "recv")):
+    """Write a dump as NCCL's recorder does: of each entry its name, group, number and state."""
     config = {
         name: {"name": name, "desc": described, "ranks": str(members)}
         for name, (described, members) in groups.items()
     }
     made = [
         {
-            "record_id": first + place,
+            "record_id": first + number,
             "profiling_name": f"nccl:{name}",
             "process_group": (group, groups[group][0]),
             "collective_seq_id": number,
             "p2p_seq_id": number,
+            "is_p2p": name.startswith(is_p2p),
             "input_sizes": [[4]],
             "input_dtypes": ["Float"],
-            "state": "completed" if complete else "started",
+            "state": state if isinstance(state, str) else "completed" if state else "started",
             "frames": [{"filename": "/home/me/train.py", "line": 7, "name": "main"}],
         }
-        for first, name, group, number, complete in entries
-        for place in [number]
+        for first, name, group, number, state in entries
     ]
     (folder / f"trace_{rank}.json").write_text(json.dumps({"entries": made, "pg_config": config}))
 
@@ -169,8 +173,8 @@ def test_groups_of_a_mesh_that_share_a_description_are_different_groups(tmp_path
         name, members = ("1", [0, 1]) if rank < 2 else ("2", [2, 3])
         what = "all_reduce" if rank < 2 else "broadcast"
         dumped(tmp_path, rank, [(-1, what, name, 1, True)], {name: ("mesh_dp", members)})
-    dumps = read_dumps(tmp_path)
-    assert sorted(map(list, dumps.groups.values())) == [[0, 1], [2, 3]]
+    dumps = read_dumps([tmp_path])
+    assert sorted(map(list, dumps.groups.values())) == [[0, 1], [0, 1, 2, 3], [2, 3]]
     assert explain(dumps).faults == ()
 
 
@@ -178,7 +182,7 @@ def test_messages_are_not_counted_where_a_buffer_has_lost_some(tmp_path):
     world = {"0": ("default_pg", [0, 1])}
     dumped(tmp_path, 0, [(8, "send 0->1", "0", n, n == 1) for n in (1, 2)], world)
     dumped(tmp_path, 1, [(-1, "recv 1<-0", "0", 1, False)], world)
-    found = explain(read_dumps(tmp_path))
+    found = explain(read_dumps([tmp_path]))
     assert found.faults == ()
     assert found.cycle == ()  # the message is on its way
 
@@ -190,28 +194,140 @@ def test_a_long_run_is_dumped_with_the_numbers_that_its_calls_have(tmp_path):
         done.trace, operations=(done.trace.operations[0][1:], done.trace.operations[1][2:])
     )
     write_dumps(shorter, tmp_path)
-    dumps = read_dumps(tmp_path)
+    dumps = read_dumps([tmp_path])
     assert [call.number for call in dumps.calls[0]] == [2, 3]
     assert dumps.cut == {0}
     (fault,) = explain(dumps).faults
-    assert "call 3: rank 0 waits in all_reduce" in fault
+    assert "call 3: rank 0 waits in all_reduce" in fault.text
 
 
-def test_what_dumps_do_not_say_is_said(tmp_path):
+def test_a_rank_without_a_dump_is_what_the_others_wait_for(tmp_path):
     recorded(steps, 2, tmp_path)
-    (tmp_path / "rank_1").unlink()
-    dumps = read_dumps(tmp_path)
+    whole = (tmp_path / "rank_1").read_bytes()
+    for data in (b"", whole[: len(whole) // 2], None):
+        if data is None:
+            (tmp_path / "rank_1").unlink()
+        else:
+            (tmp_path / "rank_1").write_bytes(data)
+        dumps = read_dumps([tmp_path])
+        found = explain(dumps)
+        (fault,) = found.faults
+        assert "rank 0 waits in all_reduce" in fault.text
+        assert "rank 1 left no dump that can be read" in fault.text
+        assert (found.culprits, found.held) == ((1,), 1)
+        assert len(found.gaps) == (data is not None)
+        text = explanation_text(found, dumps, 80)
+        assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_rank_that_waits_for_nobody_comes_first_of_64(tmp_path):
+    """Tensor parallelism of 8, data parallelism of 8: rank 37 is missing at one call."""
+    world = range(64)
+    for rank in world:
+        tp = [one for one in world if one // 8 == rank // 8]
+        dp = [one for one in world if one % 8 == rank % 8]
+        groups = {"1": ("dp", dp), "2": ("tp", tp)}
+        calls = [(-1, "all_reduce", "2", number, True) for number in range(1, 5)]
+        if rank != 37:
+            late = tp == [*range(32, 40)]
+            calls += [(-1, "all_gather", "2", 5, not late)]
+            calls += [] if late else [(-1, "all_reduce", "1", 1, False)]
+        dumped(tmp_path, rank, calls, groups)
+    dumps = read_dumps([tmp_path])
     found = explain(dumps)
-    assert not found.faults
-    assert found.gaps[0].startswith("there is no dump of rank 1")
-    text = explanation_text(found, dumps, 80)
-    assert max(map(len, text.splitlines())) <= 80
+    assert (found.culprits, found.held) == ((37,), 63)
+    text = " ".join(explanation_text(found, dumps, 1000).split())
+    # the groups of rank 37 alone are causes, and the seven others wait behind them
+    assert "rank 37 holds up 63 ranks: " in text
+    assert found.causes == 2
+    assert len(found.faults) == 2 + 7
+    assert all(37 in fault.awaited for fault in found.faults[: found.causes])
+
+
+BATCH = [("send 0->1", "recv 0<-1"), ("recv 1<-0", "send 1->0")]
+
+
+def batches(rank, states):
+    """Batches of a message in each direction: the whole of each is recorded after its parts."""
+    for number, state in enumerate(states, 1):
+        yield from ((-1, part, "0", number, "scheduled") for part in BATCH[rank])
+        yield -1, "coalesced", "0", number, state
+
+
+@pytest.mark.parametrize("second", [True, False])
+def test_a_batch_of_messages_is_one_call(tmp_path, second):
+    world = {"0": ("default_pg", [0, 1])}
+    is_p2p = ("send", "recv", "coalesced")
+    for rank in range(2):
+        states = [True, True] if second else [True, False] if rank == 0 else [True]
+        dumped(tmp_path, rank, list(batches(rank, states)), world, is_p2p)
+    dumps = read_dumps([tmp_path])
+    assert [len(calls) for calls in dumps.calls.values()] == [2, 2 if second else 1]
+    found = explain(dumps)
+    assert found.cycle == ()
+    if second:
+        assert (found.faults, found.waits) == ((), ())
+        return
+    (wait,) = found.waits
+    assert wait.text == "waits in a batch of 2 messages at /home/me/train.py:7 for rank 1"
+    assert {fault.awaited for fault in found.faults} == {(1,)}
+
+
+def test_a_call_that_all_have_made_is_no_cause_where_an_earlier_one_is_open(tmp_path):
+    """On rank 0 the pair's call is queued behind one that rank 2 has not made."""
+    groups = {"0": ("default_pg", [0, 1, 2]), "1": ("pair", [0, 1])}
+    pair = (-1, "broadcast", "1", 1, "scheduled")
+    dumped(tmp_path, 0, [(-1, "all_reduce", "0", 1, "started"), pair], groups)
+    dumped(tmp_path, 1, [pair], groups)
+    dumped(tmp_path, 2, [], {"0": groups["0"]})
+    found = explain(read_dumps([tmp_path]))
+    assert [fault.group for fault in found.faults[: found.causes]] == ["the default group"]
+    assert found.culprits == (2,)
+
+
+def test_a_call_that_has_started_on_some_ranks_alone_says_where(tmp_path):
+    groups = {"0": ("default_pg", [0, 1])}
+    for rank, state in enumerate(["started", "scheduled"]):
+        dumped(tmp_path, rank, [(-1, "all_reduce", "0", 1, state)], groups)
+    (fault,) = explain(read_dumps([tmp_path])).faults
+    assert "it has started on rank 0 and not on rank 1" in fault.text
+
+
+def test_of_a_group_that_no_dump_describes_nobody_says_that_all_have_called(tmp_path):
+    entry = {
+        "profiling_name": "gloo:all_reduce",
+        "process_group": ("1", "undefined"),
+        "collective_seq_id": 1,
+        "state": "scheduled",
+        "retired": False,
+    }
+    config = {"": {"name": "", "desc": "", "ranks": "[]"}}
+    for rank in range(2):
+        dump = {"entries": [entry], "pg_config": config}
+        (tmp_path / f"rank_{rank}").write_bytes(pickle.dumps(dump))
+    found = explain(read_dumps([tmp_path]))
+    assert found.faults == ()
+    assert found.gaps[0].startswith("gloo's recorder notes no messages")
+
+
+def test_dumps_are_given_as_files_and_patterns_and_folders(tmp_path):
+    recorded(right, 3, tmp_path)
+    (tmp_path / "notes.txt").write_text("no dump, and of no rank")
+    files = [tmp_path / f"rank_{rank}" for rank in range(3)]
+    for places in ([tmp_path], files, [str(tmp_path / "rank_*")], [tmp_path, files[0]]):
+        assert [*read_dumps(places).calls] == [0, 1, 2]
+    for places, said in (
+        ([tmp_path / "none"], "there is no such folder or file"),
+        ([tmp_path / "notes.txt"], "its name does not end in the number of a rank"),
+    ):
+        with pytest.raises(RequestError, match=said):
+            read_dumps(places)
 
 
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("notes.txt", b"", "holds no dumps"),
+        ("notes.txt", b"", "no dumps are there"),
         ("rank_0", b"nothing", "is no dump of a flight recorder"),
         ("rank_0", pickle.dumps({"version": "2"}), "is no dump of a flight recorder"),
         ("rank_0", pickle.dumps({"entries": [3]}), "is no dump of a flight recorder that is known"),
@@ -221,4 +337,4 @@ def test_what_dumps_do_not_say_is_said(tmp_path):
 def test_what_is_no_dump_is_refused(tmp_path, name, data, said):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(RequestError, match=said):
-        read_dumps(tmp_path)
+        read_dumps([tmp_path])

@@ -85,7 +85,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 def add_explain_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``explain``."""
-    parser.add_argument("dumps", metavar="DUMPS", help="the folder of the dumps")
+    text = "folders, files or patterns; the files' names end in the numbers of their ranks"
+    parser.add_argument("dumps", metavar="DUMPS", nargs="+", help=text)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -192,7 +193,7 @@ def _not_written(option: str, path: str, error: OSError) -> str:
 
 
 def explain_command(request: argparse.Namespace) -> int:
-    """Explain the dumps in a folder: 0 if they show no fault, 3 if they show one.
+    """Explain the dumps of a job: 0 if they show no fault, 3 if they show one.
 
     Raises:
         RequestError: there are no dumps.
@@ -201,7 +202,7 @@ def explain_command(request: argparse.Namespace) -> int:
     from headcount.script.report import ExitStatus
     from headcount.trace.flight_recorder import read_dumps
 
-    dumps = read_dumps(Path(request.dumps))
+    dumps = read_dumps(request.dumps)
     found = explain(dumps)
     if request.json:
         print(explanation_json(found))

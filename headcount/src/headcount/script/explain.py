@@ -1,29 +1,49 @@
 """Why a job has stopped, from the dumps of PyTorch's flight recorder: ``headcount explain``.
 
 In every group, the calls of its members are laid side by side by their numbers.  The first number
-at which they differ, or at which some members wait and others have called nothing, is where the job
-went wrong; all that follows is a consequence.
+at which they differ, or at which some members wait and others have called nothing, is where the
+group went wrong.  Of several groups, those come first whose missing ranks wait for nobody: all
+others wait behind them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from headcount.core.verdict import Wait, ranks_text
+from headcount.core.verdict import Wait
 from headcount.script.report import wait_object, wrapped
 from headcount.trace.deadlock import cycle_of
-from headcount.trace.flight_recorder import DumpedCall, Dumps
+from headcount.trace.flight_recorder import DumpedCall, Dumps, folded
 
-__all__ = ["Explanation", "explain", "explanation_json", "explanation_text"]
+__all__ = ["Divergence", "Explanation", "explain", "explanation_json", "explanation_text"]
 
 #: Collectives of which the members give tensors of different sizes, each its own.
 _UNEVEN = frozenset({"scatter", "gather", "all_to_all", "all_to_all_single", "reduce_scatter_v"})
 
-
-#: Ranks whose waits are shown.
+#: Lines of ranks that wait, and groups that wait behind others, which are shown.
 _SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where the members of a group part.
+
+    Attributes:
+        group: the group, in words.
+        text: what is wrong there, in a sentence.
+        waiting: the ranks that wait there.
+        awaited: the ranks that they wait for; none where all have called.
+        differs: whether both sides have called, and not the same.
+    """
+
+    group: str
+    text: str
+    waiting: tuple[int, ...] = ()
+    awaited: tuple[int, ...] = ()
+    differs: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,26 +51,66 @@ class Explanation:
     """What the dumps say.
 
     Attributes:
-        faults: what is wrong, one sentence each, the first divergence of a group first.
+        faults: where groups part, the causes before what waits behind them.
+        causes: how many of the faults are causes.
+        culprits: the ranks that others wait for and that wait for nobody.
+        held: how many ranks wait for the culprits, or for ranks that wait for them.
         waits: by rank, what it waited for when its dump was written.
         cycle: ranks that wait for each other, in a circle.
         gaps: what the dumps do not say, and what would make them say it.
     """
 
-    faults: tuple[str, ...]
+    faults: tuple[Divergence, ...]
+    causes: int
+    culprits: tuple[int, ...]
+    held: int
     waits: tuple[Wait, ...]
     cycle: tuple[int, ...]
     gaps: tuple[str, ...]
 
 
 def explain(dumps: Dumps) -> Explanation:
-    """Find where the members of each group part, and who waits for whom."""
-    faults = [fault for group in dumps.groups for fault in _collectives(dumps, group)]
-    faults += _messages(dumps)
-    waits = {wait.rank: wait for wait in _waits(dumps)}
+    """Find where the members of each group part, who waits for whom, and who for nobody."""
+    found = [fault for group in dumps.groups for fault in _collectives(dumps, group)]
+    ends = _ends(dumps)
+    found += _messages(dumps, ends)
+    waits = {wait.rank: wait for wait in _waits(dumps, ends)}
+    cycle = cycle_of(waits)
+
+    def is_cause(fault: Divergence) -> bool:
+        if not fault.awaited:  # all have called; they may be held up by an earlier call
+            return not any(waits[rank].peers for rank in fault.waiting if rank in waits)
+        ring = {*fault.waiting, *fault.awaited}
+        return fault.differs or not waits.keys() >= {*fault.awaited} or ring <= {*cycle}
+
+    causes = [fault for fault in found if is_cause(fault)] or found
+    # what is known of both sides comes before what is concluded from a dump that is not there
+    causes.sort(key=lambda fault: not dumps.calls.keys() >= {*fault.awaited})
+    culprits = sorted({rank for fault in causes for rank in fault.awaited} - waits.keys())
     return Explanation(
-        tuple(faults), tuple(waits.values()), tuple(cycle_of(waits)), tuple(_gaps(dumps))
+        (*causes, *(fault for fault in found if fault not in causes)),
+        len(causes),
+        tuple(culprits),
+        len(_held_up(waits, culprits)),
+        tuple(waits.values()),
+        tuple(cycle),
+        tuple(_gaps(dumps, {rank for fault in found for rank in fault.awaited})),
     )
+
+
+def _held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
+    """Return the ranks that wait for the culprits, or for ranks that wait for them."""
+    behind = defaultdict(list)
+    for rank, wait in waits.items():
+        for peer in wait.peers:
+            behind[peer].append(rank)
+    held: set[int] = set()
+    coming = list(culprits)
+    while coming:
+        new = {*behind[coming.pop()]} - held
+        held |= new
+        coming += new
+    return held
 
 
 # Collectives. ---------------------------------------------------------------------
@@ -61,7 +121,7 @@ def _rows(dumps: Dumps, group: str) -> dict[int, dict[int, DumpedCall]]:
     rows: dict[int, dict[int, DumpedCall]] = {}
     for rank, calls in dumps.calls.items():
         for call in calls:
-            if call.group == group and call.peer is None:
+            if call.group == group and not call.messages:
                 rows.setdefault(call.number, {})[rank] = call
     return dict(sorted(rows.items()))
 
@@ -76,11 +136,11 @@ def _kept(dumps: Dumps, group: str, rows: Mapping[int, Mapping[int, DumpedCall]]
     return max(firsts, default=0)
 
 
-def _collectives(dumps: Dumps, group: str) -> Iterator[str]:
+def _collectives(dumps: Dumps, group: str) -> Iterator[Divergence]:
     """Yield the first divergence of a group's members, if there is one."""
     rows = _rows(dumps, group)
     begin = _kept(dumps, group, rows)
-    members = [rank for rank in dumps.groups[group] if rank in dumps.calls]
+    name = _named(group)
     for number, row in rows.items():
         if number < begin:
             continue
@@ -88,138 +148,166 @@ def _collectives(dumps: Dumps, group: str) -> Iterator[str]:
         for rank, call in sorted(row.items()):
             sizes = "" if call.name in _UNEVEN else call.sizes
             kinds.setdefault((call.name, sizes), []).append(rank)
-        where = f"{_named(group)}, call {number}"
+        where = f"{name}, call {number}"
         if len(kinds) > 1:
-            parts = [
-                f"{ranks_text(ranks)} {_call_text(row[ranks[0]], ranks)}"
-                for ranks in kinds.values()
-            ]
-            yield f"{where}: {', while '.join(parts)}"
+            sides = sorted(kinds.values(), key=len)
+            parts = [f"{folded(ranks)} {_call_text(row[ranks[0]], ranks)}" for ranks in sides]
+            everybody = tuple(row)
+            yield Divergence(name, f"{where}: {', while '.join(parts)}", everybody, everybody, True)
             return
-        absent = [rank for rank in members if rank not in row]
+        absent = [rank for rank in dumps.groups[group] if rank not in row]
         open_ = [rank for rank, call in sorted(row.items()) if not call.is_complete]
-        if absent and open_:
-            call = row[open_[0]]
-            at = f" at {call.site}" if call.site else ""
+        if not open_:
+            continue
+        call = row[open_[0]]
+        if absent:
             verb = "wait" if len(open_) > 1 else "waits"
-            lasts = [_last_call(rows, rank, rank in dumps.cut) for rank in absent[:4]]
-            yield (
-                f"{where}: {ranks_text(open_)} {verb} in {call.name}{at}; {ranks_text(absent)}"
-                f" {'have' if len(absent) > 1 else 'has'} not called it: {'; '.join(lasts)}"
-            )
+            text = f"{where}: {folded(open_)} {verb} in {call.name}{_at(call)}"
+            silent = [rank for rank in absent if rank in dumps.calls]
+            if silent:
+                lasts = [_last_call(dumps, rows, rank) for rank in silent[:4]]
+                verb = "have" if len(silent) > 1 else "has"
+                text += f"; {folded(silent)} {verb} not called it: {'; '.join(lasts)}"
+            if len(silent) < len(absent):
+                unheard = folded([rank for rank in absent if rank not in dumps.calls])
+                text += (
+                    f"; {unheard} left no dump that can be read: a rank that is killed leaves none"
+                )
+            yield Divergence(name, text, tuple(open_), tuple(absent))
             return
-        is_last = number == max(rows)
-        if is_last and open_ and sorted(open_) == sorted(dumps.groups[group]):
-            call = row[open_[0]]
-            at = f" at {call.site}" if call.site else ""
-            yield (
-                f"{where}: all members have called {call.name}{at}, and it has ended on none: the"
-                " fault is below the program, in the network or a rank that computes too long"
-            )
+        if group in dumps.described and len(open_) == len(row) and number == max(rows):
+            yield Divergence(name, f"{where}: {_unended(call, row)}", tuple(open_))
             return
+
+
+def _unended(call: DumpedCall, row: Mapping[int, DumpedCall]) -> str:
+    """Return what is said of a call that all members have made, and that has ended on none."""
+    started = [rank for rank, one in sorted(row.items()) if one.is_started]
+    others = [rank for rank in sorted(row) if rank not in started]
+    text = f"all members have called {call.name}{_at(call)}, and it has ended on none"
+    if started and others:
+        return (
+            f"{text}; it has started on {folded(started)} and not on {folded(others)}, where the"
+            " device has yet to come to it"
+        )
+    return f"{text}: their calls agree, and what holds it up is a device or the network"
+
+
+def _at(call: DumpedCall) -> str:
+    return f" at {call.site}" if call.site else ""
 
 
 def _call_text(call: DumpedCall, ranks: Sequence[int]) -> str:
-    at = f" at {call.site}" if call.site else ""
-    return f"{'call' if len(ranks) > 1 else 'calls'} {call.name} of {call.sizes}{at}"
+    return f"{'call' if len(ranks) > 1 else 'calls'} {call.name} of {call.sizes}{_at(call)}"
 
 
-def _last_call(rows: Mapping[int, Mapping[int, DumpedCall]], rank: int, cut: bool) -> str:
-    """Return what a rank called last in a group; ``cut`` if its buffer has lost calls."""
+def _last_call(dumps: Dumps, rows: Mapping[int, Mapping[int, DumpedCall]], rank: int) -> str:
+    """Return what a rank called last in a group."""
     made = [row[rank] for row in rows.values() if rank in row]
-    if not made and cut:
+    if not made and rank in dumps.cut:
         return f"the buffer of rank {rank} holds no call in this group any more"
     if not made:
         return f"rank {rank} has called nothing in this group"
     call = made[-1]
-    at = f" at {call.site}" if call.site else ""
     state = "which is complete" if call.is_complete else "which is not complete"
-    return f"the last call of rank {rank} was number {call.number}, {call.name}{at}, {state}"
+    return f"the last call of rank {rank} was number {call.number}, {call.name}{_at(call)}, {state}"
 
 
 # Messages. ------------------------------------------------------------------------
 
+#: By group, source and destination: the calls with the sends, and those with the receives.
+_Ends = Mapping[tuple[str, int, int], Mapping[str, Sequence[DumpedCall]]]
 
-def _messages(dumps: Dumps) -> Iterator[str]:
-    """Yield, for each pair of ranks, the first message with one end alone."""
+
+def _peers(dumps: Dumps, call: DumpedCall) -> list[tuple[str, int]]:
+    """Return the messages of a call, each with the global rank at its other end."""
+    members = dumps.groups[call.group]
+    return [(kind, members[place]) for kind, place in call.messages if place < len(members)]
+
+
+def _channel(call: DumpedCall, kind: str, peer: int) -> tuple[str, int, int]:
+    return (call.group, *((call.rank, peer) if kind == "send" else (peer, call.rank)))
+
+
+def _ends(dumps: Dumps) -> _Ends:
+    """Return both ends of all messages whose channels can be counted.
+
+    They cannot where a dump is not there, or where a buffer has lost calls.
+    """
     ends: dict[tuple[str, int, int], dict[str, list[DumpedCall]]] = {}
-    for rank, calls in dumps.calls.items():
-        for call in calls:
-            if call.peer is None:
-                continue
-            members = dumps.groups[call.group]
-            if rank not in members or not 0 <= call.peer < len(members):
-                continue
-            peer = members[call.peer]
-            source, target = (rank, peer) if call.name == "send" else (peer, rank)
-            ends.setdefault((call.group, source, target), {}).setdefault(call.name, []).append(call)
+    countable = dumps.calls.keys() - dumps.cut
+    for rank in sorted(countable):
+        for call in dumps.calls[rank]:
+            for kind, peer in _peers(dumps, call):
+                if peer in countable:
+                    both = ends.setdefault(_channel(call, kind, peer), {"send": [], "recv": []})
+                    both[kind].append(call)
+    return ends
+
+
+def _messages(dumps: Dumps, ends: _Ends) -> Iterator[Divergence]:
+    """Yield, for each pair of ranks, the first message that is open and has one end alone."""
     for (group, source, target), both in ends.items():
-        sends, receives = both.get("send", []), both.get("recv", [])
-        # where a buffer has lost calls, or a dump is not there, the ends cannot be counted
-        if {source, target} & dumps.cut or not {source, target} <= dumps.calls.keys():
-            continue
-        if len(sends) == len(receives):
-            continue
+        sends, receives = both["send"], both["recv"]
         more, fewer = max(sends, receives, key=len), min(sends, receives, key=len)
-        call = more[len(fewer)]
-        at = f" at {call.site}" if call.site else ""
+        if len(more) == len(fewer) or more[len(fewer)].is_complete:
+            continue
+        at = _at(more[len(fewer)])
         if more is sends:
-            did, missing = f"rank {source} sends to rank {target}{at}", f"rank {target} receives"
+            text = f"rank {source} sends to rank {target}{at}, and rank {target} receives nothing"
         else:
-            did, missing = f"rank {target} receives from rank {source}{at}", f"rank {source} sends"
-        yield f"{_named(group)}: {did}, for which {missing} nothing"
+            text = f"rank {target} receives from rank {source}{at}, and rank {source} sends nothing"
+        own, other = (source, target) if more is sends else (target, source)
+        text = f"{_named(group)}: {text} for it"
+        yield Divergence(_named(group), text, (own,), (other,))
 
 
 # Who waits for whom. --------------------------------------------------------------
 
 
-def _waits(dumps: Dumps) -> Iterator[Wait]:
+def _waits(dumps: Dumps, ends: _Ends) -> Iterator[Wait]:
     """Yield the first call of each rank that has not ended, with the ranks it needs."""
     rows = {group: _rows(dumps, group) for group in dumps.groups}
     for rank, calls in sorted(dumps.calls.items()):
-        call = _open(calls)
+        call = next((call for call in calls if not call.is_complete), None)
         if call is None:
             continue
-        members = dumps.groups[call.group]
-        if call.peer is not None:
-            peers = [members[call.peer]] if 0 <= call.peer < len(members) else []
-            peers = [
-                peer
-                for peer in peers
-                if not _is_counterpart(call, _open(dumps.calls.get(peer, ())))
-            ]
+        if call.messages:
+            peers = sorted({*_without_other_end(dumps, ends, call)})
         else:
             row = rows[call.group][call.number]
-            peers = [one for one in members if one not in row or row[one].name != call.name]
-        at = f" at {call.site}" if call.site else ""
-        towards = f" for {ranks_text(peers)}" if peers else ""
-        yield Wait(rank, tuple(peers), f"waits in {call.name}{at}{towards}", call.site, call.name)
+            peers = [
+                one
+                for one in dumps.groups[call.group]
+                if one not in row or row[one].name != call.name
+            ]
+        towards = f" for {folded(peers)}" if peers else ""
+        text = f"waits in {call.name}{_at(call)}{towards}"
+        yield Wait(rank, tuple(peers), text, call.site, call.name)
 
 
-def _open(calls: Sequence[DumpedCall]) -> DumpedCall | None:
-    """Return the call of a rank that had not ended."""
-    open_ = [call for call in calls if not call.is_complete]
-    if not open_:
-        return None
-    # gloo's dumps say of no call that it is complete
-    return open_[0] if len(open_) < len(calls) else open_[-1]
+def _without_other_end(dumps: Dumps, ends: _Ends, call: DumpedCall) -> Iterator[int]:
+    """Yield the ranks that have not posted the other ends of a call's messages."""
+    for kind, peer in _peers(dumps, call):
+        both = ends.get(_channel(call, kind, peer))
+        if both is None:
+            if peer not in dumps.calls:
+                yield peer
+            continue
+        mine, theirs = both[kind], both["recv" if kind == "send" else "send"]
+        last = max(place for place, one in enumerate(mine) if one is call)
+        if last >= len(theirs):
+            yield peer
 
 
-def _is_counterpart(call: DumpedCall, other: DumpedCall | None) -> bool:
-    """Return whether two open calls are the ends of one message, which is on its way."""
-    return other is not None and (call.group, {call.name, other.name}) == (
-        other.group,
-        {"send", "recv"},
-    )
-
-
-def _gaps(dumps: Dumps) -> Iterator[str]:
-    """Yield what the dumps do not say."""
-    if dumps.missing:
-        yield (
-            f"there is no dump of {ranks_text(dumps.missing)}: a rank that is killed writes none,"
-            " and what it called last is not known"
-        )
+def _gaps(dumps: Dumps, awaited: Set[int]) -> Iterator[str]:
+    """Yield what the dumps do not say; of the ranks that are waited for it has been said."""
+    yield from dumps.unread
+    missing = [rank for rank in dumps.missing if rank not in awaited]
+    if missing:
+        yield f"there is no dump of {folded(missing)} that can be read: what it called is not known"
+    if not dumps.has_messages:
+        yield "gloo's recorder notes no messages, so that a hang in send or recv is not seen here"
     calls = [call for made in dumps.calls.values() for call in made]
     if not calls:
         yield "the dumps hold no calls: set TORCH_FR_BUFFER_SIZE=2000 before the job starts"
@@ -230,8 +318,8 @@ def _gaps(dumps: Dumps) -> Iterator[str]:
         begin = _kept(dumps, group, rows)
         if begin > 1 and rows:
             yield (
-                f"{_named(group)}: calls before number {begin} are no longer in some rank's buffer;"
-                " TORCH_FR_BUFFER_SIZE makes it larger"
+                f"{_named(group)}: calls before number {begin} are no longer in some rank's buffer,"
+                " and the comparison starts there; TORCH_FR_BUFFER_SIZE makes it larger"
             )
 
 
@@ -247,15 +335,31 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
     count = len(dumps.calls)
     calls = sum(map(len, dumps.calls.values()))
     of = f"{count} dump{'' if count == 1 else 's'} with {calls:,} calls"
-    lines = [
-        ("", f"✗ {of}: {found.faults[0]}" if found.faults else f"✓ {of}: the ranks' calls agree")
-    ]
-    lines += [("  also", fault) for fault in found.faults[1:]]
+    if not found.faults:
+        lines = [("", f"✓ {of}: the ranks' calls agree")]
+    else:
+        causes, others = found.faults[: found.causes], found.faults[found.causes :]
+        first = causes[0]
+        held = found.held > len(first.waiting) and {*found.culprits} >= {*first.awaited}
+        by = f"{folded(found.culprits)} {'holds' if len(found.culprits) == 1 else 'hold'} up"
+        lead = f"{by} {found.held} ranks: " if held else ""
+        lines = [("", f"✗ {of}: {lead}{first.text}")]
+        lines += [("  also", fault.text) for fault in causes[1:]]
+        if others:
+            names = [fault.group for fault in others[:_SHOWN]]
+            more = f" and {len(others) - _SHOWN} more groups" * (len(others) > _SHOWN)
+            lines.append(("  behind", f"{'; '.join(names)}{more}"))
     if found.cycle:
-        lines.append(("  circle", f"{ranks_text(found.cycle)} wait for each other"))
-    lines += [(f"  rank {wait.rank}", wait.text) for wait in found.waits[:_SHOWN]]
-    if len(found.waits) > _SHOWN:
-        lines.append(("", f"  … and {len(found.waits) - _SHOWN} more ranks that wait"))
+        lines.append(("  circle", f"{folded(sorted(found.cycle))} wait for each other"))
+    alike: dict[str, list[int]] = {}
+    for wait in found.waits:
+        alike.setdefault(wait.text, []).append(wait.rank)
+    for text, ranks in sorted(alike.items(), key=lambda one: len(one[1]))[:_SHOWN]:
+        verb = text if len(ranks) == 1 else text.replace("waits", "wait", 1)
+        lines.append((f"  {folded(ranks)}", verb))
+    if len(alike) > _SHOWN:
+        rest = sum(sorted(map(len, alike.values()))[_SHOWN:])
+        lines.append(("", f"  … and {rest} more ranks that wait, as --json lists"))
     lines += [("  note", gap) for gap in found.gaps]
     return wrapped(lines, width)
 
@@ -266,7 +370,10 @@ def explanation_json(found: Explanation) -> str:
         {
             "version": 1,
             "ok": not found.faults,
-            "faults": list(found.faults),
+            "faults": [fault.text for fault in found.faults],
+            "causes": found.causes,
+            "culprits": list(found.culprits),
+            "held": found.held,
             "waits": [wait_object(wait) for wait in found.waits],
             "cycle": list(found.cycle),
             "gaps": list(found.gaps),

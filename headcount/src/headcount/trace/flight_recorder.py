@@ -10,12 +10,13 @@ https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html.
 from __future__ import annotations
 
 import ast
+import glob
+import io
 import json
-import os
 import pickle
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,10 +25,13 @@ from headcount.core.events import INIT, WORLD
 from headcount.core.verdict import PATH, Site
 from headcount.trace.trace import Operation, Trace
 
-__all__ = ["DumpedCall", "Dumps", "read_dumps", "write_dumps"]
+__all__ = ["DumpedCall", "Dumps", "folded", "read_dumps", "write_dumps"]
 
 #: The version of the format that is written.
 VERSION = "2.10"
+
+#: What our dumps have in a field of their own.
+_OURS = "headcount"
 
 #: The name of the group of all ranks, in the dumps and here.
 _DEFAULT = "default_pg"
@@ -54,7 +58,7 @@ _MESSAGE = re.compile(r"(send|recv) (\d+)(?:->|<-)(\d+)$")
 
 @dataclass(frozen=True)
 class DumpedCall:
-    """A call in a dump.
+    """A call in a dump; a batch of messages or of collectives is one call.
 
     Attributes:
         rank: the rank that called.
@@ -62,9 +66,11 @@ class DumpedCall:
         name: what was called, as torch names it, such as ``all_reduce``.
         number: its number among the group's collectives, or among its messages.
         sizes: the sizes of the tensors that were given, and their types.
-        state: ``scheduled``, ``started`` or ``completed``.
+        is_complete: whether it had ended when the dump was written.
+        is_started: whether its rank's device had begun it; of gloo nobody knows.
         site: the line of the program, or None where the dump has none.
-        peer: of a message, the rank in the group at its other end.
+        messages: of a message or a batch of them, ``send`` or ``recv`` and the rank at the other
+            end, by its place in the group.
     """
 
     rank: int
@@ -72,14 +78,10 @@ class DumpedCall:
     name: str
     number: int
     sizes: str
-    state: str
+    is_complete: bool
+    is_started: bool
     site: Site | None
-    peer: int | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the call had ended when the dump was written."""
-        return self.state == "completed"
+    messages: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,18 @@ class Dumps:
         calls: by rank, its calls in their order.
         groups: the members of each group, by name; of one that no dump describes, the ranks that
             have called something in it.
+        described: the groups whose members are all known.
         cut: the ranks whose buffers no longer hold their first calls.
+        unread: why files could not be read, one sentence each.
+        has_messages: whether messages are recorded; torch's recorder of gloo leaves them out.
     """
 
     calls: Mapping[int, Sequence[DumpedCall]]
     groups: Mapping[str, Sequence[int]]
+    described: frozenset[str] = frozenset()
     cut: frozenset[int] = frozenset()
+    unread: tuple[str, ...] = ()
+    has_messages: bool = True
 
     @property
     def missing(self) -> list[int]:
@@ -114,53 +122,90 @@ class _PlainData(pickle.Unpickler):
         raise pickle.UnpicklingError(f"a dump holds plain data, and this one {module}.{name}")
 
 
-def read_dumps(folder: Path) -> Dumps:
-    """Read the dumps in a folder, whose names end in the numbers of their ranks.
+def read_dumps(places: Sequence[str | Path]) -> Dumps:
+    """Read the dumps of a job, whose files' names end in the numbers of their ranks.
+
+    A file that cannot be read is left out, as one that a rank was killed over.
+
+    Args:
+        places: folders, files and patterns of files.
 
     Raises:
-        RequestError: there are none, or a file is none.
+        RequestError: none is there, none can be read, or two are of one rank.
     """
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError as error:
-        raise RequestError(f"{folder} cannot be read: {error.strerror}") from None
-    found: dict[int, Path] = {}
-    for name in names:
-        match = re.search(r"(\d+)(?:\.\w+)?$", name)
-        if match is None:
+    dumps: dict[int, tuple[Path, dict[str, Any]]] = {}
+    unread = []
+    for rank, path in _files(places):
+        try:
+            dump = _dump(path)
+        except ValueError as error:
+            unread.append(f"{path} is no dump of a flight recorder: {error}")
             continue
-        rank = int(match[1])
-        if rank in found:
+        if rank in dumps:
             raise RequestError(
-                f"{folder}: {found[rank].name} and {name} are both of rank {rank}; give a folder"
-                " with the dumps of one job"
+                f"{dumps[rank][0]} and {path} are both of rank {rank}; give the dumps of one job"
             )
-        if (folder / name).is_file():
-            found[rank] = folder / name
-    if not found:
+        dumps[rank] = path, dump
+    if not dumps:
         raise RequestError(
-            f"{folder} holds no dumps: their names end in the number of a rank, as in nccl_trace_0"
+            unread[0]
+            if unread
+            else f"{', '.join(map(str, places))}: no dumps are there; their names end in the number"
+            " of a rank, as in nccl_trace_0"
         )
     calls: dict[int, list[DumpedCall]] = {}
     groups: dict[str, Sequence[int]] = {}
+    known = set(dumps)
     cut = set()
-    for rank, path in sorted(found.items()):
-        dump = _dump(path)
+    for rank, (path, dump) in sorted(dumps.items()):
         try:
             described = _groups(dump.get("pg_config", {}))
-            calls[rank] = [_call(rank, entry, described) for entry in dump["entries"]]
+            calls[rank] = _calls(rank, dump["entries"], described)
             if any(int(entry.get("record_id", 0)) > 0 for entry in dump["entries"][:1]):
                 cut.add(rank)
         except (AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:
             raise RequestError(
                 f"{path} is no dump of a flight recorder that is known here: {error!r}"
             ) from None
-        groups |= {name: members for name, members in described.values() if members}
+        known.update(*(members for _, members in described.values()))
+        # gloo's recorder describes one group, and does not say which
+        groups |= {name: members for key, (name, members) in described.items() if key and members}
+    groups.setdefault(_DEFAULT, range(max(known) + 1))
+    described_groups = frozenset(groups)
     for rank, made in calls.items():
         for call in made:
             if rank not in groups.get(call.group, ()):
                 groups[call.group] = sorted({*groups.get(call.group, ()), rank})
-    return Dumps(calls, groups, frozenset(cut))
+    gloos = any(
+        str(entry.get("profiling_name")).startswith("gloo:")
+        for _, dump in dumps.values()
+        if dump.get("recorder") != _OURS
+        for entry in dump["entries"]
+    )
+    return Dumps(calls, groups, described_groups, frozenset(cut), tuple(unread), not gloos)
+
+
+def _files(places: Sequence[str | Path]) -> list[tuple[int, Path]]:
+    """Return the files that may be dumps, with their ranks.
+
+    Raises:
+        RequestError: a place is not there, or a file bears no number.
+    """
+    found = []
+    for place in map(str, places):
+        path = Path(place)
+        named = [path] if path.is_file() else [Path(one) for one in glob.glob(place)]
+        if path.is_dir():
+            named = [one for one in path.iterdir() if one.is_file()]
+        elif not named:
+            raise RequestError(f"{place}: there is no such folder or file")
+        for one in named:
+            match = re.search(r"(\d+)(?:\.\w+)?$", one.name)
+            if match is not None:
+                found.append((int(match[1]), one))
+            elif not path.is_dir():
+                raise RequestError(f"{one}: its name does not end in the number of a rank")
+    return sorted({(rank, path) for rank, path in found})
 
 
 def _groups(config: Mapping[str, Any]) -> dict[str, tuple[str, list[int]]]:
@@ -174,24 +219,44 @@ def _groups(config: Mapping[str, Any]) -> dict[str, tuple[str, list[int]]]:
         members = list(ast.literal_eval(str(one.get("ranks") or "[]")))
         called = _group(name, description)
         if members and called != _DEFAULT:
-            called = f"{called} of ranks {', '.join(map(str, members))}"
+            called = f"{called} of {folded(members)}"
         found[name] = called, members
     return found
 
 
-def _dump(path: Path) -> dict[str, Any]:
-    data = path.read_bytes()
-    try:
-        if data.lstrip()[:1] == b"{":
-            dump = json.loads(data)
+def folded(ranks: Sequence[int]) -> str:
+    """Return all of many ranks in few words: ``ranks 0-31, 40``, or ``ranks 0, 8 … 56``."""
+    step = ranks[1] - ranks[0] if len(ranks) > 3 else 1
+    if step > 1 and list(ranks) == list(range(ranks[0], ranks[-1] + 1, step)):
+        return f"ranks {ranks[0]}, {ranks[1]} … {ranks[-1]}"
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
         else:
-            with path.open("rb") as file:
-                dump = _PlainData(file).load()
+            runs.append([rank])
+    parts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(parts)}"
+
+
+def _dump(path: Path) -> dict[str, Any]:
+    """Return what a file holds.
+
+    Raises:
+        ValueError: it is no dump, or a part of one.
+    """
+    try:
+        data = path.read_bytes()
+        dump = (
+            json.loads(data) if data.lstrip()[:1] == b"{" else _PlainData(io.BytesIO(data)).load()
+        )
         if isinstance(dump["entries"], list):
             return dict(dump)
-    except (pickle.UnpicklingError, ValueError, EOFError, KeyError, TypeError, IndexError) as error:
-        raise RequestError(f"{path} is no dump of a flight recorder: {error}") from None
-    raise RequestError(f"{path} is no dump of a flight recorder: its entries are no list")
+    except OSError as error:
+        raise ValueError(error.strerror) from None
+    except Exception as error:  # whatever a pickle that was cut off, or is none, may raise
+        raise ValueError(f"{type(error).__name__}: {error}" if data else "it is empty") from None
+    raise ValueError("its entries are no list")
 
 
 def _group(name: str, description: str) -> str:
@@ -200,23 +265,57 @@ def _group(name: str, description: str) -> str:
     return f"group {name}" + (f" ({description})" if description not in ("", "undefined") else "")
 
 
+def _calls(
+    rank: int, entries: Sequence[Mapping[str, Any]], groups: Mapping[str, tuple[str, list[int]]]
+) -> list[DumpedCall]:
+    """Return the calls of a rank, batches in the place of their parts.
+
+    Of a batch torch records the parts, all with one number, and then the whole, which alone learns
+    when it has started and ended.
+    """
+    made: dict[object, list[DumpedCall]] = {}
+    for place, entry in enumerate(entries):
+        call = _call(rank, entry, groups)
+        is_message = bool(entry.get("is_p2p", call.messages))
+        key = (
+            call.group,
+            is_message,
+            int(entry["p2p_seq_id" if is_message else "collective_seq_id"]),
+        )
+        if call.name.endswith("coalesced") and key in made:
+            parts = made.pop(key)
+            whole = replace(
+                call,
+                name=f"a batch of {len(parts)} {'messages' if is_message else parts[0].name}",
+                sizes="; ".join(part.sizes for part in parts),
+                site=parts[0].site,
+                messages=tuple(one for part in parts for one in part.messages),
+            )
+            made[place] = [whole]
+        else:
+            made.setdefault(key, []).append(call)
+    return [call for parts in made.values() for call in parts]
+
+
 def _call(
     rank: int, entry: Mapping[str, Any], groups: Mapping[str, tuple[str, list[int]]]
 ) -> DumpedCall:
     own, description = map(str, entry.get("process_group", ("", ""))[:2])
     name = str(entry.get("profiling_name", "")).partition(":")[2]
     message = _MESSAGE.match(name)
-    number = entry.get("p2p_seq_id" if message else "collective_seq_id", 0)
+    state = entry.get("state")
     sizes = f"{entry.get('input_sizes')} {'/'.join(map(str, entry.get('input_dtypes') or []))}"
     return DumpedCall(
         rank,
         groups[own][0] if own in groups else _group(own, description),
         message[1] if message else name,
-        int(number),
+        int(entry.get("p2p_seq_id" if message else "collective_seq_id", 0)),
         sizes.strip(),
-        str(entry.get("state", "")),
+        # gloo's recorder leaves the state as it was, and notes only that the call is over
+        state == "completed" or bool(entry.get("retired")),
+        state == "started",
         _site(entry.get("frames") or []),
-        int(message[3]) if message else None,
+        ((message[1], int(message[3])),) if message else (),
     )
 
 
@@ -281,7 +380,10 @@ def write_dumps(trace: Trace, folder: Path) -> None:
                     **entry,
                 }
             )
-        dump = {"version": VERSION, "pg_config": config, "pg_status": {}, "entries": entries}
+        dump = {
+            "version": VERSION, "recorder": _OURS,
+            "pg_config": config, "pg_status": {}, "entries": entries,
+        }  # fmt: skip
         (folder / f"rank_{rank}").write_bytes(pickle.dumps(dump))
 
 
