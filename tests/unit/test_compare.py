@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.exercise.compare import compare, tolerance
+from grader.exercise.compare import compare, differing_bits, tolerance, wrong_elements
 from headcount.core.codec import pack, unpack
 from headcount.core.values import Opaque, describe, show, tensors_in
 from headcount.core.verdict import Diagnosis
@@ -181,3 +184,57 @@ def test_a_tensor_that_was_too_large_to_be_sent_is_of_the_wrong_shape():
     assert found.message == "the result should have shape (2,), but has (1000000, 1000000)"
     same = compare(torch.ones(4), unpack(pack(torch.ones(4), limit=1)))
     assert same.diagnosis is Diagnosis.WRONG_SHAPE
+
+
+# Every special value, beside a slow and obvious way to say the same. ---------------
+
+INF, NAN = float("inf"), float("nan")
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    1.0 + 2**-20,
+    2**-149,
+    1e-45,
+    3.4e38,
+    -3.4e38,
+    INF,
+    -INF,
+    NAN,
+    -NAN,
+]
+DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+
+
+def is_wrong(expected, actual, terms, scale, dtype):
+    if math.isnan(expected) or math.isnan(actual):
+        return not (math.isnan(expected) and math.isnan(actual))
+    if expected == actual:
+        return False
+    if terms == 0 or math.isinf(expected) or math.isinf(actual) or math.isinf(scale):
+        return True
+    return not abs(actual - expected) <= tolerance(dtype, terms) * abs(scale)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("terms", [0, 2, 1000])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_special_values_are_compared_as_the_obvious_way_does(dtype, terms, scaled):
+    triples = list(itertools.product(SPECIAL, SPECIAL, [1.0, INF] if scaled else [None]))
+    expected, actual = (T([one[i] for one in triples], dtype=dtype) for i in (0, 1))
+    scale = T([one[2] for one in triples], dtype=dtype) if scaled else None
+    bounds = expected if scale is None else scale
+    found = wrong_elements(expected, actual, terms, scale).tolist()
+    columns = zip(*(one.double().tolist() for one in (expected, actual, bounds)), strict=True)
+    assert found == [is_wrong(want, got, terms, bound, dtype) for want, got, bound in columns]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_special_values_have_the_same_bits_as_the_obvious_way_says(dtype):
+    for one, other in itertools.product(T(SPECIAL, dtype=dtype), repeat=2):
+        a, b = one.item(), other.item()
+        same = (a == b and math.copysign(1, a) == math.copysign(1, b)) or (
+            math.isnan(a) and math.isnan(b)
+        )
+        assert (differing_bits(one, other) is None) is same, (a, b)
