@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from grader.errors import DeclarationError
 from grader.exercise.cases import Case
 from grader.exercise.compare import Difference, compare, differing_bits, side_by_side
 from grader.exercise.declaration import Exercise, JudgedCase
@@ -48,6 +49,9 @@ def assess(
         case: the input.
         outcome: the outcome of the run.
         repeated: whether the same processes have run the same case before.
+
+    Raises:
+        DeclarationError: the exercise cannot say what it expects, whatever the ranks hold.
     """
     try:
         return _assess(exercise, case, outcome, repeated)
@@ -59,7 +63,12 @@ def assess(
         nothing = Outcome(
             (), failure, Trace(((),) * case.n), outcome.output, outcome.seconds, outcome.moved
         )
-        return _assess(exercise, case, nothing, repeated)
+        try:
+            return _assess(exercise, case, nothing, repeated)
+        except Exception as own:
+            raise DeclarationError(
+                f"{exercise.name} cannot say what it expects: {type(own).__name__}: {own}"
+            ) from own
 
 
 def _assess(

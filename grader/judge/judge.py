@@ -33,11 +33,12 @@ from grader.judge.simulated_checks import grown, grown_cases
 from grader.judge.world_factories import ProcessWorldFactory, WorldFactory
 from grader.judge.worlds import WorldPool
 from grader.submission.submission import Submission
-from headcount.core.errors import WorldError, shortage
+from headcount.core.errors import HeadcountError, WorldError, shortage
 from headcount.core.semantics import Semantics
 from headcount.core.source_locations import with_source
 from headcount.core.verdict import Diagnosis, Failure, Site
 from headcount.launch.launchers import Launcher
+from headcount.launch.root_cause import not_understood
 from headcount.launch.world import Job, Outcome, World, WorldSpec
 from headcount.simulation.launch import SimulationProcess
 from headcount.simulation.simulation_world import SimulationWorld
@@ -113,6 +114,12 @@ class Judge:
         except (WorldError, OSError) as error:
             why = shortage(error) if isinstance(error, OSError) else error
             return verdict(Status.ERROR, message=f"the grader failed, not the answer: {why}")
+        except HeadcountError:
+            raise
+        except Exception as error:
+            # all that is judged was sent by processes that run the student's code, and nothing
+            # tells a lie that the judge stumbles over from a bug of the judge's
+            return verdict(Status.FAILED, failure=not_understood("the answer", error))
         finally:
             self._launcher.settle()
 

@@ -573,8 +573,26 @@ def test_an_oracle_that_raises_is_the_graders_fault():
     def expected(case):
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(DeclarationError, match="cannot say what it expects: ZeroDivisionError"):
         judge(lambda x: x, declare(expected=expected))
+
+
+@pytest.mark.parametrize("part", ["patient", "proof", "remark", "when"])
+def test_whatever_the_judge_makes_of_a_report_is_the_answers(part):
+    """An exception of a limit, a hint or a look at the clock is no traceback, and no empty cell."""
+
+    def stumbles(*_):
+        return bool(torch.ones(2))
+
+    fields = {part: stumbles}
+    if part == "when":
+        fields = {"mistakes": (Mistake("a hint", when=stumbles),)}
+    answer = (lambda x: 2 * x) if part in ("proof", "remark") else (lambda x: x)
+    verdict = judge(answer, declare(**fields))
+    assert verdict.status is Status.FAILED
+    if part != "when":  # a hint that cannot be told is passed over
+        assert verdict.diagnosis is Diagnosis.MALFORMED_REPORT
+        assert "(RuntimeError: Boolean value of Tensor with more than one" in verdict.message
 
 
 # Hints. ---------------------------------------------------------------------------
