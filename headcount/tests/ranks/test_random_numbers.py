@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import sys
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -73,3 +76,42 @@ def test_a_seed_may_be_as_long_as_one_that_is_drawn_for_a_class(how):
     first, second = how(weights, 2, seed=2**250 + 1)
     assert first != second
     assert list(how(weights, 2, seed=2**250 + 1)) == [first, second]
+
+
+#: So that a rank can be told what to look for, and still not hold it.
+MASK = (1 << 200) - 1
+
+
+def finds(masked):
+    """Look through all that can be reached for a seed, whole or in part, and say where it is."""
+    wanted = masked ^ MASK
+    parts = {wanted, wanted % 2**63, wanted % 2**64, wanted >> 64}
+    places, frame = [], sys._getframe(1)
+    while frame is not None:
+        places += [(f"local {name}", value) for name, value in frame.f_locals.items()]
+        frame = frame.f_back
+    for held in gc.get_objects():
+        places += [(type(held).__name__, held)]
+    found = set()
+    for where, held in places:
+        inside = [held]
+        if isinstance(held, dict):
+            inside = [*held.values()]
+        elif isinstance(held, (list, tuple)):
+            inside = [*held]
+        for one in [*inside]:
+            if issubclass(type(one), msgspec.Struct):
+                inside += [getattr(one, name, None) for name in one.__struct_fields__]
+        if held is not parts and any(type(one) is int and one in parts for one in inside):
+            found.add(where)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("how", [run, simulate])
+@pytest.mark.parametrize("seed", [987_654_321, 0xFEDCBA9876543210_0123456789ABCDEF])
+def test_no_rank_can_read_the_seed_of_all(how, seed):
+    """From it follow the inputs of an exercise, and so what the other ranks hold."""
+    assert list(how(finds, 2, seed ^ MASK, seed=seed)) == [[], []]
+    kept = [seed, 3]
+    assert finds(seed ^ MASK)
+    del kept

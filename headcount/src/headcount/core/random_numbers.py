@@ -14,7 +14,7 @@ import secrets
 import numpy.random  # by the process that ranks are forked from, which numpy itself leaves to each
 import torch
 
-__all__ = ["Generators", "fresh_seed", "rank_seed", "seed_for_wire"]
+__all__ = ["Generators", "fresh_seed", "rank_seed"]
 
 
 def fresh_seed() -> int:
@@ -22,13 +22,11 @@ def fresh_seed() -> int:
     return secrets.randbelow(10**6)
 
 
-def seed_for_wire(seed: int) -> int:
-    """Return a seed that fits into a message; one that is drawn for a class may have 256 bits."""
-    return seed % 2**63
-
-
 def rank_seed(seed: int, rank: int) -> int:
-    """Return the seed of one rank's generators, in 63 bits."""
+    """Return the seed of one rank's generators, in 63 bits.
+
+    A rank is told this one alone: the inputs of an exercise are drawn from the seed itself.
+    """
     digest = hashlib.blake2b(f"{seed} {rank}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
@@ -37,20 +35,18 @@ class Generators:
     """The global generators of torch, Python and numpy in this process, seeded for a rank.
 
     Args:
-        seed: the seed of all ranks.
-        rank: the rank of this process.
+        seed: that of the rank, see :func:`rank_seed`.
         device: the device of its tensors, whose generator is seeded as well.
     """
 
-    def __init__(self, seed: int, rank: int, device: torch.device) -> None:
-        own = rank_seed(seed, rank)
-        self._own = own
+    def __init__(self, seed: int, device: torch.device) -> None:
+        self._own = seed
         # torch.manual_seed would also prepare for every kind of device there may be
-        torch.default_generator.manual_seed(own)
+        torch.default_generator.manual_seed(seed)
         if device.type == "cuda":
-            torch.cuda.manual_seed(own)
-        random.seed(own)
-        numpy.random.seed(own % 2**32)
+            torch.cuda.manual_seed(seed)
+        random.seed(seed)
+        numpy.random.seed(seed % 2**32)
         self._seeded = torch.default_generator.get_state()
 
     def used(self) -> bool:

@@ -88,7 +88,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         collectives: whether there may be collectives, for which each size has its own connections.
         transport: the module of what carries the messages, see :mod:`headcount.rank.transports`.
         environment: variables to set in the rank's environment.
-        seed: the seed of the ranks' random numbers, of which each has its own.
+        seed: the seed of the rank's random numbers.
         weighed: whether it pauses before it runs a line of the program, so that the judge knows
             how much memory it has without it.
         script: whether the program is a person's own script, which makes and ends the default
@@ -197,7 +197,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         answers: bytes that all ranks together may answer.
         algorithms: functions of :mod:`headcount.simulation.algorithms`, pickled by value.
         modules: the modules that simulate ranks, where the process sees no file of them.
-        seed: as in :class:`Setup`.
+        seeds: by rank, as in :class:`Setup`.
         forced: receives from any rank that have to get the message of one rank: the rank that
             receives, the number of its operation, and the other rank.
         lowest: whether the other ones get, when nothing else can happen, that of the lowest rank,
@@ -222,7 +222,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     allowed: list[str] | None = None
     algorithms: dict[str, bytes] = {}
     modules: list[Module] = []
-    seed: int = 0
+    seeds: list[int] = []
     forced: list[tuple[int, int, int]] = []
     lowest: bool = False
 

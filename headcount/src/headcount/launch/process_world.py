@@ -12,7 +12,7 @@ import msgspec
 from headcount.core.codec import pack, unpack
 from headcount.core.errors import RequestError, WorldError, shortage
 from headcount.core.program import Program
-from headcount.core.random_numbers import seed_for_wire
+from headcount.core.random_numbers import rank_seed
 from headcount.core.resource_limits import DEFAULTS
 from headcount.core.verdict import Diagnosis, Failure
 from headcount.core.wire import BrokenFrame, Load, Returned, RunCall, Setup
@@ -178,7 +178,7 @@ class ProcessWorld:
                     collectives=collectives,
                     transport=entry.transport,
                     environment=environments[rank],
-                    seed=seed_for_wire(seed),
+                    seed=rank_seed(seed, rank),
                     weighed=weighed and entry.devices is None,
                     script=script,
                 ),

@@ -228,7 +228,7 @@ class _Rank:
                 self._become(request.size)
                 self._size = request.size
             forget_modules(self._last_module, is_students)
-            self._generators = Generators(setup.seed, setup.rank, self._device)
+            self._generators = Generators(setup.seed, self._device)
             program = Program.from_bytes(request.program)
             if setup.weighed and not program.live:
                 import_ahead(program, request.wanted)

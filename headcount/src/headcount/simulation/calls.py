@@ -25,7 +25,6 @@ from torch.distributed import distributed_c10d as c10d
 from torch.nn.parallel import DistributedDataParallel
 
 from headcount.core.events import ANY, WORLD
-from headcount.core.random_numbers import rank_seed
 from headcount.core.source_locations import line_here
 from headcount.core.verdict import Site
 from headcount.rank.arguments import checks, require_members
@@ -177,14 +176,14 @@ _PER_NANOSECOND = PER_SECOND // 10**9
 
 
 @contextlib.contextmanager
-def clock_and_generators(world: SimulatedWorld, seed: int) -> Iterator[RankGenerators]:
+def clock_and_generators(world: SimulatedWorld, seeds: Sequence[int]) -> Iterator[RankGenerators]:
     """Give each rank the virtual clock, and generators of its own.
 
     Args:
         world: the simulated ranks.
-        seed: the seed of their random numbers, see :mod:`headcount.core.random_numbers`.
+        seeds: by rank, the seed of its random numbers.
     """
-    generators = RankGenerators(world, seed)
+    generators = RankGenerators(world, seeds)
     starters: list[tuple[Any, str]] = [
         (threading.Thread, "start"),
         (_thread, "start_new_thread"),
@@ -320,9 +319,9 @@ class RankGenerators:
         used: whether a rank has drawn torch's numbers without having seeded torch itself.
     """
 
-    def __init__(self, world: SimulatedWorld, seed: int) -> None:
+    def __init__(self, world: SimulatedWorld, seeds: Sequence[int]) -> None:
         self._world = world
-        self._seed = seed
+        self._seeds = seeds
         self._get, self._set = torch.get_rng_state, torch.set_rng_state
         self._states: dict[int, torch.Tensor] = {}
         self._owner: int | None = None
@@ -331,7 +330,7 @@ class RankGenerators:
         self.used = False
 
     def _own_seed(self) -> int:
-        return rank_seed(self._seed, self._world.running().number)
+        return self._seeds[self._world.running().number]
 
     def with_state(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a function of torch's that draws, so that it uses the state of its rank."""

@@ -23,7 +23,7 @@ from headcount.core.codec import STRUCTURE, pack, unpack
 from headcount.core.errors import RequestError
 from headcount.core.events import Event, Matched
 from headcount.core.program import Module, Program
-from headcount.core.random_numbers import seed_for_wire
+from headcount.core.random_numbers import rank_seed
 from headcount.core.resource_limits import DEFAULTS
 from headcount.core.values import short, with_article
 from headcount.core.verdict import Diagnosis, Failure, amount
@@ -264,7 +264,7 @@ class SimulationProcess:
             allowed=None if job.allowed is None else sorted(job.allowed),
             algorithms=functions,
             modules=_modules() if environment.sealed else [],
-            seed=seed_for_wire(seed),
+            seeds=[rank_seed(seed, rank) for rank in range(len(job.arguments))],
             forced=[(*receive, source) for receive, source in policy.forced.items()],
             lowest=policy.lowest,
         )

@@ -81,7 +81,7 @@ def simulated(request: Simulate, tell: Callable[[Answered], object]) -> Simulate
         one.remark = report
     with (
         installed(world, builtins, record),
-        clock_and_generators(world, request.seed) as generators,
+        clock_and_generators(world, request.seeds) as generators,
         warnings_to(report),
     ):
         world.run()
