@@ -85,7 +85,7 @@ MASK = (1 << 200) - 1
 def finds(masked):
     """Look through all that can be reached for a seed, whole or in part, and say where it is."""
     wanted = masked ^ MASK
-    parts = {wanted, wanted % 2**63, wanted % 2**64, wanted >> 64}
+    parts = {wanted, wanted % 2**63, wanted % 2**64, wanted >> 64} - {0}
     places, frame = [], sys._getframe(1)
     while frame is not None:
         places += [(f"local {name}", value) for name, value in frame.f_locals.items()]
@@ -95,9 +95,9 @@ def finds(masked):
     found = set()
     for where, held in places:
         inside = [held]
-        if isinstance(held, dict):
+        if issubclass(type(held), dict):  # some objects of torch's warn of being looked at
             inside = [*held.values()]
-        elif isinstance(held, (list, tuple)):
+        elif issubclass(type(held), (list, tuple)):
             inside = [*held]
         for one in [*inside]:
             if issubclass(type(one), msgspec.Struct):
