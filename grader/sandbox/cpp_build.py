@@ -58,7 +58,9 @@ ROOM = 4 << 30
 _INSTALL = "apt install g++" if sys.platform == "linux" else "xcode-select --install"
 
 #: Includes that the first attempt replaces by ``torch/types.h``.
-_LARGER = re.compile(r'^(\s*#\s*include\s*)[<"]torch/(?:extension|torch|all)\.h[>"]', re.M)
+_LARGER = re.compile(
+    r'^([^\S\n]*#[^\S\n]*include[^\S\n]*)[<"]torch/(?:extension|torch|all)\.h[>"]', re.M
+)
 
 _ERROR = re.compile(
     r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.M
@@ -414,7 +416,7 @@ def _complaint(source: CppSource, said: str) -> Built:
             return Built(complaint=f"{source.function} cannot be called from Python: {what}")
     if errors:
         # the error is deep in a header, and the lines before it say which line led there
-        through = re.search(rf"^\s*{re.escape(source.name)}:(\d+)", said, re.M) or re.search(
+        through = re.search(rf"^[^\S\n]*{re.escape(source.name)}:(\d+)", said, re.M) or re.search(
             rf"from {re.escape(source.name)}:(\d+)", said
         )
         return Built(complaint=errors[0]["what"], line=int(through[1]) if through else None)

@@ -262,7 +262,7 @@ def sizes_of_terms(c: Case) -> list[dict[str, Any]]:
 
 
 #: An assignment to an attribute of the class instead of the object's.
-_IN_THE_CLASS = r"(TopKFeedback|__class__|type\(self\)|\bcls)\.\w+(\[.*\])? *[-+*]?=[^=]"
+_IN_THE_CLASS = r"(TopKFeedback|__class__|type\(self\)|\bcls)\.\w+(\[[^]\n]{0,200}\])? *[-+*]?=[^=]"
 
 
 TopKFeedback = Exercise(

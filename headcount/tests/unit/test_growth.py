@@ -11,6 +11,7 @@ import torch
 
 from headcount.core.codec import pack, unpack
 from headcount.core.events import ANY, WORLD, Completed, Posted
+from headcount.core.program import is_stub
 from headcount.launch.event_validation import EventValidator
 from headcount.rank.recorder import Recorder
 from headcount.trace.deadlock import stuck
@@ -38,6 +39,14 @@ def posted(op, kind, peer, tag=0, blocking=False):
         op, kind, peer, tag, WORLD, 1, 4, "float32", "", blocking, False, "a.py", 1, op, 0, 0, [],
         0, 0, False, [], 0,
     )  # fmt: skip
+
+
+# Texts of strangers. ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["\n", " ", "#\n", "/*", "raise NotImplementedError "])
+def test_a_text_that_may_be_a_stub(text):
+    assert growth(lambda n: lambda: is_stub(f"int x;{text * n}x"), 5_000) < LIMIT
 
 
 # Recorder. --------------------------------------------------------------------------

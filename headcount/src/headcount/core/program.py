@@ -181,8 +181,10 @@ _STEPS = (
 
 
 #: What is no code in a text that holds C++: comments, includes, and the line of a stub.
+# Blanks and no line breaks: with those, many empty lines take quadratic time.
 _NO_CPP = re.compile(
-    r"//[^\n]*|/\*.*?(?:\*/|\Z)|^\s*#\s*include[^\n]*|^\s*raise NotImplementedError\s*$",
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|^[^\S\n]*#[^\S\n]*include[^\n]*"
+    r"|^[^\S\n]*raise NotImplementedError[^\S\n]*$",
     re.S | re.M,
 )
 
