@@ -24,7 +24,7 @@ from headcount.core.events import (
     Violated,
 )
 from headcount.core.verdict import Diagnosis
-from headcount.core.wire import BrokenFrame, FrameReader, TooManyMessages, framed
+from headcount.core.wire import BrokenFrame, FrameReader, Returned, TooManyMessages, framed
 from headcount.launch import event_validation
 from headcount.launch.event_validation import EventValidator
 from headcount.trace.message_matcher import MessageMatcher
@@ -162,3 +162,13 @@ def test_there_is_an_end_to_what_a_rank_may_say(monkeypatch, bound, events, erro
         matcher.take(0, event)
     with pytest.raises(error, match=message):
         validate(0, events[-1])
+
+
+def test_there_is_an_end_to_the_bytes_of_what_a_rank_says_before_its_answer():
+    reader, mark = FrameReader(), b"".join(framed(Marked("m" * 1000, 10)))
+    reader.budget = 3 * len(mark)
+    assert len(list(reader.feed(mark * 3))) == 3
+    answer = b"".join(framed(Returned(b"x" * 10_000, b"", [], 10)))
+    assert len(list(reader.feed(answer))) == 1
+    with pytest.raises(TooManyMessages, match="tells of more than 48 MB in one call"):
+        list(reader.feed(mark))

@@ -49,6 +49,7 @@ __all__ = [
     "Joined",
     "LONGEST_KEY",
     "LONGEST_VALUE",
+    "REPORTS",
     "Load",
     "StoreLookup",
     "Perform",
@@ -562,6 +563,9 @@ _HEADER = struct.Struct("<I")
 #: Largest size of a frame from a rank in bytes; only an answer comes near.
 LONGEST = 1 << 30
 
+#: Bytes that a rank may report in one call; all that it may post and mark takes a third of them.
+REPORTS = 48 << 20
+
 #: Largest size of a frame that holds no answer, and how the frames that hold one begin.
 _SHORT = 8 << 20
 _ANSWERS = tuple(
@@ -649,10 +653,15 @@ class FrameReader:
 
     Args:
         longest: the largest size of a frame in bytes.
+
+    Attributes:
+        budget: bytes of frames that hold no answer, which are all that the judge keeps of a call;
+            None for any number.
     """
 
     def __init__(self, longest: int = LONGEST) -> None:
         self.longest = longest
+        self.budget: int | None = None
         self._buffer = bytearray()
 
     def feed(self, data: bytes | memoryview) -> Iterator[FromRank]:
@@ -660,6 +669,7 @@ class FrameReader:
 
         Raises:
             BrokenFrame: a frame is too long, or holds no message of this module.
+            TooManyMessages: the budget is spent.
         """
         self._buffer += data
         start = 0
@@ -674,8 +684,10 @@ class FrameReader:
                 body = bytes(memoryview(self._buffer)[start + _HEADER.size : end])
                 start = end
                 # an array of up to 15 fields begins with one byte, and the tag comes next
-                if length > _SHORT and not body.startswith(_ANSWERS, 1):
-                    raise BrokenFrame(f"a frame of {length} bytes that holds no answer")
+                if not body.startswith(_ANSWERS, 1):
+                    if length > _SHORT:
+                        raise BrokenFrame(f"a frame of {length} bytes that holds no answer")
+                    self._spend(length)
                 try:
                     yield _from_rank.decode(body)
                 except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -683,6 +695,16 @@ class FrameReader:
                     raise BrokenFrame(f"a frame that is no message: {told}") from error
         finally:
             del self._buffer[:start]
+
+    def _spend(self, length: int) -> None:
+        if self.budget is None:
+            return
+        self.budget -= length
+        if self.budget < 0:
+            raise TooManyMessages(
+                f"tells of more than {REPORTS >> 20} MB in one call: it posts, waits or marks in a"
+                " loop that goes on for too long, or with very long names"
+            )
 
 
 def read_frames(sock: socket.socket) -> Iterator[ToRank]:

@@ -167,10 +167,10 @@ class RankChannels:
                 self._listen(rank)
         self.size = size
 
-    def limit(self, longest: int) -> None:
-        """Read frames of up to ``longest`` bytes from now on."""
+    def limit(self, longest: int, budget: int | None) -> None:
+        """Take frames of up to ``longest`` bytes from now on, and reports of up to ``budget``."""
         for control in self._controls:
-            control.limit(longest)
+            control.limit(longest, budget)
 
     def send(self, rank: int, message: msgspec.Struct) -> None:
         """Send a rank a message, now or when it reads; one that has ended gets none."""

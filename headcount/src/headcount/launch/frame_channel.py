@@ -55,9 +55,9 @@ class FrameChannel:
         """Return the socket's descriptor."""
         return self.sock.fileno()
 
-    def limit(self, longest: int) -> None:
-        """Take frames of up to ``longest`` bytes from now on."""
-        self._reader.longest = longest
+    def limit(self, longest: int, budget: int | None = None) -> None:
+        """Take frames of up to ``longest`` bytes from now on, and reports of up to ``budget``."""
+        self._reader.longest, self._reader.budget = longest, budget
 
     def send(self, message: msgspec.Struct) -> None:
         """Send a message, at once or as soon as the process reads; to a deaf one, never."""

@@ -19,6 +19,7 @@ from headcount.core.errors import WorldError
 from headcount.core.events import WORLD, Event, Inspected, Paused
 from headcount.core.verdict import Failure, Site, ranks_text
 from headcount.core.wire import (
+    REPORTS,
     BrokenFrame,
     DumpStacks,
     Inspect,
@@ -190,7 +191,8 @@ class CallSupervision:
         self.matcher = matcher
         self._supervisor = supervisor
         self._channels = channels = supervisor.channels
-        channels.limit(longest)
+        free = job.follower is not None or job.watched  # a person's own script, or a film of it
+        channels.limit(longest, None if free else REPORTS)
         self._size = channels.size
         self._job = job
         self._validator = EventValidator(
