@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from support.processes import our_processes
+from support.processes import heed_interrupts, our_processes
 
 # A deadline is wall clock, and a busy machine may take a turn away in the middle of an example.
 # All else is as it was, under CI as well.
@@ -23,6 +23,8 @@ settings.load_profile("without deadline")
 # Several tests run at a time, and threads that wait for each other at the end of every small
 # operation lose their turns to the other tests: a second of work became two minutes.
 torch.set_num_threads(1)
+
+heed_interrupts()
 
 
 #: In those of the process that makes sandboxes, and of the sandboxes.

@@ -519,6 +519,16 @@ def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
         raise RequestError(f"no Dask scheduler answers at {scheduler}: {error}") from None
 
 
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep this process's handler of SIGINT while dask-jobqueue is imported, which sets its own."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
     """Return an engine on a SLURM cluster.
 
@@ -538,7 +548,9 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
     """
     try:
         import dask
-        from dask_jobqueue.slurm import SLURMCluster
+
+        with _own_interrupts():
+            from dask_jobqueue.slurm import SLURMCluster
         from distributed import Client, Security
 
         credentials = Security.temporary()

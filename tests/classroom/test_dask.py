@@ -382,3 +382,21 @@ def test_a_machine_without_slurm_is_said(monkeypatch):
 def test_a_cluster_that_is_not_configured_is_said(slurm_commands):
     with pytest.raises(RequestError, match=r"cores are not set; see docs/grading\.md"):
         slurm(1)
+
+
+def test_slurm_leaves_ctrl_c_to_the_grading():
+    """dask-jobqueue sets a handler of its own when it is imported, which ends in silence."""
+    code = (
+        "import signal\n"
+        "from grader.classroom.engines import slurm\n"
+        "from headcount.core.errors import RequestError\n"
+        "try:\n"
+        "    slurm(1)\n"
+        "except RequestError as error:\n"
+        "    print(error)\n"
+        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    said, kept = done.stdout.splitlines()
+    assert said.startswith("sbatch is not installed here")
+    assert kept == "True"

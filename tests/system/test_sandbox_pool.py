@@ -270,7 +270,7 @@ fork = os.fork()
 if fork == 0:
     sandbox.adopt(pool)
     psutil.Process(pool.pid).kill()
-    launchers.readable(pool._socket.fileno(), 30)  # its end
+    launchers.readable(pool.connection.fileno(), 30)  # its end
     second = sandbox.new_sandbox()
     mine = psutil.Process() in psutil.Process(second.pid).parents()
     print("its own, when that has ended:", mine, flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing.process
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,15 @@ import pytest
 
 #: In the command line of a fork server.
 _SERVER = "headcount.server.fork_server"
+
+
+def heed_interrupts() -> None:
+    """Let this process be interrupted, and what it starts.
+
+    A shell without job control starts what is to run in its background with SIGINT ignored.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def descendants() -> list[psutil.Process]:
