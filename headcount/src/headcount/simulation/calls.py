@@ -133,7 +133,8 @@ def shortcuts(
     ) -> Any:
         if not is_plain(tensor, src, group, tag, group_src):
             return originals["recv"](tensor, src, group, tag, group_src)
-        opened(world.post_receive(tensor, src, src)).wait()  # type: ignore[arg-type]
+        if not world.take_sent(tensor, src):  # type: ignore[arg-type]
+            opened(world.post_receive(tensor, src, src)).wait()  # type: ignore[arg-type]
         return src
 
     def batch_isend_irecv(p2p_op_list: list[dist.P2POp]) -> list[Any]:
