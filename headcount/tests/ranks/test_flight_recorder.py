@@ -285,6 +285,44 @@ def test_a_call_that_all_have_made_is_no_cause_where_an_earlier_one_is_open(tmp_
     assert found.culprits == (2,)
 
 
+def test_shapes_of_equal_sizes_agree_and_sizes_that_differ_hold_nobody_up_once_they_are_over(
+    tmp_path,
+):
+    groups = {"0": ("default_pg", [0, 1])}
+    for rank, sizes in enumerate(([[2, 4]], [[8]])):
+        dumped(tmp_path, rank, [(-1, "all_reduce", "0", 1, "started")] * (rank + 1), groups)
+        path = tmp_path / f"trace_{rank}.json"
+        path.write_text(path.read_text().replace("[[4]]", str(sizes)))
+    (fault,) = explain(read_dumps([tmp_path])).faults
+    assert "all members have called all_reduce" in fault.text
+    for state, faults in (("completed", 0), ("started", 1)):
+        for rank in range(2):
+            dumped(tmp_path, rank, [(-1, "all_gather", "0", 1, state)], groups)
+        path.write_text(path.read_text().replace("[[4]]", "[[5]]"))
+        assert len(explain(read_dumps([tmp_path])).faults) == faults
+
+
+def test_a_message_of_a_rank_without_a_dump_is_waited_for(tmp_path):
+    groups = {"0": ("default_pg", [0, 1])}
+    dumped(tmp_path, 0, [(-1, "recv 0<-1", "0", 1, "started")], groups)
+    found = explain(read_dumps([tmp_path]))
+    (fault,) = found.faults
+    assert (
+        "rank 0 waits in recv at /home/me/train.py:7 for rank 1; rank 1 left no dump" in fault.text
+    )
+    assert found.culprits == (1,)
+
+
+def test_of_a_group_that_a_buffer_has_lost_nobody_knows_who_has_called(tmp_path):
+    groups = {"0": ("default_pg", [0, 1]), "1": ("pair", [0, 1])}
+    dumped(tmp_path, 0, [(-1, "all_reduce", "1", 1, "started")], groups)
+    dumped(tmp_path, 1, [(8, "all_reduce", "0", 3, True)], groups)
+    found = explain(read_dumps([tmp_path]))
+    assert found.faults == ()
+    assert found.waits[0].peers == ()
+    assert any("the buffer of rank 1 holds no call of it any more" in gap for gap in found.gaps)
+
+
 def test_a_call_that_has_started_on_some_ranks_alone_says_where(tmp_path):
     groups = {"0": ("default_pg", [0, 1])}
     for rank, state in enumerate(["started", "scheduled"]):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
+from torch.nn import functional as F
 
 from headcount import run, simulate
 
@@ -39,6 +40,22 @@ def seeded():
     return torch.rand(3).tolist()
 
 
+def attention():
+    """Drops other entries in each of three calls, and hands its turn on between them."""
+    entries = []
+    for _ in range(3):
+        kept = F.scaled_dot_product_attention(*[torch.ones(1, 8, 4)] * 3, dropout_p=0.5)
+        entries.append(float(kept.sum()))
+        dist.barrier()
+    return entries
+
+
+def seeded_in_another_place():
+    torch.random.manual_seed(100 + dist.get_rank())
+    dist.barrier()
+    return torch.rand(3).tolist()
+
+
 DRAWING = [weights, of_python, of_numpy, permutation_after_messages]
 
 
@@ -51,7 +68,7 @@ def test_ranks_draw_numbers_of_their_own_that_a_seed_repeats(how, function):
     assert not {tuple(numbers) for numbers in first} & {tuple(numbers) for numbers in other}
 
 
-@pytest.mark.parametrize("function", DRAWING)
+@pytest.mark.parametrize("function", [*DRAWING, attention, seeded_in_another_place])
 def test_a_simulated_rank_draws_what_a_real_one_does(function):
     assert list(simulate(function, 3, seed=7)) == list(run(function, 3, seed=7))
 

@@ -35,8 +35,8 @@ class Divergence:
         group: the group, in words.
         text: what is wrong there, in a sentence.
         waiting: the ranks that wait there.
-        awaited: the ranks that they wait for; none where all have called.
-        differs: whether both sides have called, and not the same.
+        awaited: the ranks that they wait for; none where all have called the same.
+        differs: whether its members have called different things: then all of them are both.
     """
 
     group: str
@@ -75,6 +75,7 @@ def explain(dumps: Dumps) -> Explanation:
     ends = _ends(dumps)
     found += _messages(dumps, ends)
     waits = {wait.rank: wait for wait in _waits(dumps, ends)}
+    found += _unheard(dumps, waits, {rank for fault in found for rank in fault.awaited})
     cycle = cycle_of(waits)
 
     def is_cause(fault: Divergence) -> bool:
@@ -136,26 +137,34 @@ def _kept(dumps: Dumps, group: str, rows: Mapping[int, Mapping[int, DumpedCall]]
     return max(firsts, default=0)
 
 
+def _lost(dumps: Dumps, group: str, rows: Mapping[int, Mapping[int, DumpedCall]]) -> Set[int]:
+    """Return the members whose buffers have lost calls, and hold none of the group any more."""
+    seen = {rank for row in rows.values() for rank in row}
+    return {rank for rank in dumps.groups[group] if rank in dumps.cut and rank not in seen}
+
+
 def _collectives(dumps: Dumps, group: str) -> Iterator[Divergence]:
     """Yield the first divergence of a group's members, if there is one."""
     rows = _rows(dumps, group)
-    begin = _kept(dumps, group, rows)
+    begin, lost = _kept(dumps, group, rows), _lost(dumps, group, rows)
     name = _named(group)
     for number, row in rows.items():
         if number < begin:
             continue
-        kinds: dict[tuple[str, str], list[int]] = {}
+        kinds: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        over = all(call.is_complete for call in row.values())
         for rank, call in sorted(row.items()):
-            sizes = "" if call.name in _UNEVEN else call.sizes
-            kinds.setdefault((call.name, sizes), []).append(rank)
+            # sizes that differ hold nobody up where the call has ended
+            elements = () if over or call.name in _UNEVEN else call.elements
+            kinds.setdefault((call.name, elements), []).append(rank)
         where = f"{name}, call {number}"
         if len(kinds) > 1:
             sides = sorted(kinds.values(), key=len)
             parts = [f"{folded(ranks)} {_call_text(row[ranks[0]], ranks)}" for ranks in sides]
-            everybody = tuple(row)
-            yield Divergence(name, f"{where}: {', while '.join(parts)}", everybody, everybody, True)
+            text = f"{where}: {', while '.join(parts)}"
+            yield Divergence(name, text, tuple(row), tuple(row), True)
             return
-        absent = [rank for rank in dumps.groups[group] if rank not in row]
+        absent = [rank for rank in dumps.groups[group] if rank not in row and rank not in lost]
         open_ = [rank for rank, call in sorted(row.items()) if not call.is_complete]
         if not open_:
             continue
@@ -175,7 +184,8 @@ def _collectives(dumps: Dumps, group: str) -> Iterator[Divergence]:
                 )
             yield Divergence(name, text, tuple(open_), tuple(absent))
             return
-        if group in dumps.described and len(open_) == len(row) and number == max(rows):
+        everybody = group in dumps.described and len(open_) == len(dumps.groups[group])
+        if everybody and number == max(rows):
             yield Divergence(name, f"{where}: {_unended(call, row)}", tuple(open_))
             return
 
@@ -204,8 +214,6 @@ def _call_text(call: DumpedCall, ranks: Sequence[int]) -> str:
 def _last_call(dumps: Dumps, rows: Mapping[int, Mapping[int, DumpedCall]], rank: int) -> str:
     """Return what a rank called last in a group."""
     made = [row[rank] for row in rows.values() if rank in row]
-    if not made and rank in dumps.cut:
-        return f"the buffer of rank {rank} holds no call in this group any more"
     if not made:
         return f"rank {rank} has called nothing in this group"
     call = made[-1]
@@ -262,6 +270,15 @@ def _messages(dumps: Dumps, ends: _Ends) -> Iterator[Divergence]:
         yield Divergence(_named(group), text, (own,), (other,))
 
 
+def _unheard(dumps: Dumps, waits: Mapping[int, Wait], awaited: Set[int]) -> Iterator[Divergence]:
+    """Yield waits for messages of ranks that left no dump, and of which nothing is said yet."""
+    for rank, wait in waits.items():
+        peers = tuple(one for one in wait.peers if one not in dumps.calls and one not in awaited)
+        if peers:
+            text = f"rank {rank} {wait.text}; {folded(peers)} left no dump that can be read"
+            yield Divergence("messages", text, (rank,), peers)
+
+
 # Who waits for whom. --------------------------------------------------------------
 
 
@@ -276,10 +293,11 @@ def _waits(dumps: Dumps, ends: _Ends) -> Iterator[Wait]:
             peers = sorted({*_without_other_end(dumps, ends, call)})
         else:
             row = rows[call.group][call.number]
+            lost = _lost(dumps, call.group, rows[call.group])
             peers = [
                 one
                 for one in dumps.groups[call.group]
-                if one not in row or row[one].name != call.name
+                if one not in lost and (one not in row or row[one].name != call.name)
             ]
         towards = f" for {folded(peers)}" if peers else ""
         text = f"waits in {call.name}{_at(call)}{towards}"
@@ -315,7 +333,12 @@ def _gaps(dumps: Dumps, awaited: Set[int]) -> Iterator[str]:
         yield "the dumps name no lines of the program"
     for group in dumps.groups:
         rows = _rows(dumps, group)
-        begin = _kept(dumps, group, rows)
+        begin, lost = _kept(dumps, group, rows), sorted(_lost(dumps, group, rows))
+        if lost and rows:
+            yield (
+                f"{_named(group)}: the buffer of {folded(lost)} holds no call of it any more, so"
+                " that nobody knows what was called; TORCH_FR_BUFFER_SIZE makes it larger"
+            )
         if begin > 1 and rows:
             yield (
                 f"{_named(group)}: calls before number {begin} are no longer in some rank's buffer,"
@@ -334,9 +357,9 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
     """Return what was found in lines of at most ``width`` characters."""
     count = len(dumps.calls)
     calls = sum(map(len, dumps.calls.values()))
-    of = f"{count} dump{'' if count == 1 else 's'} with {calls:,} calls"
+    of = f"{count} dump{'s' * (count != 1)} with {calls:,} call{'s' * (calls != 1)}"
     if not found.faults:
-        lines = [("", f"✓ {of}: the ranks' calls agree")]
+        lines = [("", f"✓ {of}: {'the ranks agree' if calls else 'nothing to compare'}")]
     else:
         causes, others = found.faults[: found.causes], found.faults[found.causes :]
         first = causes[0]
@@ -344,11 +367,13 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
         by = f"{folded(found.culprits)} {'holds' if len(found.culprits) == 1 else 'hold'} up"
         lead = f"{by} {found.held} ranks: " if held else ""
         lines = [("", f"✗ {of}: {lead}{first.text}")]
-        lines += [("  also", fault.text) for fault in causes[1:]]
+        lines += [("  also", fault.text) for fault in causes[1:_SHOWN]]
+        if len(causes) > _SHOWN:
+            lines.append(("  also", f"… and {len(causes) - _SHOWN} more, as --json lists"))
         if others:
-            names = [fault.group for fault in others[:_SHOWN]]
-            more = f" and {len(others) - _SHOWN} more groups" * (len(others) > _SHOWN)
-            lines.append(("  behind", f"{'; '.join(names)}{more}"))
+            names = list(dict.fromkeys(fault.group for fault in others))
+            more = f"; … of {len(names)}" * (len(names) > _SHOWN)
+            lines.append(("  behind", f"{'; '.join(names[:_SHOWN])}{more}"))
     if found.cycle:
         lines.append(("  circle", f"{folded(sorted(found.cycle))} wait for each other"))
     alike: dict[str, list[int]] = {}
@@ -359,7 +384,7 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
         lines.append((f"  {folded(ranks)}", verb))
     if len(alike) > _SHOWN:
         rest = sum(sorted(map(len, alike.values()))[_SHOWN:])
-        lines.append(("", f"  … and {rest} more ranks that wait, as --json lists"))
+        lines.append(("", f"  … and {rest} more, as --json lists"))
     lines += [("  note", gap) for gap in found.gaps]
     return wrapped(lines, width)
 

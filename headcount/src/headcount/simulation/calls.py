@@ -170,8 +170,13 @@ def shortcuts(
 #: How torch marks an operation that draws from a generator.
 _DRAWS = torch.Tag.nondeterministic_seeded
 
-#: Functions that draw from, set or read the generator without being marked.
-_ALSO = ("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "random_")
+#: Functions that draw from, set or read the generator without being marked, or which torch looks up
+#: only when they are first called.
+_ALSO = (
+    *("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "random_"),
+    *("scaled_dot_product_attention", "feature_alpha_dropout", "feature_dropout"),
+    *("binomial", "rrelu", "rrelu_"),
+)
 
 _PER_NANOSECOND = PER_SECOND // 10**9
 
@@ -277,7 +282,7 @@ def _drawing() -> list[tuple[Any, str]]:
             found.add(name)
     return [
         (owner, name)
-        for owner in (torch, torch.Tensor, torch.nn.functional)
+        for owner in (torch, torch.random, torch.Tensor, torch.nn.functional)
         for name in sorted(found)
         if callable(getattr(owner, name, None))
     ]

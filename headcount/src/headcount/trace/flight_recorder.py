@@ -13,6 +13,7 @@ import ast
 import glob
 import io
 import json
+import math
 import pickle
 import re
 from collections.abc import Mapping, Sequence
@@ -66,6 +67,7 @@ class DumpedCall:
         name: what was called, as torch names it, such as ``all_reduce``.
         number: its number among the group's collectives, or among its messages.
         sizes: the sizes of the tensors that were given, and their types.
+        elements: how many elements each of these tensors has.
         is_complete: whether it had ended when the dump was written.
         is_started: whether its rank's device had begun it; of gloo nobody knows.
         site: the line of the program, or None where the dump has none.
@@ -78,6 +80,7 @@ class DumpedCall:
     name: str
     number: int
     sizes: str
+    elements: tuple[int, ...]
     is_complete: bool
     is_started: bool
     site: Site | None
@@ -288,6 +291,7 @@ def _calls(
                 call,
                 name=f"a batch of {len(parts)} {'messages' if is_message else parts[0].name}",
                 sizes="; ".join(part.sizes for part in parts),
+                elements=tuple(count for part in parts for count in part.elements),
                 site=parts[0].site,
                 messages=tuple(one for part in parts for one in part.messages),
             )
@@ -311,6 +315,7 @@ def _call(
         message[1] if message else name,
         int(entry.get("p2p_seq_id" if message else "collective_seq_id", 0)),
         sizes.strip(),
+        tuple(math.prod(size) for size in entry.get("input_sizes") or []),
         # gloo's recorder leaves the state as it was, and notes only that the call is over
         state == "completed" or bool(entry.get("retired")),
         state == "started",
