@@ -244,6 +244,50 @@ def test_the_rank_that_waits_for_nobody_comes_first_of_64(tmp_path):
     assert all(37 in fault.awaited for fault in found.faults[: found.causes])
 
 
+def test_ranks_that_wait_and_ranks_without_a_dump_come_after_culprits_that_are_known(tmp_path):
+    """4 × 4 ranks: 6 and 13 are missing at one call of their rows; the file of 9 is gone."""
+    for rank in range(16):
+        row = [one for one in range(16) if one // 4 == rank // 4]
+        column = [one for one in range(16) if one % 4 == rank % 4]
+        calls = [(-1, "all_reduce", "2", 1, True)]
+        if rank not in (6, 13):
+            late = {6, 13} & {*row}
+            calls += [(-1, "all_gather", "2", 2, not late)]
+            calls += [] if late else [(-1, "all_reduce", "1", 1, False)]
+        dumped(tmp_path, rank, calls, {"1": ("dp", column), "2": ("tp", row)})
+    (tmp_path / "trace_9.json").unlink()
+    found = explain(read_dumps([tmp_path]))
+    assert found.culprits == (6, 13)
+    first, second = found.faults[:2]
+    assert {first.awaited, second.awaited} == {(6,), (13,)}
+
+
+def test_what_comes_after_a_call_that_all_have_made_is_queued_behind_it(tmp_path):
+    groups = {"0": ("default_pg", [0, 1])}
+    first = [(-1, "all_reduce", "0", 1, state) for state in ("started", "scheduled")]
+    dumped(tmp_path, 0, [first[0], (-1, "all_reduce", "0", 2, "scheduled")], groups)
+    dumped(tmp_path, 1, [first[1]], groups)
+    (fault,) = explain(read_dumps([tmp_path])).faults
+    assert "call 1: all members have called all_reduce" in fault.text
+    assert "it has started on rank 0 and not on rank 1" in fault.text
+
+
+def test_where_ranks_wait_and_nothing_differs_there_is_no_tick(tmp_path):
+    entry = {
+        "profiling_name": "gloo:all_reduce",
+        "process_group": ("1", "undefined"),
+        "collective_seq_id": 1,
+        "state": "scheduled",
+    }
+    for rank in range(2):
+        (tmp_path / f"rank_{rank}").write_bytes(pickle.dumps({"entries": [entry]}))
+    dumps = read_dumps([tmp_path])
+    text = explanation_text(explain(dumps), dumps, 80)
+    assert text.startswith("? 2 dumps with 2 calls: nothing differs")
+    assert "ranks 0, 1 wait in all_reduce of group 1" in text
+    assert "no dump describes group 1" in text
+
+
 BATCH = [("send 0->1", "recv 0<-1"), ("recv 1<-0", "send 1->0")]
 
 
@@ -356,6 +400,8 @@ def test_dumps_are_given_as_files_and_patterns_and_folders(tmp_path):
         assert [*read_dumps(places).calls] == [0, 1, 2]
     for places, said in (
         ([tmp_path / "none"], "there is no such folder or file"),
+        ([""], "there is no such folder or file"),
+        (["a" * 5000], "cannot be read: File name too long"),
         ([tmp_path / "notes.txt"], "its name does not end in the number of a rank"),
     ):
         with pytest.raises(RequestError, match=said):
@@ -368,7 +414,14 @@ def test_dumps_are_given_as_files_and_patterns_and_folders(tmp_path):
         ("notes.txt", b"", "no dumps are there"),
         ("rank_0", b"nothing", "is no dump of a flight recorder"),
         ("rank_0", pickle.dumps({"version": "2"}), "is no dump of a flight recorder"),
-        ("rank_0", pickle.dumps({"entries": [3]}), "is no dump of a flight recorder that is known"),
+        ("rank_0", pickle.dumps({"entries": [3]}), "Expected `object`, got `int` - at"),
+        ("rank_0", b'{"entries": [{"record_id": Infinity}]}', "is no dump of a flight recorder"),
+        ("rank_0", b"null", "Expected `object`, got `null`"),
+        (
+            "rank_0",
+            b'{"entries": [], "pg_config": {"0": {"name": "0", "ranks": "[0, 99999999999]"}}}',
+            "is no dump of a flight recorder",
+        ),
         ("rank_0", pickle.dumps(print), "a dump holds plain data, and this one builtins.print"),
     ],
 )

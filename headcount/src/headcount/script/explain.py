@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from headcount.core.verdict import Wait
 from headcount.script.report import wait_object, wrapped
 from headcount.trace.deadlock import cycle_of
-from headcount.trace.flight_recorder import DumpedCall, Dumps, folded
+from headcount.trace.flight_recorder import DEFAULT_GROUP, DumpedCall, Dumps, folded
 
 __all__ = ["Divergence", "Explanation", "explain", "explanation_json", "explanation_text"]
 
@@ -85,9 +85,17 @@ def explain(dumps: Dumps) -> Explanation:
         return fault.differs or not waits.keys() >= {*fault.awaited} or ring <= {*cycle}
 
     causes = [fault for fault in found if is_cause(fault)] or found
-    # what is known of both sides comes before what is concluded from a dump that is not there
-    causes.sort(key=lambda fault: not dumps.calls.keys() >= {*fault.awaited})
-    culprits = sorted({rank for fault in causes for rank in fault.awaited} - waits.keys())
+    # what is known of both sides comes before what is concluded from a dump that is not there, and
+    # a group that waits for culprits alone before one that waits for others as well
+    causes.sort(
+        key=lambda fault: (
+            not dumps.calls.keys() >= {*fault.awaited},
+            not waits.keys().isdisjoint(fault.awaited),
+        )
+    )
+    free = sorted({rank for fault in causes for rank in fault.awaited} - waits.keys())
+    # a rank that has left no dump may have called, and is no culprit where another one is known
+    culprits = [rank for rank in free if rank in dumps.calls] or free
     return Explanation(
         (*causes, *(fault for fault in found if fault not in causes)),
         len(causes),
@@ -143,6 +151,12 @@ def _lost(dumps: Dumps, group: str, rows: Mapping[int, Mapping[int, DumpedCall]]
     return {rank for rank in dumps.groups[group] if rank in dumps.cut and rank not in seen}
 
 
+def _past(rows: Mapping[int, Mapping[int, DumpedCall]], number: int) -> Set[int]:
+    """Return the ranks whose buffers hold calls after a number, and none before it."""
+    before = {rank for one, row in rows.items() if one <= number for rank in row}
+    return {rank for row in rows.values() for rank in row} - before
+
+
 def _collectives(dumps: Dumps, group: str) -> Iterator[Divergence]:
     """Yield the first divergence of a group's members, if there is one."""
     rows = _rows(dumps, group)
@@ -184,8 +198,8 @@ def _collectives(dumps: Dumps, group: str) -> Iterator[Divergence]:
                 )
             yield Divergence(name, text, tuple(open_), tuple(absent))
             return
-        everybody = group in dumps.described and len(open_) == len(dumps.groups[group])
-        if everybody and number == max(rows):
+        # what comes after it in the group is queued behind it
+        if group in dumps.described and len(open_) == len(dumps.groups[group]):
             yield Divergence(name, f"{where}: {_unended(call, row)}", tuple(open_))
             return
 
@@ -200,7 +214,10 @@ def _unended(call: DumpedCall, row: Mapping[int, DumpedCall]) -> str:
             f"{text}; it has started on {folded(started)} and not on {folded(others)}, where the"
             " device has yet to come to it"
         )
-    return f"{text}: their calls agree, and what holds it up is a device or the network"
+    return (
+        f"{text}: a device or the network holds it up, or what is not recorded, such as the root"
+        " and the operation"
+    )
 
 
 def _at(call: DumpedCall) -> str:
@@ -215,7 +232,7 @@ def _last_call(dumps: Dumps, rows: Mapping[int, Mapping[int, DumpedCall]], rank:
     """Return what a rank called last in a group."""
     made = [row[rank] for row in rows.values() if rank in row]
     if not made:
-        return f"rank {rank} has called nothing in this group"
+        return f"rank {rank} has called no collective of this group"
     call = made[-1]
     state = "which is complete" if call.is_complete else "which is not complete"
     return f"the last call of rank {rank} was number {call.number}, {call.name}{_at(call)}, {state}"
@@ -293,14 +310,16 @@ def _waits(dumps: Dumps, ends: _Ends) -> Iterator[Wait]:
             peers = sorted({*_without_other_end(dumps, ends, call)})
         else:
             row = rows[call.group][call.number]
-            lost = _lost(dumps, call.group, rows[call.group])
+            lost = {*_lost(dumps, call.group, rows[call.group])}
+            lost |= _past(rows[call.group], call.number)
             peers = [
                 one
                 for one in dumps.groups[call.group]
                 if one not in lost and (one not in row or row[one].name != call.name)
             ]
         towards = f" for {folded(peers)}" if peers else ""
-        text = f"waits in {call.name}{_at(call)}{towards}"
+        of = f" of {call.group}" if call.group != DEFAULT_GROUP else ""
+        text = f"waits in {call.name}{of}{_at(call)}{towards}"
         yield Wait(rank, tuple(peers), text, call.site, call.name)
 
 
@@ -324,6 +343,8 @@ def _gaps(dumps: Dumps, awaited: Set[int]) -> Iterator[str]:
     missing = [rank for rank in dumps.missing if rank not in awaited]
     if missing:
         yield f"there is no dump of {folded(missing)} that can be read: what it called is not known"
+    if any(call.messages for rank in dumps.cut for call in dumps.calls[rank]):
+        yield "some messages are no longer in the buffers, so that they cannot be counted"
     if not dumps.has_messages:
         yield "gloo's recorder notes no messages, so that a hang in send or recv is not seen here"
     calls = [call for made in dumps.calls.values() for call in made]
@@ -331,6 +352,12 @@ def _gaps(dumps: Dumps, awaited: Set[int]) -> Iterator[str]:
         yield "the dumps hold no calls: set TORCH_FR_BUFFER_SIZE=2000 before the job starts"
     elif not any(call.site for call in calls):
         yield "the dumps name no lines of the program"
+    unknown = [group for group in dumps.groups if group not in dumps.described]
+    if unknown:
+        yield (
+            f"no dump describes {', '.join(unknown[:_SHOWN])}: of its members those are known that"
+            " have called something in it, and none that never did is missed"
+        )
     for group in dumps.groups:
         rows = _rows(dumps, group)
         begin, lost = _kept(dumps, group, rows), sorted(_lost(dumps, group, rows))
@@ -347,7 +374,7 @@ def _gaps(dumps: Dumps, awaited: Set[int]) -> Iterator[str]:
 
 
 def _named(group: str) -> str:
-    return "the default group" if group == "default_pg" else group
+    return "the default group" if group == DEFAULT_GROUP else group
 
 
 # Reports. -------------------------------------------------------------------------
@@ -358,8 +385,12 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
     count = len(dumps.calls)
     calls = sum(map(len, dumps.calls.values()))
     of = f"{count} dump{'s' * (count != 1)} with {calls:,} call{'s' * (calls != 1)}"
-    if not found.faults:
-        lines = [("", f"✓ {of}: {'the ranks agree' if calls else 'nothing to compare'}")]
+    if not found.faults and not calls:
+        lines = [("", f"? {of}: there is nothing to compare")]
+    elif not found.faults and (found.waits or dumps.missing):
+        lines = [("", f"? {of}: nothing differs in what they hold, and that is not all")]
+    elif not found.faults:
+        lines = [("", f"✓ {of}: the ranks agree")]
     else:
         causes, others = found.faults[: found.causes], found.faults[found.causes :]
         first = causes[0]

@@ -9,7 +9,6 @@ https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html.
 
 from __future__ import annotations
 
-import ast
 import glob
 import io
 import json
@@ -19,14 +18,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
+
+import msgspec
+from msgspec import Meta
 
 from headcount.core.errors import RequestError
 from headcount.core.events import INIT, WORLD
 from headcount.core.verdict import PATH, Site
 from headcount.trace.trace import Operation, Trace
 
-__all__ = ["DumpedCall", "Dumps", "folded", "read_dumps", "write_dumps"]
+__all__ = ["DEFAULT_GROUP", "DumpedCall", "Dumps", "folded", "read_dumps", "write_dumps"]
 
 #: The version of the format that is written.
 VERSION = "2.10"
@@ -35,7 +37,7 @@ VERSION = "2.10"
 _OURS = "headcount"
 
 #: The name of the group of all ranks, in the dumps and here.
-_DEFAULT = "default_pg"
+DEFAULT_GROUP = "default_pg"
 
 #: How torch names the collectives whose names differ.
 _NAMES = {"all_gather": "_all_gather_base", "reduce_scatter": "_reduce_scatter_base"}
@@ -117,6 +119,43 @@ class Dumps:
 
 # Reading. -------------------------------------------------------------------------
 
+#: A number of the recorder's, and that of a rank.
+_Number = Annotated[int, Meta(ge=-1, le=1 << 53)]
+_Rank = Annotated[int, Meta(ge=0, lt=1 << 20)]
+
+
+class _Frame(msgspec.Struct):
+    filename: str = ""
+    line: int = 0
+
+
+class _Entry(msgspec.Struct):
+    """A call as it is recorded; what is not needed is passed over."""
+
+    profiling_name: str
+    process_group: tuple[str, str]
+    collective_seq_id: _Number = 0
+    p2p_seq_id: _Number = 0
+    record_id: _Number = 0
+    is_p2p: bool | None = None
+    input_sizes: list[list[int]] | None = None
+    input_dtypes: list[str] | None = None
+    state: str | None = None
+    retired: bool = False
+    frames: list[_Frame] | None = None
+
+
+class _Config(msgspec.Struct):
+    name: str = ""
+    desc: str = ""
+    ranks: str = "[]"
+
+
+class _Dump(msgspec.Struct):
+    entries: list[_Entry]
+    pg_config: dict[str, _Config] = {}
+    recorder: str = ""
+
 
 class _PlainData(pickle.Unpickler):
     """Reads dictionaries, lists, texts and numbers; a dump holds nothing else."""
@@ -136,19 +175,24 @@ def read_dumps(places: Sequence[str | Path]) -> Dumps:
     Raises:
         RequestError: none is there, none can be read, or two are of one rank.
     """
-    dumps: dict[int, tuple[Path, dict[str, Any]]] = {}
-    unread = []
+    dumps: dict[int, _Dump] = {}
+    groups: dict[str, Sequence[int]] = {}
+    calls: dict[int, list[DumpedCall]] = {}
+    unread, known = [], set()
     for rank, path in _files(places):
         try:
             dump = _dump(path)
+            described = _groups(dump.pg_config)
         except ValueError as error:
-            unread.append(f"{path} is no dump of a flight recorder: {error}")
+            unread.append(printable(f"{path} is no dump of a flight recorder: {error}"))
             continue
         if rank in dumps:
-            raise RequestError(
-                f"{dumps[rank][0]} and {path} are both of rank {rank}; give the dumps of one job"
-            )
-        dumps[rank] = path, dump
+            raise RequestError(f"{path} is the second of rank {rank}; give the dumps of one job")
+        dumps[rank] = dump
+        calls[rank] = _calls(rank, dump.entries, described)
+        known |= {rank, *(member for _, members in described.values() for member in members)}
+        # gloo's recorder describes one group, and does not say which
+        groups |= {name: members for key, (name, members) in described.items() if key and members}
     if not dumps:
         raise RequestError(
             unread[0]
@@ -156,35 +200,19 @@ def read_dumps(places: Sequence[str | Path]) -> Dumps:
             else f"{', '.join(map(str, places))}: no dumps are there; their names end in the number"
             " of a rank, as in nccl_trace_0"
         )
-    calls: dict[int, list[DumpedCall]] = {}
-    groups: dict[str, Sequence[int]] = {}
-    known = set(dumps)
-    cut = set()
-    for rank, (path, dump) in sorted(dumps.items()):
-        try:
-            described = _groups(dump.get("pg_config", {}))
-            calls[rank] = _calls(rank, dump["entries"], described)
-            if any(int(entry.get("record_id", 0)) > 0 for entry in dump["entries"][:1]):
-                cut.add(rank)
-        except (AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:
-            raise RequestError(
-                f"{path} is no dump of a flight recorder that is known here: {error!r}"
-            ) from None
-        known.update(*(members for _, members in described.values()))
-        # gloo's recorder describes one group, and does not say which
-        groups |= {name: members for key, (name, members) in described.items() if key and members}
-    groups.setdefault(_DEFAULT, range(max(known) + 1))
+    groups.setdefault(DEFAULT_GROUP, range(max(known) + 1))
     described_groups = frozenset(groups)
     for rank, made in calls.items():
         for call in made:
             if rank not in groups.get(call.group, ()):
                 groups[call.group] = sorted({*groups.get(call.group, ()), rank})
     gloos = any(
-        str(entry.get("profiling_name")).startswith("gloo:")
-        for _, dump in dumps.values()
-        if dump.get("recorder") != _OURS
-        for entry in dump["entries"]
+        entry.profiling_name.startswith("gloo:")
+        for dump in dumps.values()
+        if dump.recorder != _OURS
+        for entry in dump.entries
     )
+    cut = {rank for rank, dump in dumps.items() if dump.entries and dump.entries[0].record_id > 0}
     return Dumps(calls, groups, described_groups, frozenset(cut), tuple(unread), not gloos)
 
 
@@ -194,36 +222,42 @@ def _files(places: Sequence[str | Path]) -> list[tuple[int, Path]]:
     Raises:
         RequestError: a place is not there, or a file bears no number.
     """
-    found = []
+    found = set()
     for place in map(str, places):
         path = Path(place)
-        named = [path] if path.is_file() else [Path(one) for one in glob.glob(place)]
-        if path.is_dir():
-            named = [one for one in path.iterdir() if one.is_file()]
-        elif not named:
-            raise RequestError(f"{place}: there is no such folder or file")
-        for one in named:
-            match = re.search(r"(\d+)(?:\.\w+)?$", one.name)
+        try:
+            named = [*path.iterdir()] if path.is_dir() else [path]
+            if place and not path.exists():
+                named = [Path(one) for one in glob.glob(place)]
+            files = [one for one in named if one.is_file()] if place else []
+        except OSError as error:
+            raise RequestError(f"{place[:200]} cannot be read: {error.strerror}") from None
+        if not files and not (place and path.is_dir()):
+            raise RequestError(f"{place!r}: there is no such folder or file")
+        for one in files:
+            match = re.search(r"(?<![-\d])(\d{1,6})(?:\.\w+)?$", one.name)
             if match is not None:
-                found.append((int(match[1]), one))
+                found.add((int(match[1]), one))
             elif not path.is_dir():
                 raise RequestError(f"{one}: its name does not end in the number of a rank")
-    return sorted({(rank, path) for rank, path in found})
+    return sorted(found)
 
 
-def _groups(config: Mapping[str, Any]) -> dict[str, tuple[str, list[int]]]:
+def _groups(config: Mapping[str, _Config]) -> dict[str, tuple[str, list[int]]]:
     """Return the groups of a rank by torch's names: how they are called here, and their members.
 
     Several groups of a mesh share a description, and each rank has another one of them.
+
+    Raises:
+        ValueError: the members are no list of ranks.
     """
     found = {}
     for one in config.values():
-        name, description = str(one.get("name", "")), str(one.get("desc", ""))
-        members = list(ast.literal_eval(str(one.get("ranks") or "[]")))
-        called = _group(name, description)
-        if members and called != _DEFAULT:
+        members = msgspec.json.decode(one.ranks or "[]", type=list[_Rank])
+        called = _group(one.name, one.desc)
+        if members and called != DEFAULT_GROUP:
             called = f"{called} of {folded(members)}"
-        found[name] = called, members
+        found[one.name] = called, members
     return found
 
 
@@ -242,7 +276,7 @@ def folded(ranks: Sequence[int]) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(parts)}"
 
 
-def _dump(path: Path) -> dict[str, Any]:
+def _dump(path: Path) -> _Dump:
     """Return what a file holds.
 
     Raises:
@@ -250,26 +284,29 @@ def _dump(path: Path) -> dict[str, Any]:
     """
     try:
         data = path.read_bytes()
-        dump = (
-            json.loads(data) if data.lstrip()[:1] == b"{" else _PlainData(io.BytesIO(data)).load()
-        )
-        if isinstance(dump["entries"], list):
-            return dict(dump)
+        pickled = data.startswith(b"\x80")
+        dump = _PlainData(io.BytesIO(data)).load() if pickled else json.loads(data)
     except OSError as error:
         raise ValueError(error.strerror) from None
     except Exception as error:  # whatever a pickle that was cut off, or is none, may raise
-        raise ValueError(f"{type(error).__name__}: {error}" if data else "it is empty") from None
-    raise ValueError("its entries are no list")
+        raise ValueError(str(error) or type(error).__name__ if data else "it is empty") from None
+    return msgspec.convert(dump, _Dump, strict=False)
 
 
 def _group(name: str, description: str) -> str:
-    if description == _DEFAULT:
+    if description == DEFAULT_GROUP:
         return description
-    return f"group {name}" + (f" ({description})" if description not in ("", "undefined") else "")
+    more = f" ({description})" if description not in ("", "undefined") else ""
+    return printable(f"group {name}{more}")
+
+
+def printable(text: str) -> str:
+    """Return a text of somebody else's without what a terminal would obey."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _calls(
-    rank: int, entries: Sequence[Mapping[str, Any]], groups: Mapping[str, tuple[str, list[int]]]
+    rank: int, entries: Sequence[_Entry], groups: Mapping[str, tuple[str, list[int]]]
 ) -> list[DumpedCall]:
     """Return the calls of a rank, batches in the place of their parts.
 
@@ -279,17 +316,15 @@ def _calls(
     made: dict[object, list[DumpedCall]] = {}
     for place, entry in enumerate(entries):
         call = _call(rank, entry, groups)
-        is_message = bool(entry.get("is_p2p", call.messages))
-        key = (
-            call.group,
-            is_message,
-            int(entry["p2p_seq_id" if is_message else "collective_seq_id"]),
-        )
+        is_message = bool(call.messages) if entry.is_p2p is None else entry.is_p2p
+        number = entry.p2p_seq_id if is_message else entry.collective_seq_id
+        key = call.group, is_message, number
         if call.name.endswith("coalesced") and key in made:
             parts = made.pop(key)
+            kind = f"message{'s' * (len(parts) > 1)}" if is_message else parts[0].name
             whole = replace(
                 call,
-                name=f"a batch of {len(parts)} {'messages' if is_message else parts[0].name}",
+                name=f"a batch of {len(parts)} {kind}",
                 sizes="; ".join(part.sizes for part in parts),
                 elements=tuple(count for part in parts for count in part.elements),
                 site=parts[0].site,
@@ -301,36 +336,32 @@ def _calls(
     return [call for parts in made.values() for call in parts]
 
 
-def _call(
-    rank: int, entry: Mapping[str, Any], groups: Mapping[str, tuple[str, list[int]]]
-) -> DumpedCall:
-    own, description = map(str, entry.get("process_group", ("", ""))[:2])
-    name = str(entry.get("profiling_name", "")).partition(":")[2]
+def _call(rank: int, entry: _Entry, groups: Mapping[str, tuple[str, list[int]]]) -> DumpedCall:
+    own, description = entry.process_group
+    name = printable(entry.profiling_name.partition(":")[2])
     message = _MESSAGE.match(name)
-    state = entry.get("state")
-    sizes = f"{entry.get('input_sizes')} {'/'.join(map(str, entry.get('input_dtypes') or []))}"
+    sizes = f"{entry.input_sizes} {'/'.join(entry.input_dtypes or [])}"
     return DumpedCall(
         rank,
         groups[own][0] if own in groups else _group(own, description),
         message[1] if message else name,
-        int(entry.get("p2p_seq_id" if message else "collective_seq_id", 0)),
-        sizes.strip(),
-        tuple(math.prod(size) for size in entry.get("input_sizes") or []),
+        entry.p2p_seq_id if message else entry.collective_seq_id,
+        printable(sizes.strip()),
+        tuple(math.prod(size) for size in entry.input_sizes or []),
         # gloo's recorder leaves the state as it was, and notes only that the call is over
-        state == "completed" or bool(entry.get("retired")),
-        state == "started",
-        _site(entry.get("frames") or []),
+        entry.state == "completed" or entry.retired,
+        entry.state == "started",
+        _site(entry.frames or []),
         ((message[1], int(message[3])),) if message else (),
     )
 
 
-def _site(frames: Sequence[Mapping[str, Any]]) -> Site | None:
+def _site(frames: Sequence[_Frame]) -> Site | None:
     """Return the innermost line that is not a library's, as far as its name tells."""
     libraries = ("/torch/", "/site-packages/", "/dist-packages/", "<frozen", "/lib/python")
     for frame in frames:
-        file = str(frame.get("filename", ""))
-        if file.endswith(".py") and not any(part in file for part in libraries):
-            return Site(f"{PATH}{file}", int(frame.get("line", 0)))
+        if frame.filename.endswith(".py") and not any(one in frame.filename for one in libraries):
+            return Site(f"{PATH}{printable(frame.filename)}", frame.line)
     return None
 
 
@@ -352,7 +383,7 @@ def write_dumps(trace: Trace, folder: Path) -> None:
         config = {
             str(numbers[name]): {
                 "name": str(numbers[name]),
-                "desc": _DEFAULT if name == WORLD else name,
+                "desc": DEFAULT_GROUP if name == WORLD else name,
                 "ranks": str(list(members)),
             }
             for name, members in groups.items()
