@@ -217,7 +217,8 @@ def test_a_rank_without_a_dump_is_what_the_others_wait_for(tmp_path):
         assert (found.culprits, found.held) == ((1,), 1)
         assert len(found.gaps) == (data is not None)
         text = explanation_text(found, dumps, 80)
-        assert max(map(len, text.splitlines())) <= 80
+        # a path is not broken
+        assert max(len(line) for line in text.splitlines() if "/" not in line) <= 80
 
 
 def test_the_rank_that_waits_for_nobody_comes_first_of_64(tmp_path):
