@@ -388,7 +388,8 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
     if not found.faults and not calls:
         lines = [("", f"? {of}: there is nothing to compare")]
     elif not found.faults and (found.waits or dumps.missing):
-        lines = [("", f"? {of}: nothing differs in what they hold, and that is not all")]
+        why = "yet ranks wait" if found.waits else "and not all dumps are there"
+        lines = [("", f"? {of}: nothing differs in what they hold, {why}")]
     elif not found.faults:
         lines = [("", f"✓ {of}: the ranks agree")]
     else:
