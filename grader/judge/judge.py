@@ -114,7 +114,7 @@ class Judge:
         except (WorldError, OSError) as error:
             why = shortage(error) if isinstance(error, OSError) else error
             return verdict(Status.ERROR, message=f"the grader failed, not the answer: {why}")
-        except HeadcountError:
+        except (HeadcountError, UnicodeEncodeError):  # or a name in the request is not UTF-8
             raise
         except Exception as error:
             # all that is judged was sent by processes that run the student's code, and nothing

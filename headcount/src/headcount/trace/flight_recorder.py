@@ -129,7 +129,7 @@ class _Frame(msgspec.Struct):
     line: int = 0
 
 
-class _Entry(msgspec.Struct):
+class _DumpEntry(msgspec.Struct):
     """A call as it is recorded; what is not needed is passed over."""
 
     profiling_name: str
@@ -152,7 +152,7 @@ class _Config(msgspec.Struct):
 
 
 class _Dump(msgspec.Struct):
-    entries: list[_Entry]
+    entries: list[_DumpEntry]
     pg_config: dict[str, _Config] = {}
     recorder: str = ""
 
@@ -306,7 +306,7 @@ def printable(text: str) -> str:
 
 
 def _calls(
-    rank: int, entries: Sequence[_Entry], groups: Mapping[str, tuple[str, list[int]]]
+    rank: int, entries: Sequence[_DumpEntry], groups: Mapping[str, tuple[str, list[int]]]
 ) -> list[DumpedCall]:
     """Return the calls of a rank, batches in the place of their parts.
 
@@ -336,7 +336,7 @@ def _calls(
     return [call for parts in made.values() for call in parts]
 
 
-def _call(rank: int, entry: _Entry, groups: Mapping[str, tuple[str, list[int]]]) -> DumpedCall:
+def _call(rank: int, entry: _DumpEntry, groups: Mapping[str, tuple[str, list[int]]]) -> DumpedCall:
     own, description = entry.process_group
     name = printable(entry.profiling_name.partition(":")[2])
     message = _MESSAGE.match(name)
