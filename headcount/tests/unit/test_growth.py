@@ -14,7 +14,9 @@ from headcount.core.events import ANY, WORLD, Completed, Posted
 from headcount.core.program import is_stub
 from headcount.launch.event_validation import EventValidator
 from headcount.rank.recorder import Recorder
+from headcount.script.explain import explain
 from headcount.trace.deadlock import stuck
+from headcount.trace.flight_recorder import DumpedCall, Dumps
 from headcount.trace.message_matcher import MessageMatcher
 from support.growth import LIMIT, growth
 
@@ -213,3 +215,43 @@ def test_values_on_the_wire(value):
         return lambda: unpack(pack(given))
 
     assert growth(work, 400) < LIMIT
+
+
+# Dumps. -----------------------------------------------------------------------------
+
+
+def pairs(n):
+    """Return the dumps of 2n ranks in n groups of two, of which the second waits in the last."""
+    calls = {
+        rank: [
+            DumpedCall(
+                rank, f"g{rank // 2}", "all_reduce", number, "", (4,), number < 9, False, None
+            )
+            for number in range(1, 10 - rank % 2)
+        ]
+        for rank in range(2 * n)
+    }
+    groups = {f"g{pair}": (2 * pair, 2 * pair + 1) for pair in range(n)}
+    return Dumps(calls, groups, frozenset(groups))
+
+
+def steps(n):
+    """Return the dumps of eight ranks that have made n calls, and wait in another one for one."""
+    calls = {
+        rank: [
+            DumpedCall(rank, "default_pg", "all_reduce", number, "", (4,), number < n, False, None)
+            for number in range(1, n + (rank > 0))
+        ]
+        for rank in range(8)
+    }
+    return Dumps(calls, {"default_pg": range(8)}, frozenset({"default_pg"}))
+
+
+@pytest.mark.parametrize("dumps", [pairs, steps])
+def test_explaining_dumps(dumps):
+    def work(n):
+        made = dumps(n)
+        assert explain(made).faults
+        return lambda: explain(made)
+
+    assert growth(work, 250) < LIMIT

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headcount.core.verdict import Wait
 from headcount.script.report import wait_object, wrapped
@@ -71,10 +71,11 @@ class Explanation:
 
 def explain(dumps: Dumps) -> Explanation:
     """Find where the members of each group part, who waits for whom, and who for nobody."""
-    found = [fault for group in dumps.groups for fault in _collectives(dumps, group)]
+    held = _collectives_by_group(dumps)
+    found = [fault for group in dumps.groups for fault in _divergences(dumps, group, held[group])]
     ends = _ends(dumps)
     found += _messages(dumps, ends)
-    waits = {wait.rank: wait for wait in _waits(dumps, ends)}
+    waits = {wait.rank: wait for wait in _waits(dumps, held, ends)}
     found += _unheard(dumps, waits, {rank for fault in found for rank in fault.awaited})
     cycle = cycle_of(waits)
 
@@ -103,7 +104,7 @@ def explain(dumps: Dumps) -> Explanation:
         len(_held_up(waits, culprits)),
         tuple(waits.values()),
         tuple(cycle),
-        tuple(_gaps(dumps, {rank for fault in found for rank in fault.awaited})),
+        tuple(_gaps(dumps, held, {rank for fault in found for rank in fault.awaited})),
     )
 
 
@@ -125,44 +126,44 @@ def _held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
 # Collectives. ---------------------------------------------------------------------
 
 
-def _rows(dumps: Dumps, group: str) -> dict[int, dict[int, DumpedCall]]:
-    """Return the collectives of a group, by number and rank."""
-    rows: dict[int, dict[int, DumpedCall]] = {}
+@dataclass(frozen=True)
+class _Collectives:
+    """The collectives of a group that the dumps hold.
+
+    Attributes:
+        rows: by number and rank, the calls.
+        firsts: by rank, the number of the first of its calls that its buffer still holds.
+    """
+
+    rows: dict[int, dict[int, DumpedCall]] = field(default_factory=dict)
+    firsts: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def begin(self) -> int:
+        """The first number that the buffers of all that have called still hold."""
+        return max(self.firsts.values(), default=0)
+
+    def lost(self, dumps: Dumps, group: str) -> Set[int]:
+        """Return the members whose buffers have lost calls, and hold none of the group any more."""
+        return {rank for rank in dumps.cut & {*dumps.groups[group]} if rank not in self.firsts}
+
+
+def _collectives_by_group(dumps: Dumps) -> dict[str, _Collectives]:
+    found = {group: _Collectives() for group in dumps.groups}
     for rank, calls in dumps.calls.items():
         for call in calls:
-            if call.group == group and not call.messages:
-                rows.setdefault(call.number, {})[rank] = call
-    return dict(sorted(rows.items()))
+            if not call.messages:
+                held = found[call.group]
+                held.rows.setdefault(call.number, {})[rank] = call
+                held.firsts[rank] = min(call.number, held.firsts.get(rank, call.number))
+    return found
 
 
-def _kept(dumps: Dumps, group: str, rows: Mapping[int, Mapping[int, DumpedCall]]) -> int:
-    """Return the first number that the buffers of all members still hold."""
-    firsts = [
-        min((number for number, row in rows.items() if rank in row), default=0)
-        for rank in dumps.groups[group]
-        if rank in dumps.calls
-    ]
-    return max(firsts, default=0)
-
-
-def _lost(dumps: Dumps, group: str, rows: Mapping[int, Mapping[int, DumpedCall]]) -> Set[int]:
-    """Return the members whose buffers have lost calls, and hold none of the group any more."""
-    seen = {rank for row in rows.values() for rank in row}
-    return {rank for rank in dumps.groups[group] if rank in dumps.cut and rank not in seen}
-
-
-def _past(rows: Mapping[int, Mapping[int, DumpedCall]], number: int) -> Set[int]:
-    """Return the ranks whose buffers hold calls after a number, and none before it."""
-    before = {rank for one, row in rows.items() if one <= number for rank in row}
-    return {rank for row in rows.values() for rank in row} - before
-
-
-def _collectives(dumps: Dumps, group: str) -> Iterator[Divergence]:
+def _divergences(dumps: Dumps, group: str, held: _Collectives) -> Iterator[Divergence]:
     """Yield the first divergence of a group's members, if there is one."""
-    rows = _rows(dumps, group)
-    begin, lost = _kept(dumps, group, rows), _lost(dumps, group, rows)
+    begin, lost = held.begin, held.lost(dumps, group)
     name = _named(group)
-    for number, row in rows.items():
+    for number, row in sorted(held.rows.items()):
         if number < begin:
             continue
         kinds: dict[tuple[str, tuple[int, ...]], list[int]] = {}
@@ -188,7 +189,7 @@ def _collectives(dumps: Dumps, group: str) -> Iterator[Divergence]:
             text = f"{where}: {folded(open_)} {verb} in {call.name}{_at(call)}"
             silent = [rank for rank in absent if rank in dumps.calls]
             if silent:
-                lasts = [_last_call(dumps, rows, rank) for rank in silent[:4]]
+                lasts = [_last_call(dumps, group, rank) for rank in silent[:4]]
                 verb = "have" if len(silent) > 1 else "has"
                 text += f"; {folded(silent)} {verb} not called it: {'; '.join(lasts)}"
             if len(silent) < len(absent):
@@ -228,9 +229,9 @@ def _call_text(call: DumpedCall, ranks: Sequence[int]) -> str:
     return f"{'call' if len(ranks) > 1 else 'calls'} {call.name} of {call.sizes}{_at(call)}"
 
 
-def _last_call(dumps: Dumps, rows: Mapping[int, Mapping[int, DumpedCall]], rank: int) -> str:
+def _last_call(dumps: Dumps, group: str, rank: int) -> str:
     """Return what a rank called last in a group."""
-    made = [row[rank] for row in rows.values() if rank in row]
+    made = [call for call in dumps.calls[rank] if call.group == group and not call.messages]
     if not made:
         return f"rank {rank} has called no collective of this group"
     call = made[-1]
@@ -299,9 +300,9 @@ def _unheard(dumps: Dumps, waits: Mapping[int, Wait], awaited: Set[int]) -> Iter
 # Who waits for whom. --------------------------------------------------------------
 
 
-def _waits(dumps: Dumps, ends: _Ends) -> Iterator[Wait]:
-    """Yield the first call of each rank that has not ended, with the ranks it needs."""
-    rows = {group: _rows(dumps, group) for group in dumps.groups}
+def _waits(dumps: Dumps, held: Mapping[str, _Collectives], ends: _Ends) -> Iterator[Wait]:
+    """Yield the wait of each rank with a call that has not ended: its first, and whom it needs."""
+    lost = {group: held[group].lost(dumps, group) for group in dumps.groups}
     for rank, calls in sorted(dumps.calls.items()):
         call = next((call for call in calls if not call.is_complete), None)
         if call is None:
@@ -309,13 +310,13 @@ def _waits(dumps: Dumps, ends: _Ends) -> Iterator[Wait]:
         if call.messages:
             peers = sorted({*_without_other_end(dumps, ends, call)})
         else:
-            row = rows[call.group][call.number]
-            lost = {*_lost(dumps, call.group, rows[call.group])}
-            lost |= _past(rows[call.group], call.number)
+            row, firsts = held[call.group].rows[call.number], held[call.group].firsts
             peers = [
                 one
                 for one in dumps.groups[call.group]
-                if one not in lost and (one not in row or row[one].name != call.name)
+                if (one not in row or row[one].name != call.name)
+                # nobody knows, or it is past this call
+                and not (one in lost[call.group] or firsts.get(one, 0) > call.number)
             ]
         towards = f" for {folded(peers)}" if peers else ""
         of = f" of {call.group}" if call.group != DEFAULT_GROUP else ""
@@ -337,7 +338,7 @@ def _without_other_end(dumps: Dumps, ends: _Ends, call: DumpedCall) -> Iterator[
             yield peer
 
 
-def _gaps(dumps: Dumps, awaited: Set[int]) -> Iterator[str]:
+def _gaps(dumps: Dumps, held: Mapping[str, _Collectives], awaited: Set[int]) -> Iterator[str]:
     """Yield what the dumps do not say; of the ranks that are waited for it has been said."""
     yield from dumps.unread
     missing = [rank for rank in dumps.missing if rank not in awaited]
@@ -358,15 +359,14 @@ def _gaps(dumps: Dumps, awaited: Set[int]) -> Iterator[str]:
             f"no dump describes {', '.join(unknown[:_SHOWN])}: of its members those are known that"
             " have called something in it, and none that never did is missed"
         )
-    for group in dumps.groups:
-        rows = _rows(dumps, group)
-        begin, lost = _kept(dumps, group, rows), sorted(_lost(dumps, group, rows))
-        if lost and rows:
+    for group, calls_held in held.items():
+        begin, lost = calls_held.begin, sorted(calls_held.lost(dumps, group))
+        if lost and calls_held.rows:
             yield (
                 f"{_named(group)}: the buffer of {folded(lost)} holds no call of it any more, so"
                 " that nobody knows what was called; TORCH_FR_BUFFER_SIZE makes it larger"
             )
-        if begin > 1 and rows:
+        if begin > 1:
             yield (
                 f"{_named(group)}: calls before number {begin} are no longer in some rank's buffer,"
                 " and the comparison starts there; TORCH_FR_BUFFER_SIZE makes it larger"
