@@ -195,7 +195,7 @@ def grade(
             "--layout",
             "folders",
             "--seed",
-            "1",
+            str(1 << 64),
             "--json",
             *(["--jobs", str(jobs)] if jobs else []),
         ]

@@ -32,7 +32,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 from zoneinfo import ZoneInfo, available_timezones
@@ -105,20 +105,6 @@ class LatePolicy(msgspec.Struct, frozen=True):
     cap: float = 100.0
     grace: float = 0.0
     until: datetime | None = None
-
-    def end(self, due: datetime) -> datetime | None:
-        """Return when late work begins to be worth nothing, or None if it never does.
-
-        Where lateness costs nothing and no end is stated, nobody has said that late work is taken:
-        it is the deadline.
-        """
-        ends = [] if self.until is None else [self.until]
-        if self.cap >= 100 and self.per_day:
-            # the last day that has begun takes all; the day before it does not
-            ends.append(due + timedelta(days=math.ceil(100 / self.per_day) - 1))
-        elif self.until is None and not min(self.per_day, self.cap):
-            ends.append(due)
-        return max(min(ends), due + timedelta(minutes=self.grace)) if ends else None
 
     def lateness(self, due: datetime, handed_in: datetime) -> Lateness | None:
         """Return how late a submission is, or None if it is in time.

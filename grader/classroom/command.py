@@ -51,6 +51,7 @@ from grader.classroom.messages import (
     SubmissionPlanned,
     Workers,
     in_words,
+    require_long,
 )
 from grader.classroom.names import key as key_of
 from grader.classroom.pages import write
@@ -62,6 +63,7 @@ from grader.classroom.store import (
     StoreError,
     course_mark,
     fingerprint,
+    seed_of_inputs,
 )
 from grader.exercise.verdict import ExerciseVerdict, Status
 from headcount.core.errors import RequestError
@@ -96,8 +98,8 @@ class Options:
 
     Attributes:
         limits: limits on the time and memory of one submission, and whether it is in a sandbox.
-        seed: a number that all inputs are drawn from; without it they are drawn from a
-            secret that the store keeps.
+        seed: a number that all inputs are drawn from, together with the files of a hand-in;
+            without it they are drawn from a secret that the store keeps.
         force: whether to judge again what has not changed.
         layout: the name of the layout of the submissions, if the instructor has said it.
         stated: what an assignment.toml says, if there is one.
@@ -122,7 +124,11 @@ class Options:
     command_limits: LimitsTable = field(default_factory=LimitsTable)
 
     def for_assignment(self, assignment: Assignment) -> Options:
-        """Return the options with the limits and the seed that hold for an assignment."""
+        """Return the options with the limits and the seed that hold for an assignment.
+
+        Raises:
+            RequestError: the seed is too short for strangers' answers.
+        """
         given, stated = self.command_limits, assignment.limits
         seconds = given.seconds or stated.seconds or DEFAULTS.call
         limits = Limits(
@@ -133,6 +139,8 @@ class Options:
             sandbox=self.limits.sandbox,
         )
         seed = assignment.seed if self.seed is None else self.seed
+        if seed is not None and limits.sandbox:
+            require_long(seed)
         return replace(self, limits=limits, seed=seed)
 
     def assignment(self, out: Path, stored: Assignment) -> Assignment:
@@ -215,6 +223,17 @@ def hidden_folders(source: Path, out: Path) -> tuple[Path, Path]:
     return source.resolve(), out.resolve()
 
 
+#: Remarks on one submission that are kept, and characters of each; a student names the files.
+_REMARKS, _REMARK = 20, 300
+
+
+def _bounded(remarks: Sequence[str]) -> list[str]:
+    """Return the first remarks, each cut, and how many more there are."""
+    kept = [one if len(one) <= _REMARK else f"{one[:_REMARK]}…" for one in remarks[:_REMARKS]]
+    more = len(remarks) - _REMARKS
+    return [*kept, f"… and {more} more remarks like these"] if more > 0 else kept
+
+
 class _Session:
     """One grading of a class: what has arrived, and how far its judging is."""
 
@@ -231,7 +250,7 @@ class _Session:
         self._options = options
         self._observe = observe
         self._source = str(source.resolve())
-        self._seed = store.seed() if options.seed is None else options.seed
+        self._secret = store.secret() if options.seed is None else options.seed
         self._due = tuple(asked.name for asked in store.assignment.exercises)
         self._course = course_mark(catalogue, self._due)
         self._hidden = tuple(map(str, hidden_folders(source, store.path.parent)))
@@ -313,7 +332,7 @@ class _Session:
                 key,
                 read.contents,
                 read.digest,
-                self._seed,
+                seed_of_inputs(self._secret, read.digest),
                 self._options.limits,
                 known,
                 self._hidden,
@@ -324,9 +343,9 @@ class _Session:
         """Return whether judging a submission again would come to the same verdicts."""
         if entry.digest != digest or entry.fault or entry.course != self._course or entry.pending:
             return False
-        limits = self._options.limits.key()
+        limits, seed = self._options.limits.key(), seed_of_inputs(self._secret, digest)
         return all(
-            known.get(name) == fingerprint(self._catalogue[name], digest, self._seed, limits)
+            known.get(name) == fingerprint(self._catalogue[name], digest, seed, limits)
             for name in entry.exercises
         )
 
@@ -346,8 +365,8 @@ class _Session:
                 student=submission.student,
                 digest=read.digest,
                 exercises=list(exercises),
-                problems=[*submission.problems, *read.problems],
-                found=list(found),
+                problems=_bounded([*submission.problems, *read.problems]),
+                found=_bounded(found),
                 email=submission.email,
                 number=submission.number,
                 fault=fault,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, field
 
 from grader.exercise.verdict import ExerciseVerdict
+from headcount.core.errors import RequestError
 from headcount.core.resource_limits import DEFAULTS
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "WorkerReady",
     "Workers",
     "in_words",
+    "require_long",
 ]
 
 
@@ -46,6 +48,27 @@ class Limits:
     def key(self) -> tuple[float, ...]:
         """Return the values that a verdict depends on."""
         return astuple(self)
+
+
+#: Least seed for answers in a sandbox: 20 digits.
+_LEAST_SEED = 1 << 64
+
+
+def require_long(seed: int) -> None:
+    """Check that a seed cannot be found by trying.
+
+    The way from a seed to all inputs is public, so an answer that sees its own inputs could try
+    short seeds, and would then know everybody's.
+
+    Raises:
+        RequestError: the seed is too short.
+    """
+    if abs(seed) < _LEAST_SEED:
+        raise RequestError(
+            f"the seed {seed} is so short that an answer could find it by trying, and with it all"
+            " inputs; take a secret one of 20 digits or more, as"
+            " `python -c 'import secrets; print(secrets.randbits(128))'` prints, or none"
+        )
 
 
 @dataclass(frozen=True)

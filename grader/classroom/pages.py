@@ -34,7 +34,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader import __version__
-from grader.classroom.decisions import DecisionKind
 from grader.classroom.names import is_key
 from grader.classroom.results import (
     ClassResults,
@@ -72,7 +71,6 @@ __all__ = [
     "feedback_names",
     "feedback_zip",
     "figures",
-    "last_deadline",
     "page",
     "replace_file",
     "similar_page",
@@ -586,30 +584,6 @@ def _known(results: ClassResults, pairs: Sequence[Pair]) -> list[Pair]:
 # since that is what a student learns from.
 
 
-def last_deadline(results: ClassResults) -> datetime | None:
-    """Return the time after which no student can hand in anything that counts, if there is one."""
-    due = results.assignment.due
-    if due is None:
-        return None
-    times = [row.due for row in results.rows if row.due is not None]
-    times += [
-        datetime.fromisoformat(one.until)
-        for one in results.not_here
-        if one.kind is DecisionKind.EXTENSION
-    ]
-    times += [due, *results.assignment.extensions.values()]
-    ends = [results.assignment.late.end(one) for one in times]
-    return None if None in ends else max(filter(None, ends))
-
-
-def _seed_to_show(results: ClassResults, row: SubmissionRow) -> int | None:
-    """Return the seed of a submission's verdicts, if the student may know it."""
-    last = last_deadline(results)
-    if last is None or datetime.fromisoformat(results.graded_at) <= last:
-        return None
-    return next((verdict.seed for verdict in row.exercises if verdict.seed), None)
-
-
 def feedback(results: ClassResults, row: SubmissionRow) -> str:
     """Return one student's page, which needs no other file."""
     before = {change.now.name: change.before for change in changes(row)}
@@ -641,7 +615,7 @@ def feedback(results: ClassResults, row: SubmissionRow) -> str:
         words_of=lambda name: [
             row.words_of(one) for one in row.decisions.all() if one.exercise == name
         ],
-        seed=_seed_to_show(results, row),
+        seed=next((verdict.seed for verdict in row.exercises if verdict.seed), None),
         marks=MARKS,
         words=WORDS,
     )

@@ -10,7 +10,6 @@ import contextlib
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from grader.classroom.command import lateness_of_arrivals, workplace
 from grader.classroom.decisions import find_student, nobody
 from grader.classroom.engines import Engine
 from grader.classroom.messages import ExerciseJudged, GradingRequest, Limits, SubmissionLost
-from grader.classroom.pages import last_deadline
 from grader.classroom.results import ClassResults, class_results
 from grader.classroom.store import Store, StoredSubmission, fingerprint
 from grader.errors import UnknownExercise
@@ -215,17 +213,10 @@ def _comparable(verdict: ExerciseVerdict) -> tuple[object, ...]:
 
 
 def _for_the_student(stored: StoredVerdict) -> str:
-    """Return the command that shows the student the same, and when it may be said."""
+    """Return the command that shows the student the same."""
     files = [label for label, _ in stored.entry.files]
     file = shlex.quote(files[0]) if len(files) == 1 else "FILE"
     command = f"python -m grader check {file} {stored.verdict.name} --seed {stored.verdict.seed}"
     if stored.limits.call != DEFAULTS.call:
         command += f" --seconds {stored.limits.call:g}"
-    last = last_deadline(stored.results)
-    if last is not None and last < datetime.now(timezone.utc):
-        return f"The student sees the same with: {command}"
-    until = f"before {last:%Y-%m-%d %H:%M}" if last else "while anybody can hand in"
-    return (
-        f"The student sees the same with: {command}\nDo not pass it on {until}: the seed shows"
-        " every input that the class is judged with."
-    )
+    return f"The student sees the same with: {command}"

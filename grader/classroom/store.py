@@ -76,6 +76,19 @@ def fingerprint(exercise: Exercise, digest: str, seed: int, limits: tuple[float,
     return _hash(sources.engine, sources.declaration(exercise), digest, seed, limits)
 
 
+def seed_of_inputs(secret: int, digest: str) -> int:
+    """Return the seed of the inputs of one hand-in, which tells nothing about any other's.
+
+    Files that differ in anything meet other inputs.  So whatever feedback shows of the inputs of
+    one hand-in is of no use in the next, nor to anybody else; the same files meet the same.
+
+    Args:
+        secret: what the inputs of the class are drawn from.
+        digest: hash of the submission's files.
+    """
+    return int(_hash(secret, digest), 16)
+
+
 def course_mark(exercises: Mapping[str, Exercise], due: Iterable[str] = ()) -> str:
     """Return a text that is equal for courses on which a submission has the same exercises.
 
@@ -320,13 +333,8 @@ class Store:
 
     # Settings. ---------------------------------------------------------------
 
-    def seed(self) -> int:
-        """Return the seed of the inputs of the class: 128 bits, drawn the first time.
-
-        All students of an assignment get the same inputs, so equal answers earn equal points.
-        It stays secret until nobody can hand in any more: whoever knows it can have ``check``
-        show all inputs, and hand in a table of answers.
-        """
+    def secret(self) -> int:
+        """Return the secret that all inputs are drawn from: 128 bits, drawn the first time."""
         with self._problems():
             self._database.execute(
                 "INSERT OR IGNORE INTO settings VALUES ('secret', ?)", (secrets.token_bytes(_SIZE),)

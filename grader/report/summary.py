@@ -44,9 +44,6 @@ __all__ = [
     "world",
 ]
 
-#: Lines of a rank's output that are shown; further ones are only counted.
-OUTPUT_LINES = 8
-
 
 def points(score: float) -> str:
     """Return a number of points without trailing zeros."""
@@ -415,14 +412,8 @@ def _requirements(bounds: Sequence[Bound]) -> str:
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
-    """Return what the ranks printed, as (rank, line), in rank order and shortened."""
-    found = []
-    for rank, text in enumerate(case.output):
-        lines = text.splitlines()
-        found += [(rank, line) for line in lines[:OUTPUT_LINES]]
-        if len(lines) > OUTPUT_LINES:
-            found.append((rank, f"… {len(lines) - OUTPUT_LINES} more lines"))
-    return found
+    """Return the beginning of what the ranks printed, as (rank, line), in rank order."""
+    return [(rank, line) for rank, text in enumerate(case.output) for line in text.splitlines()]
 
 
 # The place in the course after a check. -------------------------------------------

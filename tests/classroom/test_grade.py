@@ -335,6 +335,7 @@ def test_without_a_sandbox_it_warns(tmp_path):
         (["nowhere", "--out", "{results}"], "nowhere"),
         ([".", "--out", "pyproject.toml"], "pyproject.toml"),
         ([".", "--out", "{results}", "--jobs", "0"], "whole number"),
+        ([".", "--out", "{results}", "--seed", "20261128"], "20 digits or more"),
         (["."], "--out"),
     ],
 )

@@ -25,6 +25,7 @@ from grader.classroom.store import (
     StoreError,
     course_mark,
     fingerprint,
+    seed_of_inputs,
 )
 from grader.course.chapters import discover
 from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status
@@ -103,15 +104,22 @@ def test_faults_of_the_grader_are_not_known(store):
     assert store.verdicts("ada")["broadcast"].status is Status.ERROR
 
 
-def test_the_seed_of_a_class_is_drawn_once(tmp_path):
+def test_the_secret_of_a_class_is_drawn_once(tmp_path):
     with Store(tmp_path) as store:
-        seed = store.seed()
-        assert seed.bit_length() > 100
-        assert store.seed() == seed
+        secret = store.secret()
+        assert secret.bit_length() > 100
+        assert store.secret() == secret
     with Store(tmp_path) as store:
-        assert store.seed() == seed
+        assert store.secret() == secret
     with Store(tmp_path / "other") as store:
-        assert store.seed() != seed
+        assert store.secret() != secret
+
+
+def test_files_that_differ_meet_other_inputs_and_equal_ones_the_same():
+    seeds = {seed_of_inputs(secret, files) for secret in (1, 2) for files in ("aa", "ab")}
+    assert len(seeds) == 4
+    assert min(seeds).bit_length() > 100
+    assert seed_of_inputs(1, "aa") in seeds
 
 
 def test_two_graders_do_not_share_a_folder(tmp_path):
@@ -142,7 +150,7 @@ def umask_022():
 def test_nobody_else_reads_verdicts_and_secret(tmp_path, umask_022, journal):
     """Nor what SQLite puts beside them, while something is being written."""
     with Store(tmp_path / "results") as store:
-        store.seed()
+        store.secret()
         with contextlib.closing(sqlite3.connect(store.path)) as writing, writing:
             writing.execute(f"PRAGMA journal_mode = {journal}")
             writing.execute("DELETE FROM settings")
@@ -155,11 +163,11 @@ def test_nobody_else_reads_verdicts_and_secret(tmp_path, umask_022, journal):
 @pytest.mark.parametrize("readonly", [False, True])
 def test_a_store_that_everybody_could_read_is_mended(tmp_path, readonly):
     with Store(tmp_path) as store:
-        seed = store.seed()
+        seed = store.secret()
     store.path.chmod(0o644)
     with Store(tmp_path, readonly=readonly) as store:
         assert modes(tmp_path)[f"{tmp_path.name}/grades.sqlite"] == "600"
-        assert store.seed() == seed
+        assert store.secret() == seed
 
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap makes the disk")
@@ -245,7 +253,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
         """
         folder = Path("/small/results")
         with Store(folder) as store:
-            store.seed()
+            store.secret()
             ballast = Path("/small/ballast")
             ballast.write_bytes(bytes(120_000))
             saved = 0

@@ -42,13 +42,16 @@ def run(options: Namespace) -> int:
     source = Path(options.answers)
     answers = read_answers(source, course_index())
     from grader.classroom.engines import LocalEngine, cores
-    from grader.classroom.messages import Limits
+    from grader.classroom.messages import Limits, require_long
     from grader.sandbox.sandboxes import SandboxPool
     from headcount.launch.launchers import use_one_thread
 
     use_one_thread()  # the engine forks its workers
     limits = Limits(sandbox=options.sandbox != "none")
+    seed = secrets.randbits(128) if options.seed is None else options.seed
     if limits.sandbox:
+        if options.seed is not None:
+            require_long(seed)
         try:
             SandboxPool.rehearse()
         except RequestError as error:
@@ -57,7 +60,6 @@ def run(options: Namespace) -> int:
             ) from None
     else:
         say("warning: no sandbox: the answers run as you, and can do whatever you can")
-    seed = secrets.randbits(128) if options.seed is None else options.seed
     jobs = min(options.jobs or cores(), len(answers))
     hidden = [source if source.is_dir() else source.parent]
     with contextlib.closing(LocalEngine(jobs, hidden if limits.sandbox else None)) as engine:
