@@ -125,13 +125,19 @@ def _compare(expected: Any, actual: Any, slack: _Slack, scale: Any, path: str) -
     if actual != expected:
         return Difference(
             Diagnosis.WRONG_VALUE,
-            f"{_subject(path)} should be {expected!r}, but is {show(actual)}",
+            f"{_subject(path)} should be {_value(expected)}, but is {show(actual)}",
         )
     return None
 
 
 def _with_value(expected: Any) -> str:
+    if isinstance(expected, Opaque):
+        return show(expected)
     return f"{with_article(type(expected).__name__)} ({expected!r})"
+
+
+def _value(value: Any) -> str:
+    return show(value) if isinstance(value, Opaque) else repr(value)
 
 
 def _subject(path: str) -> str:
@@ -479,7 +485,7 @@ def _number(value: Any, digits: int) -> str:
 
 def _both_cut(one: Any, other: Any) -> tuple[str, str]:
     """Return two texts, cut around the first character in which they differ."""
-    texts = repr(one), repr(other) if not isinstance(other, Opaque) else show(other)
+    texts = _value(one), _value(other)
     if max(map(len, texts)) <= _WIDTH:
         return texts
     same = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)

@@ -239,6 +239,8 @@ class Values:
         expected: the oracle: what each rank must hold afterwards; ``None`` for one that is killed.
         result: the parameter that holds the result in place, or ``None``
             where the result is returned.
+        facts: what is compared of what a rank returned, where many results are right or the value
+            cannot travel: worked out in the judge, since a rank could say anything of its own.
         also: other results that are as right: lists like the oracle's, of which all ranks must
             hold the same one; ``None`` where there is one right result.
         reduced: how many values are reduced into each element; ``None`` where
@@ -255,6 +257,7 @@ class Values:
 
     expected: Callable[[Case], Sequence[Any]]
     result: str | None = None
+    facts: Callable[[Case, Any], Any] | None = None
     also: Callable[[Case], Sequence[Sequence[Any]]] | None = None
     reduced: Callable[[Case], int] | None = None
     magnitude: Callable[[Case], Sequence[Any]] | None = None

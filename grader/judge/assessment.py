@@ -139,6 +139,8 @@ def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:
 
 def held_by(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
     """Return what each rank holds: the returned value, or the argument for the result."""
+    if exercise.values.facts is not None:
+        return [exercise.values.facts(case, result.value) for result in outcome.results]
     if exercise.values.result is None:
         return [result.value for result in outcome.results]
     place = _result_position(exercise, case)

@@ -75,6 +75,7 @@ MODULES = (
     "grader.instruments.clock",
     "grader.instruments.device",
     "grader.instruments.gradients",
+    "grader.instruments.groups",
     "grader.instruments.lines",
     "grader.instruments.marks",
     "grader.instruments.operations",

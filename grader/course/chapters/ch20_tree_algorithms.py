@@ -8,7 +8,8 @@ bandwidth broadcast, reduction and scan* (2009).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -46,7 +47,7 @@ from grader.exercise.limits import (
     sent,
     sent_elements,
 )
-from headcount.core.values import with_article
+from headcount.core.values import describe, show
 from headcount.core.verdict import Diagnosis
 
 # What both all-reduces share. -------------------------------------------------------
@@ -355,11 +356,11 @@ best_pieces = Exercise(
 _NAMES = ("first", "second")
 
 
-def _report_in_rank(double_trees: Callable[[int], Any], n: int, look: str) -> dict[str, str]:
-    """Call the answer and report what holds of its trees; this travels to the ranks."""
-    returned = double_trees(n)
+def _report(c: Case, returned: Any) -> dict[str, str]:
+    """Return what holds of two trees."""
+    n = c.columns["n"]
     fault = _malformed(returned, n)
-    if look == "roles":
+    if c.look == "roles":
         # lists without a single parent would do for this, so only trees are looked at
         if fault != _sound(n) or not all(map(_is_tree, returned)):
             return {}
@@ -391,15 +392,15 @@ def _sound(n: int) -> str:
 def _malformed(returned: Any, n: int) -> str:
     """Return what is wrong with the form of a result; what it should be if nothing is."""
     if not isinstance(returned, (list, tuple)) or len(returned) != 2:
-        return with_article(type(returned).__name__)
+        return describe(returned)
     for name, tree in zip(_NAMES, returned, strict=True):
         if not isinstance(tree, (list, tuple)):
-            return f"a pair whose {name} entry is {with_article(type(tree).__name__)}"
+            return f"a pair whose {name} entry is {describe(tree)}"
         if len(tree) != n:
             return f"a pair whose {name} list has {len(tree)} entries"
         for r, parent in enumerate(tree):
             if parent is not None and (type(parent) is not int or not 0 <= parent < n):
-                return f"a pair whose {name} list has {parent!r} as the parent of rank {r}"
+                return f"a pair whose {name} list has {show(parent)} as the parent of rank {r}"
     return _sound(n)
 
 
@@ -430,14 +431,15 @@ def _right(c: Case) -> list[dict[str, str]]:
     """Return the report on trees that are right."""
     if c.look == "roles":
         return [{"ranks with children in both trees": "none"}]
-    facts = {"the result": _sound(c.n_ranks)}
+    n = c.columns["n"]
+    facts = {"the result": _sound(n)}
     for name in _NAMES:
         facts |= {
             f"roots of the {name} tree": "1",
             f"ranks that never reach the root of the {name} tree": "none",
             f"ranks with more than two children in the {name} tree": "none",
             f"edges from the deepest rank to the root of the {name} tree": (
-                f"at most {(c.n_ranks - 1).bit_length() + 1}"
+                f"at most {(n - 1).bit_length() + 1}"
             ),
         }
     return [facts]
@@ -450,7 +452,8 @@ _FORESTS = (7, 8, 5, 2, 3, 4, 6, 1, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 100, 
 def _forests(draw: Draw) -> Iterator[Case]:
     for look, words in (("trees", "as trees"), ("roles", "who passes on")):
         for n in _FORESTS:
-            yield draw.case(f"{n} rank{'s' * (n > 1)}, {words}", n_ranks=n, look=look)
+            case = draw.case(f"{n} rank{'s' * (n > 1)}, {words}", n=n)
+            yield replace(case, secrets={"look": look})
 
 
 def _told(e: Evidence, words: str) -> bool:
@@ -465,8 +468,7 @@ double_trees = Exercise(
     summary="the parents in two trees over the same ranks; no rank has children in both",
     inputs=_forests,
     world_sizes=(1,),
-    adapter=_report_in_rank,
-    values=Values(_right),
+    values=Values(_right, facts=_report),
     # what is no tree, or ends in an exception, says nothing of who passes on
     point=lambda one: one.case.look == "roles" and one.diagnosis is Diagnosis.WRONG_VALUE,
     mistakes=(

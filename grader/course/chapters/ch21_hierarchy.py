@@ -19,7 +19,9 @@ from grader.exercise.declaration import (
     Values,
     reduced_in_place,
 )
+from grader.exercise.groups import group_from_data, group_of, never_connected
 from grader.exercise.limits import across, carried, combined, point, sent_elements
+from grader.instruments.groups import group_as_data
 from headcount.core.verdict import Diagnosis
 from headcount.trace.trace import Operation
 
@@ -54,11 +56,6 @@ def between_nodes(c: Case, ranks: Sequence[int]) -> bool:
 # The two groups of a rank. ----------------------------------------------------------
 
 
-def named(members: Sequence[int]) -> str:
-    """Return how a report names a group."""
-    return f"group of rank{'s' * (len(members) > 1)} {', '.join(map(str, members))}"
-
-
 def _everyone(mine: torch.Tensor, group: Any = None) -> list[torch.Tensor]:
     """Return what each member of a group has, by rank in it, exchanged point to point."""
     n, own = dist.get_world_size(group), dist.get_rank(group)
@@ -77,36 +74,34 @@ def groups_in_rank(answer: Callable[[int], Any], ranks_per_node: int) -> Any:
 
     A group is reported by the ranks that answer in it.  Ranks first tell each other which groups
     they have: in one that its members do not agree on, some would wait for others that never come,
-    so it is reported as torch lists it.  What is no group is reported by its type and value.
+    so it is reported as torch lists it.
     """
     found = answer(ranks_per_node)
-    pair = isinstance(found, (list, tuple)) and len(found) == 2
-    groups = list(found) if pair else [None, None]
-    there = [isinstance(group, dist.ProcessGroup) for group in groups]
-    listed = [
-        dist.get_process_group_ranks(group) if known else []
-        for group, known in zip(groups, there, strict=True)
-    ]
+    if not isinstance(found, (list, tuple)) or len(found) != 2:
+        return "other", found
+    groups = [group_as_data(one) for one in found]
     mine = torch.full((2, dist.get_world_size()), -1)
-    for row, members in zip(mine, listed, strict=True):
-        row[: len(members)] = torch.tensor(members, dtype=row.dtype)
+    for row, (kind, members) in zip(mine, groups, strict=True):
+        if kind == "group":
+            row[: len(members)] = torch.tensor(members, dtype=row.dtype)
     heard = _everyone(mine)
-    for place, members in enumerate(listed):
-        if members and all(torch.equal(heard[rank][place], mine[place]) for rank in members):
-            told = _everyone(torch.tensor([dist.get_rank()]), groups[place])
-            listed[place] = [int(rank) for rank in told]
-    if not pair:
-        return found
-    return [
-        named(members) if known else f"{type(group).__name__} {group!r}"[:60]
-        for group, members, known in zip(groups, listed, there, strict=True)
-    ]
+    for place, (kind, members) in enumerate(groups):
+        if kind == "group" and all(
+            torch.equal(heard[rank][place], mine[place]) for rank in members
+        ):
+            told = _everyone(torch.tensor([dist.get_rank()]), found[place])
+            groups[place] = "group", [int(rank) for rank in told]
+    return groups
 
 
-def _pairs(c: Case) -> list[tuple[str, str]]:
-    """Return the reports on the two groups of each rank."""
+def _groups_from_data(c: Case, data: Any) -> Any:
+    return [group_from_data(one) for one in data] if isinstance(data, list) else data[1]
+
+
+def _pairs(c: Case) -> list[tuple[list[int], list[int]]]:
+    """Return the ranks of the two groups of each rank."""
     d = c.ranks_per_node
-    return [(named(node_of(r, d)), named(rail_of(r, d, c.n))) for r in c.ranks]
+    return [(node_of(r, d), rail_of(r, d, c.n)) for r in c.ranks]
 
 
 def _all_make_groups(e: Evidence) -> bool:
@@ -123,8 +118,13 @@ node_groups = Exercise(
         draw.case(f"nodes of {d} rank{'s' * (d > 1)}", ranks_per_node=d) for d in divisors(draw.n)
     ),
     adapter=groups_in_rank,
-    values=Values(_pairs),
-    traffic=TrafficRules(allowed=frozenset({"new_group"})),
+    values=Values(
+        lambda c: [tuple(map(group_of, pair)) for pair in _pairs(c)], facts=_groups_from_data
+    ),
+    traffic=TrafficRules(
+        allowed=frozenset({"new_group"}),
+        proof=never_connected(lambda c: [ranks for pair in _pairs(c) for ranks in pair]),
+    ),
     mistakes=(
         *evidence.NO_GROUPS,
         Mistake(

@@ -132,43 +132,36 @@ gpipe_order = Exercise(
 )
 
 
-def _looked_at(
-    answer: Callable[..., Any], stage: int, stages: int, micro_batches: int, look: str
-) -> Any:
-    """Return the order, or what it asks of memory; this travels to the ranks."""
-    returned = answer(stage, stages, micro_batches)
-    if look == "order":
-        return returned
-    passes = [("forward", i) for i in range(micro_batches)]
-    passes += [("backward", i) for i in range(micro_batches)]
+_IN_FLIGHT = "largest number of micro-batches in flight"
+
+
+def _facts(c: Case, order: Any) -> Any:
+    """Return the order, or what it asks of memory."""
+    if c.look == "order":
+        return order
+    passes = {(what, i) for what in (FORWARD, BACKWARD) for i in range(c.micro_batches)}
     try:
-        places = {(what, i): place for place, (what, i) in enumerate(returned)}
-        complete = len(returned) == len(passes) and set(places) == set(passes)
-        complete = complete and all(
-            places["forward", i] < places["backward", i] for i in range(micro_batches)
-        )
+        places = {(what, i): place for place, (what, i) in enumerate(order)}
+        complete = len(order) == len(passes) and set(places) == passes
     except (TypeError, ValueError):
         complete = False
-    if not complete:  # an order that leaves passes out would need no memory
+    # an order that leaves passes out would need no memory
+    if not complete or any(places[FORWARD, i] > places[BACKWARD, i] for _, i in passes):
         return {}
-    most = now = 0
-    for what, _ in returned:
-        now += 1 if what == "forward" else -1
-        most = max(most, now)
-    return {"largest number of micro-batches in flight": most}
+    return {_IN_FLIGHT: most_in_flight(order)}
 
 
 def _looks(draw: Draw) -> Iterator[Case]:
     for look, words in (("order", ""), ("flight", ", in flight")):
         for case in _pipelines(draw):
-            yield replace(case, name=case.name + words, columns={**case.columns, "look": look})
+            yield replace(case, name=case.name + words, secrets={"look": look})
 
 
 def _right_look(c: Case) -> list[Any]:
     order = one_f_one_b(c.stage, c.stages, c.micro_batches)
     if c.look == "order":
         return [order]
-    return [{"largest number of micro-batches in flight": most_in_flight(order)}]
+    return [{_IN_FLIGHT: most_in_flight(order)}]
 
 
 one_f_one_b_order = Exercise(
@@ -178,8 +171,7 @@ one_f_one_b_order = Exercise(
     summary="the passes of a stage in the order of 1F1B",
     inputs=_looks,
     world_sizes=(1,),
-    adapter=_looked_at,
-    values=Values(_right_look),
+    values=Values(_right_look, facts=_facts),
     point=lambda one: one.case.look == "flight" and one.diagnosis is Diagnosis.WRONG_VALUE,
 )
 

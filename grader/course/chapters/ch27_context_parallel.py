@@ -23,6 +23,7 @@ from grader.exercise.limits import (
 )
 from grader.instruments import ReceivedStorages
 from grader.instruments.marks import memory_mark
+from headcount.core.values import describe, show
 from headcount.core.verdict import Diagnosis
 
 # Inputs. ----------------------------------------------------------------------------
@@ -247,7 +248,7 @@ ulysses_attention = Exercise(
 def _plans(draw: Draw) -> Iterator[Case]:
     for n, chunk in ((2, 2), (3, 1), (4, 1), (1, 3), (4, 5), (5, 16), (8, 4), (16, 128)):
         ranks = f"{n} rank{'s' * (n > 1)}"
-        yield draw.case(f"{2 * n * chunk} tokens, {ranks}", tokens=2 * n * chunk, n_ranks=n)
+        yield draw.case(f"{2 * n * chunk} tokens, {ranks}", tokens=2 * n * chunk, n=n)
 
 
 def zigzag(tokens: int, n: int) -> list[list[int]]:
@@ -265,13 +266,9 @@ def pairs(plan: Sequence[Sequence[int]]) -> list[int]:
 _PAIRS = "pairs of query and key on each rank"
 
 
-def _report_in_rank(split: Callable[[int, int], Any], tokens: int, n: int) -> dict[str, str]:
-    """Call the answer and report what holds of its lists; this travels to the ranks."""
-    return report(split(tokens, n), tokens, n)
-
-
-def report(plan: Any, tokens: int, n: int) -> dict[str, str]:
+def _report(c: Case, plan: Any) -> dict[str, str]:
     """Return what holds of the lists of tokens of all ranks."""
+    tokens, n = c.tokens, c.columns["n"]
     facts = {"the result": _malformed(plan, tokens, n), "tokens that no rank takes": "none"}
     facts[_PAIRS] = f"at most {tokens // (2 * n)} apart"
     if facts["the result"] != _sound(tokens, n):
@@ -285,26 +282,25 @@ def report(plan: Any, tokens: int, n: int) -> dict[str, str]:
 
 
 def _sound(tokens: int, n: int) -> str:
-    # in words: a right split does not travel to the ranks
     return f"{n} lists of {tokens // n} tokens"
 
 
 def _malformed(plan: Any, tokens: int, n: int) -> str:
     """Return what is wrong with the form of a result; what it should be if nothing is."""
     if not isinstance(plan, (list, tuple)):
-        return f"of type {type(plan).__name__}, not a list"
+        return f"{describe(plan)}, not a list"
     for rank, own in enumerate(plan):
         if not isinstance(own, (list, tuple)):
-            return f"a list whose entry {rank} is of type {type(own).__name__}"
+            return f"a list whose entry {rank} is {describe(own)}"
         for token in own:
             if type(token) is not int or not 0 <= token < tokens:
-                return f"a list with {token!r} as a token of rank {rank}"
+                return f"a list with {show(token)} as a token of rank {rank}"
     lengths = sorted({len(own) for own in plan})
     return f"{len(plan)} lists of {' or '.join(map(str, lengths))} tokens"
 
 
 def _expected(c: Case) -> list[dict[str, str]]:
-    return [report(zigzag(c.tokens, c.n_ranks), c.tokens, c.n_ranks)]
+    return [_report(c, zigzag(c.tokens, c.columns["n"]))]
 
 
 def _wrong_fact(e: Evidence, name: str) -> bool:
@@ -318,8 +314,7 @@ zigzag_split = Exercise(
     summary="which tokens each rank takes, so that all have as much causal work",
     inputs=_plans,
     world_sizes=(1,),
-    adapter=_report_in_rank,
-    values=Values(_expected),
+    values=Values(_expected, facts=_report),
     mistakes=(
         Mistake(
             "Return a list of lists, one for each rank, with tokens / n of the numbers 0 … tokens"

@@ -25,6 +25,7 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
+from grader.exercise.groups import group_from_data, group_of, never_connected
 from grader.exercise.limits import (
     Limit,
     across,
@@ -34,6 +35,7 @@ from grader.exercise.limits import (
     sent_elements,
 )
 from grader.instruments import HeldStorages
+from grader.instruments.groups import group_as_data
 from grader.instruments.marks import memory_mark
 from headcount.core.verdict import Diagnosis
 
@@ -80,30 +82,23 @@ def _words(layout: Layout) -> str:
 
 
 def mesh_in_rank(answer: Callable[..., Any], dp: int, tp: int, pp: int) -> Any:
-    """Make the mesh, and report each group by its ranks, and anything else by type and value."""
+    """Make the mesh, and report each group by its ranks."""
     mesh = answer(dp, tp, pp)
     if not isinstance(mesh, dict):
-        return mesh
-    found: dict[str, Any] = {}
-    for name, group in mesh.items():
-        known = isinstance(group, dist.ProcessGroup)
-        found[str(name)] = (
-            named(dist.get_process_group_ranks(group))
-            if known
-            else f"{type(group).__name__} {group!r}"[:60]
-        )
-    return found
+        return "other", mesh
+    return {str(name): group_as_data(group) for name, group in mesh.items()}
 
 
-def named(ranks: Sequence[int]) -> str:
-    """Return how a report names a group."""
-    return f"group of rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+def _mesh_from_data(c: Case, data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data[1]
+    return {name: group_from_data(group) for name, group in data.items()}
 
 
-def right_mesh(c: Case) -> list[dict[str, str]]:
-    """Return every rank's groups."""
+def right_mesh(c: Case) -> list[dict[str, list[int]]]:
+    """Return the ranks of every rank's groups."""
     return [
-        {name: named(members(rank, _layout(c), axis)) for axis, name in enumerate(NAMES)}
+        {name: members(rank, _layout(c), axis) for axis, name in enumerate(NAMES)}
         for rank in c.ranks
     ]
 
@@ -111,14 +106,14 @@ def right_mesh(c: Case) -> list[dict[str, str]]:
 def _only_singles(e: Evidence) -> bool:
     """Return whether groups of one rank are wrong, and all others right."""
     wrong = [
-        right
+        ranks
         for one in e.failed
-        for mesh, rights in zip(one.actual, right_mesh(one.case), strict=True)
-        for name, right in rights.items()
-        if mesh[name] != right
+        for mesh, right in zip(one.actual, right_mesh(one.case), strict=True)
+        for name, ranks in right.items()
+        if mesh[name] != group_of(ranks)
     ]
     larger = any(math.prod(_layout(one.case)) > 1 for one in e.judged)
-    return larger and bool(wrong) and all(right.startswith("group of rank ") for right in wrong)
+    return larger and bool(wrong) and all(len(ranks) == 1 for ranks in wrong)
 
 
 build_mesh = Exercise(
@@ -129,8 +124,18 @@ build_mesh = Exercise(
         draw.case(_words(one), dp=one[0], tp=one[1], pp=one[2]) for one in layouts(draw.n)
     ),
     adapter=mesh_in_rank,
-    values=Values(right_mesh),
-    traffic=TrafficRules(allowed=frozenset({"new_group"})),
+    values=Values(
+        lambda c: [
+            {name: group_of(ranks) for name, ranks in mesh.items()} for mesh in right_mesh(c)
+        ],
+        facts=_mesh_from_data,
+    ),
+    traffic=TrafficRules(
+        allowed=frozenset({"new_group"}),
+        proof=never_connected(
+            lambda c: [ranks for mesh in right_mesh(c) for ranks in mesh.values()]
+        ),
+    ),
     mistakes=(
         Mistake(
             "Only groups of one rank are wrong. Along a dimension of size 1 a rank's group has this"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import nn
 
 from grader.course.chapters import evidence
@@ -30,6 +29,13 @@ from grader.exercise.declaration import (
     TrafficRules,
     Values,
 )
+from grader.exercise.groups import (
+    NO_GROUP,
+    GroupOfRanks,
+    group_from_data,
+    group_of,
+    never_connected,
+)
 from grader.exercise.limits import (
     bytes_of_one,
     calls,
@@ -41,6 +47,7 @@ from grader.exercise.limits import (
     point,
     rounds,
 )
+from grader.instruments.groups import group_as_data
 from headcount.core.verdict import Diagnosis
 
 # Ranks with different numbers of batches. -------------------------------------------
@@ -245,43 +252,30 @@ def _pairings(n: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
 
 
 def group_in_rank(answer: Callable[[Any], Any], pairs: list[tuple[int, int]]) -> Any:
-    """Make the group, and report it by its ranks; what is no group by its type and value."""
-    group = answer([(first, second) for first, second in pairs])
-    if group is None:
-        return _no_group(pairs)
-    if not isinstance(group, dist.ProcessGroup):
-        return f"{type(group).__name__} {group!r}"[:60]
-    return named(dist.get_process_group_ranks(group))
+    """Make the group, and report it by its ranks."""
+    return group_as_data(answer([(first, second) for first, second in pairs]))
 
 
-def named(ranks: Sequence[int]) -> str:
-    """Return how a report names a group."""
-    return f"group of rank{'s' * (len(ranks) > 1)} {', '.join(map(str, sorted(ranks)))}"
+def _group_or_none(c: Case, data: Any) -> Any:
+    """Return the group that a rank has, or that it has none.
 
-
-def _no_group(pairs: Sequence[tuple[int, int]]) -> str | None:
-    """Return what a rank reports that has no group.
-
-    It is text where others report text, so that None is not called a wrong type there, which it is
-    not; and None where nobody has a group, which is what a function does that does nothing.
+    None is no wrong type where others have groups; where nobody has one it is what a function
+    returns that does nothing.
     """
-    return "None" if pairs else None
+    found = group_from_data(data)
+    return NO_GROUP if found is None and c.pairs else found
 
 
-def _reported(e: Evidence, *starts: str) -> bool:
-    """Return whether some rank's report begins with one of these."""
-    return any(str(one).startswith(starts) for one in e.actual)
+def _own_groups(c: Case) -> list[GroupOfRanks | None]:
+    own = {rank: group_of(sorted(pair)) for pair in c.pairs for rank in pair}
+    return [own.get(rank, NO_GROUP if c.pairs else None) for rank in c.ranks]
 
 
 def _returns_none(e: Evidence) -> bool:
     """Return whether some ranks of pairs return None, and all others what they should."""
-    paired = {rank: pair for pair in e.case.pairs for rank in pair}
-    wrong = [
-        rank
-        for rank, report in enumerate(e.actual)
-        if report != (named(paired[rank]) if rank in paired else _no_group(e.case.pairs))
-    ]
-    return bool(wrong) and all(rank in paired and e.actual[rank] == "None" for rank in wrong)
+    right = _own_groups(e.case)
+    wrong = [rank for rank, held in enumerate(e.actual) if held != right[rank]]
+    return bool(wrong) and all(e.actual[rank] == NO_GROUP for rank in wrong)
 
 
 pair_group = Exercise(
@@ -289,17 +283,15 @@ pair_group = Exercise(
     summary="the group of one's own pair, None without one",
     inputs=lambda draw: (draw.case(name, pairs=pairs) for name, pairs in _pairings(draw.n)),
     adapter=group_in_rank,
-    values=Values(
-        lambda c: [
-            next((named(pair) for pair in c.pairs if rank in pair), _no_group(c.pairs))
-            for rank in c.ranks
-        ]
+    values=Values(_own_groups, facts=_group_or_none),
+    traffic=TrafficRules(
+        allowed=frozenset({"new_group"}),
+        proof=never_connected(lambda c: [sorted(pair) for pair in c.pairs]),
     ),
-    traffic=TrafficRules(allowed=frozenset({"new_group"})),
     mistakes=(
         Mistake(
             "A pair of ranks is not a group yet. dist.new_group(pair) makes a group of it.",
-            when=lambda e: _reported(e, "list", "tuple"),
+            when=lambda e: any(isinstance(one, (list, tuple)) for one in e.actual),
         ),
         Mistake(
             "pair_group never returns anything: a function without return gives None. End it with"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+import torch
 import torch.distributed as dist
 
 from grader.exercise.cases import op_name
 from grader.exercise.declaration import Evidence, Mistake
+from headcount.core.values import Opaque
 from headcount.core.verdict import Diagnosis
 
 __all__ = [
@@ -58,24 +61,32 @@ AVERAGE_ALONE = Mistake(
 )
 
 
-def _reported(e: Evidence, *starts: str) -> bool:
-    """Return whether some rank's result has an entry whose report begins with one of these."""
+def _in_place_of_groups(e: Evidence) -> list[Any]:
+    """Return what ranks hold, entry by entry."""
     results = [a for a in e.actual if isinstance(a, (list, tuple, Mapping))]
     entries = [a.values() if isinstance(a, Mapping) else a for a in results]
-    return any(str(entry).startswith(starts) for held in entries for entry in held)
+    return [entry for held in entries for entry in held]
+
+
+def _is_list_of_ranks(value: Any) -> bool:
+    lists = isinstance(value, (list, tuple, torch.Tensor))
+    return lists or (isinstance(value, Opaque) and value.kind == "a range")
 
 
 #: What ranks hold in the place of process groups.
 NO_GROUPS = (
     Mistake(
         "Lists of ranks are not groups yet. dist.new_group(ranks) makes a group of them.",
-        when=lambda e: _reported(e, "list", "tuple", "range", "Tensor"),
+        when=lambda e: any(map(_is_list_of_ranks, _in_place_of_groups(e))),
     ),
     Mistake(
         "−100 is what new_group returns on a rank that is not in the group"
         " (dist.GroupMember.NON_GROUP_MEMBER). Keep a group only where rank is among its"
         " members: here a later one has taken its place.",
-        when=lambda e: _reported(e, f"int {dist.GroupMember.NON_GROUP_MEMBER}"),
+        when=lambda e: any(
+            type(one) is int and one == dist.GroupMember.NON_GROUP_MEMBER
+            for one in _in_place_of_groups(e)
+        ),
     ),
 )
 

@@ -1,5 +1,5 @@
 # exercise: node_groups
-# diagnosis: wrong_value
+# diagnosis: wrong_type
 # hint: a later one has taken its place
 import torch.distributed as dist
 

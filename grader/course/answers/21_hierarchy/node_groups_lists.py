@@ -1,5 +1,5 @@
 # exercise: node_groups
-# diagnosis: wrong_value
+# diagnosis: wrong_type
 # hint: Lists of ranks are not groups yet
 import torch.distributed as dist
 

@@ -1,7 +1,7 @@
 """With use_local_synchronization=True new_group returns None on a rank that is not in the group.
 Keep a group only where rank is among its members."""
 # exercise: node_groups
-# diagnosis: wrong_value
+# diagnosis: wrong_type
 # or: ACROSS = False
 
 ACROSS = True

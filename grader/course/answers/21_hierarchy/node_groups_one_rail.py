@@ -1,5 +1,5 @@
 # exercise: node_groups
-# diagnosis: wrong_value
+# diagnosis: wrong_type
 # hint: a later one has taken its place
 # Only the first rank of a node has the group of the leaders.
 import torch.distributed as dist

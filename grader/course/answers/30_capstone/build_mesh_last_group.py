@@ -1,5 +1,5 @@
 # exercise: build_mesh
-# diagnosis: wrong_value
+# diagnosis: wrong_type
 # hint: Keep a group only where rank is among its members
 import torch.distributed as dist
 

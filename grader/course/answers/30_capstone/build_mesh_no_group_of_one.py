@@ -1,5 +1,5 @@
 # exercise: build_mesh
-# diagnosis: wrong_value
+# diagnosis: wrong_type
 # hint: Only groups of one rank are wrong
 import torch
 import torch.distributed as dist

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -127,6 +127,7 @@ class ProcessWorld:
             raise RequestError(f"no world on {entry.title}: a sandbox does not hold it")
         require_backend(backend)
         self.size = size
+        self._connects_by_store = entry.devices is None
         self._supervisor: Supervisor | None = None
         self._sizes = {*smaller, size}
         #: the number of ranks that have loaded the program as a world; 0 before they have joined
@@ -271,6 +272,8 @@ class ProcessWorld:
         # of several groups, some ranks may have made more than others
         reusable = failure is not None and not self._subgroups and call.reusable
         trace = call.matcher.trace()
+        if self._connects_by_store:
+            trace = replace(trace, connected=self._store.groups)
         moved = None
         after = self._launcher.counts() if failure is None else None
         if before is not None and after is not None:

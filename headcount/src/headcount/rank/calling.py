@@ -39,7 +39,7 @@ from headcount.rank.recorder import ForbiddenCall
 from headcount.rank.recording_group import OVERLOAD
 from headcount.rank.requests import TransportError, WaitExpired
 
-__all__ = ["BoundArguments", "aliases", "raised", "replaced", "run", "warnings_to"]
+__all__ = ["BoundArguments", "aliases", "plain", "raised", "replaced", "run", "warnings_to"]
 
 
 def run(
@@ -48,11 +48,40 @@ def run(
     adapter: Callable[..., Any] | None,
     arguments: Any,
 ) -> Any:
-    """Call a function of a program, through an adapter if there is one."""
+    """Call a function of a program, through an adapter if there is one.
+
+    An adapter gets lists, tuples and dicts themselves where the function returns subclasses, whose
+    methods could tell it anything.
+    """
     function = loaded.entry(entry)
-    if adapter is not None:
+    if adapter is None:
+        return function(*arguments)
+    if not isinstance(function, types.FunctionType):
         return adapter(function, *arguments)
-    return function(*arguments)
+
+    @functools.wraps(function)
+    def returning_plain(*positional: Any, **named: Any) -> Any:
+        return plain(function(*positional, **named))
+
+    return adapter(returning_plain, *arguments)
+
+
+def plain(value: Any, deep: int = DEEP) -> Any:
+    """Return a value with exact lists, tuples and dicts in the place of subclasses of these.
+
+    What holds no subclass is returned as it is, and not copied.
+    """
+    # a class may say of its instances that they are of another
+    kind = next((one for one in (list, tuple, dict) if issubclass(type(value), one)), None)
+    if kind is None or deep == 0:
+        return value
+    if kind is dict:
+        pairs = {key: plain(item, deep - 1) for key, item in dict.items(value)}
+        same = all(pairs[key] is item for key, item in dict.items(value))
+        return value if same and type(value) is dict else pairs
+    items = [plain(item, deep - 1) for item in kind.__iter__(value)]
+    same = all(one is item for one, item in zip(items, kind.__iter__(value), strict=True))
+    return value if same and type(value) is kind else kind(items)
 
 
 #: What torch adds to a warning of its C++ code: a line of its own sources.

@@ -70,6 +70,8 @@ class RankStoreServer:
         #: by rank, the bytes that it has put there since ranks have joined, in this call
         self._used: dict[int, int] = {}
         self._calling = False
+        #: by the prefix that a group has for its keys, the rank that has put each place's address
+        self._addresses: dict[str, dict[int, int]] = {}
         self._room: float = ROOM if limited else math.inf
         self._limited = limited
         self.open = True
@@ -111,6 +113,9 @@ class RankStoreServer:
                 what = f"adds to entry {put.key!r} of the store, which holds no number"
                 raise Refused(what, Diagnosis.EXCEPTION) from None
         self._entries[put.key] = value
+        prefix, _, place = put.key.rpartition("/")
+        if place.isdecimal() and len(place) < 8:
+            self._addresses.setdefault(prefix, {})[int(place)] = rank
         self._tell(StoreEntry(put.key, value, rank, put.number))
 
     def look(self, rank: int, look: StoreLookup) -> None:
@@ -123,6 +128,18 @@ class RankStoreServer:
         if not self.open or (self._limited and self._looks[rank] > LOOKUPS):
             raise BrokenFrame(f"more than {LOOKUPS} lookups in the store, or one that is closed")
         self._answer(rank, StoreSeen(look.number))
+
+    @property
+    def groups(self) -> frozenset[tuple[int, ...]]:
+        """The groups whose members have put their addresses there, by their global ranks.
+
+        gloo puts each under the group's prefix and the rank in the group.  Groups outlive a call.
+        """
+        found = (
+            tuple(places.get(i, -1) for i in range(len(places)))
+            for places in self._addresses.values()
+        )
+        return frozenset(ranks for ranks in found if -1 not in ranks)
 
     @property
     def keys(self) -> Container[str]:

@@ -357,6 +357,9 @@ class Trace:
         groups: by name, the global ranks of each group that was made, indexed by rank in it.
         virtual_seconds: of simulated ranks, when the last one returned; ``None`` of real ones.
         pauses: by rank, its pauses.  Unlike the rest they are no word of the rank's.
+        connected: the global ranks of each group, by rank in it, whose members have put their
+            addresses into the judge's store; ``None`` where groups connect in another way.  These
+            are no word of one rank's either.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -369,6 +372,7 @@ class Trace:
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     virtual_seconds: float | None = None
     pauses: tuple[Sequence[PauseSpan], ...] = ()
+    connected: frozenset[tuple[int, ...]] | None = None
 
     @property
     def world_size(self) -> int:
