@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import multiprocessing
 import os
 import shutil
@@ -20,16 +21,19 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grader.classroom.messages import (
+    ExerciseJudged,
     GradingEvent,
     GradingRequest,
     SubmissionJudged,
     SubmissionLost,
+    SubmissionPlanned,
     WorkerReady,
     Workers,
 )
@@ -69,6 +73,10 @@ _TRIES = 2
 
 #: Seconds that workers have to clean up and end before they are killed.
 _PATIENCE = 10.0
+
+#: Seconds beyond a submission's limit after which its worker is ended.  A sandbox is ended at the
+#: limit; what is left then, the judge computes by itself.
+GRACE = 60.0
 
 
 def cores() -> int:
@@ -131,9 +139,15 @@ class LocalEngine:
             busy = [worker for worker in self._workers if worker.request is not None]
             if not busy:
                 return
-            ready = wait([worker.pipe for worker in busy])
+            until = min(worker.until for worker in busy)
+            left = None if until == math.inf else max(until - time.monotonic(), 0.0)
+            ready = wait([worker.pipe for worker in busy], left)
             for worker in busy:
                 if worker.pipe not in ready:
+                    if time.monotonic() > worker.until:
+                        # whatever it computes: what a file holds must not stop the others
+                        self._workers.remove(worker)
+                        again.append((worker.end_overdue(), 0))
                     continue
                 try:
                     event = worker.receive()
@@ -212,6 +226,9 @@ class _Worker:
                 self._process.start()
         theirs.close()
         self.request: GradingRequest | None = None
+        #: when its request is overdue, on the monotonic clock
+        self.until = math.inf
+        self._planned: list[str] = []
         self._tries = 0
         self._ready = False
 
@@ -222,6 +239,9 @@ class _Worker:
             self._send()
 
     def _send(self) -> None:
+        # of one that is overdue no file is looked at any more
+        if self.request is not None and self.request.overdue is None:
+            self.until = time.monotonic() + self.request.limits.submission + GRACE
         # it may have died, which is noticed when its end of the pipe is read
         with contextlib.suppress(OSError):
             self.pipe.send(self.request)
@@ -238,8 +258,20 @@ class _Worker:
             self._send()
             return None
         if isinstance(event, (SubmissionJudged, SubmissionLost)):
-            self.request = None
+            self.request, self.until = None, math.inf
+        elif isinstance(event, SubmissionPlanned):
+            self._planned = list(event.exercises)
+        elif isinstance(event, ExerciseJudged):
+            self._planned = [name for name in self._planned if name != event.verdict.name]
         return event
+
+    def end_overdue(self) -> GradingRequest:
+        """Kill it, and return the request for the verdicts that are still to be given."""
+        assert self.request is not None
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
+        return replace(self.request, overdue=tuple(self._planned))
 
     def reap(self) -> tuple[GradingRequest, int, str]:
         """Return a dead worker's request, how often it was tried, and how the worker died."""

@@ -375,11 +375,7 @@ class ResourceWatchdog:
         with contextlib.suppress(psutil.NoSuchProcess):
             while not self._done.wait(_PERIOD):
                 if time.monotonic() > self._until:
-                    self._end(
-                        Diagnosis.TIMEOUT,
-                        f"the submission took over {self._seconds:g} s in all; grade --timeout"
-                        " raises that limit",
-                    )
+                    self._end(Diagnosis.TIMEOUT, over_time(self._seconds))
                     return
                 used = self.resident()
                 if used > self._memory:
@@ -451,6 +447,9 @@ def grade(
     Raises:
         WorldError: no sandbox can be made, for this or any submission.
     """
+    if request.overdue is not None:
+        _give_up(request, request.overdue, catalogue, report)
+        return
     with _SubmissionSandbox(request) as box:
         due = _read(box, request, catalogue)
         prints = {
@@ -469,6 +468,35 @@ def grade(
                     request.key, mark, _judge_exercise(box, request, exercise, submission)
                 )
             )
+
+
+def _give_up(
+    request: GradingRequest,
+    names: Sequence[str],
+    catalogue: Catalogue[Exercise],
+    report: Callable[[GradingEvent], None],
+) -> None:
+    """Report a submission that was over its time, without a look at what its files hold."""
+    message = over_time(request.limits.submission)
+    if not names:  # it was not even read
+        chapters = {chapter_of(label, catalogue) for label, _ in request.files}
+        names = request.due or [one for one in catalogue if catalogue[one].chapter in chapters]
+        report(SubmissionPlanned(request.key, tuple(names), (message,)))
+    for exercise in map(catalogue.__getitem__, names):
+        mark = fingerprint(exercise, request.digest, request.seed, request.limits.key())
+        if request.known.get(exercise.name) != mark:
+            verdict = replace(
+                _skipped_verdict(exercise, request.seed),
+                status=Status.FAILED,
+                diagnosis=Diagnosis.TIMEOUT,
+                message=message,
+            )
+            report(ExerciseJudged(request.key, mark, verdict))
+
+
+def over_time(seconds: float) -> str:
+    """Return the message on a submission that has taken all its seconds."""
+    return f"the submission took over {seconds:g} s in all; grade --timeout raises that limit"
 
 
 #: Names that stand elsewhere than at module level and that a note says, where nothing is due.
@@ -527,7 +555,9 @@ def _judge_exercise(
         seed=request.seed,
         seconds=request.limits.call,
         memory=request.limits.memory,
-        patience=request.limits.exercise,
+        # the watchdog comes first, and says which limit it was
+        patience=min(request.limits.exercise, box.left + 1),
+        until=box.deadline,
         answer=_ANSWER,
     )
     verdict = _skipped_verdict(exercise, settings.seed)
@@ -565,7 +595,8 @@ class _SubmissionSandbox:
     def __init__(self, request: GradingRequest) -> None:
         self._hidden = [Path(folder) for folder in request.hidden]
         self._limits = request.limits
-        self._deadline = time.monotonic() + request.limits.submission
+        #: when the submission has had all its time
+        self.deadline = time.monotonic() + request.limits.submission
         self._launcher: Sandbox | ForkServer | None = None
         self._watchdog: ResourceWatchdog | None = None
 
@@ -573,6 +604,11 @@ class _SubmissionSandbox:
     def reason(self) -> tuple[Diagnosis, str] | None:
         """The diagnosis and its message, if the watchdog has ended the sandbox."""
         return self._watchdog.reason if self._watchdog is not None else None
+
+    @property
+    def left(self) -> float:
+        """The seconds that the submission may still take."""
+        return max(self.deadline - time.monotonic(), 0.0)
 
     @property
     def spent(self) -> bool:
@@ -583,8 +619,7 @@ class _SubmissionSandbox:
         """Return the server in the sandbox, and start it if it is not running."""
         if self._launcher is None:
             self._launcher = new_sandbox(self._hidden) if self._limits.sandbox else ForkServer()
-            left = max(self._deadline - time.monotonic(), 0.0)
-            self._watchdog = ResourceWatchdog(self._launcher.pid, self._limits.memory, left)
+            self._watchdog = ResourceWatchdog(self._launcher.pid, self._limits.memory, self.left)
         return self._launcher
 
     def discard(self) -> None:

@@ -85,6 +85,8 @@ class GradingRequest:
         due: names of the exercises that the assignment states; none if it states nothing, and
             whatever was handed in is judged.
         hidden: folders that the sandbox must not show.
+        overdue: of a submission whose judging had to be ended, the exercises that it had planned
+            and not yet judged: they get their verdicts without a further look at the files.
     """
 
     key: str
@@ -95,6 +97,7 @@ class GradingRequest:
     known: dict[str, str] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     due: tuple[str, ...] = ()
+    overdue: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

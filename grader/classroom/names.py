@@ -27,6 +27,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from grader.errors import code_kind
@@ -198,6 +199,7 @@ def age(label: str, upload: int = 0) -> tuple[Any, ...]:
     )
 
 
+@lru_cache(maxsize=4096)
 def module_file_name(name: str) -> str:
     """Return the name of a Python file as Python imports it, without the marks of copies.
 

@@ -15,7 +15,11 @@ from grader.instruments.device import (
 )
 from grader.instruments.gradients import UNSEEN, differentiate, mark_unseen_collectives
 from grader.instruments.lines import count_lines
-from grader.instruments.operations import count_operations, refuse_operations
+from grader.instruments.operations import (
+    count_operations,
+    elementwise_by_hand,
+    refuse_operations,
+)
 from grader.instruments.storages import (
     HeldStorages,
     PeakStorages,
@@ -38,6 +42,7 @@ __all__ = [
     "mark_time",
     "mark_unseen_collectives",
     "on_device",
+    "elementwise_by_hand",
     "refuse_operations",
     "return_freed_memory",
     "show_clock",

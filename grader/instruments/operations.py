@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from headcount.rank.recorder import ForbiddenCall
 
-__all__ = ["EagerDispatchMode", "count_operations", "refuse_operations"]
+__all__ = ["EagerDispatchMode", "count_operations", "elementwise_by_hand", "refuse_operations"]
 
 
 class EagerDispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -25,12 +25,17 @@ class EagerDispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class _Refusal(EagerDispatchMode):
-    """A dispatch mode that raises when one of the named operations is about to run."""
+    """A dispatch mode that raises when an operation is about to run that may not.
 
-    def __init__(self, names: frozenset[str], small: int) -> None:
+    Args:
+        refused: of the name of an operator, why it may not run; empty if it may.
+        small: number of elements up to which a tensor may be an argument of it all the same.
+    """
+
+    def __init__(self, refused: Callable[[str], str], small: int = -1) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.first: ForbiddenCall | None = None
-        self._names = names
+        self._first: ForbiddenCall | None = None
+        self._refused = refused
         self._small = small
 
     def __torch_dispatch__(
@@ -40,35 +45,71 @@ class _Refusal(EagerDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        name = func.overloadpacket.__name__.rstrip("_")
+        why = self._refused(func.overloadpacket.__name__.rstrip("_"))
         sizes = (one.numel() for one in args if isinstance(one, torch.Tensor))
-        if name in self._names and max(sizes, default=sys.maxsize) > self._small:
-            error = ForbiddenCall(f"{name} is what this exercise asks you to write")
-            self.first = self.first or error
+        if why and max(sizes, default=sys.maxsize) > self._small:
+            error = ForbiddenCall(why)
+            self._first = self._first or error
             raise error
         return func(*args, **(kwargs or {}))
 
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return a function's result.
 
-def refuse_operations(
-    names: frozenset[str], function: Callable[..., Any], *arguments: Any, small: int = -1
-) -> Any:
+        Raises:
+            ForbiddenCall: an operation was used, even if the function caught the exception.
+        """
+        with self:
+            value = function(*arguments)
+        if self._first is not None:
+            raise self._first
+        return value
+
+
+def refuse_operations(names: frozenset[str], function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function that may not use some of torch's operations, and return its result.
 
     Args:
         names: names of operators without namespace, overload and the underscore of the
             in-place form, such as ``scatter_add``.
         function, arguments: the call.
-        small: number of elements up to which a tensor may be an argument of them all the same.
 
     Raises:
-        ForbiddenCall: an operation was used, even if the function caught the exception.
+        ForbiddenCall: an operation was used.
     """
-    mode = _Refusal(names, small)
-    with mode:
-        value = function(*arguments)
-    if mode.first is not None:
-        raise mode.first
-    return value
+    refused = {name: f"{name} is what this exercise asks you to write" for name in names}
+    return _Refusal(lambda name: refused.get(name, "")).call(function, *arguments)
+
+
+#: Operators that make tensors, look at them in another way, or copy them, and compute nothing.
+_COMPUTING_NOTHING = {
+    "alias", "as_strided", "cat", "clone", "contiguous", "copy", "detach", "diagonal", "empty",
+    "empty_like", "empty_strided", "expand", "expand_as", "fill", "flatten", "full", "full_like",
+    "is_same_size", "item", "lift_fresh", "movedim", "narrow", "new_empty", "new_empty_strided",
+    "new_full", "new_ones", "new_zeros", "ones", "ones_like", "permute", "ravel", "reshape",
+    "resize", "scalar_tensor", "select", "set", "slice", "split", "split_with_sizes", "squeeze",
+    "stack", "t", "to", "transpose", "unbind", "unfold", "unsqueeze", "view", "view_as", "zero",
+    "zeros", "zeros_like", "_local_scalar_dense", "_reshape_alias", "_reshape_copy", "_to_copy",
+    "_unsafe_view",
+}  # fmt: skip
+
+
+def elementwise_by_hand(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function that has to compute element by element itself, and return its result.
+
+    Of torch it may use what makes, views and copies tensors, and on single elements all.  This is
+    a list of what is allowed, since there are too many ways to have torch add two tensors.
+
+    Raises:
+        ForbiddenCall: another operation was used.
+    """
+
+    def refused(name: str) -> str:
+        if name in _COMPUTING_NOTHING:
+            return ""
+        return f"{name} has torch compute on whole tensors; write the loop over their elements"
+
+    return _Refusal(refused, small=1).call(function, *arguments)
 
 
 class _Count(EagerDispatchMode):

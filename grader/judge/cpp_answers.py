@@ -43,6 +43,7 @@ def compiled(
     launcher: Launcher,
     size: int,
     seconds: float,
+    until: float,
 ) -> Preparation:
     """Ask a rank for the text of an answer, and build the function that it holds.
 
@@ -52,6 +53,7 @@ def compiled(
         launcher: starts the ranks; where they are in a sandbox, the compiler is, too.
         size: the size of that world.
         seconds: the time limit of its ranks.
+        until: when the compiler must be done, on the monotonic clock.
     """
     job = Job(exercise.name, ((),) * size, adapter=packed_by_value(_unchanged), seconds=seconds)
     outcome = run(job)
@@ -70,7 +72,7 @@ def compiled(
     source = CppSource(
         name, _SOLUTION_MARKS.sub("", text), exercise.function, len(exercise.parameters)
     )
-    built = cpp_builder(launcher).build(source)
+    built = cpp_builder(launcher).build(source, until)
     if built.library:
         return Preparation(program=built.program(exercise.function))
     return Preparation(failure=_compile_failure(source, built))

@@ -294,7 +294,8 @@ class _Check:
             return Preparation()
         size = next(iter(self._plan))
         seconds = clock_seconds(self._settings, size)
-        return compiled(self._exercise, partial(worlds.run, size), self._launcher, size, seconds)
+        run, until = partial(worlds.run, size), self._settings.until
+        return compiled(self._exercise, run, self._launcher, size, seconds, until)
 
     # Cases and limits. ------------------------------------------------------------
 

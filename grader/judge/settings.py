@@ -43,6 +43,7 @@ class Settings:
             meaningless.
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
+        until: when a compiler must be done, on the monotonic clock.
         answer: bytes of tensors that a rank may send back.
         backend: what carries the messages, see :mod:`headcount.launch.backends`.
         semantics: by whose rules a run is judged that ends well.
@@ -55,6 +56,7 @@ class Settings:
     first_failure: bool = False
     until_hint: bool = False
     patience: float = math.inf
+    until: float = math.inf
     answer: int = DEFAULTS.answer
     backend: str = "gloo"
     semantics: Semantics = Semantics.GLOO

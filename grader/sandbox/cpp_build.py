@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import math
 import os
 import re
 import secrets
@@ -172,23 +173,32 @@ class CppBuilder:
         self._user = user
         self._made: dict[CppSource, Built] = {}
 
-    def build(self, source: CppSource) -> Built:
-        """Return the library of a source, which is built once."""
+    def build(self, source: CppSource, until: float = math.inf) -> Built:
+        """Return the library of a source, which is built once.
+
+        Args:
+            source: the source.
+            until: when the compiler must be done, on the monotonic clock; it has a limit of its
+                own besides.
+        """
         if source not in self._made:
-            built = self._build(source)
+            built = self._build(source, until)
             if built.late:
                 return built  # the machine may have been busy: it is tried again the next time
             self._made[source] = built
         return self._made[source]
 
-    def _build(self, source: CppSource) -> Built:
+    def _build(self, source: CppSource, until: float) -> Built:
         built = Built()
+        started = time.monotonic()
+        until = min(until, started + DEFAULTS.compiling)
         for header in ("torch/types.h", "torch/extension.h"):
-            ready = precompiled() if header == "torch/types.h" else None
+            small = header == "torch/types.h"
+            ready = precompiled(until - started > _ENOUGH) if small else None
             try:
-                status, library, said = self.compile(_unit(source, header), ready)
+                status, library, said = self.compile(_unit(source, header), ready, until)
             except subprocess.TimeoutExpired:
-                complaint = f"the compiler is not done after {DEFAULTS.compiling:.0f} s"
+                complaint = f"the compiler is not done after {until - started:.0f} s"
                 return Built(complaint=complaint, late=True)
             if status == 0:
                 return Built(library=self._keep(library))
@@ -204,12 +214,18 @@ class CppBuilder:
         path.chmod(0o444)
         return f"{self._seen}/{name}"
 
-    def compile(self, unit: str, ready: Path | None) -> tuple[int, bytes, str]:
+    def compile(
+        self, unit: str, ready: Path | None, until: float = math.inf
+    ) -> tuple[int, bytes, str]:
         """Return the compiler's exit status, the library, and what the compiler printed.
 
         Args:
             unit: the compiler's input.
             ready: the folder of precompiled headers that it begins with, if there is one.
+            until: when the compiler must be done, on the monotonic clock.
+
+        Raises:
+            subprocess.TimeoutExpired: it is not, or has written too much.
         """
         sandbox = () if self._sandbox is None else self._sandbox([ready] if ready else [])
         included = ["-include", str(ready / _HEADER)] if ready else []
@@ -227,7 +243,7 @@ class CppBuilder:
                 start_new_session=True,
             )  # fmt: skip
             try:
-                library, said = _exchange(process, unit.encode("utf-8", "replace"))
+                library, said = _exchange(process, unit.encode("utf-8", "replace"), until)
             except BaseException:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -249,7 +265,7 @@ class CppBuilder:
 _PIECE = 1 << 16
 
 
-def _exchange(process: subprocess.Popen[bytes], given: bytes) -> tuple[bytes, bytes]:
+def _exchange(process: subprocess.Popen[bytes], given: bytes, until: float) -> tuple[bytes, bytes]:
     """Give a process its input, and return its output and its errors.
 
     Unlike ``communicate``, it takes no more than a compiler may write, and waits for nothing once
@@ -262,7 +278,7 @@ def _exchange(process: subprocess.Popen[bytes], given: bytes) -> tuple[bytes, by
     assert process.stdout is not None
     assert process.stderr is not None
     late = subprocess.TimeoutExpired(process.args, DEFAULTS.compiling)
-    until = time.monotonic() + DEFAULTS.compiling
+    until = min(until, time.monotonic() + DEFAULTS.compiling)
     left = memoryview(given)
     found = {process.stdout: bytearray(), process.stderr: bytearray()}
     with (
@@ -318,12 +334,19 @@ def _unit(source: CppSource, header: str) -> str:
     )
 
 
-def precompiled() -> Path | None:
+#: Seconds that a build must have for headers to be compiled beforehand in them.
+_ENOUGH = 120.0
+
+
+def precompiled(enough: bool = True) -> Path | None:
     """Return the folder of the precompiled headers; None where there are none.
 
     They are made when they are asked for the second time on a machine, which this function
     remembers by an empty folder.  A compiler that cannot make them, or a disk without room, costs
     no more than that.
+
+    Args:
+        enough: whether there is time to make them.
     """
     version = subprocess.run(
         [str(compiler()), "--version"], capture_output=True, text=True, check=False
@@ -344,7 +367,7 @@ def precompiled() -> Path | None:
             for mine in (folder.parent, folder):
                 mine.mkdir(mode=0o755, exist_ok=True)
             return None
-        if (folder / "failed").exists() or shutil.disk_usage(folder).free < ROOM:
+        if not enough or (folder / "failed").exists() or shutil.disk_usage(folder).free < ROOM:
             return None
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -15,9 +15,16 @@ import pytest
 from grader.classroom import engines
 from grader.classroom.command import Signals, Stop, temporary_folder
 from grader.classroom.engines import LocalEngine
-from grader.classroom.messages import GradingRequest, Limits, SubmissionJudged, SubmissionLost
+from grader.classroom.messages import (
+    ExerciseJudged,
+    GradingRequest,
+    Limits,
+    SubmissionJudged,
+    SubmissionLost,
+)
 from grader.sandbox.sandboxes import missing
 from headcount.core.errors import WorldError
+from headcount.core.verdict import Diagnosis
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,6 +75,65 @@ def test_workers_start_side_by_side_however_large_their_orders(tmp_path, monkeyp
     finally:
         engine.close()
     assert sorted(told, key=str) == [SubmissionJudged("a"), SubmissionJudged("b")]
+
+
+#: A worker that stalls in what one submission holds, where no signal reaches Python.
+STALLS = """
+import re, sys
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
+from multiprocessing.connection import Connection
+from grader.classroom import grading
+from grader.classroom.messages import ExerciseJudged, SubmissionPlanned
+from grader.exercise.verdict import ExerciseVerdict, Status
+judge = grading.serve_request
+
+def serve_request(request, report):
+    stalls = request.overdue is None and request.key in ("planned", "unread")
+    if stalls and request.key == "planned":
+        report(SubmissionPlanned(request.key, ("who_am_i", "neighbours"), ()))
+        done = ExerciseVerdict("who_am_i", "00_ranks_and_groups", Status.PASSED, 1.0, 1.0)
+        report(ExerciseJudged(request.key, "", done))
+    if stalls:
+        re.match("(a|a)*b", "a" * 50)
+    judge(request, report)
+
+grading.serve_request = serve_request
+grading.serve(Connection(int(sys.argv[1])))
+"""
+
+
+def test_a_submission_over_its_time_is_ended_whatever_the_judge_computes(monkeypatch):
+    """Its verdicts are timeouts, and the others are judged."""
+    monkeypatch.setattr(engines, "PROGRAM", [sys.executable, "-c", STALLS])
+    monkeypatch.setattr(engines, "GRACE", 0.0)
+    chapter = (("00_ranks_and_groups.py", b""),)
+    orders = [
+        GradingRequest(key, files, key, 1, Limits(sandbox=False, submission=seconds))
+        for key, files, seconds in (
+            ("planned", chapter, 0.5),
+            ("unread", chapter, 0.5),
+            ("empty", (("notes.py", b""),), 600.0),
+        )
+    ]
+    engine = LocalEngine(1)
+    try:
+        told = list(engine.run(orders))
+    finally:
+        engine.close()
+    verdicts = {
+        (event.key, event.verdict.name): event.verdict
+        for event in told
+        if isinstance(event, ExerciseJudged)
+    }
+    assert {where: verdict.diagnosis for where, verdict in verdicts.items()} == {
+        ("planned", "who_am_i"): None,
+        ("planned", "neighbours"): Diagnosis.TIMEOUT,
+        ("unread", "who_am_i"): Diagnosis.TIMEOUT,
+        ("unread", "neighbours"): Diagnosis.TIMEOUT,
+    }
+    assert "over 0.5 s in all" in verdicts["unread", "neighbours"].message
+    ended = sorted(event.key for event in told if isinstance(event, SubmissionJudged))
+    assert ended == ["empty", "planned", "unread"]
 
 
 @pytest.mark.parametrize(
