@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from grader.exercise.cases import Case
 from grader.exercise.compare import Difference, compare, differing_bits, side_by_side
 from grader.exercise.declaration import Exercise, JudgedCase
 from grader.exercise.limits import Limit
-from grader.exercise.verdict import CaseVerdict, RankRow, Status
+from grader.exercise.verdict import Bound, CaseVerdict, RankRow, Status
 from headcount.core.values import describe
 from headcount.core.verdict import Diagnosis, Failure, SourceLine, Traffic
 from headcount.launch.root_cause import not_understood
@@ -21,10 +21,13 @@ from headcount.launch.world import Outcome
 from headcount.trace.trace import Trace
 
 __all__ = [
+    "Measured",
     "assess",
     "assess_again",
     "assess_limit",
     "held_by",
+    "kept_trace",
+    "measure",
     "not_run",
     "ranks",
     "rounding",
@@ -394,19 +397,41 @@ def _without_single_rank(exercise: Exercise, message: str) -> str:
     return message.removeprefix("rank 0: ").removeprefix("rank 0, ")
 
 
+#: Bytes of reports whose record is kept until a verdict; the judge would need many times that
+#: for the records of all cases, if each were as long as one may be.
+_LONG = 2 << 20
+
+
+def kept_trace(outcome: Outcome) -> Trace:
+    """Return the record of a run for hints on it; of a long one the figures alone."""
+    return outcome.trace if outcome.reported <= _LONG else outcome.trace.figures()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a limit says of a run whose values were right; ``found`` continues the message."""
+
+    case: Case
+    bound: Bound
+    found: str
+    trace: Trace
+
+
+def measure(limit: Limit, case: Case, outcome: Outcome) -> Measured | None:
+    """Return what a limit says of a run, or None if it does not apply to the case."""
+    if not limit.applies(case):
+        return None
+    bound = limit.judge(case, outcome.trace)
+    found = "" if bound.holds or limit.found is None else limit.found(outcome.trace)
+    return Measured(case, bound, found, kept_trace(outcome))
+
+
 def assess_limit(
-    limit: Limit,
-    n: int,
-    right: Sequence[tuple[Case, Outcome]],
-    verdicts: Iterable[CaseVerdict],
+    limit: Limit, n: int, right: Iterable[Measured | None], verdicts: Iterable[CaseVerdict]
 ) -> tuple[CaseVerdict, JudgedCase | None]:
-    """Return the verdict on a limit, from the runs whose values were right."""
-    bounds = [
-        (case, outcome, limit.judge(case, outcome.trace))
-        for case, outcome in right
-        if limit.applies(case)
-    ]
-    if not bounds:
+    """Return the verdict on a limit, from what it says of the runs whose values were right."""
+    found = [one for one in right if one is not None]
+    if not found:
         wrong = next(v for v in verdicts if v.world_size == n and not v.passed)
         return CaseVerdict(
             limit.quantity,
@@ -417,26 +442,26 @@ def assess_limit(
             is_limit=True,
             judged=False,
         ), None
-    broken = [entry for entry in bounds if not entry[2].holds]
+    broken = [one for one in found if not one.bound.holds]
     # an input of which the limit asks something says more than one of which it asks nothing
-    telling = [entry for entry in bounds if entry[2].asked]
-    case, outcome, bound = (broken or telling or bounds)[0]
+    telling = [one for one in found if one.bound.asked]
+    first = (broken or telling or found)[0]
+    case, bound = first.case, first.bound
     verdict = CaseVerdict(
         limit.quantity,
         n,
         Status.FAILED if broken else Status.PASSED,
-        traffic=outcome.trace.traffic,
+        traffic=first.trace.traffic,
         bounds=(bound,),
         simulated=case.network is not None,
         is_limit=True,
         misses_point=bool(broken) and limit.point,
     )
     if not broken:
-        return verdict, JudgedCase(case, None, (), None, outcome.trace, bound)
+        return verdict, JudgedCase(case, None, (), None, first.trace, bound)
     diagnosis = limit.diagnose(bound)
-    found = limit.found(outcome.trace) if limit.found is not None else ""
-    message = f"{case.name}: {bound}{found}"
-    seen = JudgedCase(case, diagnosis, (), None, outcome.trace, bound, limit.point)
+    message = f"{case.name}: {bound}{first.found}"
+    seen = JudgedCase(case, diagnosis, (), None, first.trace, bound, limit.point)
     return replace(verdict, diagnosis=diagnosis, message=message), seen
 
 

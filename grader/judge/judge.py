@@ -20,7 +20,14 @@ from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import choose_hint
 from grader.exercise.limits import hangs_on_nccl
 from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status, gravest
-from grader.judge.assessment import assess_limit, not_run, too_late
+from grader.judge.assessment import (
+    Measured,
+    assess_limit,
+    kept_trace,
+    measure,
+    not_run,
+    too_late,
+)
 from grader.judge.case_order import CaseOrder
 from grader.judge.case_runs import CaseRunner
 from grader.judge.cpp_answers import Preparation, compiled
@@ -324,7 +331,7 @@ class _Check:
         """
         verdicts: dict[int, CaseVerdict] = {}
         judged: dict[int, JudgedCase] = {}
-        right: dict[int, tuple[Case, Outcome]] = {}
+        right: dict[int, tuple[Case, list[Measured | None]]] = {}
         stop, gravity, remark, hint = before.stop, before.gravity, before.remark, before.hint
         order = CaseOrder(self._plan[n])
         for i, case in order:
@@ -336,11 +343,15 @@ class _Check:
                 continue
             found = runner.run(case, gravity)
             verdict = verdicts[i] = found.verdict
-            judged[i] = found.judged
+            judged[i] = replace(found.judged, trace=kept_trace(found.outcome))
             self._count_judged(1)
             gravity = max(gravity, found.judged.gravity)
             if verdict.passed:
-                right[i] = (found.judged.case, found.outcome)
+                # at once, since the record of a long run is not kept
+                right[i] = (
+                    found.judged.case,
+                    [measure(limit, found.judged.case, found.outcome) for limit in self._limits[n]],
+                )
                 # the kernel would count what a new world sends as the running world's
                 if not (gravity or self._launcher.environment.sealed):
                     worlds.start_next()
@@ -370,21 +381,27 @@ class _Check:
         return (remark(case, outcome.trace) if remark else "") or " ".join(outcome.trace.warnings)
 
     def _judge_limits(
-        self, n: int, right: list[tuple[Case, Outcome]], verdicts: Sequence[CaseVerdict]
+        self,
+        n: int,
+        right: list[tuple[Case, list[Measured | None]]],
+        verdicts: Sequence[CaseVerdict],
     ) -> list[tuple[CaseVerdict, JudgedCase | None]]:
         """Return the verdict on each limit of a world size, and the evidence if it was judged.
 
         Args:
             n: the size.
-            right: its cases whose values were right, with their outcomes.
+            right: its cases whose values were right, with what each limit says of them.
             verdicts: the verdicts on all its cases.
         """
         limits, cases = self._limits[n], self._plan[n]
         earning = partial(earns_points, self._exercise)
         if limits and len(right) < len(cases) and any(map(earning, cases)):
             # the traffic of cases that earn no points is that of doing nothing
-            right = [(case, outcome) for case, outcome in right if earning(case)]
-        found = [assess_limit(limit, n, right, verdicts) for limit in limits]
+            right = [(case, measured) for case, measured in right if earning(case)]
+        found = [
+            assess_limit(limit, n, [measured[k] for _, measured in right], verdicts)
+            for k, limit in enumerate(limits)
+        ]
         self._count_judged(len(found))
         return found
 

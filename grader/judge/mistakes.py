@@ -21,7 +21,7 @@ from grader.exercise.cases import Case
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import agree
 from grader.exercise.verdict import Bound
-from grader.judge.assessment import assess, assess_limit, held_by
+from grader.judge.assessment import assess, assess_limit, held_by, measure
 from headcount.core.program import Program, Unit
 from headcount.core.verdict import Diagnosis, Failure, Wait
 from headcount.launch.launchers import Launcher
@@ -216,7 +216,7 @@ class _MistakeRuns:
             return False
         for limit in self._exercise.traffic.limits:
             if (limit.quantity, limit.relation) == (bound.quantity, bound.relation):
-                _, seen = assess_limit(limit, case.n, [(case, outcome)], ())
+                _, seen = assess_limit(limit, case.n, [measure(limit, case, outcome)], ())
                 if seen is not None and seen.limit is not None:
                     return (seen.diagnosis, seen.limit.measured) == (diagnosis, bound.measured)
         return False

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from grader.exercise.cases import Case
-from grader.exercise.limits import across, after, before, bytes_of_all, calls, carried
+from grader.exercise.limits import across, after, before, bytes_of_all, calls, carried, messages
+from grader.judge.assessment import assess_limit, measure
 from headcount.core.events import Grouped, Marked, Signature
+from headcount.core.verdict import Diagnosis
+from headcount.launch.world import Outcome
 from unit.test_traffic import Script, per_member
 
 
@@ -72,3 +75,17 @@ def test_a_limit_counts_only_what_is_posted_before_or_after_a_mark():
     assert str(bound) == "calls of all_reduce in backward: 3 (at most 3)"
     # what never passes the mark is all before it
     assert before(two, "never", "").judge(case, trace).measured == 6
+
+
+def test_of_a_long_record_a_limit_keeps_the_figures_alone():
+    s = Script(2)
+    for _ in range(3):
+        s.post(0, "send", 1, count=5)
+        s.post(1, "recv", 0, count=5)
+    case, limit = Case("a", 2, {}), messages("=", lambda c: 2)
+    for reported, kept in ((1 << 20, 6), (4 << 20, 0)):
+        outcome = Outcome((), None, s.matcher.trace(), (), 0.0, reported=reported)
+        verdict, seen = assess_limit(limit, 2, [measure(limit, case, outcome)], ())
+        assert (verdict.diagnosis, verdict.traffic.messages) == (Diagnosis.TOO_MANY_MESSAGES, 3)
+        assert verdict.message == "a: messages: 3 (should be exactly 2)"
+        assert sum(map(len, seen.trace.operations)) == kept

@@ -68,7 +68,7 @@ LAST = min(SETUP_SECONDS, LIMITS.exercise) + DEFAULTS.by_the_clock(LIMITS.call, 
 ENDING = 20.0
 
 #: Bytes by which the judge may grow, and characters of a message.
-GROWTH, LONGEST = 1 << 30, 20_000
+GROWTH, LONGEST = 512 << 20, 20_000
 
 
 @dataclass(frozen=True)

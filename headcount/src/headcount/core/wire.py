@@ -563,7 +563,8 @@ _HEADER = struct.Struct("<I")
 #: Largest size of a frame from a rank in bytes; only an answer comes near.
 LONGEST = 1 << 30
 
-#: Bytes that a rank may report in one call; all that it may post and mark takes a third of them.
+#: Bytes that all ranks together may report in one call.  A message takes about 300; of eight ranks
+#: each may send and receive 20,000 elements one by one.
 REPORTS = 48 << 20
 
 #: Largest size of a frame that holds no answer, and how the frames that hold one begin.
@@ -657,11 +658,13 @@ class FrameReader:
     Attributes:
         budget: bytes of frames that hold no answer, which are all that the judge keeps of a call;
             None for any number.
+        spent: bytes of such frames that have come of a budget.
     """
 
     def __init__(self, longest: int = LONGEST) -> None:
         self.longest = longest
         self.budget: int | None = None
+        self.spent = 0
         self._buffer = bytearray()
 
     def feed(self, data: bytes | memoryview) -> Iterator[FromRank]:
@@ -699,11 +702,11 @@ class FrameReader:
     def _spend(self, length: int) -> None:
         if self.budget is None:
             return
-        self.budget -= length
-        if self.budget < 0:
+        self.spent += length
+        if self.spent > self.budget:
             raise TooManyMessages(
-                f"tells of more than {REPORTS >> 20} MB in one call: it posts, waits or marks in a"
-                " loop that goes on for too long, or with very long names"
+                f"tells of more than {self.budget >> 20} MB in one call: it posts, waits or marks"
+                " in a loop that goes on for too long, or with very long names"
             )
 
 

@@ -172,6 +172,11 @@ class RankChannels:
         for control in self._controls:
             control.limit(longest, budget)
 
+    @property
+    def reported(self) -> int:
+        """The bytes of reports that all ranks have spent of their budgets."""
+        return sum(control.reported for control in self._controls)
+
     def send(self, rank: int, message: msgspec.Struct) -> None:
         """Send a rank a message, now or when it reads; one that has ended gets none."""
         control = self._controls[rank]

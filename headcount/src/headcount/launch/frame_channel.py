@@ -57,7 +57,12 @@ class FrameChannel:
 
     def limit(self, longest: int, budget: int | None = None) -> None:
         """Take frames of up to ``longest`` bytes from now on, and reports of up to ``budget``."""
-        self._reader.longest, self._reader.budget = longest, budget
+        self._reader.longest, self._reader.budget, self._reader.spent = longest, budget, 0
+
+    @property
+    def reported(self) -> int:
+        """The bytes of reports that have come since there was a limit on them."""
+        return self._reader.spent
 
     def send(self, message: msgspec.Struct) -> None:
         """Send a message, at once or as soon as the process reads; to a deaf one, never."""

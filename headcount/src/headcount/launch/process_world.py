@@ -214,6 +214,7 @@ class ProcessWorld:
                 # the judge computes with what the ranks have reported, which is theirs
                 found = _Found(not_understood("a rank", error))
         output = self._supervisor.call.output()
+        reported = self._supervisor.channels.reported
         # a group is not to be trusted after ranks have given up on a late one, either
         lost = job.killed is not None or job.late is not None
         if lost or (found.failure is not None and not found.reusable):
@@ -221,7 +222,7 @@ class ProcessWorld:
         self._failed = found.failure is not None
         seconds = time.monotonic() - started
         trace = found.trace or Trace(((),) * size)
-        return Outcome(found.results, found.failure, trace, output, seconds, found.moved)
+        return Outcome(found.results, found.failure, trace, output, seconds, found.moved, reported)
 
     def _join_and_load(self, size: int) -> Failure | None:
         """Wait until all ranks have joined, and the first ``size`` have loaded as a world.

@@ -192,8 +192,8 @@ class CallSupervision:
         self._supervisor = supervisor
         self._channels = channels = supervisor.channels
         free = job.follower is not None or job.watched  # a person's own script, or a film of it
-        channels.limit(longest, None if free else REPORTS)
         self._size = channels.size
+        channels.limit(longest, None if free else REPORTS // channels.size)
         self._job = job
         self._validator = EventValidator(
             matcher,

@@ -210,6 +210,7 @@ class Outcome:
         output: what each rank printed.
         seconds: how long the job took, by the wall clock.
         moved: bytes that the kernel counted on the network; None outside a sandbox.
+        reported: bytes in which the ranks told of all this, where there is a limit on them.
     """
 
     results: tuple[RankResult, ...]
@@ -218,6 +219,7 @@ class Outcome:
     output: tuple[str, ...]
     seconds: float
     moved: int | None = None
+    reported: int = 0
 
 
 class ScriptFollower(Follower, Protocol):

@@ -387,6 +387,12 @@ class Trace:
         """Return the ranks that an operation connects: of a message two, else all of its group."""
         return (op.rank, op.peer) if op.is_message else self.members(op.group)
 
+    def figures(self) -> Trace:
+        """Return the trace without its operations: the numbers of its traffic alone."""
+        kept = Trace(((),) * self.world_size, closed=self.closed, groups=self.groups)
+        vars(kept)["traffic"] = self.traffic
+        return kept
+
     def part_where(self, keeps: Callable[[Sequence[int]], bool]) -> Trace:
         """Return the part of the trace with the messages and calls whose ranks fulfil a condition.
 
