@@ -14,6 +14,7 @@ from grader.errors import DeclarationError
 from grader.exercise.cases import Case, Draw, Kind, op_name
 from grader.exercise.verdict import Bound
 from grader.instruments.marks import read_memory_mark, read_time_mark
+from headcount.core.values import Opaque
 from headcount.core.verdict import Diagnosis, Failure, duration
 from headcount.trace.nccl_semantics import nccl_fault
 from headcount.trace.trace import Measured, Operation, Trace
@@ -655,7 +656,7 @@ _SHORT = 0.002
 
 
 #: What a rank says of a result that the judge weighs by its own clock.
-A_TIME = "a time above 0"
+A_TIME = Opaque("a time above 0")
 
 
 def name_timed(warmup: int, iterations: int) -> str:

@@ -176,10 +176,8 @@ def time_in_rank(
     with contextlib.nullcontext() if judged else show_clock(time_collective, clock):
         result = time_collective(fn, warmup, iterations)
     if judged:
-        told = {"the result": A_TIME if mark_time(result) else f"{result!r:.60}"}
-    else:
-        told = {"result": result}
-    return {"calls of fn": calls, **told}
+        return {"calls of fn": calls, "the result": A_TIME if mark_time(result) else result}
+    return {"calls of fn": calls, "result": result}
 
 
 def _before_the_first(c: Case, operations: Sequence[Operation]) -> Sequence[Operation]:

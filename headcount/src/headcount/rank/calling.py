@@ -59,11 +59,20 @@ def run(
     if not isinstance(function, types.FunctionType):
         return adapter(function, *arguments)
 
-    @functools.wraps(function)
-    def returning_plain(*positional: Any, **named: Any) -> Any:
+    return adapter(_returning_plain(function, plain), *arguments)
+
+
+def _returning_plain(
+    function: types.FunctionType, plain: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    def call(*positional: Any, **named: Any) -> Any:
         return plain(function(*positional, **named))
 
-    return adapter(returning_plain, *arguments)
+    # an adapter may replace what the function finds in its globals
+    space, closure = function.__globals__, call.__closure__
+    return functools.update_wrapper(
+        types.FunctionType(call.__code__, space, closure=closure), function
+    )
 
 
 def plain(value: Any, deep: int = DEEP) -> Any:
