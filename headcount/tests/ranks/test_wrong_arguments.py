@@ -11,7 +11,6 @@ import torch
 import torch.distributed as dist
 
 from headcount.core.packing import live_program
-from headcount.core.verdict import Diagnosis
 from headcount.launch.launchers import default_launcher
 from headcount.launch.process_world import ProcessWorld
 from headcount.launch.world import Job

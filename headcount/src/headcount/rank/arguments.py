@@ -184,12 +184,7 @@ _REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
 
 
 def _require_gloo_tensor(tensor: torch.Tensor, kind: str, in_memory: bool) -> None:
-    """Check that a collective of gloo can take a tensor.
-
-    Args:
-        tensor: the tensor.
-        kind: the collective's name.
-        in_memory: whether it takes the elements in the order in which they lie in memory.
+    """Check that a collective of gloo can take a tensor, perhaps in the order of its memory.
 
     Raises:
         ValueError: it cannot.
@@ -210,11 +205,7 @@ def _require_gloo_tensor(tensor: torch.Tensor, kind: str, in_memory: bool) -> No
 
 
 def _require_reduction(op: Any, dtype: torch.dtype) -> None:
-    """Check that gloo has a reduction, and has it for a dtype.
-
-    Raises:
-        ValueError: it lacks it.
-    """
+    """Raise ``ValueError`` unless gloo has a reduction for a dtype."""
     name, real = reduction_name(op), dtype.is_floating_point or dtype.is_complex
     if name not in _REDUCTIONS:
         raise ValueError(f"there is no reduction {name} here; there are {', '.join(_REDUCTIONS)}")
@@ -527,10 +518,7 @@ class _SignatureReader:
     def even_lists(
         self, what: str, tensors: Sequence[torch.Tensor], own: torch.Tensor
     ) -> list[int]:
-        """Return the same for tensors that the transport may want to be like the rank's own.
-
-        In a reduce-scatter only the one for the rank itself has to be.
-        """
+        """Return the same; on gloo all, or in a reduce-scatter one, have the shape of ``own``."""
         numbers, some = self.lists(what, tensors), self.kind == "reduce_scatter"
         for place, tensor in enumerate(tensors):
             if self.gloo and tensor.shape != own.shape and (not some or place == self.place):

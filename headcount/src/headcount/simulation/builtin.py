@@ -148,7 +148,7 @@ _COMBINES: dict[str, Combine] = {
 
 
 class Reduction:
-    """The reduction that a ``ReduceOp`` names.
+    """The reduction that torch's options of a call name.
 
     Attributes:
         name: torch's name of it, such as ``SUM``.
@@ -157,8 +157,8 @@ class Reduction:
 
     __slots__ = ("combine", "name")
 
-    def __init__(self, op: Any) -> None:
-        self.name = reduction_name(op)
+    def __init__(self, options: Any) -> None:
+        self.name = reduction_name(getattr(options, "reduceOp", "SUM"))
         self.combine = _COMBINES[self.name]
 
     def finish(self, tensor: torch.Tensor, size: int) -> None:

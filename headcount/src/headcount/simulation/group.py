@@ -73,13 +73,7 @@ def fill(tensor: torch.Tensor, data: torch.Tensor) -> None:
 
 
 def pieces(tensor: torch.Tensor, sizes: Sequence[int], count: int) -> Blocks:
-    """Cut a tensor into ``count`` blocks along its first dimension.
-
-    Args:
-        tensor: the tensor.
-        sizes: rows of each block; if empty, all blocks have the same number of elements.
-        count: how many blocks.
-    """
+    """Cut a tensor into ``count`` blocks, of these rows or of one number of elements."""
     data = flat(tensor)
     if not sizes:
         return even_blocks(data, count)
@@ -308,8 +302,7 @@ class SimulatedGroup(dist.ProcessGroup):
 
         Raises:
             ForbiddenCall: it is not allowed.
-            RuntimeError, ValueError, TypeError: its arguments do not fit together, or gloo would
-                not take them.
+            RuntimeError, ValueError, TypeError: see :func:`headcount.rank.arguments.signatures`.
         """
         self._require_there()
         me, kind, size = self._world.running().number, COLLECTIVES[method], len(self._members)
@@ -407,7 +400,7 @@ class SimulatedGroup(dist.ProcessGroup):
         """Reduce the tensors of all ranks, onto all of them."""
         signed = self._checked("allreduce", tensors, opts)
         data, algorithm = flat(tensors[0]), self._algorithm("all_reduce")
-        reduction = _reduction(opts)
+        reduction = Reduction(opts)
 
         def run(comm: Communicator) -> None:
             algorithm(comm, data, reduction.combine)
@@ -421,7 +414,7 @@ class SimulatedGroup(dist.ProcessGroup):
         root = opts.rootRank
         signed = self._checked("reduce", tensors, opts, root=root)
         data, algorithm = flat(tensors[0]), self._algorithm("reduce")
-        reduction = _reduction(opts)
+        reduction = Reduction(opts)
 
         def run(comm: Communicator) -> None:
             algorithm(comm, data.clone() if comm.rank else data, reduction.combine)
@@ -470,27 +463,25 @@ class SimulatedGroup(dist.ProcessGroup):
     ) -> Work:
         """Reduce onto each rank the tensors at its place in the lists of all ranks."""
         signed = self._checked("reduce_scatter", outputs, inputs, opts)
-        blocks = [read(tensor) for tensor in inputs[0]]
-        return self._reduce_scatter(outputs[0], torch.cat(blocks), blocks, opts, signed)
+        return self._reduce_scatter(outputs[0], list(map(read, inputs[0])), opts, signed)
 
     def reduce_scatter_single(
         self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
     ) -> Work:
         """Reduce onto each rank the parts at its place in the tensors of all ranks."""
         signed = self._checked("reduce_scatter_single", output, tensor, opts)
-        used = read(tensor).clone()
-        return self._reduce_scatter(output, used, used.chunk(len(self._members)), opts, signed)
+        parts = read(tensor).chunk(len(self._members))
+        return self._reduce_scatter(output, parts, opts, signed)
 
     def _reduce_scatter(
         self,
         output: torch.Tensor,
-        used: torch.Tensor,
         parts: Sequence[torch.Tensor],
         opts: Any,
         signed: list[Signature],
     ) -> Work:
-        """Reduce ``used``, a copy of the blocks, which the algorithm overwrites."""
-        place, reduction = self._place(), _reduction(opts)
+        """Reduce the parts of all ranks, of which the algorithm overwrites a copy."""
+        used, place, reduction = torch.cat(list(parts)), self._place(), Reduction(opts)
         algorithm, name = self._algorithm("reduce_scatter"), reduction.name
 
         def run(comm: Communicator) -> None:
@@ -611,10 +602,6 @@ class SimulatedGroup(dist.ProcessGroup):
             return buffer[(first - rank) * per : (last - rank) * per]
 
         return buffer, span
-
-
-def _reduction(opts: Any) -> Reduction:
-    return Reduction(opts.reduceOp if opts is not None else dist.ReduceOp.SUM)
 
 
 def _refusal(method: str) -> Callable[..., NoReturn]:
