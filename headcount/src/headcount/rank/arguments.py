@@ -210,11 +210,11 @@ def _require_reduction(op: Any, dtype: torch.dtype) -> None:
     if name not in _REDUCTIONS:
         raise ValueError(f"there is no reduction {name} here; there are {', '.join(_REDUCTIONS)}")
     if name == "AVG" and not real:
-        raise ValueError(f"AVG is for floating-point numbers, not for {dtype}; use SUM and divide")
+        raise ValueError(f"AVG is for floating-point numbers, not {dtype_name(dtype)}; use SUM and divide")
     if name in ("BAND", "BOR", "BXOR") and real:
-        raise ValueError(f"{name} is for integers and bool, not for {dtype}")
+        raise ValueError(f"{name} is for integers and bool, not {dtype_name(dtype)}")
     if dtype.is_complex and name not in ("SUM", "AVG"):
-        raise ValueError(f"{name} is for real numbers, not for {dtype}")
+        raise ValueError(f"{name} is for real numbers, not {dtype_name(dtype)}")
 
 
 def require_splits(what: str, splits: Any) -> list[int]:
