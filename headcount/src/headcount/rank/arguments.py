@@ -165,9 +165,8 @@ def _require_dense(tensor: torch.Tensor, what: str, device: torch.device = _CPU)
         raise ValueError(f"{what} needs a dense {where} tensor here, not {given}")
 
 
-# What gloo's collectives take.  It refuses some of the rest after the call has been reported, in
-# words that name lines of its own source; reads and writes other memory for some; and crashes or
-# leaves the other ranks waiting for some.
+# What gloo's collectives take.  Some of the rest it refuses only after the call has been reported,
+# in words on its own source; of some it takes other elements, and some end the process.
 
 #: The dtypes of gloo's collectives; torch passes most complex numbers as pairs of real ones.
 _TAKEN = (
@@ -207,14 +206,15 @@ def _require_gloo_tensor(tensor: torch.Tensor, kind: str, in_memory: bool) -> No
 def _require_reduction(op: Any, dtype: torch.dtype) -> None:
     """Raise ``ValueError`` unless gloo has a reduction for a dtype."""
     name, real = reduction_name(op), dtype.is_floating_point or dtype.is_complex
+    given = dtype_name(dtype)
     if name not in _REDUCTIONS:
         raise ValueError(f"there is no reduction {name} here; there are {', '.join(_REDUCTIONS)}")
     if name == "AVG" and not real:
-        raise ValueError(f"AVG is for floating-point numbers, not {dtype_name(dtype)}; use SUM and divide")
+        raise ValueError(f"AVG is for floating-point numbers, not {given}; use SUM and divide")
     if name in ("BAND", "BOR", "BXOR") and real:
-        raise ValueError(f"{name} is for integers and bool, not {dtype_name(dtype)}")
+        raise ValueError(f"{name} is for integers and bool, not {given}")
     if dtype.is_complex and name not in ("SUM", "AVG"):
-        raise ValueError(f"{name} is for real numbers, not {dtype_name(dtype)}")
+        raise ValueError(f"{name} is for real numbers, not {given}")
 
 
 def require_splits(what: str, splits: Any) -> list[int]:

@@ -406,8 +406,7 @@ class SimulatedGroup(dist.ProcessGroup):
             algorithm(comm, data, reduction.combine)
             reduction.finish(data, comm.size)
 
-        name = reduction.name
-        return self._begin("all_reduce", opts, run, tensors, signed=signed, detail=name)
+        return self._begin("all_reduce", opts, run, tensors, signed=signed, detail=reduction.name)
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Work:
         """Reduce the tensors onto the root; those of other ranks stay as they are."""
@@ -421,8 +420,9 @@ class SimulatedGroup(dist.ProcessGroup):
             if not comm.rank:
                 reduction.finish(data, comm.size)
 
-        name = reduction.name
-        return self._begin("reduce", opts, run, tensors, signed=signed, root=root, detail=name)
+        return self._begin(
+            "reduce", opts, run, tensors, signed=signed, root=root, detail=reduction.name
+        )
 
     def allgather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
