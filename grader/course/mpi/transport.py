@@ -383,7 +383,7 @@ class Mpi:
 
     name = "mpi"
     coalesces = False
-    even_lists = False
+    gloo_tensors = False
 
     def device(self, rank: int) -> torch.device:
         """Return the CPU."""

@@ -50,6 +50,18 @@ def attention():
     return entries
 
 
+def recurrent():
+    """Drops within one function of C++ for each kind, and hands its turn on after it."""
+    outputs = []
+    for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+        torch.manual_seed(dist.get_rank())
+        module = kind(2, 4, num_layers=2, dropout=0.5)
+        for _ in range(2):
+            dist.barrier()
+            outputs.append(float(module(torch.ones(3, 2))[0].sum()))
+    return outputs
+
+
 def seeded_in_another_place():
     torch.random.manual_seed(100 + dist.get_rank())
     dist.barrier()
@@ -68,7 +80,7 @@ def test_ranks_draw_numbers_of_their_own_that_a_seed_repeats(how, function):
     assert not {tuple(numbers) for numbers in first} & {tuple(numbers) for numbers in other}
 
 
-@pytest.mark.parametrize("function", [*DRAWING, attention, seeded_in_another_place])
+@pytest.mark.parametrize("function", [*DRAWING, attention, recurrent, seeded_in_another_place])
 def test_a_simulated_rank_draws_what_a_real_one_does(function):
     assert list(simulate(function, 3, seed=7)) == list(run(function, 3, seed=7))
 

@@ -35,7 +35,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from headcount.core.events import Signature
 from headcount.core.source_locations import is_students
-from headcount.core.values import describe, dtype_name
+from headcount.core.values import describe, dtype_name, reduction_name, tensors_in
 
 __all__ = [
     "COLLECTIVES",
@@ -52,6 +52,7 @@ __all__ = [
     "default_group_stays",
     "destroyed_text",
     "require_members",
+    "require_message",
     "require_peer",
     "require_rank",
     "CallSite",
@@ -85,6 +86,8 @@ class PeerIsSelf(ValueError):
 class GroupIsSetUp(RuntimeError):
     """The default group is set up, or ended, by the exercise itself."""
 
+
+_CPU = torch.device("cpu")
 
 #: The largest tag; gloo and MPI store tags in a C ``int``.
 LARGEST_TAG = 2**31 - 1
@@ -140,6 +143,78 @@ def require_tag(tag: Any) -> None:
         raise TypeError(message) from None
     if not 0 <= number <= LARGEST_TAG:
         raise ValueError(f"there is no tag {tag}; tags are 0 to {LARGEST_TAG}")
+
+
+def require_message(tensor: torch.Tensor, what: str, device: torch.device = _CPU) -> None:
+    """Check that a transport can take the tensor of a message.
+
+    Raises:
+        ValueError: it is not a dense tensor on the device.
+        NotContiguous: it is not contiguous.
+    """
+    _require_dense(tensor, what, device)
+    if not tensor.is_contiguous():
+        raise NotContiguous(f"{what} needs a contiguous tensor; call .contiguous() first")
+
+
+def _require_dense(tensor: torch.Tensor, what: str, device: torch.device = _CPU) -> None:
+    strided = tensor.layout is torch.strided
+    if not strided or tensor.device != device:
+        where = "CPU" if device.type == "cpu" else device
+        given = f"one on {tensor.device}" if strided else "a sparse one"
+        raise ValueError(f"{what} needs a dense {where} tensor here, not {given}")
+
+
+# What gloo's collectives take.  Some of the rest it refuses only after the call has been reported,
+# in words on its own source; of some it takes other elements, and some end the process.
+
+#: The dtypes of gloo's collectives; torch passes most complex numbers as pairs of real ones.
+_TAKEN = (
+    *(torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64),
+    *(torch.int8, torch.uint8, torch.bool),
+)
+
+#: Methods that combine and move elements in the order in which they lie in memory.
+_IN_MEMORY = frozenset(
+    ("broadcast", "allreduce", "allreduce_coalesced", "reduce", "scatter", "all_to_all_single")
+)
+
+_REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
+
+
+def _require_gloo_tensor(tensor: torch.Tensor, kind: str, in_memory: bool) -> None:
+    """Check that a collective of gloo can take a tensor, perhaps in the order of its memory.
+
+    Raises:
+        ValueError: it cannot.
+        NotContiguous: it would take elements that are not the tensor's.
+    """
+    _require_dense(tensor, kind)
+    taken_as_pairs = tensor.is_complex() and kind in ("reduce", "reduce_scatter")
+    if tensor.dtype not in _TAKEN and not taken_as_pairs:
+        known = ", ".join(map(dtype_name, _TAKEN))
+        raise ValueError(f"{kind} takes {known}, as gloo does; not {dtype_name(tensor.dtype)}")
+    if in_memory and not tensor.is_contiguous():
+        # a transposed matrix is in another order, which is one all the same
+        expected = 1
+        for stride, size in sorted(zip(tensor.stride(), tensor.size(), strict=True)):
+            if size > 1 and stride != expected:
+                raise NotContiguous(f"{kind} needs a contiguous tensor; call .contiguous() first")
+            expected *= size
+
+
+def _require_reduction(op: Any, dtype: torch.dtype) -> None:
+    """Raise ``ValueError`` unless gloo has a reduction for a dtype."""
+    name, real = reduction_name(op), dtype.is_floating_point or dtype.is_complex
+    given = dtype_name(dtype)
+    if name not in _REDUCTIONS:
+        raise ValueError(f"there is no reduction {name} here; there are {', '.join(_REDUCTIONS)}")
+    if name == "AVG" and not real:
+        raise ValueError(f"AVG is for floating-point numbers, not {given}; use SUM and divide")
+    if name in ("BAND", "BOR", "BXOR") and real:
+        raise ValueError(f"{name} is for integers and bool, not {given}")
+    if dtype.is_complex and name not in ("SUM", "AVG"):
+        raise ValueError(f"{name} is for real numbers, not {given}")
 
 
 def require_splits(what: str, splits: Any) -> list[int]:
@@ -382,6 +457,10 @@ SAME_SIZE = frozenset({"broadcast", "all_reduce", "reduce"})
 # Signatures. ----------------------------------------------------------------------
 
 
+def _shape(tensor: torch.Tensor) -> str:
+    return f"shape {tuple(tensor.shape)}"
+
+
 def _per_member(numbers: Sequence[int]) -> list[int]:
     """Return one number for each member, or a single one if all are the same."""
     return [numbers[0]] if len(set(numbers)) == 1 else list(numbers)
@@ -396,12 +475,12 @@ class _SignatureReader:
         place: its rank in the group.
         size: number of members of the group.
         root: the root's rank in the group, or −1.
-        even: whether the tensors of a list must be as long as the rank's own tensor.
+        gloo: whether the transport needs all tensors of a call to have one shape, as gloo does.
     """
 
-    def __init__(self, kind: str, rank: int, place: int, size: int, root: int, even: bool) -> None:
+    def __init__(self, kind: str, rank: int, place: int, size: int, root: int, gloo: bool) -> None:
         self.kind, self.rank, self.place, self.size = kind, rank, place, size
-        self.is_root, self.even = place == root, even
+        self.is_root, self.gloo = place == root, gloo
 
     def signature(
         self, tensors: Sequence[torch.Tensor], gives: Sequence[int], takes: Sequence[int]
@@ -436,16 +515,39 @@ class _SignatureReader:
             )
         return [tensor.numel() for tensor in tensors]
 
-    def even_lists(self, what: str, tensors: Sequence[torch.Tensor], own: int) -> list[int]:
-        """Return the same for tensors that the backend may want to be as long as the rank's own."""
-        numbers = self.lists(what, tensors)
-        for place, number in enumerate(numbers):
-            if self.even and number != own:
+    def even_lists(
+        self, what: str, tensors: Sequence[torch.Tensor], own: torch.Tensor
+    ) -> list[int]:
+        """Return the same; on gloo all, or in a reduce-scatter one, have the shape of ``own``."""
+        numbers, some = self.lists(what, tensors), self.kind == "reduce_scatter"
+        for place, tensor in enumerate(tensors):
+            if self.gloo and tensor.shape != own.shape and (not some or place == self.place):
+                alike, mine, other = "size", f"{own.numel()} elements", f"{numbers[place]}"
+                if numbers[place] == own.numel():
+                    alike, mine, other = "shape", _shape(own), _shape(tensor)
                 raise RuntimeError(
-                    f"{self.kind} needs tensors of one size here: rank {self.rank}'s own has"
-                    f" {own} elements, and number {place} of its {what} list has {number}"
+                    f"{self.kind} needs tensors of one {alike} here: rank {self.rank}'s own has"
+                    f" {mine}, and number {place} of its {what} list has {other}"
                 )
         return numbers
+
+    def joined(
+        self, tensors: Sequence[torch.Tensor], gives: list[int], takes: list[int], what: str
+    ) -> list[Signature]:
+        """Return the signature of a rank's part, and of the tensor that all parts make together.
+
+        gloo cuts that one along its first dimension, into parts of the shape of the rank's own.
+        """
+        found, (part, whole), size = self.signature(tensors, gives, takes), tensors, self.size
+        if not self.gloo or (part.dim() and whole.shape == (size * len(part), *part.shape[1:])):
+            return [found]
+        joint = "cannot be joined; x.view(1) can"
+        if part.dim():
+            joint = f"make one of shape {(size * len(part), *part.shape[1:])}"
+        raise RuntimeError(
+            f"{self.kind} joins tensors along their first dimension here: those of {size} ranks, of"
+            f" {_shape(part)}, {joint}, and rank {self.rank}'s {what} has {_shape(whole)}"
+        )
 
     def parts(self, what: str, tensor: torch.Tensor) -> list[int]:
         """Return the elements of the equal parts of a tensor, as one number."""
@@ -494,12 +596,12 @@ class _SignatureReader:
         return self.allgather(list(zip(*outputs, strict=True)), inputs)
 
     def _gathered(self, into: Any, tensor: torch.Tensor) -> Signature:
-        takes = self.even_lists("output", into, tensor.numel())
+        takes = self.even_lists("output", into, tensor)
         return self.signature([tensor, *into], [tensor.numel()], takes)
 
     def all_gather_single(self, output: Any, tensor: Any, *_: Any) -> list[Signature]:
         takes = self.parts("output", output)
-        return [self.signature([tensor, output], [tensor.numel()], takes)]
+        return self.joined([tensor, output], [tensor.numel()], takes, "output")
 
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
         pairs = zip(outputs, inputs, strict=True)
@@ -519,12 +621,12 @@ class _SignatureReader:
     def scatter(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
         (output,) = outputs
         if self.is_root:
-            gives = self.even_lists("input", inputs[0], output.numel())
+            gives = self.even_lists("input", inputs[0], output)
             return [self.signature([*inputs[0], output], gives, [output.numel()])]
         return [self.whole(output, False, True)]
 
     def _scattered(self, output: torch.Tensor, tensors: Any) -> Signature:
-        gives = self.lists("input", tensors)
+        gives = self.even_lists("input", tensors, output)
         return self.signature([*tensors, output], gives, [output.numel()])
 
     def reduce_scatter(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
@@ -532,7 +634,7 @@ class _SignatureReader:
 
     def reduce_scatter_single(self, output: Any, tensor: Any, *_: Any) -> list[Signature]:
         gives = self.parts("input", tensor)
-        return [self.signature([tensor, output], gives, [output.numel()])]
+        return self.joined([output, tensor], gives, [output.numel()], "input")
 
     def reduce_scatter_single_coalesced(
         self, outputs: Any, inputs: Any, *_: Any
@@ -541,7 +643,7 @@ class _SignatureReader:
         return [found for pair in pairs for found in self.reduce_scatter_single(*pair)]
 
     def alltoall(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
-        own = inputs[self.place].numel() if self.place < len(inputs) else 0
+        own = inputs[self.place] if self.place < len(inputs) else torch.empty(0)
         gives = self.even_lists("input", inputs, own)
         takes = self.even_lists("output", outputs, own)
         return [self.signature([*inputs, *outputs], gives, takes)]
@@ -568,7 +670,7 @@ def signatures(
     place: int,
     size: int,
     root: int = -1,
-    even: bool = False,
+    gloo: bool = False,
 ) -> list[Signature]:
     """Return the signatures of a call: one, or one for each tensor if several are coalesced.
 
@@ -579,15 +681,36 @@ def signatures(
         rank: the global rank that calls.
         place, size: its rank in the group, and the number of members.
         root: the root's rank in the group, or −1.
-        even: whether the tensors of a list must have one size, as gloo requires for all
-            collectives but reduce-scatter.
+        gloo: whether the transport takes what gloo takes, and nothing else.
 
     Raises:
         RuntimeError: the rank's own arguments do not fit together.
+        ValueError: the transport cannot take them.
     """
-    reader = _SignatureReader(kind, rank, place, size, root, even)
+    reader = _SignatureReader(kind, rank, place, size, root, gloo)
     name = method if hasattr(reader, method) else OTHER_NAME[method]
+    tensors = tensors_in(arguments[:2]) if gloo else []
+    for tensor in tensors:
+        _require_gloo_tensor(tensor, kind, name in _IN_MEMORY)
+    if gloo and name == "all_to_all_single":
+        require_message(arguments[1], f"the input of {kind}")
+    elif gloo and name == "reduce_scatter":
+        require_message(arguments[0][0], f"the output of {kind}")
     found: list[Signature] = getattr(reader, name)(*arguments)
+    for options in arguments if gloo else ():
+        if hasattr(options, "reduceOp"):
+            _require_reduction(options.reduceOp, tensors[0].dtype)
+    for tensor in tensors_in(arguments[:1]) if gloo else ():
+        if any(not step and n > 1 for step, n in zip(tensor.stride(), tensor.size(), strict=True)):
+            raise RuntimeError(
+                f"{kind} writes to a tensor whose elements share memory, as expand() makes it;"
+                " .clone() makes one without"
+            )
+        leaf = tensor.is_leaf and tensor.requires_grad and torch.is_grad_enabled()
+        if leaf and kind == "reduce_scatter":  # torch copies what comes out of this one
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
     return found
 
 

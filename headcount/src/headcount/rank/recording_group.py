@@ -22,7 +22,7 @@ from torch.distributed.constants import default_pg_timeout
 from headcount.core.codec import unpack
 from headcount.core.events import ANY
 from headcount.core.source_locations import line_here
-from headcount.core.values import reduction_name
+from headcount.core.values import reduction_name, tensors_in
 from headcount.core.verdict import Diagnosis
 from headcount.rank.arguments import (
     COLLECTIVES,
@@ -30,9 +30,9 @@ from headcount.rank.arguments import (
     OTHER_NAME,
     REFUSED,
     SAME_SIZE,
-    NotContiguous,
     destroyed_text,
     own_tensors,
+    require_message,
     require_peer,
     require_rank,
     require_tag,
@@ -50,7 +50,6 @@ from headcount.rank.requests import (
     WaitExpired,
     hand_over,
     milliseconds,
-    tensors_of,
 )
 from headcount.rank.transports import FOREVER, Backend
 
@@ -371,13 +370,7 @@ class RecordingGroup(dist.ProcessGroup):
             ValueError: the transport cannot take it.
         """
         (tensor,) = tensors
-        if tensor.device != self._device or tensor.layout is not torch.strided:
-            where = "CPU" if self._device.type == "cpu" else self._device
-            raise ValueError(
-                f"{what} needs a dense {where} tensor here, not one on {tensor.device}"
-            )
-        if not tensor.is_contiguous():
-            raise NotContiguous(f"{what} needs a contiguous tensor; call .contiguous() first")
+        require_message(tensor, what, self._device)
         return tensor.detach()
 
     # Collectives. ------------------------------------------------------------
@@ -387,12 +380,14 @@ class RecordingGroup(dist.ProcessGroup):
         self._require_there()
         recorder = self._recorder
         recorder.require_allowed(kind)
-        written = list(tensors_of(args[0])) if args else []
-        read = list(tensors_of(args[1])) if len(args) > 1 else []
+        written = tensors_in(args[:1])
+        read = tensors_in(args[1:2])
         root, detail = self._agreement(args, kwargs)
+        vectors = self.for_nccl and method in _ONE_TENSOR
+        taken = (*map(_as_vectors, args[:2]), *args[2:]) if vectors else args
         found = signatures(
-            method, kind, args, rank=recorder.rank, place=self.rank(), size=self.size(),
-            root=-1 if root == ANY else self._members.index(root), even=self._backend.even_lists,
+            method, kind, taken, rank=recorder.rank, place=self.rank(), size=self.size(),
+            root=-1 if root == ANY else self._members.index(root), gloo=self._backend.gloo_tensors,
         )  # fmt: skip
         shared = shared_outputs(kind, written)
         if shared:
@@ -406,7 +401,7 @@ class RecordingGroup(dist.ProcessGroup):
         if recorder.strict and apart and PrivateBuffers.possible(args):
             private = PrivateBuffers(args)
             finish, given = private.deliver, private.args
-        if self.for_nccl and method in _ONE_TENSOR:
+        if vectors:
             given = (*map(_as_vectors, given[:2]), *given[2:])
         gate = Gated(self._in_order(self._starter(method, given, kwargs)))
         op = recorder.post(

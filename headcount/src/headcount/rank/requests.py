@@ -7,7 +7,7 @@ import functools
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import FrameType
 from typing import Any, NoReturn
@@ -18,6 +18,7 @@ from torch.futures import Future as TorchFuture
 from torch.nn.parallel import DistributedDataParallel
 
 from headcount.core.events import ANY
+from headcount.core.values import tensors_in
 from headcount.rank.recorder import Recorder, checksum
 
 __all__ = [
@@ -34,7 +35,6 @@ __all__ = [
     "milliseconds",
     "report_comm_hooks",
     "settle_later",
-    "tensors_of",
     "wait_all",
 ]
 
@@ -93,15 +93,6 @@ def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
 # that writes too early is found, since the original is no longer as it was.
 
 
-def tensors_of(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors in a value, also inside lists of lists."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from tensors_of(item)
-
-
 class PrivateBuffers:
     """Copies of the tensors that a collective is called with.
 
@@ -111,8 +102,8 @@ class PrivateBuffers:
 
     def __init__(self, args: tuple[Any, ...]) -> None:
         self._mine: dict[int, torch.Tensor] = {}
-        self._given = list(tensors_of(list(args[:2])))
-        self._written = list(tensors_of(list(args[:1])))
+        self._given = tensors_in(args[:2])
+        self._written = tensors_in(args[:1])
         self._before = [_sum(tensor) for tensor in self._given]
         #: the arguments with the copies in their place
         self.args = (*map(self._copied, args[:2]), *args[2:])
@@ -120,7 +111,7 @@ class PrivateBuffers:
     @staticmethod
     def possible(args: tuple[Any, ...]) -> bool:
         """Return whether there are tensors, all of them strided, so that copies can be made."""
-        found = list(tensors_of(list(args[:2])))
+        found = tensors_in(args[:2])
         return bool(found) and all(t.layout is torch.strided for t in found)
 
     def _copied(self, value: Any) -> Any:

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import torch
 
-from headcount.core.events import Outside, Remarked, Signature
+from headcount.core.events import Outside, Remarked, Signature, Violated
 from headcount.core.source_locations import TEXT, line_here
-from headcount.core.verdict import Site
+from headcount.core.values import reduction_name
+from headcount.core.verdict import Diagnosis, Site
+from headcount.rank.arguments import shared_outputs
 from headcount.rank.recorder import REMARKS, ForbiddenCall, refusal
 from headcount.trace.message_matcher import disagreement
 
@@ -43,7 +45,6 @@ __all__ = [
     "channel_name",
     "even_blocks",
     "is_channel",
-    "reduction_of",
     "sized_blocks",
     "wait_all",
     "with_bit",
@@ -134,20 +135,12 @@ def wait_all(requests: Iterable[SimulatedRequest | RecordedRequest]) -> None:
 Combine = Callable[[torch.Tensor, torch.Tensor], Any]
 
 
-def _minimum(mine: torch.Tensor, theirs: torch.Tensor) -> None:
-    torch.minimum(mine, theirs, out=mine)
-
-
-def _maximum(mine: torch.Tensor, theirs: torch.Tensor) -> None:
-    torch.maximum(mine, theirs, out=mine)
-
-
 _COMBINES: dict[str, Combine] = {
     "SUM": torch.Tensor.add_,
     "AVG": torch.Tensor.add_,
     "PRODUCT": torch.Tensor.mul_,
-    "MIN": _minimum,
-    "MAX": _maximum,
+    "MIN": lambda mine, theirs: torch.minimum(mine, theirs, out=mine),
+    "MAX": lambda mine, theirs: torch.maximum(mine, theirs, out=mine),
     "BAND": torch.Tensor.bitwise_and_,
     "BOR": torch.Tensor.bitwise_or_,
     "BXOR": torch.Tensor.bitwise_xor_,
@@ -155,7 +148,7 @@ _COMBINES: dict[str, Combine] = {
 
 
 class Reduction:
-    """One of torch's reductions, for tensors of one dtype.
+    """The reduction that torch's options of a call name.
 
     Attributes:
         name: torch's name of it, such as ``SUM``.
@@ -164,34 +157,14 @@ class Reduction:
 
     __slots__ = ("combine", "name")
 
-    def __init__(self, name: str, combine: Combine) -> None:
-        self.name = name
-        self.combine = combine
+    def __init__(self, options: Any) -> None:
+        self.name = reduction_name(getattr(options, "reduceOp", "SUM"))
+        self.combine = _COMBINES[self.name]
 
     def finish(self, tensor: torch.Tensor, size: int) -> None:
         """Turn the combined terms of ``size`` ranks into the result: an average is divided."""
         if self.name == "AVG":
             tensor.div_(size)
-
-
-def reduction_of(op: Any, dtype: torch.dtype) -> Reduction:
-    """Return the reduction that a ``ReduceOp`` names.
-
-    Raises:
-        ValueError: a simulation lacks this reduction, or lacks it for this dtype.
-    """
-    inner = getattr(op, "op", op)
-    name = str(getattr(inner, "name", inner))
-    combine = _COMBINES.get(name)
-    if combine is None:
-        known = ", ".join(_COMBINES)
-        raise ValueError(f"there is no reduction {name} here; there are {known}")
-    real = dtype.is_floating_point or dtype.is_complex
-    if name == "AVG" and not real:
-        raise ValueError(f"AVG is for floating-point numbers, not for {dtype}; use SUM and divide")
-    if name in ("BAND", "BOR", "BXOR") and real:
-        raise ValueError(f"{name} is for integers and bool, not for {dtype}")
-    return Reduction(name, combine)
 
 
 # Blocks: a flat tensor cut into consecutive parts. --------------------------------
@@ -442,6 +415,7 @@ class Builtins:
         refused: by rank, the exception of its first forbidden call.
         disagreements: by rank, the exception of its first call that does not match another
             rank's, whether the program caught it or not.
+        raced: the first call whose outputs are one and the same memory, with its rank.
         warned: what ranks do that breaks no rule and is probably a mistake, once for each line.
     """
 
@@ -458,6 +432,7 @@ class Builtins:
         self.inside: dict[int, BuiltinCall] = {}
         self.refused: dict[int, ForbiddenCall] = {}
         self.disagreements: dict[int, Disagreement] = {}
+        self.raced: list[tuple[int, Violated]] = []
         self.warned: dict[tuple[int, Outside | Remarked], None] = {}
 
     def function(self, name: str) -> Callable[..., Any]:
@@ -492,6 +467,15 @@ class Builtins:
         """Record what a rank is warned of."""
         if len(self.warned) < REMARKS:
             self.warned[rank, Remarked(text[:TEXT], file, line)] = None
+
+    def require_apart(self, rank: int, kind: str, written: Sequence[torch.Tensor]) -> None:
+        """Record whether a call writes twice to one memory."""
+        places = [one.data_ptr() for one in written if one.nbytes]
+        if self.raced or len(set(places)) == len(places):
+            return
+        (file, line, _), text = line_here(), shared_outputs(kind, written)
+        fault = Violated(Diagnosis.BUFFER_RACE.value, text[:TEXT], file, line, 0)
+        self.raced.append((rank, fault))
 
     def join(self, call: BuiltinCall) -> None:
         """Add the next collective call of a rank in a group.

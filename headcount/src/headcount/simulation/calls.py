@@ -15,6 +15,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from headcount.core.verdict import Site
 from headcount.rank.arguments import checks, require_members
 from headcount.rank.guard import MANAGEMENT, destroy_process_group, refuse_management_call
 from headcount.rank.requests import collect_all
-from headcount.simulation.builtin import BuiltinCall, Builtins, Work
+from headcount.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work
 from headcount.simulation.group import SimulatedGroup
 from headcount.simulation.network import PER_SECOND, ticks_of
 from headcount.simulation.recording import CallRecord, WatchedGroup, wait_all
@@ -80,6 +81,7 @@ def shortcuts(
             and 0 <= peer < size
             and peer != world.current.number
             and group is None
+            and type(tag) is int
             and tag == 0
             and group_peer is None
             and tensor.dtype in dtypes
@@ -98,7 +100,7 @@ def shortcuts(
         group_dst: int | None = None,
     ) -> Any:
         if not is_plain(tensor, dst, group, tag, group_dst):
-            return originals["isend"](tensor, dst, group, tag, group_dst)
+            return originals["isend"](tensor, dst, group=group, tag=tag, group_dst=group_dst)
         return opened(world.post_send(tensor, dst, world.current.number))  # type: ignore[arg-type]
 
     def irecv(
@@ -109,7 +111,7 @@ def shortcuts(
         group_src: int | None = None,
     ) -> Any:
         if not is_plain(tensor, src, group, tag, group_src):
-            return originals["irecv"](tensor, src, group, tag, group_src)
+            return originals["irecv"](tensor, src, group=group, tag=tag, group_src=group_src)
         return opened(world.post_receive(tensor, src, src))  # type: ignore[arg-type]
 
     def send(
@@ -120,7 +122,7 @@ def shortcuts(
         group_dst: int | None = None,
     ) -> None:
         if not is_plain(tensor, dst, group, tag, group_dst):
-            originals["send"](tensor, dst, group, tag, group_dst)
+            originals["send"](tensor, dst, group=group, tag=tag, group_dst=group_dst)
         else:
             opened(world.post_send(tensor, dst, world.current.number)).wait()  # type: ignore[arg-type]
 
@@ -132,7 +134,7 @@ def shortcuts(
         group_src: int | None = None,
     ) -> Any:
         if not is_plain(tensor, src, group, tag, group_src):
-            return originals["recv"](tensor, src, group, tag, group_src)
+            return originals["recv"](tensor, src, group=group, tag=tag, group_src=group_src)
         if not world.take_sent(tensor, src):  # type: ignore[arg-type]
             opened(world.post_receive(tensor, src, src)).wait()  # type: ignore[arg-type]
         return src
@@ -175,7 +177,7 @@ _DRAWS = torch.Tag.nondeterministic_seeded
 _ALSO = (
     *("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "random_"),
     *("scaled_dot_product_attention", "feature_alpha_dropout", "feature_dropout"),
-    *("binomial", "rrelu", "rrelu_"),
+    *("binomial", "rrelu", "rrelu_", "lstm", "gru", "rnn_tanh", "rnn_relu"),
 )
 
 _PER_NANOSECOND = PER_SECOND // 10**9
@@ -282,7 +284,7 @@ def _drawing() -> list[tuple[Any, str]]:
             found.add(name)
     return [
         (owner, name)
-        for owner in (torch, torch.random, torch.Tensor, torch.nn.functional)
+        for owner in (torch, torch._VF, torch.random, torch.Tensor, torch.nn.functional)
         for name in sorted(found)
         if callable(getattr(owner, name, None))
     ]
@@ -515,6 +517,11 @@ def _group_maker(
                 reported.enter_context(group.forming(me, members))
             site = Site(*line_here()[:2])
             call = BuiltinCall(me, "new_group", name, ANY, str(members), (), site)
+            first = made[key][0].call if made[key] else call
+            if first.detail != call.detail:  # it may not even be a member of what the first makes
+                error = Disagreement(*(replace(one, group=WORLD) for one in (first, call)))
+                builtins.disagreements.setdefault(me, error)
+                raise error
             builtins.join(call)
             work = Work(world, world.running(), call, [])
             made[key].append(work)

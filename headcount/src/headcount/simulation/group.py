@@ -12,15 +12,16 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 
-from headcount.core.events import ANY
+from headcount.core.events import ANY, Signature
 from headcount.core.source_locations import line_here
-from headcount.core.values import dtype_name
+from headcount.core.values import tensors_in
 from headcount.core.verdict import Site
 from headcount.rank.arguments import (
+    COLLECTIVES,
     destroyed_text,
+    require_message,
     require_peer,
     require_rank,
-    require_splits,
     require_tag,
     signatures,
 )
@@ -36,7 +37,6 @@ from headcount.simulation.builtin import (
     Work,
     channel_name,
     even_blocks,
-    reduction_of,
     sized_blocks,
 )
 from headcount.simulation.scheduler import SimulatedRequest
@@ -45,107 +45,39 @@ from headcount.simulation.world import RecordedRequest, SimulatedWorld, channel_
 __all__ = ["SimulatedGroup"]
 
 
-# Tensors as the algorithms want them: flat, contiguous, of the right size. --------
+# Tensors as the algorithms want them: flat and contiguous. ------------------------
 
 
-def require_message(tensor: torch.Tensor, what: str) -> None:
-    """Check that gloo would take a tensor.
-
-    Raises:
-        ValueError: it is not a dense, contiguous tensor on the CPU.
-    """
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-        raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
-    if not tensor.is_contiguous():
-        raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
+def _real(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor, of complex numbers as pairs of real ones."""
+    tensor = tensor.detach()
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
-#: The dtypes of gloo's collectives; torch passes complex numbers as pairs of real ones.
-_TAKEN = (
-    torch.float32,
-    torch.float64,
-    torch.float16,
-    torch.bfloat16,
-    torch.int32,
-    torch.int64,
-    torch.int8,
-    torch.uint8,
-    torch.bool,
-)
+def flat(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a dense tensor's elements in the order in which they lie in memory, as a view."""
+    tensor = _real(tensor)
+    return tensor.as_strided((tensor.numel(),), (1,))
 
 
-def flat(tensor: torch.Tensor, what: str) -> torch.Tensor:
-    """Return a one-dimensional view of a tensor.
-
-    Raises:
-        ValueError: gloo would not take the tensor.
-    """
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-        raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
-    if tensor.dtype not in _TAKEN:
-        known = ", ".join(map(dtype_name, _TAKEN))
-        raise ValueError(f"{what} takes {known}, as gloo does; not {dtype_name(tensor.dtype)}")
-    if not tensor.is_contiguous():
-        raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
-    return tensor.detach().view(-1)
+def read(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor's elements by index: a view if it is contiguous, and else a copy."""
+    return _real(tensor).contiguous().view(-1)
 
 
 def fill(tensor: torch.Tensor, data: torch.Tensor) -> None:
-    """Copy flat data into a tensor of any strides."""
-    tensor.detach().copy_(data.view(tensor.shape))
+    """Copy flat data into a tensor of any strides, unless they are its own memory."""
+    tensor = _real(tensor)
+    if not tensor.is_contiguous() or tensor.data_ptr() != data.data_ptr():
+        tensor.copy_(data.view(tensor.shape))
 
 
-def require_length(what: str, tensor: torch.Tensor, like: torch.Tensor, length: int) -> None:
-    """Check that a tensor has ``length`` elements, and the dtype of ``like``.
-
-    Raises:
-        ValueError: it does not.
-    """
-    if tensor.numel() != length or tensor.dtype != like.dtype:
-        raise ValueError(
-            f"{what} has {tensor.numel()} {dtype_name(tensor.dtype)} elements;"
-            f" it needs {length} of {dtype_name(like.dtype)}"
-        )
-
-
-def require_one_each(what: str, tensors: Sequence[torch.Tensor], size: int) -> None:
-    """Check that there is a tensor for every rank of a group.
-
-    Raises:
-        ValueError: there are more or fewer.
-    """
-    if len(tensors) != size:
-        raise ValueError(f"{what} has {len(tensors)} tensors; a group of {size} ranks needs {size}")
-
-
-def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) -> Blocks:
-    """Cut a tensor into ``count`` blocks along its first dimension.
-
-    Args:
-        what: name of the tensor in messages.
-        tensor: the tensor.
-        sizes: rows of each block; if empty, all blocks have the same number of elements.
-        count: how many blocks.
-
-    Raises:
-        ValueError: the tensor cannot be cut like this.
-        TypeError: the sizes are a tensor, and not a list.
-    """
-    data, sizes = flat(tensor, what), require_splits(what, sizes)
+def pieces(tensor: torch.Tensor, sizes: Sequence[int], count: int) -> Blocks:
+    """Cut a tensor into ``count`` blocks, of these rows or of one number of elements."""
+    data = flat(tensor)
     if not sizes:
-        if data.numel() % count:
-            raise ValueError(
-                f"{what} has {data.numel()} elements, which cannot be split evenly for"
-                f" {count} ranks; give split sizes"
-            )
         return even_blocks(data, count)
-    length = tensor.shape[0] if tensor.dim() else 0
-    if len(sizes) != count or sum(sizes) != length or min(sizes) < 0:
-        raise ValueError(
-            f"the split sizes of {what} are {sizes}; for {count} ranks they have to be"
-            f" {count} numbers with the sum {length}, its first dimension"
-        )
-    row = tensor[0].numel() if length else 0
+    row = tensor[0].numel() if tensor.numel() else 0
     return sized_blocks(data, [size * row for size in sizes])
 
 
@@ -365,9 +297,24 @@ class SimulatedGroup(dist.ProcessGroup):
     # on the same group before that one is complete follow it there, one after the other: all
     # ranks carry out the collectives of a group in the same order.
 
-    def _allow(self, kind: str) -> None:
+    def _checked(self, method: str, *arguments: Any, root: int | None = None) -> list[Signature]:
+        """Return the signatures of a call, by the rules of real ranks on gloo.
+
+        Raises:
+            ForbiddenCall: it is not allowed.
+            RuntimeError, ValueError, TypeError: see :func:`headcount.rank.arguments.signatures`.
+        """
         self._require_there()
-        self._builtins.require_allowed(self._world.running().number, kind)
+        me, kind, size = self._world.running().number, COLLECTIVES[method], len(self._members)
+        self._builtins.require_allowed(me, kind)
+        if root is not None:
+            require_rank(root, size)
+        place, first = self._places[me], -1 if root is None else root
+        found = signatures(
+            method, kind, arguments, rank=me, place=place, size=size, root=first, gloo=True
+        )
+        self._builtins.require_apart(me, kind, tensors_in(arguments[:1]))
+        return found
 
     def _algorithm(self, kind: str) -> Callable[..., None]:
         return self._builtins.function(kind)
@@ -379,7 +326,7 @@ class SimulatedGroup(dist.ProcessGroup):
         run: _Run,
         results: list[Any],
         *,
-        signed: tuple[Any, ...],
+        signed: list[Signature],
         root: int | None = None,
         detail: str = "",
     ) -> Work:
@@ -390,23 +337,17 @@ class SimulatedGroup(dist.ProcessGroup):
             options: torch's options, or ``None``; they say whether the call is asynchronous.
             run: carries out the collective for the calling rank.
             results: the tensors that it writes.
-            signed: the method and its arguments, see :mod:`headcount.rank.arguments`.
+            signed: its signatures.
             root: the root's rank in the group, if there is one.
             detail: what else all ranks must agree on, such as the reduction.
 
         Raises:
             Disagreement: another rank makes a different call.
-            RuntimeError: the rank's own arguments do not fit together.
         """
         world, builtins = self._world, self._builtins
         me = world.running().number
-        place, size = self._places[me], len(self._members)
-        if root is not None:
-            require_rank(root, size)
-        peer, first = (ANY, -1) if root is None else (self._members[root], root)
-        method, *arguments = signed
-        found = signatures(method, kind, arguments, rank=me, place=place, size=size, root=first)
-        call = BuiltinCall(me, kind, self._name, peer, detail, found, Site(*line_here()[:2]))
+        place, peer = self._places[me], ANY if root is None else self._members[root]
+        call = BuiltinCall(me, kind, self._name, peer, detail, signed, Site(*line_here()[:2]))
         builtins.join(call)
         work = Work(world, world.running(), call, results)
         comm = self._communicator(place, root or 0)
@@ -446,55 +387,49 @@ class SimulatedGroup(dist.ProcessGroup):
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Work:
         """Copy the root's tensor to all ranks."""
-        self._allow("broadcast")
-        (tensor,) = tensors
-        data, algorithm = flat(tensor, "broadcast"), self._algorithm("broadcast")
+        root = opts.rootRank
+        signed = self._checked("broadcast", tensors, opts, root=root)
+        data, algorithm = flat(tensors[0]), self._algorithm("broadcast")
 
         def run(comm: Communicator) -> None:
             algorithm(comm, data)
 
-        signed = "broadcast", tensors
-        return self._begin("broadcast", opts, run, tensors, signed=signed, root=opts.rootRank)
+        return self._begin("broadcast", opts, run, tensors, signed=signed, root=root)
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:
         """Reduce the tensors of all ranks, onto all of them."""
-        self._allow("all_reduce")
-        (tensor,) = tensors
-        data, algorithm = flat(tensor, "all_reduce"), self._algorithm("all_reduce")
-        reduction = _reduction(opts, data)
+        signed = self._checked("allreduce", tensors, opts)
+        data, algorithm = flat(tensors[0]), self._algorithm("all_reduce")
+        reduction = Reduction(opts)
 
         def run(comm: Communicator) -> None:
             algorithm(comm, data, reduction.combine)
             reduction.finish(data, comm.size)
 
-        signed, name = ("allreduce", tensors), reduction.name
-        return self._begin("all_reduce", opts, run, tensors, signed=signed, detail=name)
+        return self._begin("all_reduce", opts, run, tensors, signed=signed, detail=reduction.name)
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Work:
         """Reduce the tensors onto the root; those of other ranks stay as they are."""
-        self._allow("reduce")
-        (tensor,) = tensors
-        data, algorithm = flat(tensor, "reduce"), self._algorithm("reduce")
-        reduction, root = _reduction(opts, data), opts.rootRank
+        root = opts.rootRank
+        signed = self._checked("reduce", tensors, opts, root=root)
+        data, algorithm = flat(tensors[0]), self._algorithm("reduce")
+        reduction = Reduction(opts)
 
         def run(comm: Communicator) -> None:
             algorithm(comm, data.clone() if comm.rank else data, reduction.combine)
             if not comm.rank:
                 reduction.finish(data, comm.size)
 
-        signed, name = ("reduce", tensors), reduction.name
-        return self._begin("reduce", opts, run, tensors, signed=signed, root=root, detail=name)
+        return self._begin(
+            "reduce", opts, run, tensors, signed=signed, root=root, detail=reduction.name
+        )
 
     def allgather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
     ) -> Work:
         """Gather the tensors of all ranks onto all of them, into a list."""
-        self._allow("all_gather")
-        (into,), (tensor,) = outputs, inputs
-        data = flat(tensor, "all_gather")
-        require_one_each("the output of all_gather", into, len(self._members))
-        for place, output in enumerate(into):
-            require_length(f"output {place} of all_gather", output, data, data.numel())
+        signed = self._checked("allgather", outputs, inputs, opts)
+        (into,), data = outputs, read(inputs[0])
         whole = data.new_empty(data.numel() * len(into))
 
         def run(comm: Communicator) -> None:
@@ -502,20 +437,19 @@ class SimulatedGroup(dist.ProcessGroup):
             for place, output in enumerate(into):
                 fill(output, blocks[place])
 
-        return self._begin("all_gather", opts, run, into, signed=("allgather", outputs, inputs))
+        return self._begin("all_gather", opts, run, into, signed=signed)
 
     def all_gather_single(
         self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
     ) -> Work:
         """Gather the tensors of all ranks onto all of them, into one tensor."""
-        self._allow("all_gather")
-        data, whole = flat(tensor, "all_gather"), flat(output, "the output of all_gather")
-        require_length("the output of all_gather", whole, data, data.numel() * len(self._members))
+        signed = self._checked("all_gather_single", output, tensor, opts)
+        data, whole = read(tensor), read(output)
 
         def run(comm: Communicator) -> None:
             self._all_gather(comm, whole, data)
+            fill(output, whole)
 
-        signed = "all_gather_single", output, tensor
         return self._begin("all_gather", opts, run, [output], signed=signed)
 
     def _all_gather(self, comm: Communicator, whole: torch.Tensor, data: torch.Tensor) -> Blocks:
@@ -528,42 +462,33 @@ class SimulatedGroup(dist.ProcessGroup):
         self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None
     ) -> Work:
         """Reduce onto each rank the tensors at its place in the lists of all ranks."""
-        self._allow("reduce_scatter")
-        (output,), (tensors,) = outputs, inputs
-        require_one_each("the input of reduce_scatter", tensors, len(self._members))
-        used = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
-        sizes, signed = [tensor.numel() for tensor in tensors], ("reduce_scatter", outputs, inputs)
-        return self._reduce_scatter(output, used, sizes, opts, signed)
+        signed = self._checked("reduce_scatter", outputs, inputs, opts)
+        return self._reduce_scatter(outputs[0], list(map(read, inputs[0])), opts, signed)
 
     def reduce_scatter_single(
         self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
     ) -> Work:
         """Reduce onto each rank the parts at its place in the tensors of all ranks."""
-        self._allow("reduce_scatter")
-        used, size = flat(tensor, "reduce_scatter").clone(), len(self._members)
-        require_length("the input of reduce_scatter", used, output, output.numel() * size)
-        signed = "reduce_scatter_single", output, tensor
-        return self._reduce_scatter(output, used, [output.numel()] * size, opts, signed)
+        signed = self._checked("reduce_scatter_single", output, tensor, opts)
+        parts = read(tensor).chunk(len(self._members))
+        return self._reduce_scatter(output, parts, opts, signed)
 
     def _reduce_scatter(
         self,
         output: torch.Tensor,
-        used: torch.Tensor,
-        sizes: Sequence[int],
+        parts: Sequence[torch.Tensor],
         opts: Any,
-        signed: tuple[Any, ...],
+        signed: list[Signature],
     ) -> Work:
-        """Reduce ``used``, a copy of the blocks, which the algorithm overwrites."""
-        mine, place = flat(output, "the output of reduce_scatter"), self._place()
-        require_length("the output of reduce_scatter", mine, used, sizes[place])
-        reduction, algorithm = _reduction(opts, used), self._algorithm("reduce_scatter")
-        name = reduction.name
+        """Reduce the parts of all ranks, of which the algorithm overwrites a copy."""
+        used, place, reduction = torch.cat(list(parts)), self._place(), Reduction(opts)
+        algorithm, name = self._algorithm("reduce_scatter"), reduction.name
 
         def run(comm: Communicator) -> None:
-            blocks = sized_blocks(used, sizes)
+            blocks = sized_blocks(used, [part.numel() for part in parts])
             algorithm(comm, blocks, reduction.combine)
-            mine.copy_(blocks[place])
-            reduction.finish(mine, comm.size)
+            reduction.finish(blocks[place], comm.size)
+            fill(output, blocks[place])
 
         return self._begin("reduce_scatter", opts, run, [output], signed=signed, detail=name)
 
@@ -571,12 +496,8 @@ class SimulatedGroup(dist.ProcessGroup):
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
     ) -> Work:
         """Send a tensor from every rank to every rank, in lists."""
-        self._allow("all_to_all")
-        for what, tensors in (("output", outputs), ("input", inputs)):
-            require_one_each(f"the {what} of all_to_all", tensors, len(self._members))
-        received = [flat(tensor, "the output of all_to_all") for tensor in outputs]
-        sent = [flat(tensor, "the input of all_to_all") for tensor in inputs]
-        signed = "alltoall", outputs, inputs
+        signed = self._checked("alltoall", outputs, inputs, opts)
+        received, sent = list(map(read, outputs)), list(map(read, inputs))
         return self._all_to_all(received, sent, outputs, opts, signed)
 
     def all_to_all_single(
@@ -588,11 +509,10 @@ class SimulatedGroup(dist.ProcessGroup):
         opts: Any = None,
     ) -> Work:
         """Send a part of each rank's tensor to every rank."""
-        self._allow("all_to_all")
-        size = len(self._members)
-        received = pieces("the output of all_to_all", output, output_splits, size)
-        sent = pieces("the input of all_to_all", tensor, input_splits, size)
-        signed = "all_to_all_single", output, tensor, output_splits, input_splits
+        arguments = output, tensor, output_splits, input_splits, opts
+        signed, size = self._checked("all_to_all_single", *arguments), len(self._members)
+        received = pieces(output, output_splits, size)
+        sent = pieces(tensor, input_splits, size)
         even = not output_splits and not input_splits
         return self._all_to_all(received, sent, [output], opts, signed, even)
 
@@ -604,13 +524,10 @@ class SimulatedGroup(dist.ProcessGroup):
         sent: Tensors,
         outputs: list[torch.Tensor],
         opts: Any,
-        signed: tuple[Any, ...],
+        signed: list[Signature],
         even: bool = False,
     ) -> Work:
         """Exchange blocks; ``even`` says that the call itself makes all of one size."""
-        place = self._place()
-        what = f"what rank {self._members[place]} keeps for itself in all_to_all"
-        require_length(what, received[place], sent[place], sent[place].numel())
         algorithm, detail = self._algorithm("all_to_all"), ""
         uneven = None if even else self._builtins.algorithm_of_uneven()
         if uneven is not None:
@@ -619,13 +536,16 @@ class SimulatedGroup(dist.ProcessGroup):
 
         def run(comm: Communicator) -> None:
             algorithm(comm, received, sent)
+            if not isinstance(received, Blocks):
+                for output, data in zip(outputs, received, strict=True):
+                    fill(output, data)
 
         return self._begin("all_to_all", opts, run, outputs, signed=signed, detail=detail)
 
     def barrier(self, opts: Any = None) -> Work:
         """Hold each rank until all have called."""
-        self._allow("barrier")
-        return self._begin("barrier", opts, self._algorithm("barrier"), [], signed=("barrier",))
+        signed = self._checked("barrier")
+        return self._begin("barrier", opts, self._algorithm("barrier"), [], signed=signed)
 
     def monitored_barrier(self, *_: Any, **__: Any) -> None:
         """Run a barrier: a simulation always finds the ranks that are missing from one."""
@@ -641,29 +561,28 @@ class SimulatedGroup(dist.ProcessGroup):
         self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any
     ) -> Work:
         """Send each rank one of the root's tensors."""
-        self._allow("scatter")
-        (output,) = outputs
-        mine, root, algorithm = flat(output, "scatter"), opts.rootRank, self._algorithm("scatter")
-        sent = self._of_all("scatter_list", inputs, mine)
+        root = opts.rootRank
+        signed = self._checked("scatter", outputs, inputs, opts, root=root)
+        mine, algorithm = flat(outputs[0]), self._algorithm("scatter")
+        sent = inputs[0] if inputs else []
 
         def run(comm: Communicator) -> None:
             buffer, span = self._subtree_buffer(comm, mine)
             if not comm.rank:
-                torch.cat([t.detach().reshape(-1) for t in _from_root(sent, root)], out=buffer)
+                torch.cat(list(map(flat, _from_root(sent, root))), out=buffer)
             algorithm(comm, span)
             mine.copy_(buffer[: mine.numel()])
 
-        signed = "scatter", outputs, inputs
         return self._begin("scatter", opts, run, outputs, signed=signed, root=root)
 
     def gather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
     ) -> Work:
         """Gather the tensors of all ranks onto the root."""
-        self._allow("gather")
-        (tensor,) = inputs
-        mine, root, algorithm = flat(tensor, "gather"), opts.rootRank, self._algorithm("gather")
-        into = self._of_all("gather_list", outputs, mine)
+        root = opts.rootRank
+        signed = self._checked("gather", outputs, inputs, opts, root=root)
+        mine, algorithm = read(inputs[0]), self._algorithm("gather")
+        into = outputs[0] if outputs else []
 
         def run(comm: Communicator) -> None:
             buffer, span = self._subtree_buffer(comm, mine)
@@ -672,7 +591,6 @@ class SimulatedGroup(dist.ProcessGroup):
             for place, output in enumerate(_from_root(into, root)):
                 fill(output, span(place, place + 1))
 
-        signed = "gather", outputs, inputs
         return self._begin("gather", opts, run, into, signed=signed, root=root)
 
     def _subtree_buffer(self, comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
@@ -684,22 +602,6 @@ class SimulatedGroup(dist.ProcessGroup):
             return buffer[(first - rank) * per : (last - rank) * per]
 
         return buffer, span
-
-    def _of_all(
-        self, what: str, lists: list[list[torch.Tensor]], mine: torch.Tensor
-    ) -> list[torch.Tensor]:
-        """Return the root's tensors, or an empty list on other ranks."""
-        if not lists or not lists[0]:
-            return []
-        (tensors,) = lists
-        require_one_each(what, tensors, len(self._members))
-        for place, tensor in enumerate(tensors):
-            require_length(f"{what}[{place}]", tensor, mine, mine.numel())
-        return tensors
-
-
-def _reduction(opts: Any, tensor: torch.Tensor) -> Reduction:
-    return reduction_of(opts.reduceOp if opts is not None else dist.ReduceOp.SUM, tensor.dtype)
 
 
 def _refusal(method: str) -> Callable[..., NoReturn]:

@@ -240,7 +240,7 @@ class _Remains:
         self._numbers = [0] * world.size
         self._waits: list[tuple[int, Blocked]] = []
         self._groups = {WORLD}
-        self.events: list[tuple[int, Event | Matched]] = list(builtins.warned)
+        self.events: list[tuple[int, Event | Matched]] = [*builtins.warned, *builtins.raced]
         for misfit in world.misfits:
             self._add_end(misfit.send)
             self._add_end(misfit.receive)

@@ -28,13 +28,13 @@ class Backend(Protocol):
         name: its name, as in ``init_process_group(name)``.
         coalesces: whether batched point-to-point operations must be handed over as one, between
             ``begin_batch`` and ``end_batch``.
-        even_lists: whether the tensors in a list of a gather, a scatter or an all-to-all must
-            have one size.
+        gloo_tensors: whether its collectives take the tensors that gloo takes, and no others: see
+            :func:`headcount.rank.arguments.signatures`.
     """
 
     name: str
     coalesces: bool
-    even_lists: bool
+    gloo_tensors: bool
 
     def device(self, rank: int) -> torch.device:
         """Return the device of a rank's tensors."""

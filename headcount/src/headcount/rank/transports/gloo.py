@@ -21,7 +21,7 @@ class Gloo:
 
     name = "gloo"
     coalesces = False
-    even_lists = True
+    gloo_tensors = True
 
     def __init__(self) -> None:
         self._devices: list[Any] = []

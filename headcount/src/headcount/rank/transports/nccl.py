@@ -22,7 +22,7 @@ class Nccl:
     name = "nccl"
     # a send and a receive outside one batch wait for each other on the device's stream
     coalesces = True
-    even_lists = False
+    gloo_tensors = False
 
     def device(self, rank: int) -> torch.device:
         """Return the rank's GPU, and make it the current one, which NCCL uses."""
