@@ -755,7 +755,7 @@ def test_children_of_ranks_end_with_the_world():
         return started
 
     server = psutil.Process(default_launcher().pid)
-    before = server.children(recursive=True)  # servers with other hash seeds, if a test needs them
+    before = server.children(recursive=True)
     outcome = play(answer, 2)
     assert outcome.failure is None
     assert server.children(recursive=True) == before

@@ -94,6 +94,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
             how much memory it has without it.
         script: whether the program is a person's own script, which makes and ends the default
             group itself, and on which there are no limits.
+        set_orders: whether it takes sets in an order of its own.
     """
 
     rank: int
@@ -110,6 +111,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     seed: int = 0
     weighed: bool = False
     script: bool = False
+    set_orders: bool = False
 
 
 class Perform(msgspec.Struct, tag="perform", frozen=True):

@@ -31,9 +31,6 @@ __all__ = ["SETUP_SECONDS", "ProcessWorld", "largest_world"]
 #: Seconds in which a rank must have joined its group and loaded the program.
 SETUP_SECONDS = DEFAULTS.setup
 
-#: Ranks with hash seeds of their own, where the program may depend on hashes.
-OTHER_SEEDS = 2
-
 #: Bytes of the store that a subgroup takes of each of its ranks, and for each of its peers: gloo
 #: puts some 200 there, and 8 for each peer.
 _ADDRESS, _PEER = 512, 16
@@ -87,8 +84,8 @@ class ProcessWorld:
         smaller: other numbers of ranks that jobs may be for.
         collectives: whether jobs may call collectives; without them, all sizes share connections.
         seed: the seed of the random numbers that the program draws, on each rank its own.
-        hashing: whether the program may depend on hashes: then the first two ranks have other
-            hash seeds than each other and the rest.
+        set_orders: whether each rank takes sets in an order of its own, see
+            :mod:`headcount.core.set_orders`.
         storing: whether the program may put values of its own into the store.
         until: the time on the monotonic clock after which a program has a second to load.
         weighed: whether a job asks for the memory of the ranks.
@@ -116,7 +113,7 @@ class ProcessWorld:
         smaller: Collection[int] = (),
         collectives: bool = True,
         seed: int = 0,
-        hashing: bool = False,
+        set_orders: bool = False,
         storing: bool = True,
         until: float = math.inf,
         weighed: bool = False,
@@ -135,8 +132,7 @@ class ProcessWorld:
         self._failed = False
         self._loading, self._until = loading, until
         self._launcher = launcher
-        self.hashing = hashing and size > 1
-        self.handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
+        self.handle = launcher.launch(size)
         self._job: BackendJob | None = None
         self._store = RankStoreServer(
             self._tell_all, self._tell, None if storing else self._addresses, limited=not script
@@ -181,6 +177,7 @@ class ProcessWorld:
                     seed=rank_seed(seed, rank),
                     weighed=weighed and entry.devices is None,
                     script=script,
+                    set_orders=set_orders,
                 ),
             )
 

@@ -261,8 +261,7 @@ class WorldSpec:
         collectives: whether jobs may call collectives.
         storing: whether the program may put values of its own into the store.
         seed: the seed of the random numbers that the program draws, on each rank its own.
-        hashing: whether the first two real ranks have other hash seeds than each other and the
-            rest.
+        set_orders: whether each real rank takes sets in an order of its own.
         until: the time on the monotonic clock after which a program has a second to load.
         weighed: whether a job asks for the memory of the ranks.
     """
@@ -276,6 +275,6 @@ class WorldSpec:
     collectives: bool = True
     storing: bool = True
     seed: int = 0
-    hashing: bool = False
+    set_orders: bool = False
     until: float = math.inf
     weighed: bool = False

@@ -357,6 +357,8 @@ class Trace:
         groups: by name, the global ranks of each group that was made, indexed by rank in it.
         virtual_seconds: of simulated ranks, when the last one returned; ``None`` of real ones.
         pauses: by rank, its pauses.  Unlike the rest they are no word of the rank's.
+        sets_taken: where a rank took a set in an order that differs from rank to rank; line 0
+            stands for hashes.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -369,6 +371,7 @@ class Trace:
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     virtual_seconds: float | None = None
     pauses: tuple[Sequence[PauseSpan], ...] = ()
+    sets_taken: tuple[Site, ...] = ()
 
     @property
     def world_size(self) -> int:
