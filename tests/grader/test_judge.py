@@ -530,7 +530,7 @@ def test_a_fault_of_the_grader_is_no_fault_of_the_student():
     class Broken:
         environment = RankEnvironment.here()
 
-        def launch(self, size, seeds=0):
+        def launch(self, size):
             from headcount.core.errors import WorldError
 
             raise WorldError("no room")

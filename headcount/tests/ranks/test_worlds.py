@@ -877,8 +877,8 @@ class _Interrupting:
     def __init__(self, launcher):
         self._launcher = launcher
 
-    def launch(self, size, seeds=0):
-        self.handle = self._launcher.launch(size, seeds)
+    def launch(self, size):
+        self.handle = self._launcher.launch(size)
         self.handle.controls = [_Interrupted(fileno=c.detach()) for c in self.handle.controls]
         return self.handle
 
