@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -49,7 +49,10 @@ def choose_hint(
         return exercise.help.hints[0]
     if evidence is not None and evidence.failed:
         hint = (
-            misused(exercise, evidence) or reads_global(exercise, evidence) or recognise(evidence)
+            misused(exercise, evidence)
+            or reads_global(exercise, evidence)
+            or recognise(evidence)
+            or rounded(exercise, evidence)
         )
         if hint:
             return hint
@@ -85,10 +88,12 @@ def _hint_of_condition(exercise: Exercise, evidence: Evidence) -> str:
     return ""
 
 
+#: What is raised by looking into values or traffic that a case does not have.
+_ABSENT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
+
+
 def _condition_holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
-    # a condition may look into values or traffic that the case does not have
-    absent = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
-    with contextlib.suppress(*absent):
+    with contextlib.suppress(*_ABSENT):
         return bool(when(evidence))
     return False
 
@@ -223,6 +228,42 @@ def reads_global(exercise: Exercise, evidence: Evidence) -> str:
                     " dist.get_world_size()."
                 )
     return ""
+
+
+def rounded(exercise: Exercise, evidence: Evidence) -> str:
+    """Return what wrong integers prove that have become floats on their way, or an empty string."""
+    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for one in evidence.failed:
+        try:
+            found = list(_integers(exercise.values.expected(one.case), one.actual))
+        except _ABSENT:
+            return ""
+        if one.diagnosis is not Diagnosis.WRONG_VALUE or all(torch.equal(*p) for p in found):
+            return ""
+        pairs += found
+    want, got = (torch.cat([one.flatten() for one in side]) for side in zip(*pairs, strict=True))
+    wrong = want != got
+    for dtype, bits in ((torch.float64, 53), (torch.float32, 24)):
+        least = want[wrong].abs().amin()
+        fits = got[wrong].to(dtype).to(torch.int64) == got[wrong]
+        close = (got - want).abs() <= want.abs() >> (bits - 4)
+        if least > 2**bits and bool(fits.all()) and bool(close.all()):
+            return (
+                f"Integers above 2**{bits} are rounded. A {str(dtype)[6:]} holds whole numbers up"
+                f" to 2**{bits} only: leave integers in their own dtype, on their way and in sums."
+            )
+    return ""
+
+
+def _integers(want: Any, got: Any) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield each tensor of integers that ranks should hold, with the one that they do hold."""
+    if isinstance(want, dict):
+        want, got = list(want.values()), list(got.values())
+    if isinstance(want, (list, tuple)):
+        for pair in zip(want, got, strict=True):
+            yield from _integers(*pair)
+    elif isinstance(want, torch.Tensor) and want.dtype == torch.int64 == got.dtype:
+        yield want, got
 
 
 def disagreed(exercise: Exercise, evidence: Evidence) -> str:

@@ -222,12 +222,8 @@ _GRAPHS: Mapping[str, Mapping[int, int | None]] = {
 def _graphs(draw: Draw) -> Iterator[Case]:
     for name, graph in _GRAPHS.items():
         for how, new in _numberings(draw, [*graph, *(p for p in graph.values() if p is not None)]):
-            yield draw.case(
-                f"{name}{how}",
-                waits_for=_downwards(
-                    {new[r]: None if goal is None else new[goal] for r, goal in graph.items()}
-                ),
-            )
+            waits = {new[r]: None if goal is None else new[goal] for r, goal in graph.items()}
+            yield draw.case(f"{name}{how}", waits_for=_downwards(waits))
 
 
 def _numberings(

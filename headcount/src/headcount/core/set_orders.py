@@ -1,12 +1,10 @@
 """Sets in an order of its own on each rank, as processes with other hash seeds have them.
 
-Every Python process has a hash seed and addresses of its own, unless told otherwise.  So the order
-of a set of strings, or of objects, differs from process to process, and with it the order of
-collectives in a loop over such a set.  A few hash seeds show it by luck only: two strings often
-have the same order under all of them.  Therefore the places where a program takes the values of a
-set are rewritten before it is compiled, and what they take there comes in another order on rank 1
-than on rank 0, whatever it is.  Sets of numbers keep their order, since their hashes are the same
-in every process.
+Every Python process has a hash seed and addresses of its own, unless told otherwise, and with them
+the order of a set of strings or objects differs.  A few hash seeds show it by luck only, since two
+strings often have the same order under all of them.  So the places where a program takes the values
+of a set are rewritten before it is compiled, and rank 1 takes them in another order than rank 0,
+whatever they are.  Sets of numbers keep their order, which is the same in every process.
 """
 
 from __future__ import annotations
@@ -21,11 +19,9 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 __all__ = ["rewrite", "rewritten_code", "sets_of_rank"]
-
-_Tree = TypeVar("_Tree", bound=ast.AST)
 
 #: The names that a rewritten program finds our functions under, among Python's own.
 _TAKE, _POP, _OWN = "__in_rank_order__", "__pop_in_rank_order__", "__of_rank__"
@@ -40,9 +36,6 @@ _TAKING = frozenset(
 
 #: Those to which the order matters where they are given a key, by which values may be equal.
 _BY_KEY = frozenset({"max", "min", "sorted"})
-
-#: Functions that return no set.
-_NO_SETS = frozenset({"enumerate", "list", "range", "reversed", "sorted", "tuple", "zip"})
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -83,17 +76,12 @@ def _call(name: str, value: ast.expr, node: ast.expr) -> ast.expr:
 
 def _taken(node: ast.expr) -> ast.expr:
     """Return an expression that gives the values of another one, in this rank's order of a set."""
-    if isinstance(node, ast.Call):
-        sure = isinstance(node.func, ast.Name) and node.func.id in _NO_SETS
-    else:
-        may_be = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.Set, ast.SetComp)
-        sure = not isinstance(node, (*may_be, ast.IfExp, ast.BoolOp, ast.NamedExpr, ast.Await))
-    return node if sure else _call(_TAKE, node, node)
+    return node if isinstance(node, ast.Constant) else _call(_TAKE, node, node)
 
 
-def rewrite(tree: _Tree) -> _Tree:
+def rewrite(tree: ast.Module) -> ast.Module:
     """Let a program take sets in the order of its rank, by changing it before it is compiled."""
-    changed: _Tree = _Rewriter().visit(tree)
+    changed: ast.Module = _Rewriter().visit(tree)
     return changed
 
 

@@ -258,6 +258,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
         killed_at: the step at which this rank is killed, see :class:`StepCount`; None for never.
         follows: whether to tell what became of the arguments that the program is bound to.
         delay: seconds that this rank waits before it enters.
+        held: seconds that it stops between two calls of the store.
     """
 
     entry: str
@@ -270,6 +271,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
     killed_at: int | None = None
     follows: bool = False
     delay: float = 0.0
+    held: float = 0.0
 
 
 class StoreEntry(msgspec.Struct, tag="told", frozen=True):

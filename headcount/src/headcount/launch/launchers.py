@@ -391,8 +391,7 @@ _LOADING = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 def _variables() -> dict[str, str]:
     """Return the environment variables of servers and ranks.
 
-    Loopback only, one thread, no warnings, and one hash seed, since a verdict has to be repeatable;
-    ranks differ by :mod:`headcount.core.set_orders`.
+    Loopback only, one thread, no warnings, and one hash seed: :mod:`headcount.core.set_orders`.
     """
     # where our own modules are, also those of a package that uses these and is not installed
     roots = dict.fromkeys(str(Path(folder).parent) for folder in own_folders().split(os.pathsep))

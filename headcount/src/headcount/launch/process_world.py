@@ -84,8 +84,7 @@ class ProcessWorld:
         smaller: other numbers of ranks that jobs may be for.
         collectives: whether jobs may call collectives; without them, all sizes share connections.
         seed: the seed of the random numbers that the program draws, on each rank its own.
-        set_orders: whether each rank takes sets in an order of its own, see
-            :mod:`headcount.core.set_orders`.
+        set_orders: whether each rank takes sets in an order of its own.
         storing: whether the program may put values of its own into the store.
         until: the time on the monotonic clock after which a program has a second to load.
         weighed: whether a job asks for the memory of the ranks.
@@ -211,7 +210,7 @@ class ProcessWorld:
                 found = _Found(not_understood("a rank", error))
         output = self._supervisor.call.output()
         # a group is not to be trusted after ranks have given up on a late one, either
-        lost = job.killed is not None or job.late is not None
+        lost = job.killed is not None or bool(job.late)
         if lost or (found.failure is not None and not found.reusable):
             self.close()
         self._failed = found.failure is not None
@@ -243,9 +242,9 @@ class ProcessWorld:
     def _ask(self, job: Job) -> None:
         """Send every rank its call."""
         self._store.forget()
+        delays, held = ({one.rank: one.seconds for one in of} for of in (job.late, job.held))
         for rank, arguments in enumerate(job.arguments):
             dies = job.killed is not None and job.killed.rank == rank
-            delay = job.late.seconds if job.late is not None and job.late.rank == rank else 0.0
             self._tell(
                 rank,
                 RunCall(
@@ -258,7 +257,8 @@ class ProcessWorld:
                     answer_limit=job.answer_limit,
                     killed_at=job.killed.step if job.killed is not None and dies else None,
                     follows=job.follows,
-                    delay=delay,
+                    delay=delays.get(rank, 0.0),
+                    held=held.get(rank, 0.0),
                 ),
             )
 
@@ -273,7 +273,7 @@ class ProcessWorld:
         if before is not None and after is not None:
             # what a killed rank had handed to the network may not have left it, and what others
             # have given up on may still come
-            if job.killed is None and job.late is None:
+            if job.killed is None and not job.late:
                 failure = (after - before).contradiction(trace)
             moved = (after - before).payload
         results: tuple[RankResult, ...] = ()

@@ -17,9 +17,6 @@ Requests (JSON, one per line):
 - ``{"kill": id}``: end every process of the world, and all that they left running.
   Answered by ``{"gone": id}``.
 
-A fork has the hash seed of its server; what that would hide is shown by
-:mod:`headcount.core.set_orders`.
-
 In a sandbox (``sealed``) its ranks cannot start processes, so
 there are no stray ones, and there is no ``/proc`` in which to find them.
 

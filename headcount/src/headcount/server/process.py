@@ -369,7 +369,7 @@ class _Rank:
             elif isinstance(frame, (Load, RunCall)):
                 if isinstance(frame, RunCall):
                     # the judge has done so, too, and sends no entry of this call before the call
-                    store.forget()
+                    store.forget(frame.held)
                 self._requests.put(frame)
             del frame  # it may be large, and the next one may be long in coming
         # the judge has closed the socket, and waits for no result any more

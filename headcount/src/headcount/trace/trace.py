@@ -357,8 +357,7 @@ class Trace:
         groups: by name, the global ranks of each group that was made, indexed by rank in it.
         virtual_seconds: of simulated ranks, when the last one returned; ``None`` of real ones.
         pauses: by rank, its pauses.  Unlike the rest they are no word of the rank's.
-        sets_taken: where a rank took a set in an order that differs from rank to rank; line 0
-            stands for hashes.
+        sets_taken: where a rank took a set in an order of its own; line 0 stands for hashes.
     """
 
     operations: tuple[Sequence[Operation], ...]
