@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -233,20 +233,20 @@ def reads_global(exercise: Exercise, evidence: Evidence) -> str:
 def rounded(exercise: Exercise, evidence: Evidence) -> str:
     """Return what wrong integers prove that have become floats on their way, or an empty string."""
     pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+    values = exercise.values
     for one in evidence.failed:
-        try:
-            found = list(_integers(exercise.values.expected(one.case), one.actual))
-        except _ABSENT:
+        # of several right results the one that is nearly held
+        right = [values.expected(one.case), *(values.also(one.case) if values.also else ())]
+        near = [found for found in (_integers(each, one.actual) for each in right) if found]
+        if one.diagnosis is not Diagnosis.WRONG_VALUE or not near:
             return ""
-        if one.diagnosis is not Diagnosis.WRONG_VALUE or all(torch.equal(*p) for p in found):
-            return ""
-        pairs += found
+        pairs += near[0]
     want, got = (torch.cat([one.flatten() for one in side]) for side in zip(*pairs, strict=True))
     wrong = want != got
     for dtype, bits in ((torch.float64, 53), (torch.float32, 24)):
         least = want[wrong].abs().amin()
         fits = got[wrong].to(dtype).to(torch.int64) == got[wrong]
-        close = (got - want).abs() <= want.abs() >> (bits - 4)
+        close = (got - want).abs() <= want.abs() >> (bits - _SLACK)
         if least > 2**bits and bool(fits.all()) and bool(close.all()):
             return (
                 f"Integers above 2**{bits} are rounded. A {str(dtype)[6:]} holds whole numbers up"
@@ -255,15 +255,31 @@ def rounded(exercise: Exercise, evidence: Evidence) -> str:
     return ""
 
 
-def _integers(want: Any, got: Any) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield each tensor of integers that ranks should hold, with the one that they do hold."""
-    if isinstance(want, dict):
-        want, got = list(want.values()), list(got.values())
-    if isinstance(want, (list, tuple)):
-        for pair in zip(want, got, strict=True):
-            yield from _integers(*pair)
-    elif isinstance(want, torch.Tensor) and want.dtype == torch.int64 == got.dtype:
-        yield want, got
+#: Bits that several roundings may cost.
+_SLACK = 4
+
+
+def _integers(want: Any, got: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return the tensors of integers that ranks should hold, with those that they do hold.
+
+    The list is empty if none of them differs, or one does by more than a float32 rounds.
+    """
+    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def collect(want: Any, got: Any) -> None:
+        if isinstance(want, dict):
+            want, got = list(want.values()), list(got.values())
+        if isinstance(want, (list, tuple)):
+            for pair in zip(want, got, strict=True):
+                collect(*pair)
+        elif isinstance(want, torch.Tensor) and want.dtype == torch.int64 == got.dtype:
+            pairs.append((want, got))
+
+    with contextlib.suppress(*_ABSENT):
+        collect(want, got)
+        near = all(bool(((g - w).abs() <= w.abs() >> (24 - _SLACK)).all()) for w, g in pairs)
+        return pairs if near and any(not torch.equal(*pair) for pair in pairs) else []
+    return []
 
 
 def disagreed(exercise: Exercise, evidence: Evidence) -> str:

@@ -105,6 +105,11 @@ def test_two_ranks_take_the_same_values_in_different_orders_every_time(function)
     assert first[0] != first[1]
 
 
+def test_two_ranks_disagree_on_a_place_that_a_hash_gives():
+    first, second = run(lambda: [hash(name) % 2 for name in NAMES], 2)
+    assert first == [1 - place for place in second]
+
+
 def test_what_has_the_same_order_in_every_process_keeps_it():
     def plain():
         id = 5

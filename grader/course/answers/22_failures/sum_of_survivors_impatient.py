@@ -1,5 +1,5 @@
 # exercise: sum_of_survivors
-# diagnosis: wrong_shape
+# diagnosis: wrong_value
 # hint: up to `seconds` late: wait that long
 # Each rank is waited for, but much shorter than it may be late.
 import json

@@ -198,8 +198,8 @@ def _number(function: Callable[[Any], int], rank: int, value: Any) -> int:
     if function is hash and not _varies(value):
         return number
     _note("", 0)
-    # on rank 1 in the opposite order, on others in any
-    return (1 << 62) - number if rank == 1 else number ^ rank * 0x9E3779B97F4A7C1
+    # on rank 1 in the opposite order, and even where it was odd; on others anything
+    return ~number if rank == 1 else number ^ rank * 0x9E3779B97F4A7C1
 
 
 vars(builtins).update({_TAKE: lambda values: _in_order(values) or values, _POP: _pop, _OWN: _own})
