@@ -116,7 +116,9 @@ def test_what_has_the_same_order_in_every_process_keeps_it():
         numbers = {3, 1, 2}
         pairs = {(1, 2.5), (0, 1.5)}
         stack = ["a", "b"]
-        return [*numbers, numbers.pop(), *pairs, stack.pop(), hash(7), id, *dict.fromkeys(NAMES)]
+        columns = [*zip(*([1, 2], [3, 4]))]  # noqa: B905
+        same = [hash(7), id, *dict.fromkeys(NAMES), max(*columns), max(columns, key=sum)]
+        return [*numbers, numbers.pop(), *pairs, stack.pop(), *same]
 
     values = list(run(plain, 3))
     assert values[0] == values[1] == values[2]

@@ -108,8 +108,7 @@ first_divergence = Exercise(
 
 # The sum of the ranks that survive. -------------------------------------------------
 
-#: How late a living rank may be, in seconds. On a busy machine it may be later all the same: a case
-#: that is wrong gets more time.
+#: How late a living rank may be. On a busy machine it may be later: a wrong case gets more time.
 _SECONDS = 0.5
 
 #: The same where a rank is late on purpose, by twice as much; every survivor waits for that one.
@@ -174,9 +173,10 @@ def _survival(draw: Draw) -> Iterator[Case]:
         yield replace(case, killed=dying, late=(Delay(late, times * seconds),))
     for stops, late, later in _DIVIDED if draw.n == 3 else ():
         name = f"rank {late} is late by {_IN_TIME} · `seconds`, rank 1 by {later}, {stops} by stops"
-        pause, last = _IN_TIME * _SECONDS, Delay(1, later * _SECONDS)
-        case = draw.case(name, x=x, seconds=_SECONDS)
-        yield replace(case, late=(Delay(late, pause), last), held=(Delay(stops, pause),))
+        # with more time than the others, since a busy machine must not unite them
+        case = draw.case(name, x=x, seconds=2 * _SECONDS)
+        late_ones = Delay(late, _IN_TIME * case.seconds), Delay(1, later * case.seconds)
+        yield replace(case, late=late_ones, held=(Delay(stops, 0.95 * case.seconds),))
 
 
 def _living(c: Case) -> list[int]:

@@ -76,7 +76,7 @@ def _call(name: str, value: ast.expr, node: ast.expr) -> ast.expr:
 
 def _taken(node: ast.expr) -> ast.expr:
     """Return an expression that gives the values of another one, in this rank's order of a set."""
-    return node if isinstance(node, ast.Constant) else _call(_TAKE, node, node)
+    return node if isinstance(node, (ast.Constant, ast.Starred)) else _call(_TAKE, node, node)
 
 
 def rewrite(tree: ast.Module) -> ast.Module:
