@@ -482,8 +482,8 @@ print(run(save, 3, state_in_own_order, other_order))
 # set can have another order on every rank; and `DistributedDataParallel` synchronises buffers by their *place* in the
 # list. Two buffers of the same shape were exchanged.
 #
-# The grader knows this trap: if your answer uses a set or a hash, some of its ranks have other hash seeds, as they
-# have under `torchrun`.
+# The grader knows this trap: your answer's ranks take the values of a set in different orders, as processes that
+# `torchrun` starts may.
 #
 # ## Exercise: the whole state on one rank
 #

@@ -14,7 +14,6 @@ from grader.report.changes import (
 )
 from grader.report.html import failure_html, run_html
 from grader.report.text import run_report
-from grader.submission.outline import about_hash_seeds, outline_live
 from grader.submission.submission import live_program
 from headcount import runs
 from headcount.core.errors import RunFailed, is_ours
@@ -129,6 +128,5 @@ def run(
         kill=kill,
         seed=seed,
         semantics=semantics,
-        hashing=about_hash_seeds(outline_live(function) if program.hashes else ()),
     )
     return call.on_ranks(Run, may_fail)

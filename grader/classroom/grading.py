@@ -232,7 +232,6 @@ def parse(
         dict(parsed.sources),
         dict(parsed.prints),
         dict(parsed.outlines),
-        frozenset(parsed.hashing),
         dict(parsed.elsewhere),
     )
 

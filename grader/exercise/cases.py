@@ -95,7 +95,8 @@ class Case:
 
     Attributes:
         killed: the rank that the grader kills, if it does.
-        late: the rank that the grader lets enter late, if it does.
+        late: the ranks that the grader lets enter late.
+        held: the ranks that it stops between two calls of the store.
         network: if given, the ranks are simulated, on a virtual clock: a message of b bytes takes
             α + b·β seconds, and these are α and β.  Computing takes no time but ``time.sleep``,
             by which an adapter says how long something would take.
@@ -109,7 +110,8 @@ class Case:
     n: int
     columns: Mapping[str, Any]
     killed: Kill | None = None
-    late: Delay | None = None
+    late: tuple[Delay, ...] = ()
+    held: tuple[Delay, ...] = ()
     network: tuple[float, float] | None = None
     pauses: tuple[Pause, ...] = ()
     secrets: Mapping[str, Any] = field(default_factory=dict)
@@ -234,7 +236,8 @@ class Draw:
         # larger floating-point numbers have gaps, and a wrong 1 would be lost in a sum
         exact = 2 / torch.finfo(kind.dtype).eps if kind.dtype.is_floating_point else 2**62
         if numbers is None or np.abs(numbers).sum(0, initial=0).max(initial=0) > exact:
-            return (self.factors if op == "PRODUCT" else self.tensor)(whole)
+            drawn = (self.factors if op == "PRODUCT" else self.tensor)(whole)
+            return _too_large_for_floats(drawn, kind, op) if kind.dtype == torch.int64 else drawn
         self._draws += 1  # so that the draws of later cases stay what they are
         return _tensor(numbers, whole)
 
@@ -335,6 +338,25 @@ def _nearly_normal(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
     return bell
 
 
+def _too_large_for_floats(drawn: torch.Tensor, kind: Kind, op: str) -> torch.Tensor:
+    """Return integers of which every third is too large for a float64, and as many for a float32.
+
+    What floating-point numbers would make of them, or of their reduction over all ranks or all but
+    one, is wrong whatever was drawn: the low bits see to it.
+    """
+    count = math.prod(kind.shape)
+    least = torch.tensor([2**53, 2**24, 0]).repeat(count // 3 + 1)[:count].reshape(kind.shape)
+    low = torch.ones(drawn.shape[0], dtype=torch.int64)
+    if op in ("SUM", "PRODUCT"):
+        low[1:] = 0
+    if op == "SUM":
+        low[1:2] = 2
+    low = low.reshape(-1, *[1] * (drawn.dim() - 1))
+    if op == "PRODUCT":
+        return torch.where(least * low > 0, drawn * (least + 1), drawn)
+    return torch.where(least > 0, least + 4 * (drawn + 100) + low, drawn)
+
+
 def _tensor(numbers: npt.NDArray[Any], kind: Kind) -> torch.Tensor:
     if kind.dtype == torch.float32:  # the same as below, but faster, and frequent
         numbers = numbers.astype("f4")
@@ -360,7 +382,7 @@ def reductions(n: int) -> tuple[tuple[str, Kind], ...]:
         ("MIN", Kind(torch.int64, (n + 1,))),
         ("MAX", Kind(torch.float32, (2, 4))),
         ("PRODUCT", Kind(torch.int64, (5,))),
-        ("SUM", Kind(torch.float32, (1,))),
+        ("SUM", Kind(torch.int64, (1,))),
         ("AVG", Kind(torch.float32, (n - 1,))),
         ("PRODUCT", Kind(torch.float64, (n,))),
         ("SUM", Kind(torch.bfloat16, (1000,))),

@@ -49,7 +49,10 @@ def choose_hint(
         return exercise.help.hints[0]
     if evidence is not None and evidence.failed:
         hint = (
-            misused(exercise, evidence) or reads_global(exercise, evidence) or recognise(evidence)
+            misused(exercise, evidence)
+            or reads_global(exercise, evidence)
+            or recognise(evidence)
+            or rounded(exercise, evidence)
         )
         if hint:
             return hint
@@ -85,10 +88,12 @@ def _hint_of_condition(exercise: Exercise, evidence: Evidence) -> str:
     return ""
 
 
+#: What is raised by looking into values or traffic that a case does not have.
+_ABSENT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
+
+
 def _condition_holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
-    # a condition may look into values or traffic that the case does not have
-    absent = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
-    with contextlib.suppress(*absent):
+    with contextlib.suppress(*_ABSENT):
         return bool(when(evidence))
     return False
 
@@ -223,6 +228,58 @@ def reads_global(exercise: Exercise, evidence: Evidence) -> str:
                     " dist.get_world_size()."
                 )
     return ""
+
+
+def rounded(exercise: Exercise, evidence: Evidence) -> str:
+    """Return what wrong integers prove that have become floats on their way, or an empty string."""
+    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+    values = exercise.values
+    for one in evidence.failed:
+        # of several right results the one that is nearly held
+        right = [values.expected(one.case), *(values.also(one.case) if values.also else ())]
+        near = [found for found in (_integers(each, one.actual) for each in right) if found]
+        if one.diagnosis is not Diagnosis.WRONG_VALUE or not near:
+            return ""
+        pairs += near[0]
+    want, got = (torch.cat([one.flatten() for one in side]) for side in zip(*pairs, strict=True))
+    wrong = want != got
+    for dtype, bits in ((torch.float64, 53), (torch.float32, 24)):
+        least = want[wrong].abs().amin()
+        fits = got[wrong].to(dtype).to(torch.int64) == got[wrong]
+        close = (got - want).abs() <= want.abs() >> (bits - _SLACK)
+        if least > 2**bits and bool(fits.all()) and bool(close.all()):
+            return (
+                f"Integers above 2**{bits} are rounded. A {str(dtype)[6:]} holds whole numbers up"
+                f" to 2**{bits} only: leave integers in their own dtype, on their way and in sums."
+            )
+    return ""
+
+
+#: Bits that several roundings may cost.
+_SLACK = 4
+
+
+def _integers(want: Any, got: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return the tensors of integers that ranks should hold, with those that they do hold.
+
+    The list is empty if none of them differs, or one does by more than a float32 rounds.
+    """
+    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def collect(want: Any, got: Any) -> None:
+        if isinstance(want, dict):
+            want, got = list(want.values()), list(got.values())
+        if isinstance(want, (list, tuple)):
+            for pair in zip(want, got, strict=True):
+                collect(*pair)
+        elif isinstance(want, torch.Tensor) and want.dtype == torch.int64 == got.dtype:
+            pairs.append((want, got))
+
+    with contextlib.suppress(*_ABSENT):
+        collect(want, got)
+        near = all(bool(((g - w).abs() <= w.abs() >> (24 - _SLACK)).all()) for w, g in pairs)
+        return pairs if near and any(not torch.equal(*pair) for pair in pairs) else []
+    return []
 
 
 def disagreed(exercise: Exercise, evidence: Evidence) -> str:

@@ -1,8 +1,8 @@
-"""Runs of one case: with more patience, in several orders of arrival, with one hash seed."""
+"""Runs of one case: with more patience, in several orders of arrival, with one order of sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from grader.exercise.cases import Case
@@ -11,7 +11,7 @@ from grader.exercise.verdict import CaseVerdict
 from grader.judge.assessment import assess, assess_again, rounding
 from grader.judge.settings import Settings, clock_seconds, make_job
 from grader.judge.worlds import WorldPool
-from grader.submission.outline import Outline, about_hash_seeds
+from headcount.core.packing import about_hash_seeds
 from headcount.launch.world import Outcome
 from headcount.trace.wildcard_schedules import Exploration, named_race
 
@@ -54,7 +54,6 @@ class CaseRunner:
         exercise: the exercise.
         settings: seed and limits.
         worlds: the worlds of the check.
-        outlines: what the answer's source shows of its use of hashes.
     """
 
     def __init__(
@@ -62,31 +61,30 @@ class CaseRunner:
         exercise: Exercise,
         settings: Settings,
         worlds: WorldPool,
-        outlines: Sequence[Outline],
     ) -> None:
         self._exercise = exercise
         self._settings = settings
         self._worlds = worlds
-        self._outlines = outlines
         #: world sizes at which many orders of arrival have been tried
         self._explored: set[int] = set()
         #: whether a case was as wrong with more time, so that no other gets any
         self._patience_lost = False
 
     def run(self, case: Case, gravity: int) -> CaseRun:
-        """Run a case, and once more if hash seeds may be the cause of its failure.
+        """Run a case, and once more if the orders of sets may be the cause of its failure.
 
         Args:
             case: the case.
             gravity: how grave the gravest failure so far is; 0 if there is none.
         """
         found = self._run(case, gravity)
-        if found.verdict.passed or not self._worlds.hashing:
+        sets = found.outcome.trace.sets_taken
+        if found.verdict.passed or not sets or not self._worlds.set_orders:
             return found
-        self._worlds.share_hash_seed(case.n)
+        self._worlds.share_set_orders(case.n)
         again = self._run(case, gravity)
         if again.verdict.passed:
-            return replace(found, hint=about_hash_seeds(self._outlines))
+            return replace(found, hint=about_hash_seeds(sets))
         return again
 
     def _run(self, case: Case, gravity: int) -> CaseRun:

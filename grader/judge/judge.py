@@ -265,10 +265,9 @@ class _Check:
     # Worlds. ----------------------------------------------------------------------
 
     def _world_pool(self) -> WorldPool:
-        hashing = self._exercise.name in self._submission.hashing
-        return WorldPool(self._open_world, self._simulate, list(self._plan), hashing)
+        return WorldPool(self._open_world, self._simulate, list(self._plan))
 
-    def _open_world(self, sizes: Sequence[int], hashing: bool) -> World:
+    def _open_world(self, sizes: Sequence[int], set_orders: bool) -> World:
         """Open a world for jobs of some sizes, in increasing order."""
         exercise = self._exercise
         allowed = exercise.traffic.allowed
@@ -283,7 +282,7 @@ class _Check:
             collectives=allowed is None or bool(allowed),
             storing=exercise.traffic.store,
             seed=self._settings.seed,
-            hashing=hashing,
+            set_orders=set_orders,
             until=self._deadline,
             weighed=not weighed.isdisjoint(sizes),
         )
@@ -309,7 +308,7 @@ class _Check:
     def _judge_sizes(self, worlds: WorldPool) -> Findings:
         """Judge the cases of every world size, or as many as are needed to choose a hint."""
         findings = Findings()
-        runner = CaseRunner(self._exercise, self._settings, worlds, self._outlines)
+        runner = CaseRunner(self._exercise, self._settings, worlds)
         for n in self._plan:
             if findings.failing and self._settings.until_hint:
                 worlds.expect_the_end()

@@ -99,6 +99,7 @@ def make_job(
         answer_limit=settings.answer,
         killed=case.killed,
         late=case.late,
+        held=case.held,
         network=case.network,
         pauses=case.pauses,
     )

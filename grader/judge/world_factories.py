@@ -75,7 +75,7 @@ class ProcessWorldFactory:
             smaller=spec.smaller,
             collectives=spec.collectives,
             seed=spec.seed,
-            hashing=spec.hashing,
+            set_orders=spec.set_orders,
             # other backends have no other place for their addresses
             storing=spec.storing or self._backend.name != "gloo",
             until=spec.until,

@@ -19,14 +19,11 @@ class WorldPool:
     form the smaller ones.  The first is small, and only an answer that passes there is run on
     many ranks.  Once a world has failed, whose ranks cannot be used again, each size has its own.
 
-    An answer that may depend on hashes meets ranks with other hash seeds in the last world.
-
     Args:
-        open_world: starts a world for jobs of some sizes, in increasing order, whose ranks have
-            other hash seeds or not.
+        open_world: starts a world for jobs of some sizes, in increasing order, whose ranks take
+            sets in orders of their own or not.
         simulate: runs a job that names a network, in a world of simulated ranks of its own.
         sizes: the sizes of the jobs to come, in their order.
-        hashing: whether the answer may depend on hashes.
     """
 
     def __init__(
@@ -34,10 +31,10 @@ class WorldPool:
         open_world: Callable[[Sequence[int], bool], World],
         simulate: Callable[[Job], Outcome],
         sizes: Sequence[int],
-        hashing: bool = False,
     ) -> None:
         self._open_world = open_world
-        self._hashing = hashing
+        #: whether each rank takes sets in an order of its own, as other processes would
+        self.set_orders = True
         self._simulate = simulate
         self._plan = _shared(sizes)
         self._size = sizes[0]
@@ -59,14 +56,9 @@ class WorldPool:
             self._world = self._open(0)
         return self._world.run(job)
 
-    @property
-    def hashing(self) -> bool:
-        """Whether the ranks of the present world have other hash seeds."""
-        return self._hashing and len(self._plan) == 1 and self._world is not None
-
-    def share_hash_seed(self, n: int) -> None:
-        """Let all ranks share one hash seed from now on; jobs for ``n`` ranks come next."""
-        self._hashing = False
+    def share_set_orders(self, n: int) -> None:
+        """Let all ranks take sets in one order from now on; jobs for ``n`` ranks come next."""
+        self.set_orders = False
         self._separate(n)
 
     def _separate(self, n: int) -> None:
@@ -76,8 +68,7 @@ class WorldPool:
         self.close()
 
     def _open(self, place: int) -> World:
-        last = place == len(self._plan) - 1
-        return self._open_world(self._plan[place], self._hashing and last)
+        return self._open_world(self._plan[place], self.set_orders)
 
     def expect_the_end(self) -> None:
         """Give each size for which no world is started its own: few are still to come."""

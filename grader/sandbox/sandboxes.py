@@ -100,6 +100,7 @@ MODULES = (
     "headcount.core.packing",
     "headcount.core.program",
     "headcount.core.random_numbers",
+    "headcount.core.set_orders",
     "headcount.core.source_locations",
     "headcount.core.values",
     "headcount.core.verdict",
@@ -531,7 +532,7 @@ class Sandbox(Client):
             raise WorldError(f"a sandbox has ended at once: {self.last_line()}") from error
         return handles
 
-    def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
+    def launch(self, size: int) -> ProcessGroupHandle:
         """Ask for the ranks of a world, as :meth:`Client.launch` does.
 
         Raises:
@@ -540,7 +541,7 @@ class Sandbox(Client):
         """
         if size >= USERS:
             raise RequestError(f"a world in a sandbox has at most {USERS - 1} ranks, not {size}")
-        return super().launch(size, seeds)
+        return super().launch(size)
 
     def counts(self) -> Counts:
         """Return the counters of the sandbox's network.

@@ -90,7 +90,7 @@ def _reap(*_: object) -> None:
 
 def _serve(fd: int, user: int | None) -> None:
     ranks = None if user is None else range(user + 1, user + USERS)
-    fork_server.serve(socket.socket(fileno=fd), sealed=True, users=ranks, ahead=AHEAD)
+    fork_server.serve(socket.socket(fileno=fd), sealed=True, users=ranks)
 
 
 def rehearse() -> int:

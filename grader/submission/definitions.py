@@ -25,8 +25,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from grader.submission.outline import uses_hashes
 from headcount.core.program import MODULE, Program, Unit
+from headcount.core.set_orders import rewrite
 from headcount.core.source_locations import is_students
 from headcount.core.verdict import Site
 
@@ -142,7 +142,6 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
             sorted(s.uses),
             _always_matters(s.node),
             _is_dynamic(s.code),
-            uses_hashes(s.node),
         )
         for s in kept
     ]
@@ -300,7 +299,11 @@ def _kept(
     slim = _kept_parts(node, graders)
     if slim is None:
         return
-    module = ast.Module([slim], [])
+    nodes = list(_eager(slim, into_classes=False))
+    declares, assigns = _declared(nodes), _assigned(nodes)
+    defines, optional = declares | assigns | _stored_in(nodes), _has_effect(slim)
+    calls_on = {name for n in nodes for name in _mutated(n)}
+    module = rewrite(ast.Module([slim], []))
     try:
         code = compile(module, chunk.label, "exec", flags, dont_inherit=True)
     except SyntaxError:
@@ -309,14 +312,8 @@ def _kept(
             module, chunk.label, "exec", flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
         )
         return
-    nodes = list(_eager(slim, into_classes=False))
-    declares, assigns = _declared(nodes), _assigned(nodes)
-    defines = declares | assigns | _stored_in(nodes)
-    statement = _Statement(chunk, slim, defines, code, declares, assigns)
-    statement.calls_on = {name for n in nodes for name in _mutated(n)}
-    statement.uses = set(_globals_used(code))
-    statement.optional = _has_effect(slim)
-    yield statement
+    uses = set(_globals_used(code))
+    yield _Statement(chunk, slim, defines, code, declares, assigns, calls_on, uses, optional)
 
 
 def _kept_parts(node: ast.stmt, graders: frozenset[str]) -> ast.stmt | None:

@@ -21,10 +21,10 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from grader.submission.definitions import OURS, bound, reason, without_experiments
-from grader.submission.outline import uses_hashes
 from headcount.core.errors import UnreadableFile
 from headcount.core.files import LARGEST_FILE
 from headcount.core.program import Module
+from headcount.core.set_orders import rewrite
 from headcount.core.verdict import BESIDE
 
 __all__ = ["Beside", "FolderOnDisk", "Imported", "ReceivedFiles", "follow_imports"]
@@ -275,8 +275,8 @@ class _Follower:
             text = importlib.util.decode_source(data)
             self.imported.sources[label] = text
             tree = without_experiments(ast.parse(text, label))
-            code = marshal.dumps(compile(tree, label, "exec", dont_inherit=True))
-            module = Module(name, label, place, package, code, hashes=uses_hashes(tree))
+            code = marshal.dumps(compile(rewrite(tree), label, "exec", dont_inherit=True))
+            module = Module(name, label, place, package, code)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None) or 1
             module = Module(name, label, place, package, line=line, error=reason(error))

@@ -18,16 +18,13 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from headcount.core import packing
 from headcount.core.source_locations import is_students
 
 __all__ = [
     "Outline",
     "UnusedAssignment",
-    "about_hash_seeds",
     "outline",
     "outline_live",
-    "uses_hashes",
 ]
 
 #: Longest source in characters that is outlined; the longest chapter has 60,000.
@@ -62,8 +59,6 @@ class Outline(msgspec.Struct, frozen=True):
         names: every name and attribute that is used.
         lost: the unused assignments to parameters.
         text: the code without comments and docstring, formatted by Python itself.
-        hashes: whether it may depend on hashes, see :func:`uses_hashes`.
-        set_loops: the lines at which it takes the values of a set in the set's own order.
         globals: the whole numbers that it reads from outside of it, by name.
     """
 
@@ -78,8 +73,6 @@ class Outline(msgspec.Struct, frozen=True):
     names: list[str]
     lost: list[UnusedAssignment]
     text: str
-    hashes: bool = False
-    set_loops: list[int] = []
     globals: dict[str, int] = {}
 
 
@@ -232,91 +225,8 @@ def _outline(node: _Function, name: str, outside: Mapping[str, Any] = {}) -> Out
         sorted(names),
         [] if returns else list(_unread_assignments(node, parameters)),
         "\n".join(map(_text, body)),
-        uses_hashes(node),
-        sorted(set(_set_loops(every))),
         {name: outside[name] for name in sorted(read) if _is_number(outside.get(name))},
     )
-
-
-# Sets, whose order is that of hashes. -----------------------------------------------
-#
-# Every Python process has a hash seed and addresses of its own, unless told otherwise.  So the
-# order of a set of strings, or of objects, differs from process to process, and with it the order
-# of collectives in a loop over such a set.
-
-#: Functions whose results depend on the hash seed or on addresses.
-_HASHING = frozenset({"set", "frozenset", "hash", "id"})
-
-#: Operators that make a set of two, and the methods of a dictionary that they also apply to.
-_COMBINING = (ast.Sub, ast.BitAnd, ast.BitOr, ast.BitXor)
-_VIEWS = frozenset({"keys", "items"})
-
-#: Functions that take the values of a set in the set's own order.
-_ORDERING = frozenset({"enumerate", "iter", "list", "map", "reversed", "tuple", "zip"})
-
-
-def uses_hashes(tree: ast.AST) -> bool:
-    """Return whether code makes a set, or asks for a hash or an address."""
-    return any(
-        (isinstance(node, ast.Name) and node.id in _HASHING) or _is_set(node, frozenset())
-        for node in ast.walk(tree)
-    )
-
-
-def about_hash_seeds(outlines: Iterable[Outline]) -> str:
-    """Return why a program is right only where its ranks share a hash seed, and the mend.
-
-    Args:
-        outlines: the program's functions.  Where they take the values of a set in one place
-            only, that line is named.
-    """
-    lines = [line for one in outlines for line in one.set_loops]
-    return packing.about_hash_seeds(lines[0] if len(lines) == 1 else None)
-
-
-def _is_set(node: ast.AST, names: frozenset[str]) -> bool:
-    """Return whether an expression is a set, as far as its syntax shows.
-
-    Args:
-        node: the expression.
-        names: the variables that are known to be sets.
-    """
-    if isinstance(node, (ast.Set, ast.SetComp)):
-        return True
-    if isinstance(node, ast.Name):
-        return node.id in names
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id in ("set", "frozenset")
-    if isinstance(node, ast.BinOp) and isinstance(node.op, _COMBINING):
-        both = (node.left, node.right)
-        return any(_is_set(one, names) or _is_view(one) for one in both)
-    return False
-
-
-def _is_view(node: ast.AST) -> bool:
-    call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    return call and node.func.attr in _VIEWS  # type: ignore[attr-defined]
-
-
-def _set_loops(nodes: Iterable[ast.AST]) -> Iterator[int]:
-    """Yield the lines at which the values of a set are taken in the set's own order."""
-    nodes = list(nodes)
-    names = frozenset(
-        target.id
-        for node in nodes
-        if isinstance(node, ast.Assign) and _is_set(node.value, frozenset())
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    )
-    for node in nodes:
-        taken: Iterable[ast.expr] = ()
-        if isinstance(node, (ast.For, ast.comprehension)):
-            taken = (node.iter,)
-        elif isinstance(node, ast.Starred):
-            taken = (node.value,)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            taken = node.args if node.func.id in _ORDERING else ()
-        yield from (one.lineno for one in taken if _is_set(one, names))
 
 
 def _text(node: ast.AST) -> str:

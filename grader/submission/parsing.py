@@ -47,7 +47,6 @@ class FileDefinitions(msgspec.Struct, array_like=True, frozen=True):
         prints: fingerprints of the wanted functions, see
             :func:`grader.submission.submission.fingerprints`.
         outlines: outlines of the wanted functions, see :mod:`grader.submission.outline`.
-        hashing: the wanted functions that may depend on hashes.
         elsewhere: as of a ``Submission``.
         error: why the file is no submission at all; empty if it is one.
     """
@@ -61,7 +60,6 @@ class FileDefinitions(msgspec.Struct, array_like=True, frozen=True):
     outlines: dict[str, list[Outline]] = {}
     elsewhere: dict[str, str] = {}
     error: str = ""
-    hashing: list[str] = []
 
 
 def parsed(data: bytes) -> bytes:
@@ -86,7 +84,6 @@ def _definitions(request: FileRequest) -> FileDefinitions:
         prints_of(found.sources.values(), request.wanted),
         found.outlines,
         elsewhere={name: _plain(text)[:500] for name, text in found.elsewhere.items()},
-        hashing=sorted(found.hashing),
     )
 
 

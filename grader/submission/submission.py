@@ -28,9 +28,9 @@ from grader.submission.definitions import Broken, Chunk, select
 from grader.submission.modules import Beside, FolderOnDisk, ReceivedFiles, follow_imports
 from grader.submission.outline import Outline, outline, outline_live
 from grader.submission.source_files import source_contents
-from headcount.core import packing
 from headcount.core.errors import UnreadableFile
-from headcount.core.program import Program, reached
+from headcount.core.packing import live_program
+from headcount.core.program import Program
 from headcount.core.source_locations import live_line
 from headcount.core.verdict import Site
 
@@ -58,8 +58,6 @@ class Submission:
         sources: the text of each file or cell, from which lines are quoted.
         prints: fingerprints by exercise, where they were asked for.
         outlines: outlines of each exercise's functions, for hints.
-        hashing: the exercises whose answers may depend on hashes, and so on the process, see
-            :func:`grader.submission.outline.uses_hashes`.
         elsewhere: by name of an exercise that is not defined, where it is defined instead of at
             module level, or what is called nearly so.
     """
@@ -72,7 +70,6 @@ class Submission:
     sources: dict[str, str] = field(default_factory=dict)
     prints: dict[str, list[int]] = field(default_factory=dict)
     outlines: dict[str, list[Outline]] = field(default_factory=dict)
-    hashing: frozenset[str] = frozenset()
     elsewhere: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -84,8 +81,7 @@ class Submission:
         """
         found = {name: outline_live(function)} if callable(function) else {}
         program = live_program(function)
-        hashing = frozenset({name} if program.hashes else ())
-        return cls(name, program, frozenset({name}), outlines=found, hashing=hashing)
+        return cls(name, program, frozenset({name}), outlines=found)
 
     @classmethod
     def from_file(cls, path: str | Path, wanted: Iterable[str] = ()) -> Submission:
@@ -160,12 +156,6 @@ class Submission:
             tuple(found.unparsed),
             imported.sources | {chunk.label: chunk.source for chunk in chunks},
             outlines=outline((chunk.source for chunk in chunks), wanted),
-            hashing=frozenset(
-                name
-                for name in found.names.intersection(wanted)
-                if any(module.hashes for module in program.modules)
-                or any(unit.hashes for unit in reached(program.units, [name]))
-            ),
             elsewhere=found.elsewhere,
         )
 
@@ -266,16 +256,6 @@ def _parses(source: str) -> bool:
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             return False
     return True
-
-
-def live_program(function: Callable[..., Any] | str, *arguments: Any) -> Program:
-    """Return a function as it is now, bound to arguments, with all that it uses; or a text.
-
-    Raises:
-        RequestError: it cannot travel to another process.
-    """
-    hashes = callable(function) and any(one.hashes for one in outline_live(function))
-    return packing.live_program(function, *arguments, hashes=hashes)
 
 
 # Fingerprints of functions, by which copies are found even if names were changed. --

@@ -1,12 +1,10 @@
-"""Ranks have hash seeds of their own where that may matter, as processes of torchrun's have."""
+"""Ranks take sets in orders of their own, as processes with other hash seeds do."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
+import enum
 
-import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -16,113 +14,145 @@ from grader.api import catalogue
 from grader.judge.judge import Judge, Settings
 from grader.sandbox.sandboxes import missing, new_sandbox
 from grader.submission.modules import ReceivedFiles
-from grader.submission.submission import Submission, live_program
+from grader.submission.submission import Submission
 from headcount.core.errors import RunFailed
+from headcount.core.packing import live_program
 from headcount.core.verdict import Diagnosis
-from headcount.launch.launchers import ForkServer, Spawner, default_launcher
-from headcount.launch.process_world import OTHER_SEEDS, ProcessWorld
+from headcount.launch.launchers import Spawner, default_launcher
+from headcount.launch.process_world import ProcessWorld
 from headcount.launch.world import Job
 from support.worlds import line_in
 
 NAMES = ["sliding", "full", "linear", "chunked", "local"]
 KINDS = {"sliding", "full", "linear"}
+Kind = enum.Enum("Kind", ["SUM", "MAX"])
 
 
 def order_of_a_set():
     return list(set(NAMES))
 
 
+def order_of_two():
+    return list({"max", "first"})
+
+
 def order_of_a_set_from_outside():
-    return list(KINDS)
+    return [name for name in KINDS]  # noqa: C416
 
 
 def helper():
-    return {name[0] for name in NAMES}
+    return frozenset(name[0] for name in NAMES)
 
 
-def set_of_a_helper():
-    return sorted(helper())
+def order_of_a_set_of_a_helper():
+    first, *others = helper()
+    return [first, *others]
 
 
-def order_of_objects():
-    return hash(object())
+def order_of_a_difference_of_views():
+    names = dict.fromkeys(NAMES).keys()
+    return [*(names - {"full"})]
 
 
-def difference_of_views():
-    return sorted(dict.fromkeys(NAMES).keys() - {})
+def order_of_enumerators():
+    return [kind.name for kind in set(Kind)]
 
 
-def loop_over_a_literal():
-    return [name for name in {"a", "b", "c"}]  # noqa: C416
+def order_of_tensors():
+    return [int(tensor) for tensor in {torch.tensor(0), torch.tensor(1)}]
+
+
+def order_in_which_they_are_taken_out():
+    names, found = {"max", "first"}, []
+    while names:
+        found.append(names.pop())
+    return found
+
+
+def order_of_hashes():
+    return sorted({"max": 0, "first": 1}, key=hash)
+
+
+def order_of_addresses():
+    objects = [object(), object()]
+    return [objects.index(one) for one in sorted(objects, key=id)]
+
+
+def order_of_pairs():
+    return [name for _, name in map(tuple, {(1, "max"), (1, "first")})]
 
 
 @pytest.mark.parametrize(
     "function",
     [
         order_of_a_set,
+        order_of_two,
         order_of_a_set_from_outside,
-        set_of_a_helper,
-        order_of_objects,
-        difference_of_views,
-        loop_over_a_literal,
+        order_of_a_set_of_a_helper,
+        order_of_a_difference_of_views,
+        order_of_enumerators,
+        order_of_tensors,
+        order_in_which_they_are_taken_out,
+        order_of_hashes,
+        order_of_addresses,
+        order_of_pairs,
     ],
 )
-def test_a_program_that_makes_a_set_or_asks_for_a_hash_may_depend_on_the_seed(function):
-    assert live_program(function).hashes
-
-
-def test_other_programs_do_not():
-    def plain(x):
-        for name, value in dict.fromkeys(NAMES, 3).items():
-            x += value - len(name)
-        return x
-
-    assert not live_program(plain, 1).hashes
-
-
-def test_each_of_the_first_ranks_has_an_order_of_its_own_the_same_every_time():
-    first, again = (list(run(order_of_a_set, 3)) for _ in range(2))
+def test_two_ranks_take_the_same_values_in_different_orders_every_time(function):
+    first, again = (list(run(function, 3)) for _ in range(2))
     assert first == again
-    assert len(set(map(tuple, first))) == OTHER_SEEDS + 1
-    assert all(sorted(names) == sorted(NAMES) for names in first)
+    assert sorted(first[0]) == sorted(first[1]) == sorted(first[2])
+    assert first[0] != first[1]
 
 
-def test_spawned_ranks_have_the_same_seeds():
+def test_two_ranks_disagree_on_a_place_that_a_hash_gives():
+    first, second = run(lambda: [hash(name) % 2 for name in NAMES], 2)
+    assert first == [1 - place for place in second]
+
+
+def test_what_has_the_same_order_in_every_process_keeps_it():
+    def plain():
+        id = 5
+        numbers = {3, 1, 2}
+        pairs = {(1, 2.5), (0, 1.5)}
+        stack = ["a", "b"]
+        columns = [*zip(*([1, 2], [3, 4]))]  # noqa: B905
+        same = [hash(7), id, *dict.fromkeys(NAMES), max(*columns), max(columns, key=sum)]
+        return [*numbers, numbers.pop(), *pairs, stack.pop(), *same]
+
+    values = list(run(plain, 3))
+    assert values[0] == values[1] == values[2]
+
+
+def test_a_set_that_changes_in_a_loop_over_it_is_an_error_as_in_plain_python():
+    def removes():
+        names = {"a", "b", "c"}
+        for name in names:
+            names.discard(name)
+
+    failure = run(removes, 2, may_fail=True).failure
+    assert failure.raised[0] == "RuntimeError"
+    assert failure.site.line == line_in(removes, "for name in names")
+
+
+def test_spawned_ranks_have_the_same_orders():
     with (
         contextlib.closing(Spawner()) as spawner,
-        ProcessWorld(spawner, 2, live_program(order_of_a_set), hashing=True) as world,
+        ProcessWorld(spawner, 2, live_program(order_of_a_set), set_orders=True) as world,
     ):
         found = world.run(Job("order_of_a_set", ((), ())))
     assert [result.value for result in found.results] == list(run(order_of_a_set, 2))
 
 
 @pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
-def test_ranks_in_a_sandbox_have_the_same_seeds_and_are_sealed():
-    def order():
-        try:
-            open("/built/made", "w").close()
-        except OSError as error:
-            return type(error).__name__, list(set(NAMES))
-        return "written", []
-
-    def forks():
-        import os
-
-        try:
-            os.fork()
-        except OSError as error:
-            return type(error).__name__
-
-    program = live_program(order)
-    with contextlib.closing(new_sandbox()) as sandbox:
-        with ProcessWorld(sandbox, 3, program, hashing=True) as world:
-            found = world.run(Job("order", ((),) * 3))
-        with ProcessWorld(sandbox, 2, live_program(forks), hashing=True) as world:
-            refused = world.run(Job("forks", ((),) * 2))
-    kinds, orders = zip(*(result.value for result in found.results), strict=True)
-    assert set(kinds) == {"OSError"}
-    assert list(orders[:OTHER_SEEDS]) == list(run(order_of_a_set, 3))[:OTHER_SEEDS]
-    assert [result.value for result in refused.results] == ["PermissionError"] * 2
+def test_ranks_in_a_sandbox_have_the_same_orders():
+    program = live_program(order_of_a_set)
+    with (
+        contextlib.closing(new_sandbox()) as sandbox,
+        ProcessWorld(sandbox, 3, program, set_orders=True) as world,
+    ):
+        found = world.run(Job("order_of_a_set", ((),) * 3))
+    assert [result.value for result in found.results] == list(run(order_of_a_set, 3))
 
 
 def sync_parameters(module, src):
@@ -197,47 +227,32 @@ def test_a_run_that_needs_one_hash_seed_is_told_so():
     assert str(told.value).count("hash seed") == 1
 
 
-def test_a_server_with_another_seed_that_dies_is_started_again():
-    launcher = default_launcher()
-    run(order_of_a_set, 2)
-    for child in psutil.Process(launcher.pid).children():
-        child.kill()
-        child.wait()
-    assert len(set(map(tuple, run(order_of_a_set, 2)))) == 2
-
-
-def test_the_servers_with_other_seeds_end_with_theirs():
-    with contextlib.closing(ForkServer()) as server:
-        with ProcessWorld(server, 2, live_program(order_of_a_set), hashing=True) as world:
-            world.run(Job("order_of_a_set", ((), ())))
-        siblings = psutil.Process(server.pid).children()
-        assert len(siblings) == OTHER_SEEDS
-    _, alive = psutil.wait_procs(siblings, timeout=10)
-    assert not alive
-
-
-def test_a_rank_with_another_seed_that_dies_is_named_and_signals_reach_it():
-    def dies():
-        set(NAMES)
-        if dist.get_rank() == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
-        dist.barrier()
-
-    failure = run(dies, 2, may_fail=True).failure
-    assert failure.diagnosis is Diagnosis.CRASHED
-    assert failure.rank == 1
-
-    def hangs():
-        while set(NAMES):
-            continue  # for ever
-
-    failure = run(hangs, 2, may_fail=True, seconds=1).failure
-    assert failure.diagnosis is Diagnosis.TIMEOUT
-    first = line_in(hangs, "while set")
-    assert {failure.site.line} <= {first, first + 1}
-
-
 def test_a_module_beside_the_answer_may_make_the_set():
     beside = ReceivedFiles({"names.py": b"def ordered(names):\n    return list(set(names))\n"})
-    text = b"from names import ordered\n\ndef broadcast(x, src):\n    return ordered('ab')\n"
-    assert Submission.from_bytes(text, "answer.py", ["broadcast"], beside).hashing
+    text = (
+        b"import torch.distributed as dist\nfrom names import ordered\n\n"
+        b"def sync_parameters(module, src):\n"
+        b"    own = {**dict(module.named_parameters()), **dict(module.named_buffers())}\n"
+        b"    for name in ordered(own):\n"
+        b"        dist.broadcast(own[name].data, src)\n"
+    )
+    exercise = catalogue()["sync_parameters"]
+    answer = Submission.from_bytes(text, "answer.py", [exercise.name], beside)
+    assert "hash seed" in Judge(default_launcher(), Settings(1)).judge(exercise, answer).hint
+
+
+@pytest.mark.parametrize("names", [("max", "first"), ("all_reduce", "broadcast"), ("a", "b")])
+def test_no_two_names_are_lucky(names):
+    text = (
+        "import torch.distributed as dist\n\n"
+        "def unblock_order(x):\n"
+        "    m, z = x.clone(), x.clone()\n"
+        "    do = [lambda: dist.all_reduce(m, dist.ReduceOp.MAX), lambda: dist.broadcast(z, 0)]\n"
+        f"    work = dict(zip({names}, do))\n"
+        f"    for name in {{*{names}}}:\n"
+        "        work[name]()\n"
+        "    return m + z\n"
+    )
+    exercise = catalogue()["unblock_order"]
+    answer = Submission.from_bytes(text.encode(), "answer.py", [exercise.name])
+    assert "Line 7 takes" in Judge(default_launcher(), Settings(1)).judge(exercise, answer).hint

@@ -119,9 +119,9 @@ class Counting:
     def __getattr__(self, name):
         return getattr(self._launcher, name)
 
-    def launch(self, size, seeds=0):
+    def launch(self, size):
         self.sizes.append(size)
-        return self._launcher.launch(size, seeds)
+        return self._launcher.launch(size)
 
 
 def test_all_cases_of_a_world_are_run_in_one_process():

@@ -136,8 +136,7 @@ def same_file(libc, first, second, fds):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes users, and looks into a rank")
 def test_ranks_share_no_user_and_no_open_file_and_have_no_right(sandbox):
     libc = ctypes.CDLL(None, use_errno=True)
-    # two ranks of servers with other hash seeds, and one of the sandbox's own
-    with ProcessWorld(sandbox, 3, ANSWERS.program, hashing=True) as world:
+    with ProcessWorld(sandbox, 3, ANSWERS.program) as world:
         assert world.run(Job("takes_its_time", ((),) * 3)).failure is None
         ranks = [rank.pid for rank in sandbox.processes(world.handle).values()]
         assert len(ranks) == 3

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 import torch
 
-from grader.exercise.cases import Draw, Kind
+from grader.exercise.cases import OPS, Draw, Kind, reduced
 
 SEED = 2**127 + 12345
 
@@ -128,7 +128,7 @@ def test_the_first_case_tells_whose_each_number_is():
     # a second draw of the same case holds other numbers
     assert draw.per_rank(kind)[2].tolist() == [120, 121, 122]
     draw.case("the first")
-    assert max(abs(t).max() for t in draw.per_rank(kind)) <= 99
+    assert max(abs(t[2]) for t in draw.per_rank(kind)) <= 99
     assert draw.per_rank(kind)[2].tolist() != [220, 221, 222]
 
 
@@ -160,4 +160,30 @@ def test_the_first_sum_has_a_digit_for_every_rank(n, dtype):
 @pytest.mark.parametrize("dtype, n", [(torch.bfloat16, 4), (torch.float32, 8), (torch.int64, 100)])
 def test_what_a_dtype_cannot_hold_exactly_is_random_in_the_first_case_too(dtype, n):
     terms = Draw(SEED, "reduce", n).per_rank(Kind(dtype, (4,)), "SUM")
-    assert max(float(abs(t).max()) for t in terms) < 100
+    assert max(float(abs(t[2])) for t in terms) < 100
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("op", ["SUM", "MIN", "MAX", "PRODUCT", ""])
+@pytest.mark.parametrize(("dtype", "wrong"), [(torch.float32, [0, 1]), (torch.float64, [0])])
+def test_integers_that_become_floats_on_their_way_are_wrong_whatever_is_drawn(n, op, dtype, wrong):
+    for seed in range(20):
+        draw = Draw(seed, "reduce", n)
+        draw.case("the first")
+        numbers = draw.per_rank(Kind(torch.int64, (3,)), op)
+        right = reduced(OPS[op], numbers) if op else numbers[-1]
+        floats = [one.to(dtype) for one in numbers]
+        combine = {"SUM": torch.add, "PRODUCT": torch.mul, "MIN": torch.minimum}
+        total = floats[-1]
+        for one in floats[:-1] if op else ():
+            total = combine.get(op, torch.maximum)(total, one)
+        assert (total.to(torch.int64) != right).nonzero().flatten().tolist() == wrong
+
+
+def test_a_sum_without_one_rank_is_wrong_in_floats_as_well():
+    draw = Draw(SEED, "survivors", 5)
+    draw.case("the first")
+    numbers = draw.per_rank(Kind(torch.int64, (1,)), "SUM")
+    for left_out in range(5):
+        others = [one for rank, one in enumerate(numbers) if rank != left_out]
+        assert int(sum(one.double() for one in others)) != sum(others)

@@ -176,11 +176,7 @@ def _modules(draw: Draw) -> Iterator[Case]:
 def _random_like(draw: Draw, tensor: torch.Tensor) -> PerRank:
     kind = Kind(tensor.dtype, tuple(tensor.shape))
     if tensor.dtype == torch.bool:
-        return PerRank(t > 0 for t in draw.per_rank(Kind(torch.int64, kind.shape)))
-    if tensor.dtype == torch.int64:
-        # counters that neither a float32 nor, where there are several, a float64 can hold
-        least = torch.tensor([2**53, 2**24])[: tensor.numel()] if tensor.dim() else 2**24
-        return PerRank(least + 1 + 2 * (t + 100) for t in draw.per_rank(kind))
+        return PerRank(t > 0 for t in draw.per_rank(Kind(torch.float64, kind.shape)))
     return draw.per_rank(kind)
 
 

@@ -31,7 +31,7 @@ def _inputs(draw: Draw) -> Iterator[Case]:
         ("AVG", Kind(torch.float64, (2, 3))),
         ("MIN", Kind(torch.int64, (draw.n + 1,))),
         ("MAX", Kind(torch.float32, (3, 2))),
-        ("SUM", Kind(torch.float32, (1,))),
+        ("SUM", Kind(torch.int64, (1,))),
         ("AVG", Kind(torch.float32, (draw.n - 1,))),
         ("MAX", Kind(torch.int64, (draw.n,))),
         ("SUM", Kind(torch.bfloat16, (1000,))),

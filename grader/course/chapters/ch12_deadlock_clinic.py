@@ -1,6 +1,7 @@
 """Chapter 12: programs that hang, and the ranks that can never go on."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import torch
 
@@ -199,7 +200,7 @@ unblock_branch = Exercise(
 
 # Who can never go on. -------------------------------------------------------------
 
-#: Wait-for graphs in small numbers, which are renamed before use; 9 is never a key.
+#: Wait-for graphs; 9 is never a key.
 _GRAPHS: Mapping[str, Mapping[int, int | None]] = {
     "no ranks": {},
     "all are running": {0: None, 1: None, 2: None},
@@ -220,12 +221,31 @@ _GRAPHS: Mapping[str, Mapping[int, int | None]] = {
 
 def _graphs(draw: Draw) -> Iterator[Case]:
     for name, graph in _GRAPHS.items():
-        shuffled = draw.tensor(Kind(torch.float64, (1000,))).argsort().tolist()
-        # the highest first, so that the order of the keys is never the right one
-        renamed = {
-            shuffled[rank]: None if goal is None else shuffled[goal] for rank, goal in graph.items()
-        }
-        yield draw.case(name, waits_for={rank: renamed[rank] for rank in sorted(renamed)[::-1]})
+        for how, new in _numberings(draw, [*graph, *(p for p in graph.values() if p is not None)]):
+            waits = {new[r]: None if goal is None else new[goal] for r, goal in graph.items()}
+            yield draw.case(f"{name}{how}", waits_for=_downwards(waits))
+
+
+def _numberings(
+    draw: Draw, ranks: Iterable[int], keep_order: bool = False
+) -> Iterator[tuple[str, Mapping[int, int]]]:
+    """Yield new numbers for the ranks of a graph, each time with words that say which.
+
+    The first two are not drawn, so that 0, which Python takes for false, is the first rank of
+    every graph, and then the last, whatever the seed is.
+    """
+    known = sorted(set(ranks))
+    drawn = draw.tensor(Kind(torch.float64, (1000,))).argsort().tolist()[: len(known)]
+    yield "", dict(zip(known, range(len(known)), strict=True))
+    if not keep_order:
+        yield ", the last rank first", dict(zip(known[::-1], range(len(known)), strict=True))
+    chosen = sorted(drawn) if keep_order else drawn
+    yield ", other numbers", dict(zip(known, chosen, strict=True))
+
+
+def _downwards(graph: Mapping[int, Any]) -> dict[int, Any]:
+    """Return a graph with its highest rank first, so that the keys are never in order."""
+    return {rank: graph[rank] for rank in sorted(graph, reverse=True)}
 
 
 def _leads_into_a_cycle(waits_for: Mapping[int, int | None], rank: int) -> bool:
@@ -335,8 +355,7 @@ _Waits = Mapping[int, tuple[str, list[int]] | None]
 #: needs many passes for one of them.
 _UPWARDS, _DOWNWARDS = "each of ten waits for the next", "each of ten waits for the one before"
 
-#: Wait-for graphs, and the ranks that have returned, in small numbers that are renamed
-#: before use; 9 is never a key.
+#: Wait-for graphs, and the ranks that have returned; 9 is never a key.
 _ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
     "no ranks": ({}, set()),
     "one of the picture's, OR": (
@@ -357,6 +376,13 @@ _ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
     ),
     "a long way to a rank that has returned": (
         {k: ("all", [k + 1]) if k % 2 else ("any", [k + 1]) for k in range(30)}, {30},
+    ),
+    "rank 0 runs and is waited for": (
+        {0: None, 1: ("any", [0]), 2: ("all", [0, 1]), 3: ("any", [4, 0]), 4: ("any", [4])}, set(),
+    ),
+    "rank 0 runs, and is no key": ({1: ("any", [0]), 2: ("all", [1, 0]), 3: ("all", [3])}, set()),
+    "rank 0 has returned": (
+        {1: ("all", [0, 2]), 2: None, 3: ("any", [0, 2]), 4: ("any", [0]), 5: ("all", [0])}, {0},
     ),
     "any of none, all of none": (
         {0: ("any", []), 1: ("all", []), 2: ("all", [1]), 3: ("any", [0, 1]), 4: ("all", [0])},
@@ -382,16 +408,16 @@ _ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
 
 def _any_all(draw: Draw) -> Iterator[Case]:
     for name, (graph, gone) in _ANY_ALL.items():
-        shuffled = draw.tensor(Kind(torch.float64, (1000,))).argsort().tolist()
-        if name in (_UPWARDS, _DOWNWARDS):
-            shuffled = sorted(shuffled[: len(graph)])
-        renamed = {
-            shuffled[rank]: None if wait is None else (wait[0], [shuffled[p] for p in wait[1]])
-            for rank, wait in graph.items()
-        }
-        # the highest first, so that the order of the keys is never the right one
-        ordered = {rank: renamed[rank] for rank in sorted(renamed)[::-1]}
-        yield draw.case(name, waits_for=ordered, gone={shuffled[rank] for rank in gone})
+        peers = [p for wait in graph.values() if wait is not None for p in wait[1]]
+        ordered = name in (_UPWARDS, _DOWNWARDS)
+        for how, new in _numberings(draw, [*graph, *peers, *gone], keep_order=ordered):
+            waits = {
+                new[rank]: None if wait is None else (wait[0], [new[p] for p in wait[1]])
+                for rank, wait in graph.items()
+            }
+            yield draw.case(
+                f"{name}{how}", waits_for=_downwards(waits), gone={new[rank] for rank in gone}
+            )
 
 
 def _stuck_any_all(waits_for: _Waits, gone: Iterable[int]) -> list[int]:

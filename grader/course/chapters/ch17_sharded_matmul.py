@@ -528,7 +528,7 @@ def splits(draw: Draw) -> Iterator[Case]:
     for name, kind, _, dim, passed, gradient in _along(draw):
         yield draw.case(
             name,
-            x=draw.tensor(kind),
+            x=draw.per_rank(kind)[0],
             dim=passed,
             along=dim,
             cotangent=_cut(draw, draw.tensor(kind), dim) if gradient else None,
@@ -584,7 +584,7 @@ def shards(draw: Draw) -> Iterator[Case]:
     for name, kind, length, dim, passed, gradient in _along(draw):
         yield draw.case(
             name,
-            x_shard=_cut(draw, draw.tensor(kind), dim),
+            x_shard=_cut(draw, draw.per_rank(kind)[0], dim),
             full_length=length,
             dim=passed,
             along=dim,

@@ -108,21 +108,26 @@ first_divergence = Exercise(
 
 # The sum of the ranks that survive. -------------------------------------------------
 
-#: How late a living rank may be, in seconds. On a busy machine it may be later all the same: a case
-#: that is wrong gets more time.
+#: How late a living rank may be. On a busy machine it may be later: a wrong case gets more time.
 _SECONDS = 0.5
 
 #: The same where a rank is late on purpose, by twice as much; every survivor waits for that one.
 _SHORT = 0.2
 
-#: By world size, the ranks that are late, and those that are killed as they enter, if any are.
-#: Whatever rank others may depend on, 0 or the last, is late somewhere.
-_LATE: dict[int, Sequence[tuple[int, int | None]]] = {
-    3: ((1, None),),
-    4: ((0, None), (3, 2)),
-    5: ((4, None),),
-    8: ((3, None),),
+#: By world size, the ranks that are late, those that are killed as they enter, if any are, and how
+#: late, in multiples of `seconds`: so late that they need not count, and that they must.  Whatever
+#: rank others may depend on, 0 or the last, is late somewhere.
+_IN_TIME, _TOO_LATE = 0.8, 2
+_LATE: dict[int, Sequence[tuple[int, int | None, float]]] = {
+    3: ((1, None, _TOO_LATE), (2, None, _IN_TIME)),
+    4: ((0, None, _TOO_LATE), (3, 2, _TOO_LATE), (1, 3, _IN_TIME)),
+    5: ((4, None, _TOO_LATE), (0, None, _IN_TIME)),
+    8: ((3, None, _TOO_LATE), (7, 5, _IN_TIME)),
 }
+
+#: Of three ranks, the one that takes the last, which is so late, for lost and stops before it says
+#: so; the one that sees the last, since it began later itself; and how late the last is.
+_DIVIDED = ((0, 2, 1.5), (2, 0, 1.5), (0, 2, 1.9))
 
 #: How many times as long a rank may take in all.
 _MANY = 5
@@ -149,36 +154,43 @@ def _survival(draw: Draw) -> Iterator[Case]:
     nothing = draw.per_rank(Kind(torch.float64, (0,)))
     yield draw.case("no rank is killed, and x is empty", x=nothing, seconds=_SECONDS)
     for kill, kind in zip(_KILLS.get(draw.n, (None,)), _KINDS, strict=False):
-        drawn = kill is None
-        if kill is None:
-            rank, step = draw.tensor(Kind(torch.int64, (2,))).tolist()
-            kill = rank % draw.n, step % 10
-        killed = Kill(*kill)
+        rank, step = draw.tensor(Kind(torch.int64, (2,))).tolist()
+        killed = Kill(*(kill or (rank % draw.n, step % 10)))
         # the first can be read, digit by digit
-        given = x if kind is _KINDS[0] else draw.per_rank(kind)
+        given = x if kind is _KINDS[0] else draw.per_rank(kind, "SUM")
         # a drawn one may be the same as another
-        name = f"{killed}, as drawn" if drawn else str(killed)
-        yield replace(draw.case(name, x=given, seconds=_SECONDS), killed=killed)
-    for late, dead in _LATE.get(draw.n, ()):
-        dying = None if dead is None else Kill(dead, 0)
-        name = f"rank {late} is late by twice `seconds`"
+        name = str(killed) if kill else f"{killed}, as drawn"
+        # the one that dies goes first wherever all are ready
+        slower = (Delay(r, 0.2 * _SECONDS) for r in draw.ranks if killed.step and r != killed.rank)
+        case = draw.case(name, x=given, seconds=_SECONDS)
+        yield replace(case, killed=killed, held=tuple(slower))
+    for late, dead, times in _LATE.get(draw.n, ()):
+        dying, seconds = None if dead is None else Kill(dead, 0), _SHORT if times > 1 else _SECONDS
+        name = f"rank {late} is late by {times} · `seconds`"
         name = name if dying is None else f"{dying}, and {name}"
         # numbers that are rounded, so that ranks which add in different orders differ in bits
-        given = draw.per_rank(Kind(torch.float32, (6,)))
-        yield replace(
-            draw.case(name, x=given, seconds=_SHORT),
-            killed=dying,
-            late=Delay(late, 2 * _SHORT),
-        )
+        case = draw.case(name, x=draw.per_rank(Kind(torch.float32, (6,))), seconds=seconds)
+        yield replace(case, killed=dying, late=(Delay(late, times * seconds),))
+    for stops, late, later in _DIVIDED if draw.n == 3 else ():
+        name = f"rank {late} is late by {_IN_TIME} · `seconds`, rank 1 by {later}, {stops} by stops"
+        # with more time than the others, since a busy machine must not unite them
+        case = draw.case(name, x=x, seconds=2 * _SECONDS)
+        late_ones = Delay(late, _IN_TIME * case.seconds), Delay(1, later * case.seconds)
+        yield replace(case, late=late_ones, held=(Delay(stops, 0.95 * case.seconds),))
 
 
 def _living(c: Case) -> list[int]:
     return [rank for rank in c.ranks if c.killed is None or rank != c.killed.rank]
 
 
+def _too_late(c: Case) -> set[int]:
+    """Return the ranks that may be left out although they live."""
+    return {one.rank for one in c.late if one.seconds > c.seconds}
+
+
 def _must_count(c: Case) -> set[int]:
-    """Return the ranks that live and are not late, which no list may leave out."""
-    return {rank for rank in _living(c) if c.late is None or rank != c.late.rank}
+    """Return the ranks that live and are not too late, which no list may leave out."""
+    return set(_living(c)) - _too_late(c)
 
 
 def _lost(c: Case) -> set[int]:
@@ -206,8 +218,7 @@ def _may_count(c: Case) -> list[list[Any]]:
     One that died may have told its x before, and one that is late may be left out.
     """
     sets = {tuple(_living(c)), tuple(c.ranks)}
-    if c.late is not None:
-        sets |= {tuple(rank for rank in one if rank != c.late.rank) for one in sets}
+    sets |= {tuple(rank for rank in one if rank not in _too_late(c)) for one in sets}
     return [_of(c, one) for one in sorted(sets - {tuple(_living(c))})]
 
 
@@ -318,19 +329,23 @@ def _with_more_time(one: JudgedCase) -> Case | None:
     if not late:
         return None
     times = 2 * max(1.0, _SECONDS / c.seconds)
-    delay = None if c.late is None else Delay(c.late.rank, times * c.late.seconds)
-    return replace(c, columns={**c.columns, "seconds": times * c.seconds}, late=delay)
+    late, held = ([Delay(d.rank, times * d.seconds) for d in of] for of in (c.late, c.held))
+    columns = {**c.columns, "seconds": times * c.seconds}
+    return replace(c, columns=columns, late=tuple(late), held=tuple(held))
 
 
-def _do_not_agree(one: JudgedCase) -> bool:
-    """Return whether survivors return different lists, or sums of different bits."""
-    if one.diagnosis is Diagnosis.NONDETERMINISTIC:
+def _misses_the_point(one: JudgedCase) -> bool:
+    """Return whether a dead rank takes others with it, one in time is left out, or lists differ."""
+    lasting = (Diagnosis.EXCEPTION, Diagnosis.DEADLOCK, Diagnosis.TIMEOUT)
+    if one.diagnosis in (Diagnosis.NONDETERMINISTIC, *(lasting if one.case.killed else ())):
         return True
     if one.diagnosis not in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE):
         return False
     lists = [_ranks_in(one.actual[rank]) for rank in _living(one.case)]
     if None in lists:
         return False
+    if any(_leaves_out(_must_count(one.case), one.actual[rank]) for rank in _living(one.case)):
+        return True
     return len({tuple(sorted(ranks or ())) for ranks in lists}) > 1 or len(_sums(one)) > 1
 
 
@@ -346,7 +361,7 @@ sum_of_survivors = Exercise(
         magnitude=lambda c: [[magnitude(OPS["SUM"], c.x), None]] * c.n,
         agree=True,
     ),
-    point=_do_not_agree,
+    point=_misses_the_point,
     traffic=TrafficRules(
         limits=(
             point(

@@ -64,9 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _nothing() -> set[str]:
-    """Let a world start and end, and with it the servers of ranks with other hash seeds."""
-    return set()
+def _nothing() -> None:
+    """Let a world start and end."""
 
 
 def _changing(rounds: Sequence[Sequence[Verdict]]) -> list[tuple[Program, list[str]]]:

@@ -160,7 +160,6 @@ class Call:
         name: the function's.
         size: the number of ranks.
         arguments: how many the function is bound to.
-        hashing: what is said if it fails only where ranks have hash seeds of their own.
     """
 
     program: Program
@@ -172,7 +171,6 @@ class Call:
     kill: tuple[int, int] | None = None
     seed: int | None = None
     semantics: str = "gloo"
-    hashing: str = about_hash_seeds()
 
     def on_ranks(self, kind: type[_Result], may_fail: bool = False) -> _Result:
         """Make the call, print what the ranks print, and return the run.
@@ -198,16 +196,17 @@ class Call:
         drawn = fresh_seed() if self.seed is None else self.seed
         with stoppable() as launcher:
 
-            def run_once(policy: WildcardPolicy | None, hashing: bool = program.hashes) -> Outcome:
+            def run_once(policy: WildcardPolicy | None, set_orders: bool = True) -> Outcome:
                 with ProcessWorld(
-                    launcher, size, program, backend=self.backend, seed=drawn, hashing=hashing
+                    launcher, size, program, backend=self.backend, seed=drawn, set_orders=set_orders
                 ) as world:
                     return world.run(job if policy is None else replace(job, policy=policy))
 
             outcome, orders = in_all_orders(run_once, lambda outcome: outcome.trace)
             failure = outcome.failure
-            if program.hashes and failure and run_once(None, hashing=False).failure is None:
-                message = f"{failure.message}\n{self.hashing}"
+            sets = outcome.trace.sets_taken
+            if sets and failure and run_once(None, set_orders=False).failure is None:
+                message = f"{failure.message}\n{about_hash_seeds(sets)}"
                 outcome = replace(outcome, failure=replace(failure, message=message))
         for rank, text in enumerate(outcome.output):
             for line in text.splitlines():

@@ -113,7 +113,7 @@ def test_a_late_rank_finds_what_others_did_before_it_came_and_none_of_it_is_left
             return "gave up"
 
     with ProcessWorld(default_launcher(), 2, live_program(answer)) as world:
-        outcome = world.run(Job("answer", ((), ()), allowed=None, late=Delay(0, 0.5)))
+        outcome = world.run(Job("answer", ((), ()), allowed=None, late=(Delay(0, 0.5),)))
         assert not world.usable
     assert outcome.failure is None
     assert [one.value for one in outcome.results] == [True, "gave up"]

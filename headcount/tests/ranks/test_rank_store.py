@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from torch.distributed import DistStoreError
+from torch.distributed import distributed_c10d as c10d
 
 from headcount.core.verdict import Diagnosis
 from headcount.core.wire import BrokenFrame, FrameReader, Put, Refused, StoreLookup, framed
@@ -108,6 +109,30 @@ def test_a_wait_with_a_time_limit_ends(stores):
     second.wait(["there"], timedelta(milliseconds=1))
     with pytest.raises(DistStoreError, match="wait timeout after 1ms, keys: there, absent"):
         second.wait(["there", "absent"], timedelta(milliseconds=1))
+
+
+def test_a_key_is_told_as_the_program_has_named_it(stores):
+    _, (first, *_) = stores
+    with pytest.raises(DistStoreError, match=r"keys: list$"):
+        c10d.PrefixStore("0/", first).wait(["list"], timedelta(milliseconds=1))
+
+
+def test_a_rank_that_is_held_stops_between_looking_and_setting(stores, monkeypatch):
+    stops = []
+    monkeypatch.setattr(rank_store.time, "sleep", stops.append)
+    _, (first, *_) = stores
+    first.forget(0.4)
+    first.set("x", "1")  # nothing was looked up
+    assert stops == []
+    assert not first.check(["list"])
+    first.set("list", "mine")
+    assert stops == [0.4]
+    first.add("n", 1)  # it has stopped before
+    first.compare_set("list", "mine", "ours")  # one step, in which nothing can happen
+    assert stops == [0.4]
+    assert not first.check(["decision"])
+    first.set("decision", "mine")
+    assert stops == [0.4, 0.4]
 
 
 def test_who_looks_waits_until_it_is_there(stores):

@@ -755,7 +755,7 @@ def test_children_of_ranks_end_with_the_world():
         return started
 
     server = psutil.Process(default_launcher().pid)
-    before = server.children(recursive=True)  # servers with other hash seeds, if a test needs them
+    before = server.children(recursive=True)
     outcome = play(answer, 2)
     assert outcome.failure is None
     assert server.children(recursive=True) == before
@@ -877,8 +877,8 @@ class _Interrupting:
     def __init__(self, launcher):
         self._launcher = launcher
 
-    def launch(self, size, seeds=0):
-        self.handle = self._launcher.launch(size, seeds)
+    def launch(self, size):
+        self.handle = self._launcher.launch(size)
         self.handle.controls = [_Interrupted(fileno=c.detach()) for c in self.handle.controls]
         return self.handle
 

@@ -62,8 +62,7 @@ def our_processes(
             if child.status() == psutil.STATUS_ZOMBIE:
                 found.append(f"zombie {child.pid}")
             elif _SERVER in command and child.cmdline() != psutil.Process(child.ppid()).cmdline():
-                continue  # ours, a notebook kernel's, or one with another hash seed; ranks are
-                # forks of one, and have its command line
+                continue  # ours, or a notebook kernel's; ranks are forks, with its command line
             elif is_idle(child, command):
                 continue
             elif "multiprocessing.resource_tracker" in command:

@@ -87,7 +87,7 @@ class Scripted:
         self._threads: dict[int, list[threading.Thread]] = {}
         self._ending: list[threading.Thread] = []
 
-    def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
+    def launch(self, size: int) -> ProcessGroupHandle:
         ends = ChannelEnds.make(size)
         theirs = iter(ends.theirs)
         processes = [

@@ -36,6 +36,7 @@ __all__ = [
     "Posted",
     "Handling",
     "Remarked",
+    "TookSet",
     "Seen",
     "Signature",
     "Violated",
@@ -288,6 +289,13 @@ class Remarked(msgspec.Struct, array_like=True, tag="remark", frozen=True):
     line: Line
 
 
+class TookSet(msgspec.Struct, array_like=True, tag="set", frozen=True):
+    """The rank takes a set in an order that differs from rank to rank; line 0 stands for a hash."""
+
+    file: Name
+    line: Line
+
+
 class Handling(msgspec.Struct, array_like=True, tag="handle", frozen=True):
     """The rank has begun its last operation while it handles an exception, as in ``finally``.
 
@@ -366,6 +374,7 @@ Event = (
     | Violated
     | Outside
     | Remarked
+    | TookSet
     | Handling
     | Entered
     | Left

@@ -7,28 +7,28 @@ import functools
 import importlib
 import io
 import itertools
-import pickletools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cloudpickle
 
 from headcount.core.errors import RequestError
 from headcount.core.program import Program
+from headcount.core.set_orders import rewritten_code
 from headcount.core.source_locations import is_students
+from headcount.core.verdict import Site
 
 __all__ = ["about_hash_seeds", "compiled_anew", "live_program"]
-
-#: Instructions of a pickle that make a set.
-_PICKLED_SETS = frozenset({"EMPTY_SET", "FROZENSET"})
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """A cloudpickle that also takes modules of a class of their own, such as ``torch.ops``."""
 
     def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, types.CodeType) and is_students(value.co_filename):
+            return self.dispatch_table[types.CodeType](rewritten_code(value))
         special = isinstance(value, types.ModuleType) and type(value) is not types.ModuleType
         if special and value.__name__ in sys.modules:
             return importlib.import_module, (value.__name__,)
@@ -83,16 +83,12 @@ def _may_mean(function: types.FunctionType, submodule: types.ModuleType) -> bool
     return False
 
 
-def live_program(
-    function: Callable[..., Any] | str, *arguments: Any, hashes: bool = False
-) -> Program:
+def live_program(function: Callable[..., Any] | str, *arguments: Any) -> Program:
     """Return a function as it is now, bound to arguments, with all that it uses; or a text.
 
     Args:
         function: the function, or the text.
         arguments: bound to it, before those of the call.
-        hashes: whether its source shows that it may depend on hashes; what it uses is looked
-            through for sets in any case.
 
     Raises:
         RequestError: it cannot travel to another process.
@@ -106,9 +102,7 @@ def live_program(
             cloudpickle.register_pickle_by_value(one)
         buffer = io.BytesIO()
         _Pickler(buffer).dump(bound)
-        live_bytes = buffer.getvalue()
-        hashes = hashes or _uses_hashes(function) or _holds_sets(live_bytes)
-        return Program(live=live_bytes, hashes=hashes)
+        return Program(live=buffer.getvalue())
     except Exception as error:
         name = getattr(function, "__name__", "the function")
         raise RequestError(
@@ -120,42 +114,6 @@ def live_program(
             cloudpickle.unregister_pickle_by_value(one)
 
 
-#: Functions whose results depend on the hash seed or on addresses, and instructions that make sets.
-_HASHING = frozenset({"set", "frozenset", "hash", "id"})
-_MAKING_SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
-
-
-def _uses_hashes(function: Any) -> bool:
-    """Return whether a function, or one of the program's that it calls, may depend on hashes.
-
-    Every Python process has a hash seed and addresses of its own, unless told otherwise.  So the
-    order of a set of texts differs from process to process, and with it the order of collectives
-    in a loop over such a set.
-    """
-    coming = [function] if isinstance(function, types.FunctionType) else []
-    seen = set(coming)
-    while coming:
-        one = coming.pop()
-        codes = [one.__code__]
-        for code in codes:
-            if not _HASHING.isdisjoint(code.co_names):
-                return True
-            if any(step.opname in _MAKING_SETS for step in dis.get_instructions(code)):
-                return True
-            codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
-            for name in code.co_names:
-                used = one.__globals__.get(name)
-                if isinstance(used, types.FunctionType) and used not in seen:
-                    seen.add(used)
-                    coming += [used] if is_students(used.__code__.co_filename) else []
-    return False
-
-
-def _holds_sets(pickled: bytes) -> bool:
-    """Return whether what travels along with a function holds a set, whose order hashes decide."""
-    return any(step.name in _PICKLED_SETS for step, _, _ in pickletools.genops(pickled))
-
-
 def _is_students(module: types.ModuleType) -> bool:
     """Return whether a module is the student's own, so that its code must travel along."""
     file = getattr(module, "__file__", None)
@@ -163,15 +121,17 @@ def _is_students(module: types.ModuleType) -> bool:
     return module.__name__ != "__main__" and bool(file) and is_students(str(file))
 
 
-def about_hash_seeds(line: int | None = None) -> str:
+def about_hash_seeds(sets_taken: Sequence[Site]) -> str:
     """Return why a program is right only where its ranks share a hash seed, and the mend.
 
     Args:
-        line: the line that takes the values of a set, if it is the only one.
+        sets_taken: where it depends on hashes; a line that takes a set is named if it is the only
+            one.
     """
+    line = sets_taken[0].line if len(sets_taken) == 1 else 0
     where = f" Line {line} takes the values of a set in the set's order." if line else ""
     return (
-        "This is right where all ranks have the same hash seed, and wrong where each has its own,"
-        f" as under torchrun: the order of a set differs from process to process.{where} Take"
-        " the values in an order that all ranks share, such as sorted(…)."
+        "This is right where all ranks have the same hash seed and the same addresses, and wrong"
+        " where each has its own, as under torchrun: the order of a set differs from process to"
+        f" process.{where} Take the values in an order that all ranks share, such as sorted(…)."
     )

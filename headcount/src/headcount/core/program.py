@@ -66,7 +66,6 @@ class Unit(msgspec.Struct, frozen=True):
         always: whether it may matter to functions that do not mention its names, as a
             decorator that registers a function may.
         dynamic: whether it may find names that it does not mention, as ``globals()`` does.
-        hashes: whether it may depend on hashes, see :class:`Program`.
     """
 
     file: str
@@ -76,7 +75,6 @@ class Unit(msgspec.Struct, frozen=True):
     uses: list[str] = []
     always: bool = False
     dynamic: bool = False
-    hashes: bool = False
 
 
 class Module(msgspec.Struct, frozen=True):
@@ -90,7 +88,6 @@ class Module(msgspec.Struct, frozen=True):
         package: whether it is a package.
         code: the marshalled code object; empty if it does not parse, or has no file.
         line, error: where and why it does not parse.
-        hashes: as of a :class:`Unit`.
     """
 
     name: str
@@ -100,7 +97,6 @@ class Module(msgspec.Struct, frozen=True):
     code: bytes = b""
     line: int = 0
     error: str = ""
-    hashes: bool = False
 
 
 def reached(units: Sequence[Unit], names: Collection[str]) -> list[Unit]:
@@ -141,8 +137,6 @@ class Program(msgspec.Struct, frozen=True):
         label: the name of the file that the statements are from.
         modules: the modules that were handed in beside that file, as far as it imports them.
         hidden: names of those that are never imported, since Python's own have these names.
-        hashes: whether the live function may depend on hashes, as one does that takes
-            the values of a set in its order.
     """
 
     live: bytes = b""
@@ -151,7 +145,6 @@ class Program(msgspec.Struct, frozen=True):
     label: str = ""
     modules: list[Module] = []
     hidden: list[str] = []
-    hashes: bool = False
 
     @staticmethod
     def from_source(source: str, *names: str) -> Program:

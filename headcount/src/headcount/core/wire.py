@@ -94,6 +94,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
             how much memory it has without it.
         script: whether the program is a person's own script, which makes and ends the default
             group itself, and on which there are no limits.
+        set_orders: whether it takes sets in an order of its own.
     """
 
     rank: int
@@ -110,6 +111,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     seed: int = 0
     weighed: bool = False
     script: bool = False
+    set_orders: bool = False
 
 
 class Perform(msgspec.Struct, tag="perform", frozen=True):
@@ -256,6 +258,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
         killed_at: the step at which this rank is killed, see :class:`StepCount`; None for never.
         follows: whether to tell what became of the arguments that the program is bound to.
         delay: seconds that this rank waits before it enters.
+        held: seconds that it stops between two calls of the store.
     """
 
     entry: str
@@ -268,6 +271,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
     killed_at: int | None = None
     follows: bool = False
     delay: float = 0.0
+    held: float = 0.0
 
 
 class StoreEntry(msgspec.Struct, tag="told", frozen=True):

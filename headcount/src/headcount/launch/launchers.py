@@ -25,10 +25,9 @@ import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any, Protocol, TypeVar, cast
 
 import psutil
@@ -37,7 +36,6 @@ from headcount.core.errors import WorldError, require_temporary_folder, shortage
 from headcount.core.source_locations import OWN_FOLDERS, own_folders
 from headcount.core.verdict import Failure
 from headcount.server import ahead
-from headcount.server.fork_server import hash_seed
 from headcount.trace.trace import Trace
 
 __all__ = [
@@ -115,13 +113,8 @@ class Launcher(Protocol):
         """The environment of its ranks."""
         ...
 
-    def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
+    def launch(self, size: int) -> ProcessGroupHandle:
         """Start ``size`` ranks, which wait for their setup, and return their handle.
-
-        Args:
-            size: the number of ranks.
-            seeds: how many of them, from the first on, have hash seeds of their own (see
-                :func:`headcount.server.fork_server.hash_seed`).
 
         Raises:
             WorldError: they cannot be started.
@@ -398,8 +391,7 @@ _LOADING = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 def _variables() -> dict[str, str]:
     """Return the environment variables of servers and ranks.
 
-    Loopback only, one thread, no warnings, and one hash seed for every server: see
-    :func:`headcount.server.fork_server.hash_seed`.
+    Loopback only, one thread, no warnings, and one hash seed: :mod:`headcount.core.set_orders`.
     """
     # where our own modules are, also those of a package that uses these and is not installed
     roots = dict.fromkeys(str(Path(folder).parent) for folder in own_folders().split(os.pathsep))
@@ -421,7 +413,6 @@ def start(
     errors: IO[bytes] | int,
     words: Sequence[str] = (),
     prefix: Sequence[str] = (),
-    more: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.Popen[bytes]:
     """Run a module in a new interpreter, in a session of its own.
 
@@ -431,7 +422,6 @@ def start(
         errors: the file for its standard error, as :class:`subprocess.Popen` takes it.
         words: further arguments.
         prefix: a command to run it under, such as that of a sandbox.
-        more: environment variables besides those of every server and rank.
     """
     return subprocess.Popen(
         [*prefix, sys.executable, "-m", module, *map(str, fds), *words],
@@ -439,7 +429,7 @@ def start(
         stdout=subprocess.DEVNULL,
         stderr=errors,
         pass_fds=fds,
-        env={**_variables(), **more},
+        env=_variables(),
         # away from the current folder, where a student's random.py may lie
         cwd=Path(__file__).resolve().parent.parent.parent,
         # Ctrl-C in a terminal, and Stop in Jupyter, go to the whole group
@@ -484,12 +474,12 @@ class Client(ABC):
         assert self._ready is not None
         return [what for what in ("threads", "cuda") if self._ready[what]]
 
-    def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
+    def launch(self, size: int) -> ProcessGroupHandle:
         """Ask for the ranks of a world, which are forked while the caller goes on."""
         ends, name = ChannelEnds.make(size), next(self._names)
         handle = ProcessGroupHandle(ends.controls, ends.outputs, ends.faults, [], self, name)
         self._handles[name] = handle
-        asked = {"fork": name, "size": size, "seeds": seeds}
+        asked = {"fork": name, "size": size}
         request = json.dumps(asked).encode() + b"\n"
         try:
             socket.send_fds(self.connection, [request], ends.theirs)
@@ -648,7 +638,7 @@ class Spawner:
         """The environment of its ranks, which is this process's."""
         return RankEnvironment.here()
 
-    def launch(self, size: int, seeds: int = 0) -> ProcessGroupHandle:
+    def launch(self, size: int) -> ProcessGroupHandle:
         """Start the ranks of a world."""
         ends, name = ChannelEnds.make(size), next(self._names)
         processes: list[subprocess.Popen[bytes]] = []
@@ -657,10 +647,7 @@ class Spawner:
         try:
             for rank in range(size):
                 fds = ends.theirs[3 * rank : 3 * rank + 3]
-                seed = hash_seed(rank) if rank < seeds else {}
-                processes.append(
-                    start("headcount.server.process", fds, subprocess.DEVNULL, more=seed)
-                )
+                processes.append(start("headcount.server.process", fds, subprocess.DEVNULL))
                 handle.pids.append(processes[-1].pid)
         except OSError as error:
             handle.close()

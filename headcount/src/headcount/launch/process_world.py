@@ -31,9 +31,6 @@ __all__ = ["SETUP_SECONDS", "ProcessWorld", "largest_world"]
 #: Seconds in which a rank must have joined its group and loaded the program.
 SETUP_SECONDS = DEFAULTS.setup
 
-#: Ranks with hash seeds of their own, where the program may depend on hashes.
-OTHER_SEEDS = 2
-
 #: Bytes of the store that a subgroup takes of each of its ranks, and for each of its peers: gloo
 #: puts some 200 there, and 8 for each peer.
 _ADDRESS, _PEER = 512, 16
@@ -87,8 +84,7 @@ class ProcessWorld:
         smaller: other numbers of ranks that jobs may be for.
         collectives: whether jobs may call collectives; without them, all sizes share connections.
         seed: the seed of the random numbers that the program draws, on each rank its own.
-        hashing: whether the program may depend on hashes: then the first two ranks have other
-            hash seeds than each other and the rest.
+        set_orders: whether each rank takes sets in an order of its own.
         storing: whether the program may put values of its own into the store.
         until: the time on the monotonic clock after which a program has a second to load.
         weighed: whether a job asks for the memory of the ranks.
@@ -116,7 +112,7 @@ class ProcessWorld:
         smaller: Collection[int] = (),
         collectives: bool = True,
         seed: int = 0,
-        hashing: bool = False,
+        set_orders: bool = False,
         storing: bool = True,
         until: float = math.inf,
         weighed: bool = False,
@@ -136,8 +132,7 @@ class ProcessWorld:
         self._failed = False
         self._loading, self._until = loading, until
         self._launcher = launcher
-        self.hashing = hashing and size > 1
-        self.handle = launcher.launch(size, OTHER_SEEDS if self.hashing else 0)
+        self.handle = launcher.launch(size)
         self._job: BackendJob | None = None
         self._store = RankStoreServer(
             self._tell_all, self._tell, None if storing else self._addresses, limited=not script
@@ -182,6 +177,7 @@ class ProcessWorld:
                     seed=rank_seed(seed, rank),
                     weighed=weighed and entry.devices is None,
                     script=script,
+                    set_orders=set_orders,
                 ),
             )
 
@@ -216,7 +212,7 @@ class ProcessWorld:
         output = self._supervisor.call.output()
         reported = self._supervisor.channels.reported
         # a group is not to be trusted after ranks have given up on a late one, either
-        lost = job.killed is not None or job.late is not None
+        lost = job.killed is not None or bool(job.late)
         if lost or (found.failure is not None and not found.reusable):
             self.close()
         self._failed = found.failure is not None
@@ -248,9 +244,9 @@ class ProcessWorld:
     def _ask(self, job: Job) -> None:
         """Send every rank its call."""
         self._store.forget()
+        delays, held = ({one.rank: one.seconds for one in of} for of in (job.late, job.held))
         for rank, arguments in enumerate(job.arguments):
             dies = job.killed is not None and job.killed.rank == rank
-            delay = job.late.seconds if job.late is not None and job.late.rank == rank else 0.0
             self._tell(
                 rank,
                 RunCall(
@@ -263,7 +259,8 @@ class ProcessWorld:
                     answer_limit=job.answer_limit,
                     killed_at=job.killed.step if job.killed is not None and dies else None,
                     follows=job.follows,
-                    delay=delay,
+                    delay=delays.get(rank, 0.0),
+                    held=held.get(rank, 0.0),
                 ),
             )
 
@@ -280,7 +277,7 @@ class ProcessWorld:
         if before is not None and after is not None:
             # what a killed rank had handed to the network may not have left it, and what others
             # have given up on may still come
-            if job.killed is None and job.late is None:
+            if job.killed is None and not job.late:
                 failure = (after - before).contradiction(trace)
             moved = (after - before).payload
         results: tuple[RankResult, ...] = ()

@@ -132,7 +132,7 @@ class Supervisor:
 
     def begin(self, job: Job) -> CallSupervision:
         """Return the supervision of a job that the ranks are about to be asked for."""
-        late = () if job.late is None else (job.late.rank,)
+        late = [one.rank for one in job.late]
         before = self.call.matcher
         matcher = MessageMatcher(
             self.channels.size, self.store.keys, late, before, follower=job.follower

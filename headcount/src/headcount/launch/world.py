@@ -60,12 +60,7 @@ class Kill:
 
 @dataclass(frozen=True)
 class Delay:
-    """The rank that enters the function late, and how late.
-
-    Attributes:
-        rank: the rank.
-        seconds: how long after the others.
-    """
+    """A rank that enters the function late, or stops in it, and for how many seconds."""
 
     rank: int
     seconds: float
@@ -110,7 +105,8 @@ class Job:
         output_limit: bytes that a rank may print.
         answer_limit: bytes of tensors that a rank may send back.
         killed: the rank that is killed, and when; the world cannot be used again then.
-        late: the rank that enters late, and how late; no world can be used again after that.
+        late: the ranks that enter late, and how late; no world can be used again after that.
+        held: the ranks that stop between two calls of the store, and for how long.
         network: α and β of simulated ranks, ``None`` for real ones.
         pauses: what is done each time that all ranks pause; they go on at once after these.
         follows: whether ranks that return nothing tell what became of the arguments that the
@@ -130,7 +126,8 @@ class Job:
     output_limit: int = DEFAULTS.output
     answer_limit: int = DEFAULTS.answer
     killed: Kill | None = None
-    late: Delay | None = None
+    late: tuple[Delay, ...] = ()
+    held: tuple[Delay, ...] = ()
     network: tuple[float, float] | None = None
     pauses: tuple[Pause, ...] = ()
     follows: bool = False
@@ -263,8 +260,7 @@ class WorldSpec:
         collectives: whether jobs may call collectives.
         storing: whether the program may put values of its own into the store.
         seed: the seed of the random numbers that the program draws, on each rank its own.
-        hashing: whether the first two real ranks have other hash seeds than each other and the
-            rest.
+        set_orders: whether each real rank takes sets in an order of its own.
         until: the time on the monotonic clock after which a program has a second to load.
         weighed: whether a job asks for the memory of the ranks.
     """
@@ -278,6 +274,6 @@ class WorldSpec:
     collectives: bool = True
     storing: bool = True
     seed: int = 0
-    hashing: bool = False
+    set_orders: bool = False
     until: float = math.inf
     weighed: bool = False

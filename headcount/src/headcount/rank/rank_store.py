@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Container, Sequence
 from datetime import timedelta
 from typing import Any
@@ -180,6 +181,9 @@ class RankStore(c10d.Store):
         self._news = threading.Condition()
         #: by thread, the keys that it waits for without a time limit
         self.waits: dict[int, list[str]] = {}
+        self._hold, self._held = 0.0, False
+        #: the keys that had no value when it looked
+        self._missed: set[str] = set()
 
     def receive(self, entry: StoreEntry) -> None:
         """Store an entry that the judge sends; called by the listening thread."""
@@ -196,9 +200,17 @@ class RankStore(c10d.Store):
             self._seen = entry.number
             self._news.notify_all()
 
-    def forget(self) -> None:
-        """Forget all entries, as the judge has done; called by the listening thread."""
+    def forget(self, hold: float = 0.0) -> None:
+        """Forget all entries, as the judge has done; called by the listening thread.
+
+        Args:
+            hold: seconds for which this rank stops between two calls, as any process may: before it
+                first puts something there after a look, and before it sets a key that it has found
+                without a value, which another rank may set meanwhile.
+        """
         with self._news:
+            self._hold, self._held = hold, False
+            self._missed.clear()
             self._entries.clear()
             self._first_look = self._looked
 
@@ -217,6 +229,11 @@ class RankStore(c10d.Store):
                 f" {LONGEST_VALUE:,} bytes, not {len(key)} and {len(value):,}; send messages"
                 " instead"
             )
+        if self._hold and self._looked > self._first_look:
+            sets_missed = key in self._missed and amount is None and expected is None
+            if sets_missed or not self._held:
+                self._held = True
+                time.sleep(self._hold)
         with self._news:
             if self._limited and self._asked == MANY:
                 raise RuntimeError(
@@ -276,7 +293,9 @@ class RankStore(c10d.Store):
 
     def _has(self, keys: Sequence[str]) -> bool:
         with self._news:
-            return all(key in self._entries for key in keys)
+            missed = [key for key in keys if key not in self._entries]
+            self._missed.update(missed)
+            return not missed
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         """Block until all keys have values.  Ranks that never join are found from the trace.
@@ -302,7 +321,8 @@ class RankStore(c10d.Store):
             # in the words of torch's own stores
             raise DistStoreError(
                 f"wait timeout after {timeout.total_seconds() * 1000:.0f}ms,"
-                f" keys: {', '.join(keys)}"
+                # as the program calls them, without the name of the group
+                f" keys: {', '.join(key.partition('//')[2] or key for key in keys)}"
             )
 
     def _wait_for(self, there: Callable[[], bool], limit: timedelta | None) -> bool:

@@ -10,17 +10,12 @@ ends with it.
 
 Requests (JSON, one per line):
 
-- ``{"fork": id, "size": n, "seeds": k}`` with 3n file descriptors attached: control, output and
-  faults of each rank.  The first k ranks have hash seeds of their own, see :func:`hash_seed`.
-  Answered by ``{"forked": id, "pids": [...]}``.
+- ``{"fork": id, "size": n}`` with 3n file descriptors attached: control, output and faults of each
+  rank.  Answered by ``{"forked": id, "pids": [...]}``.
 - ``{"signal": id, "number": s, "rank": r}``: send a signal to a rank, or, where ``r`` is null, to
   every rank that still runs.
 - ``{"kill": id}``: end every process of the world, and all that they left running.
   Answered by ``{"gone": id}``.
-
-A fork has the hash seed of its server, and nothing but a new interpreter can have another.  So
-there is one more server for every other seed, a *sibling* that this one starts when it is first
-needed, and that it serves as a client: it hands on requests, and the answers to them.
 
 In a sandbox (``sealed``) its ranks cannot start processes, so
 there are no stray ones, and there is no ``/proc`` in which to find them.
@@ -41,7 +36,6 @@ import os
 import selectors
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import traceback
@@ -51,7 +45,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-__all__ = ["get_ready", "hash_seed", "main", "run_in_child", "serve", "use_huge_pages"]
+__all__ = ["get_ready", "main", "run_in_child", "serve", "use_huge_pages"]
 
 
 # Memory in large pages, so that a process with torch in it forks in half the time. ----
@@ -106,9 +100,6 @@ def _heap(libc: ctypes.CDLL) -> Iterator[int]:
 
 # The fork server. -----------------------------------------------------------------
 
-#: This module, whose name is another where it is run.
-_MODULE = "headcount.server.fork_server"
-
 #: File descriptors of a rank, see :class:`headcount.server.process.Handles`.
 FDS = 3
 
@@ -118,84 +109,22 @@ class _World:
     """The ranks of a world.
 
     Attributes:
-        size: how many there are.
-        pids: this server's own, by process id.
+        pids: the ranks, by process id.
         alive: the process ids of those that have not been reaped.
-        elsewhere: the process ids of those that siblings have forked, by rank.
-        dying: the ranks whose siblings have yet to end them.
     """
 
-    size: int
     pids: dict[int, int] = field(default_factory=dict)
     alive: set[int] = field(default_factory=set)
-    elsewhere: dict[int, int] = field(default_factory=dict)
-    dying: set[int] = field(default_factory=set)
-
-    def pids_by_rank(self) -> list[int]:
-        """Return all process ids in rank order, as far as they are known."""
-        found = {rank: pid for pid, rank in self.pids.items()} | self.elsewhere
-        return [found[rank] for rank in sorted(found)]
-
-
-class _Sibling:
-    """A server with another hash seed, which forks the ranks of one number.
-
-    Args:
-        rank: the number of these ranks.
-        sealed: whether it runs in a sandbox.
-        ahead: modules that it imports ahead.
-        user: its user id, and so that of its ranks; None for this server's own.
-    """
-
-    def __init__(self, rank: int, sealed: bool, ahead: Sequence[str], user: int | None) -> None:
-        self.rank = rank
-        self.worlds: set[str] = set()
-        self.buffer = b""
-        self.socket, theirs = socket.socketpair()
-        with theirs:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable, "-m", _MODULE, str(theirs.fileno()), *["sealed"] * sealed,
-                    *ahead,
-                ],
-                pass_fds=[theirs.fileno()],
-                env={**os.environ, **hash_seed(rank)},
-                user=user,
-            )  # fmt: skip
-
-    def ask(self, message: dict[str, Any], fds: Iterable[int] = ()) -> None:
-        """Hand on a request; a sibling that is gone is noticed by its socket."""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            socket.send_fds(self.socket, [json.dumps(message).encode() + b"\n"], list(fds))
-
-    def answers(self) -> list[dict[str, Any]] | None:
-        """Return what it has answered since, or None if it is gone."""
-        try:
-            data = self.socket.recv(1 << 16)
-        except ConnectionResetError:
-            data = b""
-        if not data:
-            return None
-        *lines, self.buffer = (self.buffer + data).split(b"\n")
-        return [json.loads(line) for line in lines]
 
 
 class _Server:
-    def __init__(
-        self,
-        client: socket.socket,
-        sealed: bool,
-        users: Sequence[int] | None,
-        ahead: Sequence[str],
-    ) -> None:
-        self.ahead = ahead
+    def __init__(self, client: socket.socket, sealed: bool, users: Sequence[int] | None) -> None:
         self.client = client
         self.sealed = sealed
         self.users = users
         self.worlds: dict[str, _World] = {}
         self.buffer = b""
         self.fds: list[int] = []
-        self.siblings: dict[int, _Sibling] = {}
         self.selector = selectors.DefaultSelector()
 
     def serve(self) -> None:
@@ -232,24 +161,19 @@ class _Server:
             if "fork" in message:
                 count = FDS * message["size"]
                 mine, self.fds = self.fds[:count], self.fds[count:]
-                self.fork(message["fork"], mine, message["seeds"])
+                self.fork(message["fork"], mine)
             elif "signal" in message:
                 self.signal(message["signal"], message["number"], message["rank"])
             elif "kill" in message:
                 self.kill(message["kill"])
         return True
 
-    def fork(self, name: str, fds: list[int], seeds: int) -> None:
-        """Fork the ranks of a world, and let siblings fork the first ``seeds`` of them."""
-        world = self.worlds[name] = _World(len(fds) // FDS)
-        for rank in range(seeds):
-            sibling = self.sibling(rank)
-            sibling.worlds.add(name)
-            asked = {"fork": name, "size": 1, "seeds": 0}
-            sibling.ask(asked, fds[FDS * rank : FDS * (rank + 1)])
+    def fork(self, name: str, fds: list[int]) -> None:
+        """Fork the ranks of a world."""
+        world = self.worlds[name] = _World()
         # a child's first garbage collection would write to all newer objects
         gc.freeze()
-        for rank in range(seeds, world.size):
+        for rank in range(len(fds) // FDS):
             pid = os.fork()
             if pid == 0:
                 self.become_rank(fds, rank)
@@ -257,62 +181,7 @@ class _Server:
             world.alive.add(pid)
         for fd in fds:
             os.close(fd)
-        self.notify_forked(name, world)
-
-    def notify_forked(self, name: str, world: _World) -> None:
-        """Tell the client the process ids of a world, once all are known."""
-        pids = world.pids_by_rank()
-        if len(pids) == world.size:
-            self.notify({"forked": name, "pids": pids})
-
-    def sibling(self, rank: int) -> _Sibling:
-        """Return the sibling that forks ranks of this number, and start it if there is none."""
-        if rank not in self.siblings:
-            sibling = self.siblings[rank] = _Sibling(rank, self.sealed, self.ahead, self.user(rank))
-            self.selector.register(
-                sibling.socket, selectors.EVENT_READ, lambda: self.relay(sibling)
-            )
-        return self.siblings[rank]
-
-    def user(self, rank: int) -> int | None:
-        """Return the user id that ranks of this number take, or None if they keep the server's."""
-        return None if self.users is None else self.users[rank]
-
-    def relay(self, sibling: _Sibling) -> None:
-        """Hand on what a sibling has answered, or that it is gone."""
-        answers, rank = sibling.answers(), sibling.rank
-        if answers is None:
-            self.selector.unregister(sibling.socket)
-            sibling.socket.close()
-            del self.siblings[rank]
-            # its ranks have ended with it
-            answers = [{"exited": name, "status": -signal.SIGKILL} for name in sibling.worlds]
-            answers += [{"gone": name} for name in sibling.worlds]
-        for answer in answers:
-            for word in ("forked", "exited", "gone"):
-                world = self.worlds.get(answer.get(word, ""))
-                if world is not None:
-                    self.relay_answer(sibling, word, answer, world)
-
-    def relay_answer(
-        self, sibling: _Sibling, word: str, answer: dict[str, Any], world: _World
-    ) -> None:
-        name, rank = answer[word], sibling.rank
-        if word == "forked":
-            (world.elsewhere[rank],) = answer["pids"]
-            self.notify_forked(name, world)
-        elif word == "exited":
-            self.notify({"exited": name, "rank": rank, "status": answer["status"]})
-        else:
-            sibling.worlds.discard(name)
-            world.dying.discard(rank)
-            self.notify_gone(name, world)
-
-    def notify_gone(self, name: str, world: _World) -> None:
-        """Tell the client that a world is gone, once no sibling has a rank of it."""
-        if not world.dying:
-            del self.worlds[name]
-            self.notify({"gone": name})
+        self.notify({"forked": name, "pids": list(world.pids)})
 
     def become_rank(self, fds: list[int], rank: int) -> NoReturn:
         """In the child, keep this rank's descriptors and no others."""
@@ -323,9 +192,8 @@ class _Server:
 
             process_limits.own_session()
             process_limits.die_with_parent()
-            user = self.user(rank)
-            if user is not None:
-                process_limits.take_user(user)
+            if self.users is not None:
+                process_limits.take_user(self.users[rank])
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -346,9 +214,6 @@ class _Server:
             if world is not None and rank in (None, world.pids[pid]):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
-        for sibling in self.siblings.values():
-            if name in sibling.worlds and rank in (None, sibling.rank):
-                sibling.ask({"signal": name, "number": number, "rank": None})
 
     def reap(self, reader: int) -> None:
         """Reap the children that have ended, and report them."""
@@ -376,10 +241,6 @@ class _Server:
         if world is None:
             self.notify({"gone": name})
             return
-        for sibling in self.siblings.values():
-            if name in sibling.worlds:
-                world.dying.add(sibling.rank)
-                sibling.ask({"kill": name})
         for pid in world.pids:
             # the rank leads its own process group; its children share it
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -392,7 +253,8 @@ class _Server:
         world.alive.clear()
         if not self.sealed:
             self.kill_strays()
-        self.notify_gone(name, world)
+        del self.worlds[name]
+        self.notify({"gone": name})
 
     def kill_strays(self) -> None:
         """Kill processes that left their rank's process group.
@@ -402,7 +264,6 @@ class _Server:
         """
         while _has_children():
             mine = {pid for world in self.worlds.values() for pid in world.alive}
-            mine |= {sibling.process.pid for sibling in self.siblings.values()}
             strays = [pid for pid in _children() if pid not in mine]
             if not strays:
                 return
@@ -417,14 +278,6 @@ class _Server:
         """Kill every world, since the client is gone."""
         for name in list(self.worlds):
             self.kill(name)
-
-
-def hash_seed(rank: int) -> dict[str, str]:
-    """Return the environment variable that gives a rank's interpreter its hash seed.
-
-    Python draws a seed at random unless it is told one; a verdict has to be repeatable.
-    """
-    return {"PYTHONHASHSEED": str(rank + 1)}
 
 
 def _has_children() -> bool:
@@ -484,36 +337,24 @@ def get_ready(ahead: Iterable[str]) -> object:
     return closed
 
 
-def serve(
-    client: socket.socket,
-    sealed: bool,
-    users: Sequence[int] | None = None,
-    ahead: Sequence[str] = (),
-) -> None:
+def serve(client: socket.socket, sealed: bool, users: Sequence[int] | None = None) -> None:
     """Serve a client until it is gone.
 
     Args:
         client: the socket to it.
         sealed: whether this process is in a sandbox.
-        ahead: modules that siblings import ahead, as this process has.
         users: the user ids that ranks take, by rank; None if they keep this process's.
     """
     client.set_inheritable(False)
-    _Server(client, sealed, users, ahead).serve()
+    _Server(client, sealed, users).serve()
 
 
-def main(fd: int, sealed: bool = False, ahead: Sequence[str] = ()) -> None:
-    """Serve the client at the other end of socket ``fd``, in a sandbox if ``sealed``."""
+def main(fd: int, ahead: Sequence[str] = ()) -> None:
+    """Serve the client at the other end of socket ``fd``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _adopt_orphans()
     kept = get_ready(ahead)
-    if sealed:
-        from headcount.rank import process_limits
-
-        process_limits.remember_memory()
-        process_limits.prepare_seal()
-        process_limits.hide()
-    serve(socket.socket(fileno=fd), sealed, ahead=ahead)
+    serve(socket.socket(fileno=fd), sealed=False)
     del kept
 
 
@@ -548,5 +389,4 @@ def run_in_child(
 
 
 if __name__ == "__main__":
-    descriptor, *words = sys.argv[1:]
-    main(int(descriptor), "sealed" in words, [word for word in words if word != "sealed"])
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -27,7 +27,7 @@ import cloudpickle
 import torch
 
 from headcount.core.codec import pack, pack_answer, unpack
-from headcount.core.events import Entered, Event, Inspected, Left, Polled
+from headcount.core.events import Entered, Event, Inspected, Left, Polled, TookSet
 from headcount.core.program import (
     LoadedProgram,
     Program,
@@ -38,6 +38,7 @@ from headcount.core.program import (
     offer_modules,
 )
 from headcount.core.random_numbers import Generators
+from headcount.core.set_orders import sets_of_rank
 from headcount.core.source_locations import is_students, remember_thread_starts
 from headcount.core.values import tensors_in
 from headcount.core.wire import (
@@ -189,6 +190,8 @@ class _Rank:
         #: whether its ranks are simulated, as many as a request asks for
         self._simulates = False
         self._generators: Generators
+        #: the rank in whose order sets are taken, if it is not their own
+        self._set_orders: int | None = None
 
     def serve(self) -> None:
         setup = next(self._frames, None)
@@ -228,6 +231,8 @@ class _Rank:
                 self._become(request.size)
                 self._size = request.size
             forget_modules(self._last_module, is_students)
+            self._set_orders = setup.rank if setup.set_orders else None
+            sets_of_rank(self._set_orders)
             self._generators = Generators(setup.seed, self._device)
             program = Program.from_bytes(request.program)
             if setup.weighed and not program.live:
@@ -364,7 +369,7 @@ class _Rank:
             elif isinstance(frame, (Load, RunCall)):
                 if isinstance(frame, RunCall):
                     # the judge has done so, too, and sends no entry of this call before the call
-                    store.forget()
+                    store.forget(frame.held)
                 self._requests.put(frame)
             del frame  # it may be large, and the next one may be long in coming
         # the judge has closed the socket, and waits for no result any more
@@ -377,6 +382,7 @@ class _Rank:
         allowed = None if call.allowed is None else frozenset(call.allowed)
         self._recorder.begin(allowed, call.strict, call.watched)
         self._steps = None if call.killed_at is None else StepCount(call.killed_at)
+        sets_of_rank(self._set_orders, lambda *place: self._emit(TookSet(*place), True))
         snapshots = self._recorder.snapshots
         stage = "call"
         given = [tensors_in(argument) for argument in arguments]

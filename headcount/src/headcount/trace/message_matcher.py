@@ -38,6 +38,7 @@ from headcount.core.events import (
     Remarked,
     Seen,
     Signature,
+    TookSet,
     Violated,
 )
 from headcount.core.verdict import Diagnosis, Failure, Site, ranks_text
@@ -376,6 +377,7 @@ class MessageMatcher:
         self._failures: list[Failure] = []
         self._outside: dict[Outside, set[int]] = {}
         self._remarks: dict[Remarked, set[int]] = {}
+        self._sets_taken: dict[Site, None] = {}
         #: by rank, the exception that it handles in its last operation
         self.handling: dict[int, Handling] = {}
         self._shape_remarks: dict[str, None] = {}
@@ -423,6 +425,8 @@ class MessageMatcher:
                 self.handling[rank] = event
             case Remarked():
                 self._remarks.setdefault(event, set()).add(rank)
+            case TookSet(file=file, line=line):
+                self._sets_taken[Site(file, line)] = None
             case Entered(time=time):
                 self.call_spans[rank] = CallSpan(time)
             case Left(time=time, raised=raised):
@@ -706,4 +710,5 @@ class MessageMatcher:
             self.warnings,
             {name: group.members for name, group in self.groups.items()},
             pauses=tuple(map(tuple, self.pauses)),
+            sets_taken=tuple(self._sets_taken),
         )

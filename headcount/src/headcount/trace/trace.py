@@ -360,6 +360,7 @@ class Trace:
         connected: the global ranks of each group, by rank in it, whose members have put their
             addresses into the judge's store; ``None`` where groups connect in another way.  These
             are no word of one rank's either.
+        sets_taken: where a rank took a set in an order of its own; line 0 stands for hashes.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -373,6 +374,7 @@ class Trace:
     virtual_seconds: float | None = None
     pauses: tuple[Sequence[PauseSpan], ...] = ()
     connected: frozenset[tuple[int, ...]] | None = None
+    sets_taken: tuple[Site, ...] = ()
 
     @property
     def world_size(self) -> int:
