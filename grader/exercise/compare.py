@@ -153,7 +153,8 @@ def _compare_number(
         number = math.inf if actual > 0 else -math.inf
     # infinity minus infinity is not a number, and no number is near to infinity
     finite = math.isfinite(expected) and math.isfinite(number)
-    if actual == expected or (finite and abs(number - expected) <= relative * size):
+    same = actual == expected or (math.isnan(expected) and math.isnan(number))
+    if same or (finite and abs(number - expected) <= relative * size):
         return None
     want, got = _told_apart(expected, number)
     return Difference(Diagnosis.WRONG_VALUE, f"{_subject(path)} should be {want}, but is {got}")
@@ -253,6 +254,8 @@ def wrong_elements(
     same = actual == expected
     if not expected.dtype.is_floating_point:
         return ~same
+    if not terms:  # zeros of either sign are equal numbers, and differ in a bit
+        same &= torch.signbit(actual) == torch.signbit(expected)
     same |= torch.isnan(actual) & torch.isnan(expected)
     if terms:
         size = (scale if isinstance(scale, torch.Tensor) else expected).double().abs()
@@ -292,8 +295,6 @@ def differing_bits(one: Any, other: Any) -> str | None:
     if not isinstance(one, torch.Tensor):
         return None if one == other else f"{show(one)} and {show(other)}"
     wrong = wrong_elements(one, other, 0, None)
-    if one.dtype.is_floating_point:
-        wrong |= (torch.signbit(one) ^ torch.signbit(other)) & ~torch.isnan(one)
     if not bool(wrong.any()):
         return None
     first = int(wrong.flatten().nonzero()[0])

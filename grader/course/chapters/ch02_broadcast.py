@@ -167,14 +167,15 @@ def _modules(draw: Draw) -> Iterator[Case]:
     for i, architecture in enumerate(architectures):
         src = (draw.n - 1 + i) % draw.n
         tensors = list(_tensors_of(_build(architecture)).values())
-        states = PerRank(map(list, zip(*(_random_like(draw, t) for t in tensors), strict=True)))
+        drawn = [_random_like(draw, t, architecture == "frozen") for t in tensors]
+        states = PerRank(map(list, zip(*drawn, strict=True)))
         yield draw.case(
             f"{architecture} from rank {src}", architecture=architecture, state=states, src=src
         )
 
 
-def _random_like(draw: Draw, tensor: torch.Tensor) -> PerRank:
-    kind = Kind(tensor.dtype, tuple(tensor.shape))
+def _random_like(draw: Draw, tensor: torch.Tensor, special: bool) -> PerRank:
+    kind = Kind(tensor.dtype, tuple(tensor.shape), special)
     if tensor.dtype == torch.bool:
         return PerRank(t > 0 for t in draw.per_rank(Kind(torch.int64, kind.shape)))
     if tensor.dtype == torch.int64:

@@ -35,7 +35,10 @@ def _owners(e: Evidence) -> list[list[int | None]]:
     if e.diagnosis is not Diagnosis.WRONG_VALUE or e.case.n == 1 or not e.case.x[0].numel():
         return []
     return [
-        [next((s for s, x in enumerate(e.case.x) if torch.equal(x, entry)), None) for entry in held]
+        [
+            next((s for s, x in enumerate(e.case.x) if evidence.same(x, entry)), None)
+            for entry in held
+        ]
         for held in e.actual
     ]
 
@@ -64,7 +67,7 @@ def _last_missing(e: Evidence) -> bool:
 def _all_one(e: Evidence) -> bool:
     """Return whether each rank's entries all look the same."""
     return bool(_owners(e)) and all(
-        torch.equal(entry, held[0]) for held in e.actual for entry in held
+        evidence.same(entry, held[0]) for held in e.actual for entry in held
     )
 
 

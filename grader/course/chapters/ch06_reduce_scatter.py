@@ -34,7 +34,7 @@ def _inputs(draw: Draw) -> Iterator[Case]:
         ("SUM", Kind(torch.float32, (1,))),
         ("AVG", Kind(torch.float32, (draw.n - 1,))),
         ("MAX", Kind(torch.int64, (draw.n,))),
-        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.bfloat16, (1000,), special=True)),
         ("SUM", Kind(torch.float32, (0,))),
     ):
         yield draw.case(f"{name} of {kind}", chunks=draw.chunks(kind, name), op=OPS[name])

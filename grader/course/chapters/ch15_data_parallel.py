@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -147,7 +148,7 @@ def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
     yield "three gradients", [Kind(double, (3, 4)), Kind(double, (4,)), Kind(double, (2, 2))]
     yield "one gradient", [Kind(single, (7,))]
     yield "a scalar, an empty one and a large one", [
-        Kind(single, ()), Kind(single, (0,)), Kind(single, (20, 50)),
+        Kind(single, ()), Kind(single, (0,)), Kind(single, (20, 50), special=True),
     ]  # fmt: skip
     yield "two dtypes", [Kind(double, (5,)), Kind(single, (3,)), Kind(double, (2, 3))]
     yield "short ones", [Kind(double, (n - 1,)), Kind(double, (n,)), Kind(double, (n + 1,))]
@@ -224,7 +225,12 @@ def with_gradients(draw: Draw) -> Iterator[Case]:
     """Draw networks, and which of their gradients exist on which rank."""
     for name, architecture, dtype, holds in _HOLDINGS:
         state = weights(draw, architecture, dtype)
-        columns = [draw.per_rank(kind, "AVG") for kind in _parameters(architecture, dtype)]
+        # a NaN is a gradient, and None is none
+        kinds = [
+            replace(kind, special=architecture == "deep")
+            for kind in _parameters(architecture, dtype)
+        ]
+        columns = [draw.per_rank(kind, "AVG") for kind in kinds]
         gradients = PerRank(
             [column[r] if holds(r, i, draw.n) else None for i, column in enumerate(columns)]
             for r in draw.ranks

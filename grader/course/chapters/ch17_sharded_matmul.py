@@ -6,6 +6,7 @@ The oracles work on the whole tensors, in one process.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -513,7 +514,8 @@ def _along(draw: Draw) -> Iterator[tuple[str, Kind, int, int, list[Any], bool]]:
     """Yield name, kind, length, dimension, arguments for it, and whether to go backward."""
     for length, (dtype, shape, said, gradient) in _lengths(draw.n):
         dim = 1 if said is None else said
-        kind = Kind(dtype, tuple(length if i == dim else s for i, s in enumerate(shape)))
+        whole = tuple(length if i == dim else s for i, s in enumerate(shape))
+        kind = Kind(dtype, whole, special=length == 1000)
         how = f"along dim {dim}{' by default' if said is None else ''}"
         wanted = "with gradient" if gradient else "forward only"
         passed = [] if said is None else [said]
@@ -531,7 +533,9 @@ def splits(draw: Draw) -> Iterator[Case]:
             x=draw.tensor(kind),
             dim=passed,
             along=dim,
-            cotangent=_cut(draw, draw.tensor(kind), dim) if gradient else None,
+            cotangent=_cut(draw, draw.tensor(replace(kind, special=False)), dim)
+            if gradient
+            else None,
         )
 
 
@@ -588,7 +592,7 @@ def shards(draw: Draw) -> Iterator[Case]:
             full_length=length,
             dim=passed,
             along=dim,
-            cotangent=draw.tensor(kind) if gradient else None,
+            cotangent=draw.tensor(replace(kind, special=False)) if gradient else None,
         )
 
 

@@ -191,7 +191,7 @@ class CallSupervision:
         self.matcher = matcher
         self._supervisor = supervisor
         self._channels = channels = supervisor.channels
-        free = job.follower is not None or job.watched  # a person's own script, or a film of it
+        free = job.follower is not None  # a person's own script
         channels.limit(longest, None if free else REPORTS)
         self._size = channels.size
         self._job = job
