@@ -122,7 +122,7 @@ def _compare(expected: Any, actual: Any, slack: _Slack, scale: Any, path: str) -
             Diagnosis.WRONG_TYPE,
             f"{_subject(path)} should be {_with_value(expected)}, but is {describe(actual)}",
         )
-    if actual != expected:
+    if actual != expected and not (expected != expected and actual != actual):  # both NaN
         return Difference(
             Diagnosis.WRONG_VALUE,
             f"{_subject(path)} should be {expected!r}, but is {show(actual)}",

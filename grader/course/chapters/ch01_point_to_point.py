@@ -43,8 +43,8 @@ ping_pong = Exercise(
     demo=lambda n: demo(n, x=tags(n, 1)),
     mistakes=(
         Mistake(
-            "What rank 0 returns is right, but it has not come that way. Rank 0 sends x, rank 1 adds"
-            " 1 to what it has received and sends that, and rank 0 returns what comes back.",
+            "What rank 0 returns is right, but it has not come that way. Rank 0 sends x, rank 1"
+            " adds 1 to what it has received and sends that, and rank 0 returns what comes back.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE and compare(_pong(e.case), e.actual) is None
             ),
