@@ -293,7 +293,8 @@ def differing_bits(one: Any, other: Any) -> str | None:
         under = ((key, differing_bits(value, other[key])) for key, value in one.items())
         return next((f"{key}, {text}" for key, text in under if text), None)
     if not isinstance(one, torch.Tensor):
-        return None if one == other else f"{show(one)} and {show(other)}"
+        same = one == other or (one != one and other != other)
+        return None if same else f"{show(one)} and {show(other)}"
     wrong = wrong_elements(one, other, 0, None)
     if not bool(wrong.any()):
         return None

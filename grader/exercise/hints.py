@@ -126,7 +126,7 @@ def _slack(want: Any, scale: Any) -> Any:
         return None
     # what is infinite, or no number, has no size
     largest = want.abs().nan_to_num(0, 0, 0).amax() if want.numel() else scale
-    return torch.maximum(scale, largest)
+    return torch.maximum(scale.nan_to_num(0, 0, 0), largest)
 
 
 # Mistakes that can be proved in any exercise. ------------------------------------------------
