@@ -254,8 +254,6 @@ def wrong_elements(
     same = actual == expected
     if not expected.dtype.is_floating_point:
         return ~same
-    if not terms:  # zeros of either sign are equal numbers, and differ in a bit
-        same &= torch.signbit(actual) == torch.signbit(expected)
     same |= torch.isnan(actual) & torch.isnan(expected)
     if terms:
         size = (scale if isinstance(scale, torch.Tensor) else expected).double().abs()
@@ -296,6 +294,8 @@ def differing_bits(one: Any, other: Any) -> str | None:
         same = one == other or (one != one and other != other)
         return None if same else f"{show(one)} and {show(other)}"
     wrong = wrong_elements(one, other, 0, None)
+    if one.dtype.is_floating_point:
+        wrong |= (torch.signbit(one) ^ torch.signbit(other)) & ~torch.isnan(one)
     if not bool(wrong.any()):
         return None
     first = int(wrong.flatten().nonzero()[0])
