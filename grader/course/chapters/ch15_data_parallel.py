@@ -156,11 +156,28 @@ def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
     yield "no gradient at all", []
 
 
+#: How many samples each rank has, given rank and n, for the lists in turn.
+_SAMPLES: tuple[Callable[[int, int], int], ...] = (
+    lambda r, n: 3,
+    lambda r, n: r + 1,
+    lambda r, n: 5 if r == n - 1 else r % 2,
+    lambda r, n: 2 * (n - r) + 1,
+    lambda r, n: int(r == 0),
+    lambda r, n: r % 3 + 1,
+    lambda r, n: r + 2,
+)
+
+
 def gradient_lists(draw: Draw) -> Iterator[Case]:
     """Draw a list of gradients for every rank, of the same shapes everywhere."""
-    for name, kinds in _lists(draw.n):
+    for (name, kinds), count in zip(_lists(draw.n), _SAMPLES, strict=True):
+        samples = PerRank(count(r, draw.n) for r in draw.ranks)
         columns = [draw.per_rank(kind, "AVG") for kind in kinds]
-        yield draw.case(name, grads=PerRank([column[r] for column in columns] for r in draw.ranks))
+        grads = PerRank(
+            [column[r] if samples[r] else torch.zeros_like(column[r]) for column in columns]
+            for r in draw.ranks
+        )
+        yield draw.case(f"{name}, samples {list(samples)}", grads=grads, samples=samples)
 
 
 def mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -168,26 +185,31 @@ def mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack([t.double() for t in tensors]).mean(0).to(tensors[0].dtype)
 
 
-def means(c: Case) -> list[torch.Tensor]:
-    """Return what ``grads`` should become."""
-    return [mean(column) for column in zip(*c.grads, strict=True)]
+def means(c: Case, size: Callable[[torch.Tensor], torch.Tensor] = torch.clone) -> list[Any]:
+    """Return what ``grads`` should become: the means over all samples; or of their sizes."""
+    return [
+        (
+            sum(s * size(t.double()) for s, t in zip(c.samples, column, strict=True))
+            / sum(c.samples)
+        ).to(column[0].dtype)
+        for column in zip(*c.grads, strict=True)
+    ]
 
 
 parameter_server_step = Exercise(
-    signature="parameter_server_step(grads: list[Tensor]) -> None",
-    summary="in place; every gradient becomes its mean over ranks, through rank 0",
+    signature="parameter_server_step(grads: list[Tensor], samples: int) -> None",
+    summary="in place; every gradient becomes its mean over all samples, through rank 0",
     inputs=gradient_lists,
     values=Values(
         lambda c: [means(c)] * c.n,
         result="grads",
-        reduced=lambda c: c.n,
-        magnitude=lambda c: (
-            [[mean([t.abs() for t in column]) for column in zip(*c.grads, strict=True)]] * c.n
-        ),
+        # one rounding more for the product, and one for the share of a rank
+        reduced=lambda c: c.n + 2,
+        magnitude=lambda c: [means(c, torch.abs)] * c.n,
     ),
     traffic=TrafficRules(
         limits=(
-            messages("≤", lambda c: 2 * (c.n - 1) * len(c.grads[0])),
+            messages("≤", lambda c: 2 * (c.n - 1) * (len(c.grads[0]) + 1)),
             through(0),
         ),
         least=combined,
@@ -199,7 +221,7 @@ parameter_server_step = Exercise(
             " or grads[i] /= n.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE
-                and compare([means(e.case)] * e.case.n, e.actual, e.case.n) is None
+                and compare([means(e.case)] * e.case.n, e.actual, e.case.n + 2) is None
             ),
         ),
     ),
