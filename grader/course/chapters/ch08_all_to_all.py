@@ -9,19 +9,11 @@ from typing import Any
 import torch
 
 from grader.course.chapters import evidence
-from grader.course.chapters.ch05_all_gather import ALL_SEND
+from grader.course.chapters.ch05_all_gather import ALL_SEND, ONE_TENSOR
 from grader.exercise.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tag_lists
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, point, rounds, total_bytes
 from headcount.core.verdict import Diagnosis
-
-
-def _is_one_tensor(value: Any) -> bool:
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) > 1
-        and all(isinstance(t, torch.Tensor) and evidence.same(t, value[0]) for t in value)
-    )
 
 
 def _in_order_of_arrival(expected: Callable[[Case], Sequence[Any]]) -> Callable[[Evidence], bool]:
@@ -110,12 +102,7 @@ all_to_all = Exercise(
             " receive from any rank returns the rank that the message came from.)",
             when=evidence.always(_in_order_of_arrival(_transposed)),
         ),
-        Mistake(
-            "All entries of a rank's list hold the same numbers. Are they one and the same tensor,"
-            " filled again and again? [buffer] * n is one tensor n times: make a new one for every"
-            " rank.",
-            when=evidence.always(lambda e: all(_is_one_tensor(value) for value in e.actual)),
-        ),
+        ONE_TENSOR,
         Mistake(
             "Only your own entry is wrong: no message brings it, so copy chunks[rank] into the"
             " place of your own rank.",

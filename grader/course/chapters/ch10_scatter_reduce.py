@@ -122,10 +122,10 @@ def reductions(draw: Draw) -> Iterator[Case]:
         index = torch.tensor(_INDEX[:10])
         yield _case(draw, "large numbers", reduce, own, input=far, index=index, src=near)
     for reduce, sign in (("amax", -1), ("amin", 1)):
-        far = case(_DOUBLE, reduce, True, "all far from 0")
-        for tensor in (far.input, far.src):
+        extreme = case(_DOUBLE, reduce, True, "all far from 0")
+        for tensor in (extreme.input, extreme.src):
             tensor.copy_(sign * 2**33 * tensor.abs())
-        yield far
+        yield extreme
     for reduce, own in (("amax", True), ("amin", False), ("sum", True), ("mean", False)):
         broken = case(_FLOAT, reduce, own, "with nan and inf")
         broken.input[[0, 5]] = torch.tensor([torch.nan, torch.inf])

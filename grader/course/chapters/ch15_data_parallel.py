@@ -156,22 +156,11 @@ def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
     yield "no gradient at all", []
 
 
-#: How many samples each rank has, given rank and n, for the lists in turn.
-_SAMPLES: tuple[Callable[[int, int], int], ...] = (
-    lambda r, n: 3,
-    lambda r, n: r + 1,
-    lambda r, n: 5 if r == n - 1 else r % 2,
-    lambda r, n: 2 * (n - r) + 1,
-    lambda r, n: int(r == 0),
-    lambda r, n: r % 3 + 1,
-    lambda r, n: r + 2,
-)
-
-
 def gradient_lists(draw: Draw) -> Iterator[Case]:
     """Draw a list of gradients for every rank, of the same shapes everywhere."""
-    for (name, kinds), count in zip(_lists(draw.n), _SAMPLES, strict=True):
-        samples = PerRank(count(r, draw.n) for r in draw.ranks)
+    for i, (name, kinds) in enumerate(_lists(draw.n)):
+        # the same on all ranks, then less and less on all but one, which is the last or the first
+        samples = PerRank(max(0, 3 - i * (r if i % 2 else draw.n - 1 - r)) for r in draw.ranks)
         columns = [draw.per_rank(kind, "AVG") for kind in kinds]
         grads = PerRank(
             [column[r] if samples[r] else torch.zeros_like(column[r]) for column in columns]
@@ -539,17 +528,12 @@ def reductions(c: Case) -> int:
     return c.n * STEPS * len(bucket_bytes(c))
 
 
-#: Advice where the calls, or their bytes, are not those of the right buckets.
-NOT_THOSE_BUCKETS = dict.fromkeys(
-    (
-        Diagnosis.TOO_MANY_MESSAGES,
-        Diagnosis.TOO_FEW_MESSAGES,
-        Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
-    ),
-    "One all-reduce a step for each bucket of assign_buckets, over the distinct parameters that"
-    " require a gradient. Tied weights are one parameter; sizes are bytes, p.numel() *"
-    " p.element_size(); a bucket is reduced even where its gradients are None.",
+#: Where the calls, or their bytes, are not those of the right buckets.
+NOT_THOSE_BUCKETS = (
+    Diagnosis.TOO_MANY_MESSAGES,
+    Diagnosis.TOO_FEW_MESSAGES,
+    Diagnosis.TOO_MANY_BYTES,
+    Diagnosis.TOO_FEW_BYTES,
 )
 
 
