@@ -161,3 +161,28 @@ def test_the_first_sum_has_a_digit_for_every_rank(n, dtype):
 def test_what_a_dtype_cannot_hold_exactly_is_random_in_the_first_case_too(dtype, n):
     terms = Draw(SEED, "reduce", n).per_rank(Kind(dtype, (4,)), "SUM")
     assert max(float(abs(t).max()) for t in terms) < 100
+
+
+def test_special_numbers_are_in_other_places_of_each_tensor():
+    draw = Draw(SEED, "special", 4)
+    draw.case("the first")
+    ranks = draw.per_rank(Kind(torch.float32, (100,), special=True))
+    for kept in (torch.isnan, torch.isposinf, torch.isneginf, lambda t: t == 0):
+        assert all(bool(kept(t).any()) for t in ranks)
+    assert len({tuple(torch.isnan(t).tolist()) for t in ranks}) == 4
+    assert bool((torch.signbit(ranks[0]) & (ranks[0] == 0)).any())
+    assert float(torch.isfinite(torch.stack(ranks)).double().mean()) > 0.9
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+@pytest.mark.parametrize("op", ["MIN", "MAX"])
+def test_no_start_but_the_first_number_is_right_for_a_minimum_or_maximum(op, dtype):
+    draw = Draw(SEED, "extreme", 3)
+    draw.case("the first")
+    terms = torch.stack(draw.per_rank(Kind(dtype, (2, 4)), op)).double().flatten(1)
+    found = terms.amin(0) if op == "MIN" else terms.amax(0)
+    for start in (0.0, 1e9, -1e9, *((1e30, -1e30) if dtype is torch.float32 else ())):
+        begun = torch.full_like(found, start)
+        assert not torch.equal(
+            (torch.minimum if op == "MIN" else torch.maximum)(found, begun), found
+        )

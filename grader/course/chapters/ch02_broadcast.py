@@ -40,13 +40,16 @@ _SENT_TWICE = Mistake(
 )
 
 
+def from_roots(draw: Draw) -> Iterator[Case]:
+    """Draw tensors that everyone is to have from one rank."""
+    for kind, src in draw.with_roots(kinds(draw.n)):
+        yield draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
+
+
 broadcast = Exercise(
     signature="broadcast(x: Tensor, src: int) -> None",
     summary="in place; everyone ends with src's x",
-    inputs=lambda draw: (
-        draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
-        for kind, src in draw.with_roots(kinds(draw.n))
-    ),
+    inputs=from_roots,
     values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
     traffic=TrafficRules(
         limits=(
@@ -72,10 +75,7 @@ broadcast = Exercise(
 tree_broadcast = Exercise(
     signature="tree_broadcast(x: Tensor, src: int) -> None",
     summary="in place, on a tree: everyone ends with src's x after ⌈log₂ n⌉ rounds",
-    inputs=lambda draw: (
-        draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
-        for kind, src in draw.with_roots(kinds(draw.n))
-    ),
+    inputs=from_roots,
     values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
     traffic=TrafficRules(
         limits=(
