@@ -12,7 +12,7 @@ ROUNDED = math.ceil
 def crossover_bytes(n, alpha, beta):
     levels = (n - 1).bit_length()
     if n <= 3 or alpha == 0:
-        return 0
+        return 0.0
     if beta == 0:
         return math.inf
-    return ROUNDED((n - 1 - levels) * alpha / ((levels - (n - 1) / n) * beta))
+    return float(ROUNDED((n - 1 - levels) * alpha / ((levels - (n - 1) / n) * beta)))
