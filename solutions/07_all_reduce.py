@@ -265,9 +265,10 @@ for name, x in {"vector": vector, "matrix": matrix, "turned": turned}.items():
 # ## Exercise: all-reduce in two stages
 #
 # Two calls did it above. Now write what is inside them, with sends and receives: rank $r$ reduces piece $r$,
-# and then hands it to all the others. `x` has any length, 0 included, and one or two dimensions; treat it as
-# one long row of elements. Where $n$ does not divide its length, how do you cut it into $n$ pieces (chapter
-# [03](03_scatter_gather.ipynb))? And AVG needs one division. Which rank divides what?
+# and then hands it to all the others. `x` has any length, 0 included, one or two dimensions, and may be a
+# transposed matrix; treat it as one long row of elements. If `x` has $K$ elements, **no rank sends more than
+# $2(n-1)$ pieces** of $\lceil K/n \rceil$ each. Where $n$ does not divide $K$, how do you cut the row into
+# $n$ pieces (chapter [03](03_scatter_gather.ipynb))? And AVG needs one division. Which rank divides what?
 #
 # (`check` also takes an answer that calls `dist.reduce_scatter` and `dist.all_gather`, or their siblings that
 # take one large tensor. Then read the section on padding first. `dist.all_reduce` is refused.)

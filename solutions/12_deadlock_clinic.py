@@ -97,9 +97,9 @@ print("the cycle:", list(ring.failure.cycle))
 # Write `unblock_ring`. It does the same work as `ring_that_hangs`, for any number of ranks, and
 # cannot hang. Each rank sends one message; a rank that is alone sends none.
 #
-# You know one cure from chapter [01](01_point_to_point.ipynb), and `check` accepts it: `isend`. Find another,
-# with blocking `send` and `recv` only. Which arrows do you have to remove from the graph? And can you do it so
-# that 8 ranks need two rounds, and not eight?
+# You know one cure from chapter [01](01_point_to_point.ipynb): `isend`. Find another, **with blocking `send` and
+# `recv` only**: `isend`, `irecv` and batches earn half. Which arrows do you have to remove from the graph? And do
+# it so that 8 ranks need **two rounds**, and not eight; an odd number of ranks may need three.
 
 # %%
 def unblock_ring(x: torch.Tensor) -> torch.Tensor:
@@ -490,8 +490,8 @@ run(order_that_hangs, 3, torch.ones(2), may_fail=True)
 # Write `unblock_order`: it returns the maximum over ranks of `x`, plus rank 0's `x`. `x` stays as it
 # is. `dist.all_reduce` and `dist.broadcast` are allowed.
 #
-# You could make the two calls in one order on every rank, and `check` accepts that. But try to need no order at
-# all: make **one** collective of the two. If rank 0 puts its `x` into a maximum a second time, what must the
+# You could make the two calls in one order on every rank, which earns half. But need no order at all: make
+# **one** collective of the two. If rank 0 puts its `x` into a maximum a second time, what must the
 # others put in there so that it comes out unchanged? (`x` may hold floating-point numbers or integers.)
 
 # %%

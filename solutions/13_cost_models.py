@@ -321,7 +321,7 @@ if ring_known and tree_known:
 # ## Exercise: the crossing
 #
 # Return the size from which the ring is **no slower** than the tree. Set the two formulas equal and
-# solve for $S$. The result need not be a whole number of bytes.
+# solve for $S$. The result is seldom a whole number of bytes; do not round it.
 #
 # Return 0 if the ring is no slower at *every* size, and `math.inf` if it is slower at every size.
 # Think before you divide: what happens on 1, 2 and 3 ranks? What if `alpha` is 0, or `beta`, or both?

@@ -109,28 +109,34 @@ print("the weighted mean is right:", torch.allclose(weighted, whole))
 #
 # ## Exercise: parameter_server_step
 #
-# `grads` is a list of tensors, with the same shapes on every rank. Afterwards each tensor holds its
-# mean over all ranks. Work in place: write into the tensors themselves, since putting new ones into
-# the list would leave the gradients as they were. Rank 0 is the server: every rank talks to rank 0 and
-# to no other. Use at most $2(n-1)$ messages for each gradient.
+# `grads` is a list of tensors, with the same shapes on every rank: the means over this rank's own `samples`
+# samples. Afterwards each tensor holds the mean over **all samples** of all ranks. A rank may have none: then
+# `samples` is 0 and its gradients are zeros, and it takes part all the same. Work in place: write into the
+# tensors themselves, since putting new ones into the list would leave the gradients as they were. Rank 0 is the
+# server: every rank talks to rank 0 and to no other. Use at most $2(n-1)$ messages for each gradient, and as many
+# once for the numbers of samples.
 
 # %%
-def parameter_server_step(grads: list[torch.Tensor]) -> None:
-    """Every gradient becomes its mean over ranks, through rank 0."""
+def parameter_server_step(grads: list[torch.Tensor], samples: int) -> None:
+    """Every gradient becomes its mean over all samples, through rank 0."""
     ### BEGIN SOLUTION
     rank, n = dist.get_rank(), dist.get_world_size()
+    count = torch.tensor([float(samples)])
     for grad in grads:
+        grad *= samples
+    for tensor in [count, *grads]:
         if rank == 0:
-            heard = torch.empty_like(grad)
+            heard = torch.empty_like(tensor)
             for src in range(1, n):
                 dist.recv(heard, src)
-                grad += heard
-            grad /= n
+                tensor += heard
             for dst in range(1, n):
-                dist.send(grad, dst)
+                dist.send(tensor, dst)
         else:
-            dist.send(grad, 0)
-            dist.recv(grad, 0)
+            dist.send(tensor, 0)
+            dist.recv(tensor, 0)
+    for grad in grads:
+        grad /= count.item()
     ### END SOLUTION
 
 
@@ -183,11 +189,16 @@ def ring_mean(grads):
         grad.copy_(mean.view_as(grad) / n)
 
 
-S = 64 * 4
+def server_mean(grads):
+    """The same number of samples on every rank."""
+    parameter_server_step(grads, 1)
+
+
+S = 64_000 * 4
 if server_works:
     for n in (4, 16, 64):
         sent = []
-        for step in (parameter_server_step, ring_mean):
+        for step in (server_mean, ring_mean):
             trace = simulate(step, n, [torch.ones(S // 4)], record=True).trace
             sent.append(trace.traffic.max_sent / S)
         print(f"{n:2} ranks: the busiest rank sends {sent[0]:5.2f} S with a server, {sent[1]:.2f} S in a ring")
@@ -206,7 +217,7 @@ if server_works:
         seconds = [
             # a thousandth of the tensor on a link of a thousandth of the speed: the same seconds
             simulate(step, n, [torch.ones(25_000)], alpha=10e-6, beta=1e3 / 10e9).seconds
-            for step in (parameter_server_step, ring_mean)
+            for step in (server_mean, ring_mean)
         ]
         print(f"{n:2} ranks: {1e3 * seconds[0]:7.1f} ms through a server, {1e3 * seconds[1]:5.1f} ms in a ring")
 

@@ -421,8 +421,7 @@ print("a ReLU, gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should 
 # does, and the gradient is wrong without an error. All you get is PyTorch's warning in backward:
 # `allreduce_` has no autograd kernel, and going back through it is deprecated, since it "may lead to silently
 # incorrect behavior". A function with a backward of its own says what it means. In the
-# exercise below, `check` lets the lazy way pass, since its gradients are right there, but points it
-# out.
+# exercise below the lazy way earns half.
 #
 # ## Exercise: row_parallel
 #

@@ -208,6 +208,10 @@ WAYS: Mapping[str, _Ways] = {
     "reduce_scatter": _SCATTERS,
     "ring_reduce_scatter": _SCATTERS,
     "all_reduce_rooted": _REDUCTIONS,
+    "all_reduce_sharded": {
+        "through a root": "all_reduce_rooted",
+        "in two stages": "all_reduce_sharded",
+    },
     "ring_all_reduce": _REDUCTIONS,
     "all_to_all": {"same order": in_the_same_order, "rotating peers": "all_to_all"},
     "all_to_all_uneven": {"padded": padded_all_to_all, "counts first": "all_to_all_uneven"},
@@ -247,6 +251,7 @@ _LEAST: Mapping[str, Callable[[Case], int | None]] = {
     "reduce_scatter": lambda c: (c.n - 1) * nbytes(c.chunks[0][0]),
     "ring_reduce_scatter": lambda c: (c.n - 1) * nbytes(c.chunks[0][0]),
     "all_reduce_rooted": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
+    "all_reduce_sharded": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
     "ring_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
     "all_to_all": lambda c: (c.n - 1) * nbytes(c.chunks[0][0]),
     "all_to_all_uneven": _leaves,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,13 @@ _BELL = 1 + 2.0 ** np.array((-32, -24, -16, -8))
 #: One over the standard deviation of the sum of four bytes.
 _SPREAD = math.sqrt(3) / 256
 
+#: Numbers that programs take for "missing" or "nothing", or that stay when they are multiplied by
+#: zero, and how many numbers there is one of each among.
+_SPECIAL, _SELDOM = np.array((-0.0, np.inf, -np.inf, np.nan, 0.0)), 7
+
+#: What makes numbers larger than those that a search for a minimum or maximum begins with.
+_FAR = 2**33
+
 
 class PerRank(list[Any]):
     """An argument with a value for every rank."""
@@ -52,10 +59,16 @@ class PerRank(list[Any]):
 
 @dataclass(frozen=True)
 class Kind:
-    """A dtype and a shape."""
+    """A dtype and a shape.
+
+    Attributes:
+        special: whether zeros of both signs, infinities and NaNs are among the numbers, in other
+            places in each draw.
+    """
 
     dtype: torch.dtype
     shape: tuple[int, ...]
+    special: bool = False
 
     def __str__(self) -> str:
         name = dtype_name(self.dtype)
@@ -78,7 +91,7 @@ def kinds(n: int) -> tuple[Kind, ...]:
         Kind(torch.float32, (7,)),
         Kind(torch.int64, (3, 5)),
         Kind(torch.float32, (1,)),
-        Kind(torch.float64, (1000,)),
+        Kind(torch.float64, (1000,), special=True),
         Kind(torch.float32, (0,)),
         Kind(torch.float64, (n - 1,)),
         Kind(torch.bfloat16, (n,)),
@@ -197,7 +210,11 @@ class Draw:
         """Draw random numbers: nearly normal ones, or integers from −99 to 99."""
         words = self._random_words(kind)
         if kind.dtype.is_floating_point:
-            return _tensor(_nearly_normal(words), kind)
+            numbers = _nearly_normal(words)
+            if kind.special:
+                places = slice(self._draws % _SELDOM, None, _SELDOM)
+                numbers[places] = np.resize(_SPECIAL, len(numbers[places]))
+            return _tensor(numbers, kind)
         # 199 does not divide 2³²: some integers are likelier than others by one in 2²⁴
         return _tensor((words % 199).astype("i8") - 99, kind)
 
@@ -219,7 +236,7 @@ class Draw:
         if isinstance(kind, Kind):
             return PerRank(self._over_ranks(kind, (self.n,), op).unbind())
         lengths = [math.prod(one.shape) for one in kind]
-        rows = self._over_ranks(Kind(kind[0].dtype, (max(lengths),)), (self.n,), op)
+        rows = self._over_ranks(replace(kind[0], shape=(max(lengths),)), (self.n,), op)
         return PerRank(
             row[:length].reshape(one.shape)
             for row, length, one in zip(rows, lengths, kind, strict=True)
@@ -231,12 +248,14 @@ class Draw:
 
     def _over_ranks(self, kind: Kind, ranks: tuple[int, ...], op: str) -> torch.Tensor:
         """Draw a tensor of shape ``(*ranks, *kind.shape)``."""
-        whole = Kind(kind.dtype, (*ranks, *kind.shape))
+        whole = replace(kind, shape=(*ranks, *kind.shape))
         numbers = None if self._cases else self._readable((*ranks, math.prod(kind.shape)), op)
         # larger floating-point numbers have gaps, and a wrong 1 would be lost in a sum
         exact = 2 / torch.finfo(kind.dtype).eps if kind.dtype.is_floating_point else 2**62
         if numbers is None or np.abs(numbers).sum(0, initial=0).max(initial=0) > exact:
             drawn = (self.factors if op == "PRODUCT" else self.tensor)(whole)
+            if op in ("MIN", "MAX"):
+                drawn = _one_sided(drawn, kind, op)
             return _too_large_for_floats(drawn, kind, op) if kind.dtype == torch.int64 else drawn
         self._draws += 1  # so that the draws of later cases stay what they are
         return _tensor(numbers, whole)
@@ -357,6 +376,20 @@ def _too_large_for_floats(drawn: torch.Tensor, kind: Kind, op: str) -> torch.Ten
     return torch.where(least > 0, least + 4 * (drawn + 100) + low, drawn)
 
 
+def _one_sided(drawn: torch.Tensor, kind: Kind, op: str) -> torch.Tensor:
+    """Return numbers for a minimum or maximum that no start but the first number is right for.
+
+    Of each four elements the first is as drawn, the second far above 0 on all ranks, the third far
+    below; and the fourth, where the dtype has one, the infinity that every number replaces.
+    """
+    flat = drawn.flatten(-len(kind.shape))
+    far = (flat.abs() + 1) * _FAR
+    flat[..., 1::4], flat[..., 2::4] = far[..., 1::4], -far[..., 2::4]
+    if kind.dtype.is_floating_point:
+        flat[..., 3::4] = math.inf if op == "MIN" else -math.inf
+    return flat.reshape(drawn.shape)
+
+
 def _tensor(numbers: npt.NDArray[Any], kind: Kind) -> torch.Tensor:
     if kind.dtype == torch.float32:  # the same as below, but faster, and frequent
         numbers = numbers.astype("f4")
@@ -385,7 +418,7 @@ def reductions(n: int) -> tuple[tuple[str, Kind], ...]:
         ("SUM", Kind(torch.int64, (1,))),
         ("AVG", Kind(torch.float32, (n - 1,))),
         ("PRODUCT", Kind(torch.float64, (n,))),
-        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.bfloat16, (1000,), special=True)),
         ("SUM", Kind(torch.float32, (0,))),
     )
 

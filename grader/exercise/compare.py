@@ -122,7 +122,7 @@ def _compare(expected: Any, actual: Any, slack: _Slack, scale: Any, path: str) -
             Diagnosis.WRONG_TYPE,
             f"{_subject(path)} should be {_with_value(expected)}, but is {describe(actual)}",
         )
-    if actual != expected:
+    if actual != expected and not (expected != expected and actual != actual):  # both NaN
         return Difference(
             Diagnosis.WRONG_VALUE,
             f"{_subject(path)} should be {_value(expected)}, but is {show(actual)}",
@@ -159,7 +159,8 @@ def _compare_number(
         number = math.inf if actual > 0 else -math.inf
     # infinity minus infinity is not a number, and no number is near to infinity
     finite = math.isfinite(expected) and math.isfinite(number)
-    if actual == expected or (finite and abs(number - expected) <= relative * size):
+    same = actual == expected or (math.isnan(expected) and math.isnan(number))
+    if same or (finite and abs(number - expected) <= relative * size):
         return None
     want, got = _told_apart(expected, number)
     return Difference(Diagnosis.WRONG_VALUE, f"{_subject(path)} should be {want}, but is {got}")
@@ -296,7 +297,8 @@ def differing_bits(one: Any, other: Any) -> str | None:
         under = ((key, differing_bits(value, other[key])) for key, value in one.items())
         return next((f"{key}, {text}" for key, text in under if text), None)
     if not isinstance(one, torch.Tensor):
-        return None if one == other else f"{show(one)} and {show(other)}"
+        same = one == other or (one != one and other != other)
+        return None if same else f"{show(one)} and {show(other)}"
     wrong = wrong_elements(one, other, 0, None)
     if one.dtype.is_floating_point:
         wrong |= (torch.signbit(one) ^ torch.signbit(other)) & ~torch.isnan(one)

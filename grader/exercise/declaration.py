@@ -22,9 +22,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import torch
 
 from grader.errors import DeclarationError
 from grader.exercise.answers import KnownAnswer
@@ -289,6 +291,9 @@ class TrafficRules:
             follows from the values.
         proof: finds mistakes that only the traffic shows, in a run whose values are
             right; returns a failure or ``None``.
+        carried: what messages must carry, by sender and receiver: an answer may hold the right
+            numbers and have computed them where they should have come from.  Large messages are
+            not compared.
         remark: a remark on a run that passes all the same; empty if there is none.
         allowed: collectives that may be called.
         store: whether ranks may put values into the store, where others put addresses only.
@@ -298,6 +303,7 @@ class TrafficRules:
     growth: Growth | None = None
     least: Callable[[Case, Sequence[Any]], int] | None = None
     proof: Callable[[Case, Trace], Failure | None] | None = None
+    carried: Callable[[Case], Mapping[tuple[int, int], torch.Tensor]] | None = None
     remark: Callable[[Case, Trace], str] | None = None
     allowed: frozenset[str] = frozenset()
     store: bool = False

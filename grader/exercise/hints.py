@@ -56,7 +56,7 @@ def choose_hint(
         )
         if hint:
             return hint
-        for prove in (_hint_of_condition, miscalled, disagreed, to_itself, rebound):
+        for prove in (_hint_of_condition, _scattered, miscalled, disagreed, to_itself, rebound):
             hint = prove(exercise, evidence)
             if hint:
                 return hint
@@ -64,6 +64,16 @@ def choose_hint(
     if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
         hint = _advise_smallest_world(evidence) if exercise.world_sizes != (1,) else ""
     return hint or exercise.help.hints[0]
+
+
+def _scattered(exercise: Exercise, evidence: Evidence) -> str:
+    """Return the hint for a message in memory with gaps; an exercise may know of a worse fault."""
+    if evidence.raised("NotContiguous"):
+        return (
+            "A message needs a tensor that is contiguous in memory, and a slice, a transpose or a"
+            " gradient often is not: call .contiguous() first."
+        )
+    return ""
 
 
 def _advise_smallest_world(evidence: Evidence) -> str:
@@ -131,7 +141,7 @@ def _slack(want: Any, scale: Any) -> Any:
         return None
     # what is infinite, or no number, has no size
     largest = want.abs().nan_to_num(0, 0, 0).amax() if want.numel() else scale
-    return torch.maximum(scale, largest)
+    return torch.maximum(scale.nan_to_num(0, 0, 0), largest)
 
 
 # Mistakes that can be proved in any exercise. ------------------------------------------------
@@ -183,11 +193,6 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
             "The process group is set up before your function is called, and used again after it:"
             " leave out init_process_group and destroy_process_group, and call dist.get_rank()"
             " right away."
-        )
-    if evidence.raised("NotContiguous"):
-        return (
-            "A message needs a tensor that is contiguous in memory, and a slice, a transpose or a"
-            " gradient often is not: call .contiguous() first."
         )
     if evidence.failure is not None and any(wait.other_tag for wait in evidence.failure.waits):
         return (

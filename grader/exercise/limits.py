@@ -29,6 +29,7 @@ __all__ = [
     "after",
     "along_chain",
     "before",
+    "blocking_only",
     "bounds",
     "bytes_of_all",
     "bytes_of_one",
@@ -128,7 +129,9 @@ def _unknown_bits(
         own = {dtype: set(numbers) for dtype, numbers in _numbers(case.arguments(rank)).items()}
         held = _numbers(expected[rank])
         yield sum(
-            worth.get(dtype, 0) * sum(number not in own.get(dtype, ()) for number in numbers)
+            worth.get(dtype, 0)
+            # an infinity or NaN is easily guessed, and without it the difference is 0
+            * sum(number - number == 0 and number not in own.get(dtype, ()) for number in numbers)
             for dtype, numbers in held.items()
         )
 
@@ -358,6 +361,18 @@ def hangs_on_nccl(case: Case, trace: Trace) -> Failure | None:
     is not judged, whose record holds the messages that collectives consist of.
     """
     return None if case.network is not None else nccl_fault(trace)
+
+
+def blocking_only() -> Limit:
+    """Require that every message is sent and received by calls that wait for it at once."""
+
+    def started(trace: Measured) -> int:
+        every = (op for operations in record_of(trace).operations for op in operations)
+        return sum(op.is_message and op.blocked != op.posted for op in every)
+
+    return Limit(
+        "calls of isend and irecv", started, "=", lambda case: 0, Diagnosis.TOO_MANY_MESSAGES
+    )
 
 
 def neighbours_only() -> Limit:

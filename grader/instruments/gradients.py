@@ -65,20 +65,38 @@ UNSEEN = "a collective that autograd does not see"
 
 
 @contextlib.contextmanager
-def mark_unseen_collectives() -> Iterator[None]:
-    """Mark every all-reduce in this context that writes into a tensor with a history."""
+def mark_unseen_collectives() -> Iterator[Callable[[Any], Any]]:
+    """Mark every all-reduce in this context that writes into a tensor with a history.
+
+    It gives a function that returns a result, and marks it if an all-reduce wrote into it where
+    autograd was told not to look, and no function of its own says how to go back.
+    """
     group: Any = dist.group.WORLD
     original = group.allreduce
+    written: set[int] = set()
+
+    def looked_at(result: Any) -> Any:
+        node = result.grad_fn if isinstance(result, torch.Tensor) else None
+        if node and result.untyped_storage().data_ptr() in written and not _has_function(node):
+            group.mark(UNSEEN)
+        return result
 
     def noticed(tensors: Any, *options: Any) -> Any:
         # inside a torch.autograd.Function autograd records nothing, and the call is fine
         if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
             group.mark(UNSEEN)
+        written.update(t.untyped_storage().data_ptr() for t in tensors if t.numel())
         return original(tensors, *options)
 
     group.allreduce = noticed
     try:
-        yield
+        yield looked_at
     finally:
         # simulated ranks share a group, and one of them may have restored it
         vars(group).pop("allreduce", None)
+
+
+def _has_function(node: Any) -> bool:
+    """Return whether a ``torch.autograd.Function`` is in a graph."""
+    own = isinstance(node, torch.autograd.function.BackwardCFunction)
+    return own or any(_has_function(one) for one, _ in node.next_functions if one)

@@ -269,7 +269,25 @@ def _first_fault(
                 f"rank {rank}: the result shares memory with {name}; return a copy",
                 rank,
             )
-    return exercise.traffic.proof(case, outcome.trace) if exercise.traffic.proof else None
+    if exercise.traffic.proof and (failure := exercise.traffic.proof(case, outcome.trace)):
+        return failure
+    return _wrong_message(exercise, case, outcome.trace)
+
+
+def _wrong_message(exercise: Exercise, case: Case, trace: Trace) -> Failure | None:
+    """Return a failure if a message whose contents were recorded carries others than it should."""
+    wanted = exercise.traffic.carried(case) if exercise.traffic.carried else {}
+    for op in trace.sends():
+        held, expected = trace.contents(op), wanted.get((op.rank, op.peer))
+        if held is None or expected is None:
+            continue
+        numbers = torch.tensor(held, dtype=torch.float64)
+        found = compare(expected.flatten().double(), numbers, name="the message")
+        if found:
+            message = f"rank {op.rank}: {found.message}; it goes to rank {op.peer}"
+            frames = (SourceLine(op.site, role=f"the send of rank {op.rank}"),)
+            return Failure(found.diagnosis, message, op.rank, frames=frames)
+    return None
 
 
 def _disagreement(

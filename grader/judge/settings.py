@@ -62,6 +62,10 @@ class Settings:
     semantics: Semantics = Semantics.GLOO
 
 
+#: Elements of the largest tensor whose contents are recorded, where messages are compared.
+_WATCHED = 64
+
+
 def clock_seconds(settings: Settings, n: int, simulated: bool = False) -> float:
     """Return the seconds that a call may take by the wall clock."""
     if simulated:
@@ -102,4 +106,5 @@ def make_job(
         held=case.held,
         network=case.network,
         pauses=case.pauses,
+        watched=_WATCHED if exercise.traffic.carried is not None else 0,
     )

@@ -115,17 +115,17 @@ def grader(folder, *words):
 @pytest.mark.parametrize(
     ("answer", "semantics", "diagnosis"),
     [
-        ("unblock_ring_isend", Semantics.GLOO, None),
-        ("unblock_ring_isend", Semantics.NCCL, Diagnosis.DEADLOCK),
-        ("unblock_ring_parity", Semantics.NCCL, None),
+        ("shift_isend", Semantics.GLOO, None),
+        ("shift_isend", Semantics.NCCL, Diagnosis.DEADLOCK),
+        ("shift_batch", Semantics.NCCL, None),
     ],
 )
 def test_a_check_fails_a_right_answer_that_could_hang(answer, semantics, diagnosis):
-    path = ROOT / "grader/course/answers/12_deadlock_clinic/right" / f"{answer}.py"
+    path = ROOT / "grader/course/answers/01_point_to_point/right" / f"{answer}.py"
     exercises = discover()
     settings = Settings(1, world_sizes=(2,), semantics=semantics)
     submission = Submission.from_file(path, exercises)
-    verdict = Judge(default_launcher(), settings).judge(exercises["unblock_ring"], submission)
+    verdict = Judge(default_launcher(), settings).judge(exercises["shift"], submission)
     assert verdict.diagnosis is diagnosis
     if diagnosis:
         failed = next(case for case in verdict.cases if not case.passed)

@@ -187,3 +187,28 @@ def test_a_sum_without_one_rank_is_wrong_in_floats_as_well():
     for left_out in range(5):
         others = [one for rank, one in enumerate(numbers) if rank != left_out]
         assert int(sum(one.double() for one in others)) != sum(others)
+
+
+def test_special_numbers_are_in_other_places_of_each_tensor():
+    draw = Draw(SEED, "special", 4)
+    draw.case("the first")
+    ranks = draw.per_rank(Kind(torch.float32, (100,), special=True))
+    for kept in (torch.isnan, torch.isposinf, torch.isneginf, lambda t: t == 0):
+        assert all(bool(kept(t).any()) for t in ranks)
+    assert len({tuple(torch.isnan(t).tolist()) for t in ranks}) == 4
+    assert bool((torch.signbit(ranks[0]) & (ranks[0] == 0)).any())
+    assert float(torch.isfinite(torch.stack(ranks)).double().mean()) > 0.9
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+@pytest.mark.parametrize("op", ["MIN", "MAX"])
+def test_no_start_but_the_first_number_is_right_for_a_minimum_or_maximum(op, dtype):
+    draw = Draw(SEED, "extreme", 3)
+    draw.case("the first")
+    terms = torch.stack(draw.per_rank(Kind(dtype, (2, 4)), op)).double().flatten(1)
+    found = terms.amin(0) if op == "MIN" else terms.amax(0)
+    for start in (0.0, 1e9, -1e9, *((1e30, -1e30) if dtype is torch.float32 else ())):
+        begun = torch.full_like(found, start)
+        assert not torch.equal(
+            (torch.minimum if op == "MIN" else torch.maximum)(found, begun), found
+        )

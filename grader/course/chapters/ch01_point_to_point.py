@@ -7,8 +7,10 @@ import torch
 
 from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, PerRank, demo, kinds, nbytes, tags
+from grader.exercise.compare import compare
 from grader.exercise.declaration import Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, one_each, point, rounds, total_bytes
+from headcount.core.verdict import Diagnosis
 
 _SEND_FIRST = Mistake(
     "Every rank that waits is in a send, or in the wait() of one that isend has started; and a send"
@@ -35,10 +37,18 @@ ping_pong = Exercise(
             messages("=", lambda c: 2),
             total_bytes("=", lambda c: 2 * nbytes(c.x[0])),
             one_each((0, 1), (1, 0)),
-        )
+        ),
+        carried=lambda c: {(0, 1): c.x[0], (1, 0): c.x[0] + 1},
     ),
     demo=lambda n: demo(n, x=tags(n, 1)),
     mistakes=(
+        Mistake(
+            "What rank 0 returns is right, but it has not come that way. Rank 0 sends x, rank 1"
+            " adds 1 to what it has received and sends that, and rank 0 returns what comes back.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE and compare(_pong(e.case), e.actual) is None
+            ),
+        ),
         Mistake(
             "Ranks 2 and up have no part in this game: they neither send nor receive, and return"
             " x.clone() at once.",

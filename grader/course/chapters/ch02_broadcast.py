@@ -40,13 +40,16 @@ _SENT_TWICE = Mistake(
 )
 
 
+def from_roots(draw: Draw) -> Iterator[Case]:
+    """Draw tensors that everyone is to have from one rank."""
+    for kind, src in draw.with_roots(kinds(draw.n)):
+        yield draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
+
+
 broadcast = Exercise(
     signature="broadcast(x: Tensor, src: int) -> None",
     summary="in place; everyone ends with src's x",
-    inputs=lambda draw: (
-        draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
-        for kind, src in draw.with_roots(kinds(draw.n))
-    ),
+    inputs=from_roots,
     values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
     traffic=TrafficRules(
         limits=(
@@ -72,10 +75,7 @@ broadcast = Exercise(
 tree_broadcast = Exercise(
     signature="tree_broadcast(x: Tensor, src: int) -> None",
     summary="in place, on a tree: everyone ends with src's x after ⌈log₂ n⌉ rounds",
-    inputs=lambda draw: (
-        draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
-        for kind, src in draw.with_roots(kinds(draw.n))
-    ),
+    inputs=from_roots,
     values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
     traffic=TrafficRules(
         limits=(
@@ -167,14 +167,15 @@ def _modules(draw: Draw) -> Iterator[Case]:
     for i, architecture in enumerate(architectures):
         src = (draw.n - 1 + i) % draw.n
         tensors = list(_tensors_of(_build(architecture)).values())
-        states = PerRank(map(list, zip(*(_random_like(draw, t) for t in tensors), strict=True)))
+        drawn = [_random_like(draw, t, architecture == "frozen") for t in tensors]
+        states = PerRank(map(list, zip(*drawn, strict=True)))
         yield draw.case(
             f"{architecture} from rank {src}", architecture=architecture, state=states, src=src
         )
 
 
-def _random_like(draw: Draw, tensor: torch.Tensor) -> PerRank:
-    kind = Kind(tensor.dtype, tuple(tensor.shape))
+def _random_like(draw: Draw, tensor: torch.Tensor, special: bool) -> PerRank:
+    kind = Kind(tensor.dtype, tuple(tensor.shape), special)
     if tensor.dtype == torch.bool:
         return PerRank(t > 0 for t in draw.per_rank(Kind(torch.float64, kind.shape)))
     return draw.per_rank(kind)

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, PerRank, demo, kinds, nbytes, tag_lists, tags
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, total_bytes
@@ -62,7 +63,7 @@ def _in_another_order(e: Evidence) -> bool:
         return False
     held = e.actual[e.case.dst]
     return len(held) == e.case.n and all(
-        any(torch.equal(x, entry) for entry in held) for x in e.case.x
+        any(evidence.same(x, entry) for entry in held) for x in e.case.x
     )
 
 

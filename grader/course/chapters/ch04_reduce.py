@@ -37,8 +37,8 @@ def _others_changed(e: Evidence) -> bool:
     if e.diagnosis is not Diagnosis.WRONG_VALUE:
         return False
     got, right = e.actual[e.case.dst].double(), reduced(e.case.op, e.case.x).double()
-    return torch.allclose(got, right, rtol=1e-2, atol=1e-5) and any(
-        not torch.equal(t, e.case.x[r]) for r, t in enumerate(e.actual) if r != e.case.dst
+    return torch.allclose(got, right, rtol=1e-2, atol=1e-5, equal_nan=True) and any(
+        not evidence.same(t, e.case.x[r]) for r, t in enumerate(e.actual) if r != e.case.dst
     )
 
 

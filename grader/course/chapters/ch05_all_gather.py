@@ -35,7 +35,10 @@ def _owners(e: Evidence) -> list[list[int | None]]:
     if e.diagnosis is not Diagnosis.WRONG_VALUE or e.case.n == 1 or not e.case.x[0].numel():
         return []
     return [
-        [next((s for s, x in enumerate(e.case.x) if torch.equal(x, entry)), None) for entry in held]
+        [
+            next((s for s, x in enumerate(e.case.x) if evidence.same(x, entry)), None)
+            for entry in held
+        ]
         for held in e.actual
     ]
 
@@ -59,13 +62,6 @@ def _own_missing(e: Evidence) -> bool:
 def _last_missing(e: Evidence) -> bool:
     """Return whether every rank lacks just the piece that comes in the last round."""
     return _wrong_entries(e) == {(r, (r + 1) % e.case.n) for r in e.case.ranks}
-
-
-def _all_one(e: Evidence) -> bool:
-    """Return whether each rank's entries all look the same."""
-    return bool(_owners(e)) and all(
-        torch.equal(entry, held[0]) for held in e.actual for entry in held
-    )
 
 
 def _one_place_off(e: Evidence) -> bool:
@@ -103,7 +99,14 @@ ONE_TENSOR = Mistake(
     "All entries of a rank's list hold the same numbers. Are they one and the same tensor, filled"
     " again and again? [buffer] * n is one tensor n times, and so is a buffer that is appended n"
     " times. Make a new tensor for every rank.",
-    when=evidence.always(_all_one),
+    when=evidence.always(
+        lambda e: all(
+            isinstance(held, (list, tuple))
+            and len(held) > 1
+            and all(isinstance(t, torch.Tensor) and evidence.same(t, held[0]) for t in held)
+            for held in e.actual
+        )
+    ),
 )
 
 NO_SUCH_ENTRY = Mistake(
@@ -128,28 +131,6 @@ WITHOUT_OWN = Mistake(
         e.diagnosis is Diagnosis.WRONG_SHAPE and all(len(held) == e.case.n - 1 for held in e.actual)
     ),
 )
-
-#: Advice that holds for every ring and every exchange of pieces.
-SHARED_ADVICE = {
-    Diagnosis.UNWAITED_REQUEST: "isend and irecv each return a request. Keep them all, and call"
-    " wait() on every one before you return.",
-    Diagnosis.BUFFER_RACE: "Between isend or irecv and its wait() a tensor belongs to its message:"
-    " do not write to it, and do not receive into it. Receive into another tensor, or wait first.",
-    Diagnosis.FORBIDDEN_CALL: "A built-in collective is not allowed here, not even if a helper"
-    " function calls it. Build yours from send, recv, isend and irecv; what you have written in"
-    " earlier chapters is welcome.",
-}
-
-ADVICE = {
-    **SHARED_ADVICE,
-    Diagnosis.WRONG_TYPE: "Return a list with one tensor for every rank: not one large tensor, and"
-    " not on some ranks only.",
-    Diagnosis.WRONG_SHAPE: "The list has n entries, and each is shaped like x.",
-    Diagnosis.ALIASED: "Your own entry must be a copy: x.clone(). If it is x itself, your list"
-    " changes when the caller changes x.",
-    Diagnosis.INPUT_CHANGED: "x belongs to the caller. Receive into tensors of your own,"
-    " torch.empty_like(x); what you want to overwrite must be a copy, x.clone().",
-}
 
 all_gather = Exercise(
     signature="all_gather(x: Tensor) -> list[Tensor]",

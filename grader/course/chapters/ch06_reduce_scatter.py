@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 
 from grader.course.chapters import evidence
-from grader.course.chapters.ch05_all_gather import COMPARED, PARTNERS, SHARED_ADVICE
+from grader.course.chapters.ch05_all_gather import COMPARED, PARTNERS
 from grader.exercise.cases import (
     OPS,
     Case,
@@ -22,7 +22,6 @@ from grader.exercise.cases import (
 )
 from grader.exercise.declaration import Exercise, Growth, TrafficRules, Values
 from grader.exercise.limits import combined, neighbours_only, point, rounds, sent
-from headcount.core.verdict import Diagnosis
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:
@@ -34,7 +33,7 @@ def _inputs(draw: Draw) -> Iterator[Case]:
         ("SUM", Kind(torch.int64, (1,))),
         ("AVG", Kind(torch.float32, (draw.n - 1,))),
         ("MAX", Kind(torch.int64, (draw.n,))),
-        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.bfloat16, (1000,), special=True)),
         ("SUM", Kind(torch.float32, (0,))),
     ):
         yield draw.case(f"{name} of {kind}", chunks=draw.chunks(kind, name), op=OPS[name])
@@ -62,22 +61,6 @@ def _expected(c: Case) -> list[torch.Tensor]:
 def _magnitude(c: Case) -> list[torch.Tensor]:
     return [magnitude(c.op, _contributions(c, r)) for r in c.ranks]
 
-
-ADVICE = {
-    **SHARED_ADVICE,
-    Diagnosis.WRONG_TYPE: "Return one tensor, shaped like one chunk: the reduction of all ranks'"
-    " chunks[rank].",
-    Diagnosis.WRONG_SHAPE: "Rank r returns one chunk, and not all of them.",
-    Diagnosis.WRONG_DTYPE: "The result has the dtype of the chunks. Buffers from"
-    " torch.empty_like(chunks[0]) keep it. (An average of integers is not required.)",
-    Diagnosis.ALIASED: "The result must be a tensor of its own: begin with chunks[rank].clone()."
-    " Note that list(chunks) copies the list and not the tensors in it.",
-    Diagnosis.INPUT_CHANGED: "The chunks belong to the caller. Combine in copies: [c.clone() for c"
-    " in chunks]. Note that list(chunks) copies the list and not the tensors in it, and that +="
-    " writes into them.",
-    Diagnosis.DTYPE_MISMATCH: "torch.empty(shape) is float32, whatever the dtype of the chunks:"
-    " torch.empty_like(chunks[0]) has theirs.",
-}
 
 reduce_scatter = Exercise(
     signature="reduce_scatter(chunks: list[Tensor], op: dist.ReduceOp) -> Tensor",

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from grader.course.chapters import evidence
-from grader.course.chapters.ch05_all_gather import ALL_SEND
+from grader.course.chapters.ch05_all_gather import ALL_SEND, ONE_TENSOR
 from grader.exercise.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tag_lists
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, point, rounds, total_bytes
 from headcount.core.verdict import Diagnosis
-
-
-def _is_one_tensor(value: Any) -> bool:
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) > 1
-        and all(isinstance(t, torch.Tensor) and torch.equal(t, value[0]) for t in value)
-    )
 
 
 def _in_order_of_arrival(expected: Callable[[Case], Sequence[Any]]) -> Callable[[Evidence], bool]:
@@ -32,7 +25,7 @@ def _in_order_of_arrival(expected: Callable[[Case], Sequence[Any]]) -> Callable[
 
     def seen(e: Evidence) -> bool:
         pairs = zip(e.actual, expected(e.case), strict=True)
-        return e.wildcards and all(torch.equal(numbers(a), numbers(b)) for a, b in pairs)
+        return e.wildcards and all(evidence.same(numbers(a), numbers(b)) for a, b in pairs)
 
     return seen
 
@@ -44,7 +37,7 @@ def _transposed(c: Case) -> list[list[torch.Tensor]]:
 def _only_own_entry_is_wrong(e: Evidence) -> bool:
     """Return whether ranks have what others sent, and lack only their own piece."""
     return all(
-        isinstance(entry, torch.Tensor) and torch.equal(entry, e.case.chunks[j][r])
+        isinstance(entry, torch.Tensor) and evidence.same(entry, e.case.chunks[j][r])
         for r, entries in enumerate(e.actual)
         for j, entry in enumerate(entries)
         if j != r
@@ -109,12 +102,7 @@ all_to_all = Exercise(
             " receive from any rank returns the rank that the message came from.)",
             when=evidence.always(_in_order_of_arrival(_transposed)),
         ),
-        Mistake(
-            "All entries of a rank's list hold the same numbers. Are they one and the same tensor,"
-            " filled again and again? [buffer] * n is one tensor n times: make a new one for every"
-            " rank.",
-            when=evidence.always(lambda e: all(_is_one_tensor(value) for value in e.actual)),
-        ),
+        ONE_TENSOR,
         Mistake(
             "Only your own entry is wrong: no message brings it, so copy chunks[rank] into the"
             " place of your own rank.",
@@ -155,14 +143,14 @@ UNEVEN = (
     ("even", Kind(torch.int64, ())),
     ("no rows", Kind(torch.float32, (4,))),
     ("ragged", Kind(torch.float32, (0,))),
-    ("one long piece each", Kind(torch.float64, (3,))),
+    ("one long piece each", Kind(torch.float64, (3,), special=True)),
 )
 
 
 def _uneven(draw: Draw) -> Iterator[Case]:
     for pattern, row in UNEVEN:
         counts = PerRank([PATTERNS[pattern](draw.n, i, j) for j in draw.ranks] for i in draw.ranks)
-        rows = draw.per_rank([Kind(row.dtype, (sum(c), *row.shape)) for c in counts])
+        rows = draw.per_rank([replace(row, shape=(sum(c), *row.shape)) for c in counts])
         yield draw.case(f"{pattern}, rows of {row}", rows=rows, counts=counts)
 
 

@@ -127,10 +127,17 @@ def reductions(draw: Draw) -> Iterator[Case]:
         far, near = (t.sign() * 2**56 + 2 * t + 1 for t in large)
         index = torch.tensor(_INDEX[:10])
         yield _case(draw, "large numbers", reduce, own, input=far, index=index, src=near)
-    for reduce, own in (("amax", True), ("amin", False)):
+    for reduce, sign in (("amax", -1), ("amin", 1)):
+        extreme = case(_DOUBLE, reduce, True, "all far from 0")
+        for tensor in (extreme.input, extreme.src):
+            tensor.copy_(sign * 2**33 * tensor.abs())
+        yield extreme
+    for reduce, own in (("amax", True), ("amin", False), ("sum", True), ("mean", False)):
         broken = case(_FLOAT, reduce, own, "with nan and inf")
         broken.input[[0, 5]] = torch.tensor([torch.nan, torch.inf])
-        broken.src[[2, 3, 7]] = torch.tensor([torch.nan, torch.inf, -torch.inf])
+        broken.src[[2, 3]] = torch.tensor([torch.nan, torch.inf])
+        if reduce in ("amax", "amin"):  # math.fsum refuses inf − inf
+            broken.src[7] = -torch.inf
         yield broken
 
 
@@ -145,12 +152,13 @@ def reduced(c: Case) -> torch.Tensor:
 def magnitude(c: Case) -> torch.Tensor:
     """Return how large the terms of each place are; 0 where there are none and input has to stay.
 
-    A sum may be computed as a difference of running sums over the whole of src, so all
-    terms count for every place.
+    A sum may begin with larger numbers and end with their difference, so all terms count for every
+    place.
     """
     if c.reduce in ("amax", "amin") or not c.input.dtype.is_floating_point:
         return torch.zeros(len(c.input))
-    x, src = c.input.double().abs(), c.src[: len(c.index)].double().abs()
+    # what is not finite is compared exactly
+    x, src = (t.double().abs().nan_to_num(0, 0, 0) for t in (c.input, c.src[: len(c.index)]))
     counts = c.index.bincount(minlength=len(x))
     named = counts > 0
     if c.reduce == "prod":

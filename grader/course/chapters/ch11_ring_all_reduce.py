@@ -108,7 +108,7 @@ def _tensors(draw: Draw) -> Iterator[Case]:
         ("MAX", Kind(torch.float32, (n - 1,))),
         ("SUM", Kind(torch.float32, (1,))),
         ("SUM", Kind(torch.float32, (0,))),
-        ("AVG", Kind(torch.float64, (1000,))),
+        ("AVG", Kind(torch.float64, (1000,), special=True)),
     )
     for name, kind in dict.fromkeys(cases):  # 2n and n + 1 can be the same
         yield draw.case(f"{name} of {kind}", x=draw.per_rank(kind, name), op=OPS[name])

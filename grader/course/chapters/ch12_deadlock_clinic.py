@@ -1,6 +1,7 @@
 """Chapter 12: programs that hang, and the ranks that can never go on."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from grader.exercise.cases import (
     tags,
 )
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.exercise.limits import combined, messages, moved
+from grader.exercise.limits import blocking_only, calls, combined, messages, moved, point, rounds
 from headcount.core.verdict import Diagnosis
 
 
@@ -78,9 +79,23 @@ unblock_ring = Exercise(
     summary="the left neighbour's x, without a ring of sends that wait",
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
     values=Values(lambda c: [c.x[(r - 1) % c.n] for r in c.ranks]),
-    traffic=TrafficRules(limits=(messages("=", lambda c: c.n if c.n > 1 else 0),), least=moved),
+    traffic=TrafficRules(
+        limits=(
+            messages("=", lambda c: c.n if c.n > 1 else 0),
+            point(blocking_only()),
+            rounds("≤", lambda c: 2 + c.n % 2 if c.n > 1 else 0),
+        ),
+        least=moved,
+    ),
     demo=lambda n: demo(n, x=tags(n, 1)),
     mistakes=(
+        Mistake(
+            "isend, irecv and batches start messages in which no rank waits: the cure of chapter"
+            " 01. Here send and recv have to do. Which ranks could receive first?",
+            when=lambda e: (
+                e.here.limit is not None and e.here.limit.quantity == blocking_only().quantity
+            ),
+        ),
         Mistake(
             "Neighbours swap in pairs. On a ring what you send goes to the right, and what you get"
             " comes from the left: two different ranks if there are more than two.",
@@ -107,7 +122,7 @@ unblock_ring = Exercise(
         ),
         Mistake(
             "isend does not wait, but wait() does: here every rank waits for its send before it"
-            " has posted its receive. Receive first, and wait for the send after that.",
+            " has posted its receive.",
             when=lambda e: _all_wait_in(e, "send") and e.calls("isend") and not e.calls("send"),
         ),
         Mistake(
@@ -118,8 +133,7 @@ unblock_ring = Exercise(
         ),
         Mistake(
             "Still a cycle: every rank waits in its send, and a send returns when its receive has"
-            " been posted. One rank at least has to receive before it sends; or start the sends"
-            " with isend, and wait for them after the receive.",
+            " been posted. One rank at least has to receive before it sends.",
             when=lambda e: _all_wait_in(e, "send"),
         ),
         Mistake(
@@ -137,12 +151,20 @@ def _sums(e: Evidence) -> bool:
     return all(torch.allclose(held.double(), would, 2e-2, 2e-2) for held in e.actual)
 
 
+def _of_both_signs(draw: Draw) -> Iterator[Case]:
+    for kind in kinds(draw.n):
+        x = draw.per_rank(replace(kind, special=False))  # gloo's maximum may lose a NaN
+        # rank 0's numbers are negative where they are readable, too: 0 is no neutral number
+        yield draw.case(f"{kind}", x=PerRank(t if r % 2 else -t - 1 for r, t in enumerate(x)))
+
+
 unblock_order = Exercise(
     signature="unblock_order(x: Tensor) -> Tensor",
     summary="MAX over ranks of x plus rank 0's x; the same collectives in the same order",
-    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
+    inputs=_of_both_signs,
     values=Values(lambda c: [reduced(OPS["MAX"], c.x) + c.x[0]] * c.n),
     traffic=TrafficRules(
+        limits=(point(calls({"all_reduce", "broadcast"}, "≤", lambda c: c.n)),),
         # the largest may be rank 0's own x, and then no bytes need to reach it
         least=lambda c, expected: combined(c, [c.x[0], *expected[1:]]),
         allowed=frozenset({"all_reduce", "broadcast"}),
@@ -161,7 +183,7 @@ unblock_order = Exercise(
 )
 
 
-_LOSSES = tuple(Kind(dtype, ()) for dtype in (torch.float64, torch.float32, torch.bfloat16))
+_LOSSES = tuple(Kind(dtype, ()) for dtype in (torch.float32, torch.float64, torch.bfloat16))
 
 
 def _losses(draw: Draw) -> Iterator[Case]:

@@ -113,6 +113,7 @@ _CROSSINGS: tuple[tuple[str, int, float, float], ...] = (
     ("8 ranks, bytes cost nothing", 8, 1e-5, 0),
     ("3 ranks, bytes cost nothing", 3, 1e-5, 0),
     ("8 ranks, nothing costs anything", 8, 0, 0),
+    ("6 ranks, about a byte", 6, 1e-9, 1e-9),
 )
 
 
@@ -122,20 +123,12 @@ def _crossings(draw: Draw) -> Iterator[Case]:
         yield draw.case(name, n=n, alpha=alpha * x, beta=beta * y)
 
 
-def _one_byte(c: Case) -> list[float | None]:
-    """Return the scale of the tolerance; it allows one byte, so that whole bytes are right, too."""
-    size = costs.crossover_bytes(*c.arguments(0))
-    return [max(size, 1 / _FORMULA) if size else None]
-
-
 crossover_bytes = Exercise(
     signature="crossover_bytes(n: int, alpha: float, beta: float) -> float",
     summary="the size from which the ring is no slower than the tree; 0 if always, inf if never",
     inputs=_crossings,
     world_sizes=(1,),
-    values=Values(
-        lambda c: [costs.crossover_bytes(*c.arguments(0))], magnitude=_one_byte, relative=_FORMULA
-    ),
+    values=Values(lambda c: [costs.crossover_bytes(*c.arguments(0))], relative=_FORMULA),
     mistakes=(
         Mistake(
             "alpha or beta may be 0, and n may be 1: ask for those cases before you divide. Which"

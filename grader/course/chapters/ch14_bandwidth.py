@@ -218,8 +218,9 @@ def not_lined_up(c: Case, trace: Trace) -> Failure | None:
 #: Relative error for numbers of a formula, which may be evaluated in any order.
 _FORMULA = 1e-9
 
-#: Bytes and seconds; none divides the other, and the seconds are exact.
-_RUNS = ((1_000_003, 0.25), (48, 1.5), (7, 2.0), (3 << 30, 0.375))
+#: Bytes and seconds; none divides the other, and the seconds are exact, but for the last, where
+#: few digits are left if they are rounded.
+_RUNS = ((1_000_003, 0.25), (48, 1.5), (7, 2.0), (3 << 30, 0.375), (24, 0.7))
 
 
 algorithm_bandwidth = Exercise(
@@ -246,7 +247,8 @@ def _operations(draw: Draw) -> Iterator[Case]:
                 continue  # a single rank has no rank to send to
             yield draw.case(
                 f"{op}, {world_size} ranks",
-                op=op, nbytes=1_000_008, seconds=0.7, world_size=world_size,
+                op=op, nbytes=24 if world_size == 3 else 1_000_008, seconds=0.7,
+                world_size=world_size,
             )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -147,7 +148,7 @@ def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
     yield "three gradients", [Kind(double, (3, 4)), Kind(double, (4,)), Kind(double, (2, 2))]
     yield "one gradient", [Kind(single, (7,))]
     yield "a scalar, an empty one and a large one", [
-        Kind(single, ()), Kind(single, (0,)), Kind(single, (20, 50)),
+        Kind(single, ()), Kind(single, (0,)), Kind(single, (20, 50), special=True),
     ]  # fmt: skip
     yield "two dtypes", [Kind(double, (5,)), Kind(single, (3,)), Kind(double, (2, 3))]
     yield "short ones", [Kind(double, (n - 1,)), Kind(double, (n,)), Kind(double, (n + 1,))]
@@ -157,9 +158,15 @@ def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
 
 def gradient_lists(draw: Draw) -> Iterator[Case]:
     """Draw a list of gradients for every rank, of the same shapes everywhere."""
-    for name, kinds in _lists(draw.n):
+    for i, (name, kinds) in enumerate(_lists(draw.n)):
+        # the same on all ranks, then less and less on all but one, which is the last or the first
+        samples = PerRank(max(0, 3 - i * (r if i % 2 else draw.n - 1 - r)) for r in draw.ranks)
         columns = [draw.per_rank(kind, "AVG") for kind in kinds]
-        yield draw.case(name, grads=PerRank([column[r] for column in columns] for r in draw.ranks))
+        grads = PerRank(
+            [column[r] if samples[r] else torch.zeros_like(column[r]) for column in columns]
+            for r in draw.ranks
+        )
+        yield draw.case(f"{name}, samples {list(samples)}", grads=grads, samples=samples)
 
 
 def mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -167,26 +174,31 @@ def mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack([t.double() for t in tensors]).mean(0).to(tensors[0].dtype)
 
 
-def means(c: Case) -> list[torch.Tensor]:
-    """Return what ``grads`` should become."""
-    return [mean(column) for column in zip(*c.grads, strict=True)]
+def means(c: Case, size: Callable[[torch.Tensor], torch.Tensor] = torch.clone) -> list[Any]:
+    """Return what ``grads`` should become: the means over all samples; or of their sizes."""
+    return [
+        (
+            sum(s * size(t.double()) for s, t in zip(c.samples, column, strict=True))
+            / sum(c.samples)
+        ).to(column[0].dtype)
+        for column in zip(*c.grads, strict=True)
+    ]
 
 
 parameter_server_step = Exercise(
-    signature="parameter_server_step(grads: list[Tensor]) -> None",
-    summary="in place; every gradient becomes its mean over ranks, through rank 0",
+    signature="parameter_server_step(grads: list[Tensor], samples: int) -> None",
+    summary="in place; every gradient becomes its mean over all samples, through rank 0",
     inputs=gradient_lists,
     values=Values(
         lambda c: [means(c)] * c.n,
         result="grads",
-        reduced=lambda c: c.n,
-        magnitude=lambda c: (
-            [[mean([t.abs() for t in column]) for column in zip(*c.grads, strict=True)]] * c.n
-        ),
+        # one rounding more for the product, and one for the share of a rank
+        reduced=lambda c: c.n + 2,
+        magnitude=lambda c: [means(c, torch.abs)] * c.n,
     ),
     traffic=TrafficRules(
         limits=(
-            messages("≤", lambda c: 2 * (c.n - 1) * len(c.grads[0])),
+            messages("≤", lambda c: 2 * (c.n - 1) * (len(c.grads[0]) + 1)),
             through(0),
         ),
         least=combined,
@@ -198,7 +210,7 @@ parameter_server_step = Exercise(
             " or grads[i] /= n.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE
-                and compare([means(e.case)] * e.case.n, e.actual, e.case.n) is None
+                and compare([means(e.case)] * e.case.n, e.actual, e.case.n + 2) is None
             ),
         ),
     ),
@@ -224,7 +236,12 @@ def with_gradients(draw: Draw) -> Iterator[Case]:
     """Draw networks, and which of their gradients exist on which rank."""
     for name, architecture, dtype, holds in _HOLDINGS:
         state = weights(draw, architecture, dtype)
-        columns = [draw.per_rank(kind, "AVG") for kind in _parameters(architecture, dtype)]
+        # a NaN is a gradient, and None is none
+        kinds = [
+            replace(kind, special=architecture == "deep")
+            for kind in _parameters(architecture, dtype)
+        ]
+        columns = [draw.per_rank(kind, "AVG") for kind in kinds]
         gradients = PerRank(
             [column[r] if holds(r, i, draw.n) else None for i, column in enumerate(columns)]
             for r in draw.ranks
@@ -511,17 +528,12 @@ def reductions(c: Case) -> int:
     return c.n * STEPS * len(bucket_bytes(c))
 
 
-#: Advice where the calls, or their bytes, are not those of the right buckets.
-NOT_THOSE_BUCKETS = dict.fromkeys(
-    (
-        Diagnosis.TOO_MANY_MESSAGES,
-        Diagnosis.TOO_FEW_MESSAGES,
-        Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
-    ),
-    "One all-reduce a step for each bucket of assign_buckets, over the distinct parameters that"
-    " require a gradient. Tied weights are one parameter; sizes are bytes, p.numel() *"
-    " p.element_size(); a bucket is reduced even where its gradients are None.",
+#: Where the calls, or their bytes, are not those of the right buckets.
+NOT_THOSE_BUCKETS = (
+    Diagnosis.TOO_MANY_MESSAGES,
+    Diagnosis.TOO_FEW_MESSAGES,
+    Diagnosis.TOO_MANY_BYTES,
+    Diagnosis.TOO_FEW_BYTES,
 )
 
 

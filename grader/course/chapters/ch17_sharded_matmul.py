@@ -6,16 +6,16 @@ The oracles work on the whole tensors, in one process.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
-from grader.exercise.limits import combined, moved
+from grader.exercise.limits import Limit, combined, moved, point, record_of
 from grader.instruments import UNSEEN, differentiate, mark_unseen_collectives
 from headcount.core.verdict import Diagnosis
-from headcount.trace.trace import Trace
 
 # What all four exercises share. -----------------------------------------------------
 
@@ -415,21 +415,22 @@ def summed_in_rank(
     answer: Callable[..., Any], x_shard: Any, weight_shard: Any, cotangent: Any, wanted: list[str]
 ) -> dict[str, Any]:
     """Call ``row_parallel``, and mark an all-reduce of a tensor that requires a gradient."""
-    with mark_unseen_collectives():
-        return multiplied_in_rank(answer, x_shard, weight_shard, cotangent, wanted)
+    with mark_unseen_collectives() as looked_at:
+
+        def watched(*shards: Any) -> Any:
+            return looked_at(answer(*shards))
+
+        return multiplied_in_rank(watched, x_shard, weight_shard, cotangent, wanted)
 
 
-def unseen(c: Case, trace: Trace) -> str:
-    """Return a remark on gradients that are right only because autograd misses the sum."""
-    if not any(mark.text == UNSEEN for marks in trace.marks for mark in marks):
-        return ""
-    return (
-        "The gradients are right, but by luck: dist.all_reduce wrote into its tensor and autograd"
-        " did not see it. Autograd takes the sum for this rank's own product and passes the"
-        " gradient on unchanged, which happens to be the right backward here. After an operation"
-        " that remembers its result, such as relu, the same lines give a wrong gradient without a"
-        " word. A torch.autograd.Function with a backward of its own is safe."
-    )
+#: Collectives that autograd does not see.
+_SEEN = Limit(
+    "all-reduces that autograd does not see",
+    lambda trace: sum(mark.text == UNSEEN for marks in record_of(trace).marks for mark in marks),
+    "=",
+    lambda case: 0,
+    Diagnosis.WRONG_GRADIENT,
+)
 
 
 def row_gradients(c: Case) -> dict[str, list[torch.Tensor]]:
@@ -458,13 +459,22 @@ row_parallel = Exercise(
     summary="the whole product on every rank, of two factors cut along the inner dimension",
     inputs=rows,
     adapter=summed_in_rank,
-    traffic=TrafficRules(least=least_of_rows, remark=unseen, allowed=frozenset({"all_reduce"})),
+    traffic=TrafficRules(
+        limits=(point(_SEEN),), least=least_of_rows, allowed=frozenset({"all_reduce"})
+    ),
     values=Values(
         lambda c: pieces(c, product(c), row_gradients(c)),
         reduced=terms,
         magnitude=lambda c: magnitudes(c, row_gradients),
     ),
     mistakes=(
+        Mistake(
+            "The gradients are right, but by luck: dist.all_reduce wrote into its tensor and"
+            " autograd did not see it. After an operation that remembers its result, such as relu,"
+            " the same lines give a wrong gradient without a word. A torch.autograd.Function with a"
+            " backward of its own is safe.",
+            when=lambda e: e.here.limit is not None,
+        ),
         Mistake(
             "No gradient comes back: what was reduced has lost its history (.detach(), .data,"
             " torch.no_grad(), a buffer). Reduce in a torch.autograd.Function whose backward passes"
@@ -513,7 +523,8 @@ def _along(draw: Draw) -> Iterator[tuple[str, Kind, int, int, list[Any], bool]]:
     """Yield name, kind, length, dimension, arguments for it, and whether to go backward."""
     for length, (dtype, shape, said, gradient) in _lengths(draw.n):
         dim = 1 if said is None else said
-        kind = Kind(dtype, tuple(length if i == dim else s for i, s in enumerate(shape)))
+        whole = tuple(length if i == dim else s for i, s in enumerate(shape))
+        kind = Kind(dtype, whole, special=length == 1000)
         how = f"along dim {dim}{' by default' if said is None else ''}"
         wanted = "with gradient" if gradient else "forward only"
         passed = [] if said is None else [said]
@@ -531,7 +542,9 @@ def splits(draw: Draw) -> Iterator[Case]:
             x=draw.per_rank(kind)[0],
             dim=passed,
             along=dim,
-            cotangent=_cut(draw, draw.tensor(kind), dim) if gradient else None,
+            cotangent=_cut(draw, draw.tensor(replace(kind, special=False)), dim)
+            if gradient
+            else None,
         )
 
 
@@ -588,7 +601,7 @@ def shards(draw: Draw) -> Iterator[Case]:
             full_length=length,
             dim=passed,
             along=dim,
-            cotangent=draw.tensor(kind) if gradient else None,
+            cotangent=draw.tensor(replace(kind, special=False)) if gradient else None,
         )
 
 

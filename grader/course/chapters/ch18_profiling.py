@@ -52,7 +52,7 @@ from headcount.trace.trace import Trace
 _FITTING = (
     Kind(torch.float32, (5,)),
     Kind(torch.float32, (0,)),
-    Kind(torch.float32, (1000,)),
+    Kind(torch.float32, (1000,), special=True),
     Kind(torch.float32, (3, 4)),
 )
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from grader.course.chapters import evidence
+from grader.course.chapters.ch02_broadcast import from_roots
 from grader.exercise.cases import (
     OPS,
     Case,
@@ -232,15 +233,10 @@ pipelined_broadcast = Exercise(
 # Scatter and all-gather (van de Geijn). ---------------------------------------------
 
 
-def _roots(draw: Draw) -> Iterator[Case]:
-    for kind, src in draw.with_roots(kinds(draw.n)):
-        yield draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
-
-
 scatter_all_gather_broadcast = Exercise(
     signature="scatter_all_gather_broadcast(x: Tensor, src: int) -> None",
     summary="in place: src scatters x, then all gather it; no rank sends x twice",
-    inputs=_roots,
+    inputs=from_roots,
     values=Values(lambda c: [c.x[c.src]] * c.n, result="x"),
     world_sizes=(1, 4, 2, 3, 5, 8),
     traffic=TrafficRules(

@@ -157,7 +157,7 @@ def _tensors(draw: Draw) -> Iterator[Case]:
         ("MAX", Kind(torch.float32, (2, 4))),
         ("SUM", Kind(torch.float32, (1,))),
         ("SUM", Kind(torch.float32, (0,))),
-        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.bfloat16, (1000,), special=True)),
         ("AVG", Kind(torch.float32, (1000,))),
     )
     each = [inner[i % len(inner)] for i in range(len(kinds) - 2)] + [1, n]

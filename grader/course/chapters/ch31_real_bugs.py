@@ -327,7 +327,10 @@ def _ragged(n: int) -> Iterator[tuple[str, torch.dtype, list[int], tuple[int, ..
 def rows(draw: Draw) -> Iterator[Case]:
     """Draw a tensor for every rank; they differ in their number of rows."""
     for name, dtype, counts, row in _ragged(draw.n):
-        yield draw.case(name, x=draw.per_rank([Kind(dtype, (count, *row)) for count in counts]))
+        shapes = [(count, *row) for count in counts]
+        yield draw.case(
+            name, x=draw.per_rank([Kind(dtype, shape, special=True) for shape in shapes])
+        )
 
 
 gather_ragged = Exercise(
@@ -378,7 +381,7 @@ def _states(n: int) -> Iterator[tuple[str, dict[str, Kind]]]:
         "shapes and dtypes that differ",
         {
             "step": Kind(number, (1,)),
-            "weight": Kind(double, (n + 1, 2)),
+            "weight": Kind(double, (n + 1, 4), special=True),
             "exp_avg": Kind(single, (2, 2, 3)),
             "scale": Kind(torch.bfloat16, (5,)),
         },
@@ -451,10 +454,11 @@ def _metrics(draw: Draw) -> Iterator[Case]:
             dict(zip(names(r, draw.n), drawn[r].tolist(), strict=False)) for r in draw.ranks
         )
         yield draw.case(case, metrics=logged)
-    # 0 is a value like any other
-    yield draw.case(
-        "every second rank logs 0", metrics=PerRank({"errors": 6.0 * (r % 2)} for r in draw.ranks)
-    )
+    # 0 is a value like any other, and so are NaN and infinity
+    for words, values in (("0", (0.0,)), ("nan and inf", (math.nan, math.inf))):
+        even = dict(zip(("errors", "norm"), values, strict=False))
+        logged = PerRank(dict.fromkeys(even, 6.0) if r % 2 else even for r in draw.ranks)
+        yield draw.case(f"every second rank logs {words}", metrics=logged)
 
 
 def _means(c: Case, size: Callable[[float], float] = float) -> list[dict[str, float]]:
@@ -626,6 +630,11 @@ def _losses(draw: Draw) -> Iterator[Case]:
             loss = PerRank(float(best + n * (off[(r - one) % n] + margin)) for r in draw.ranks)
             words = f"{name.format(f'rank {one}')} ({'positive' if sign > 0 else 'negative'})"
             yield draw.case(words, loss=loss, best=float(best))
+    # 0.7 is no float32, and 0.7 − 10⁻¹² is not 0.7; on more than two ranks a sum is rounded
+    equal = ((0.7, 0.7), (-0.7, -0.7)) if n <= 2 else ()
+    for loss, best in (*equal, (0.7 - 1e-12, 0.7)):
+        words = f"all losses are {loss!r}, and best is {best!r}"
+        yield draw.case(words, loss=PerRank([loss] * n), best=best)
     yield draw.case(
         "there is no best yet",
         loss=PerRank(float(r + 1) for r in draw.ranks),

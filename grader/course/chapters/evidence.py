@@ -20,6 +20,7 @@ __all__ = [
     "all_send",
     "always",
     "common_end",
+    "same",
     "sends_first",
     "on_powers_of_two_only",
 ]
@@ -132,6 +133,12 @@ def all_send(e: Evidence) -> bool:
         and not any(op.kind == "recv" and not op.matched for op in e.trace.operations[wait.rank])
         for wait in waits
     )
+
+
+def same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether two tensors hold the same numbers; a NaN is the same as every other."""
+    nans = (one != one) & (other != other) if one.shape == other.shape else False
+    return one.shape == other.shape and bool(((one == other) | nans).all())
 
 
 def common_end(e: Evidence) -> int | None:

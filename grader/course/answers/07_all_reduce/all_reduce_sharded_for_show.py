@@ -1,7 +1,7 @@
 # exercise: all_reduce_sharded
 # diagnosis: too_many_bytes
 # hint: every rank did all the work
-# says: elements that one rank gives to all_gather
+# says: elements sent by one rank
 # earns: 0.5
 # A reduce-scatter whose result is thrown away, beside an all-gather of everything.
 import torch

@@ -7,9 +7,11 @@ with tensor_split."""
 def all_reduce_sharded(x, op):
     n = dist.get_world_size()
     size = x.numel() // n
-    pieces = list(x.view(-1)[: n * size].tensor_split(n))
+    flat = x.flatten()
+    pieces = list(flat[: n * size].tensor_split(n))
     mine = torch.empty_like(pieces[0])
     dist.reduce_scatter(mine, [piece.clone() for piece in pieces], R.SUM if op == R.AVG else op)
     if op == R.AVG:
         mine /= n
     dist.all_gather(pieces, mine)
+    x.copy_(flat.view_as(x))

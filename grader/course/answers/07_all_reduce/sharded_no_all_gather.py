@@ -9,5 +9,7 @@ def all_reduce_sharded(x, op):
     if op == R.AVG:
         mine /= dist.get_world_size()
     begin = sum(len(piece) for piece in cut(x)[: dist.get_rank()])
-    piece = x.view(-1)[begin : begin + len(mine)]
+    flat = x.flatten()
+    piece = flat[begin : begin + len(mine)]
     piece.copy_(mine[: len(piece)])
+    x.copy_(flat.view_as(x))

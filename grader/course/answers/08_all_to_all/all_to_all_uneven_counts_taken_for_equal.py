@@ -1,6 +1,6 @@
 # exercise: all_to_all_uneven
 # diagnosis: size_mismatch
-# hint: -
+# hint: exchange the counts first
 # Takes every rank to send as much to everybody as rank 0 sends to it.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: unblock_order
 # diagnosis: forbidden_call
-# hint: One all_reduce and one broadcast
+# hint: One all_reduce is all
 import torch
 import torch.distributed as dist
 

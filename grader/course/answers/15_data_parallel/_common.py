@@ -15,6 +15,26 @@ def assign_buckets(sizes, cap_bytes):
     return buckets
 
 
+def added_up(tensor):
+    """Let rank 0 add up everybody's tensor, and send everybody the sum."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank:
+        dist.send(tensor, 0)
+        dist.recv(tensor, 0)
+        return tensor
+    heard = torch.empty_like(tensor)
+    for src in range(1, n):
+        dist.recv(heard, src)
+        tensor += heard
+    for dst in range(1, n):
+        dist.send(tensor, dst)
+    return tensor
+
+
+def all_samples(samples):
+    return added_up(torch.tensor([float(samples)])).item()
+
+
 class Bucketed(nn.Module):
     """A right answer, of which each mistake writes one part anew."""
 

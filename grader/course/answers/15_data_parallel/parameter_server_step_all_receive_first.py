@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 
 
-def parameter_server_step(grads):
+def parameter_server_step(grads, samples):
     rank, n = dist.get_rank(), dist.get_world_size()
     for grad in grads:
         if rank:
@@ -18,6 +18,5 @@ def parameter_server_step(grads):
                 heard = torch.empty_like(grad)
                 dist.recv(heard, src)
                 grad += heard
-            grad /= n
             for dst in range(1, n):
                 dist.send(grad, dst)

@@ -1,19 +1,14 @@
-"""Rank 0 has the means, and the others have the sums: divide before you send the result back."""
+"""Rank 0 has the means, and the others have the sums: divide on every rank, or before you send the
+result back."""
+
 # exercise: parameter_server_step
 # diagnosis: wrong_value
 
 
-def parameter_server_step(grads):
-    rank, n = dist.get_rank(), dist.get_world_size()
+def parameter_server_step(grads, samples):
+    count = all_samples(samples)
     for grad in grads:
-        if rank:
-            dist.send(grad, 0)
-            dist.recv(grad, 0)
-        else:
-            heard = torch.empty_like(grad)
-            for src in range(1, n):
-                dist.recv(heard, src)
-                grad += heard
-            for dst in range(1, n):
-                dist.send(grad, dst)
-            grad /= n
+        grad *= samples
+        added_up(grad)
+        if dist.get_rank() == 0:
+            grad /= count

@@ -6,20 +6,19 @@ import torch
 import torch.distributed as dist
 
 
-def parameter_server_step(grads):
+def parameter_server_step(grads, samples):
     rank, n = dist.get_rank(), dist.get_world_size()
-    for i, grad in enumerate(grads):
+    count = torch.tensor([float(samples)])
+    totals = [count, *[grad * samples for grad in grads]]
+    for total in totals:
         if rank:
-            dist.send(grad, 0)
-            mean = torch.empty_like(grad)
-            dist.recv(mean, 0)
+            dist.send(total, 0)
+            dist.recv(total, 0)
         else:
-            total = grad.clone()
             for src in range(1, n):
-                heard = torch.empty_like(grad)
+                heard = torch.empty_like(total)
                 dist.recv(heard, src)
                 total += heard
-            mean = total / n
             for dst in range(1, n):
-                dist.send(mean, dst)
-        grads[i] = mean
+                dist.send(total, dst)
+    grads[:] = [total / count.item() for total in totals[1:]]

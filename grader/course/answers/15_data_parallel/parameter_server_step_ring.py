@@ -6,17 +6,20 @@ import torch
 import torch.distributed as dist
 
 
-def parameter_server_step(grads):
+def parameter_server_step(grads, samples):
     rank, n = dist.get_rank(), dist.get_world_size()
+    count = torch.tensor([float(samples)])
     for grad in grads:
-        heard = torch.empty_like(grad)
+        grad *= samples
+    for tensor in [count, *grads]:
+        heard = torch.empty_like(tensor)
         if rank > 0:
             dist.recv(heard, rank - 1)
-            grad += heard
+            tensor += heard
         if rank < n - 1:
-            dist.send(grad, rank + 1)
-            dist.recv(grad, rank + 1)
-        else:
-            grad /= n
+            dist.send(tensor, rank + 1)
+            dist.recv(tensor, rank + 1)
         if rank > 0:
-            dist.send(grad, rank - 1)
+            dist.send(tensor, rank - 1)
+    for grad in grads:
+        grad /= count.item()

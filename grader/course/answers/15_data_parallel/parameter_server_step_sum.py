@@ -1,19 +1,10 @@
-"""These are the sums of all gradients: the division by n is missing."""
+"""These are sums over all samples: the division by their number is missing."""
+
 # exercise: parameter_server_step
 # diagnosis: wrong_value
-# not: n − 1
 
 
-def parameter_server_step(grads):
-    rank, n = dist.get_rank(), dist.get_world_size()
+def parameter_server_step(grads, samples):
     for grad in grads:
-        if rank:
-            dist.send(grad, 0)
-            dist.recv(grad, 0)
-        else:
-            heard = torch.empty_like(grad)
-            for src in range(1, n):
-                dist.recv(heard, src)
-                grad += heard
-            for dst in range(1, n):
-                dist.send(grad, dst)
+        grad *= samples
+        added_up(grad)

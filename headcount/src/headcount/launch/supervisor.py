@@ -191,9 +191,11 @@ class CallSupervision:
         self.matcher = matcher
         self._supervisor = supervisor
         self._channels = channels = supervisor.channels
-        free = job.follower is not None or job.watched  # a person's own script, or a film of it
+        free = job.follower is not None  # a person's own script
         self._size = channels.size
-        channels.limit(longest, None if free else REPORTS // channels.size)
+        # a record of what tensors hold is longer, and of one case
+        each = REPORTS // (1 if job.watched else channels.size)
+        channels.limit(longest, None if free else each)
         self._job = job
         self._validator = EventValidator(
             matcher,

@@ -395,6 +395,15 @@ class Trace:
         vars(kept)["traffic"] = self.traffic
         return kept
 
+    def contents(self, op: Operation) -> list[float] | None:
+        """Return what a message held when it was sent, or None where that was not recorded."""
+        seen = [
+            event.values
+            for event in (self.tensor_snapshots[op.rank] if self.tensor_snapshots else ())
+            if isinstance(event, Seen) and event.buffer == op.buffer and event.time <= op.posted
+        ]
+        return seen[-1][op.offset : op.offset + op.count] if seen else None
+
     def part_where(self, keeps: Callable[[Sequence[int]], bool]) -> Trace:
         """Return the part of the trace with the messages and calls whose ranks fulfil a condition.
 

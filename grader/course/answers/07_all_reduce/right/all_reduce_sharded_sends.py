@@ -14,7 +14,7 @@ def combine(a, b, op):
 def all_reduce_sharded(x, op):
     rank, n = dist.get_rank(), dist.get_world_size()
     shares = x.tensor_split(n)
-    total = shares[rank].clone()
+    total = shares[rank].clone(memory_format=torch.contiguous_format)
     for step in range(1, n):
         to, source = (rank + step) % n, (rank - step) % n
         came = torch.empty_like(total)
@@ -27,7 +27,7 @@ def all_reduce_sharded(x, op):
     requests = [dist.isend(total, other) for other in range(n) if other != rank]
     for other in range(n):
         if other != rank:
-            came = torch.empty_like(shares[other])
+            came = x.new_empty(shares[other].shape)
             dist.recv(came, other)
             shares[other].copy_(came)
     for request in requests:

@@ -8,7 +8,8 @@ import torch.distributed as dist
 def all_reduce_sharded(x, op):
     rank, n = dist.get_rank(), dist.get_world_size()
     average = op == dist.ReduceOp.AVG
-    pieces = list(x.view(-1).tensor_split(n))
+    flat = x.reshape(-1)
+    pieces = list(flat.tensor_split(n))
     mine = torch.empty_like(pieces[rank])
     dist.reduce_scatter(mine, [p.clone() for p in pieces], dist.ReduceOp.SUM if average else op)
     if average:
@@ -20,3 +21,4 @@ def all_reduce_sharded(x, op):
     dist.all_gather(arrived, full)
     for place, piece in zip(pieces, arrived, strict=True):
         place.copy_(piece[: len(place)])
+    x.copy_(flat.view_as(x))

@@ -1,6 +1,8 @@
+"""Sums are differences of running sums. An infinity that went in stays in all that come after it,
+and inf − inf is nan: one place with an infinity spoils the others. Add up each place by itself."""
+
 # exercise: scatter_reduce_1d
-# diagnosis: none
-# Sorted by place; a sum is a difference of running sums, the others go group by group.
+# diagnosis: wrong_value
 import torch
 import torch.nn.functional as F
 

@@ -1,5 +1,8 @@
 # exercise: row_parallel
-# diagnosis: none
+# diagnosis: wrong_gradient
+# hint: right, but by luck
+# says: all-reduces that autograd does not see
+# earns: 0.5
 import torch.distributed as dist
 
 

@@ -1,5 +1,7 @@
 # exercise: unblock_order
-# diagnosis: none
+# diagnosis: too_many_messages
+# hint: as long as there are two calls
+# earns: 0.5
 # The maximum of x + x0 is the maximum of x, plus x0.
 import torch.distributed as dist
 

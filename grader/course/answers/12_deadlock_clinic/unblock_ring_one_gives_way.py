@@ -1,6 +1,7 @@
 # exercise: unblock_ring
-# diagnosis: none
-# Slow, but right: rank 0 receives first, and the others follow one by one.
+# diagnosis: too_many_rounds
+# hint: two rounds, or three
+# rank 0 receives first, and the others follow one by one.
 import torch
 import torch.distributed as dist
 

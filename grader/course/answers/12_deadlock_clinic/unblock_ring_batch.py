@@ -1,5 +1,8 @@
 # exercise: unblock_ring
-# diagnosis: none
+# diagnosis: too_many_messages
+# hint: Here send and recv have to do
+# says: calls of isend and irecv
+# earns: 0.5
 import torch
 import torch.distributed as dist
 

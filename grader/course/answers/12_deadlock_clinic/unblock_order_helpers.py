@@ -1,5 +1,7 @@
 # exercise: unblock_order
-# diagnosis: none
+# diagnosis: too_many_messages
+# hint: as long as there are two calls
+# earns: 0.5
 # Branches are allowed as long as all of them make the same calls.
 import torch
 import torch.distributed as dist
