@@ -40,6 +40,7 @@ from grader.exercise.limits import (
     neighbours_only,
     point,
     rounds,
+    sent_elements,
 )
 from headcount.core.verdict import Diagnosis
 
@@ -681,9 +682,14 @@ def _sends_and_receives(draw: Draw) -> Iterator[Case]:
         )
 
 
+def _passed_on(n: int, count: int) -> int:
+    """Return the elements of a whole tensor, or of the two chunks, padded, that are passed on."""
+    return max(count, 2 * -(-count // n))
+
+
 tutorial_all_reduce = Exercise(
     signature="tutorial_all_reduce(send: Tensor, recv: Tensor) -> None",
-    summary="the sum over all ranks in recv, of whole tensors that go round a ring",
+    summary="the sum over all ranks in recv, of tensors that go round a ring",
     inputs=_sends_and_receives,
     values=Values(
         lambda c: [reduced(OPS["SUM"], c.send)] * c.n,
@@ -696,7 +702,7 @@ tutorial_all_reduce = Exercise(
     traffic=TrafficRules(
         limits=(
             neighbours_only(),
-            point(messages("≤", lambda c: c.n * (c.n - 1))),
+            point(sent_elements("≤", lambda c: (c.n - 1) * _passed_on(c.n, c.send[0].numel()))),
         ),
         least=combined,
     ),
