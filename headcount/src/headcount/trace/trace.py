@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import math
 from collections import Counter
@@ -129,28 +130,18 @@ class _Replay:
         while True:
             for rank in range(len(self.programs)):
                 self._advance(rank, now)
-            for sender, message in self._match(now) if self.batches else self._choose(now):
-                self._remove(sender, message)
+            for sender, message in self._choose(now):
+                queue = self.ready[sender]
+                queue.remove((self.posted[message]["send"][1], message))
                 end = now + self.takes(message)
                 self.start[message], self.end[message] = now, end
-                self.sending[sender] = self.receiving[self._receiver(message)] = end
+                self.sending[sender] = self.receiving[self.posted[message]["recv"][0]] = end
                 heapq.heappush(ends, end)
             while ends and ends[0] <= now:
                 heapq.heappop(ends)
             if not ends:
                 return
             now = ends[0]
-
-    def _remove(self, sender: int, message: Key) -> None:
-        queue = self.ready[sender]
-        if queue[0][1] == message:
-            heapq.heappop(queue)
-        else:
-            queue.remove((self.posted[message]["send"][1], message))
-            heapq.heapify(queue)
-
-    def _receiver(self, message: Key) -> int:
-        return self.posted[message]["recv"][0]
 
     def _advance(self, rank: int, now: float) -> None:
         """Let a rank run until it waits for a message that has not arrived by ``now``."""
@@ -166,57 +157,43 @@ class _Replay:
                 ends[step.end] = (rank, place)
                 if len(ends) == 2:
                     sender, order = ends["send"]
-                    heapq.heappush(self.ready.setdefault(sender, []), (order, step.message))
+                    bisect.insort(self.ready.setdefault(sender, []), (order, step.message))
             self.position[rank] += 1
 
     def _choose(self, now: float) -> list[tuple[int, Key]]:
         """Return the messages that begin to travel now, with their senders."""
-        taken: dict[int, tuple[int, int, Key]] = {}
+        asked: dict[int, list[tuple[int, tuple[int, Key]]]] = {}
         for sender, queue in self.ready.items():
             if not queue or self.sending[sender] > now:
                 continue
-            message = queue[0][1]
-            receiver, place = self.posted[message]["recv"]
-            if self.receiving[receiver] > now:
-                continue
-            if receiver not in taken or place < taken[receiver][0]:
-                taken[receiver] = (place, sender, message)
-        return [(sender, message) for _, sender, message in taken.values()]
-
-    def _match(self, now: float) -> list[tuple[int, Key]]:
-        """Return the same where any message of a batch may travel, the busiest ports first."""
-        asked: dict[int, list[tuple[int, int, Key]]] = {}
-        left: Counter[_Port] = Counter()
-        for sender, queue in self.ready.items():
-            left["send", sender] = len(queue)
-            left.update(("recv", self._receiver(message)) for _, message in queue)
-            if self.sending[sender] > now:
-                continue
-            for _, message in self._first_of_batches(sender, sorted(queue)):
+            for _, message in self._first_batch(sender, queue):
                 receiver, place = self.posted[message]["recv"]
                 if self.receiving[receiver] <= now:
-                    asked.setdefault(receiver, []).append((place, sender, message))
+                    asked.setdefault(receiver, []).append((place, (sender, message)))
         offers: dict[tuple[_Port, _Port], Key] = {}
         for receiver, asking in asked.items():
-            ordered = sorted((place, (sender, message)) for place, sender, message in asking)
-            for _, (sender, message) in self._first_of_batches(receiver, ordered):
+            for _, (sender, message) in self._first_batch(receiver, sorted(asking)):
                 offers.setdefault((("send", sender), ("recv", receiver)), message)
-        matched = _cover(offers, sorted(left, key=lambda port: (-left[port], port)))
-        return [(one[1], offers[one, other]) for one, other in matched]
+        left = Counter(port for offer in offers for port in offer)
+        for sender, queue in self.ready.items() if self.batches else ():
+            left["send", sender] = len(queue)
+            left.update(("recv", self.posted[message]["recv"][0]) for _, message in queue)
+        ports = sorted(left, key=lambda port: (-left[port], port))
+        return [(one[1], offers[one, other]) for one, other in _cover(offers, ports)]
 
-    def _first_of_batches(
+    def _first_batch(
         self, rank: int, posts: Sequence[tuple[int, _Item]]
     ) -> Sequence[tuple[int, _Item]]:
         """Return the first of a rank's posts, by place, and the others of its batch."""
-        program = self.programs[rank]
-        batch = program[posts[0][0]].batch if posts else 0
-        return [one for one in posts if program[one[0]].batch == batch] if batch else posts[:1]
+        program, first = self.programs[rank], posts[0]
+        batch = program[first[0]].batch if self.batches else 0
+        return sorted(one for one in posts if program[one[0]].batch == batch) if batch else [first]
 
 
 def _cover(
     edges: Iterable[tuple[_Port, _Port]], ports: Sequence[_Port]
 ) -> list[tuple[_Port, _Port]]:
-    """Return a matching of senders and receivers that covers the first ports that any can."""
+    """Return a matching of senders and receivers that covers the first of the ports."""
     others: dict[_Port, list[_Port]] = {port: [] for port in ports}
     for one, other in edges:
         others[one].append(other)
