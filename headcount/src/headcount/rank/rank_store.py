@@ -285,7 +285,8 @@ class RankStore(c10d.Store):
             # in the words of torch's own stores
             raise DistStoreError(
                 f"wait timeout after {timeout.total_seconds() * 1000:.0f}ms,"
-                f" keys: {', '.join(keys)}"
+                # without what this run's groups put before the program's own keys
+                f" keys: {', '.join(key.partition('//')[2] or key for key in keys)}"
             )
 
     def _wait_for(self, there: Callable[[], bool], limit: timedelta | None) -> bool:
