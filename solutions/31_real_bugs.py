@@ -940,11 +940,11 @@ print(run(powers_of_ten, 3, sum_of_the_wrong_buffers))
 #
 # Write `tutorial_all_reduce`: `recv` holds the sum of all ranks' `send` afterwards, and `send` is what it was. Both
 # have the same shape and dtype, whatever their length. What `recv` held before means nothing. Messages go between
-# neighbours on the ring only, and there are **n(n − 1) of them at most**, as in the tutorial: each rank's numbers go
-# round, whole, and stop before they are home again.
+# neighbours on the ring only, and of `L` elements no rank sends **more than (n − 1)·L**, as in the tutorial: each rank's
+# numbers go round, and stop before they are home again.
 #
-# This is not yet the ring of chapter [11](11_ring_all_reduce.ipynb), which cuts the tensor into chunks and sends fewer
-# bytes in more messages.
+# The tutorial passes whole tensors on. The ring of chapter [11](11_ring_all_reduce.ipynb), which cuts the tensor into
+# chunks and sends fewer bytes in more messages, is as welcome, and may pad the last one.
 
 
 # %%

@@ -24,6 +24,9 @@ Further lines of the header:
   one that is given in general, where no mistake is proved;
 - ``# says: WORDS`` are in the message, and ``# not: WORDS | WORDS`` neither there nor in the hint;
 - ``# earns: 0.5`` is the largest share of the points that it may earn; it is judged to the end;
+- ``# alike: messages`` stands where the hint says who sends to whom: it is given only if an
+  answer's messages go between the same ranks.  ``# alike: arguments`` stands where it says what
+  ends up in an argument that must not change;
 - ``# on: 30_capstone`` puts the solved source of a chapter before it, and a later definition
   counts.  One that speaks has none: it has to run where no solutions are.
 
@@ -60,7 +63,10 @@ _QUOTES = '"""'
 
 #: What a header may say of a right answer, and of any.
 _OF_THE_RIGHT = {"exercise", "diagnosis", "or", "on"}
-_NAMES = _OF_THE_RIGHT | {"hint", "says", "not", "earns"}
+_NAMES = _OF_THE_RIGHT | {"hint", "says", "not", "earns", "alike"}
+
+#: What a hint may make a claim on beyond what ranks hold.
+_ALIKE = ("messages", "arguments")
 
 _LATE_DOCSTRING = re.compile(r'(#.*\n|\n)+"""')
 
@@ -82,6 +88,7 @@ class KnownAnswer:
         banned: words that neither the message nor the hint may hold.
         earns: the largest share of the points that it may earn, if that is said.
         on: the chapter whose solved source comes before it.
+        alike: what an answer must share with it besides: ``messages``, ``arguments`` or nothing.
     """
 
     path: Path
@@ -95,6 +102,7 @@ class KnownAnswer:
     banned: tuple[str, ...] = ()
     earns: float | None = None
     on: str = ""
+    alike: str = ""
 
 
 def read_answers(folder: Path) -> tuple[KnownAnswer, ...]:
@@ -139,6 +147,7 @@ def _read(path: Path, common: Sequence[str]) -> KnownAnswer:
         banned=tuple(words.strip() for words in one.get("not", "").split("|") if words.strip()),
         earns=float(one["earns"]) if "earns" in one else None,
         on=one.get("on", ""),
+        alike=one.get("alike", ""),
     )
 
 
@@ -172,10 +181,13 @@ def _faults(path: Path, text: str, docstring: str, header: dict[str, list[str]])
         yield f"answers with `# diagnosis: {_NONE}` belong in a folder {RIGHT}/, and no others do"
     if not right and not docstring and _LATE_DOCSTRING.match(text):
         yield "a docstring that is the hint comes before the header"
-    kind = "a right answer" if right else "an answer with its hint as a docstring"
-    unfit = _NAMES - _OF_THE_RIGHT if right else {"hint", "on"} if docstring else set()
+    hinted = f"an answer with{'' if docstring else 'out'} its hint as a docstring"
+    kind = "a right answer" if right else hinted
+    unfit = _NAMES - _OF_THE_RIGHT if right else {"hint", "on"} if docstring else {"alike"}
     for name in sorted(given & unfit):
         yield f"{kind} has no `# {name}:`"
+    for what in set(header["alike"]) - set(_ALIKE):
+        yield f"`# alike:` must be one of {', '.join(_ALIKE)}, not {what!r}"
     for number in header["earns"]:
         if not re.fullmatch(r"\d+(\.\d+)?", number):
             yield f"`# earns:` must be a number, not {number!r}"

@@ -201,9 +201,9 @@ def _compare_sequence(
 def _compare_mapping(
     expected: Any, actual: Any, slack: _Slack, scale: Any, path: str
 ) -> Difference | None:
-    wanted = f"{_subject(path)} should hold {', '.join(map(str, expected))}, but"
     if not isinstance(actual, Mapping):
-        return Difference(Diagnosis.WRONG_TYPE, f"{wanted} is {describe(actual)}")
+        wanted = f"{_subject(path)} should hold {', '.join(map(str, expected))}"
+        return Difference(Diagnosis.WRONG_TYPE, f"{wanted}, but is {describe(actual)}")
     # what is there comes first: a report that ends early ends after what is wrong
     for key in [key for key in expected if key in actual]:
         part = scale.get(key) if isinstance(scale, Mapping) else None
@@ -215,11 +215,11 @@ def _compare_mapping(
             return Difference(Diagnosis.WRONG_GRADIENT, found.message)
         if found:
             return found
-    lacking = [str(key) for key in expected if key not in actual]
-    more = [str(key) for key in actual if key not in expected]
+    lacking = [show(key) for key in expected if key not in actual]
+    more = [show(key) for key in actual if key not in expected]
     if lacking or more:
-        amiss = f"lacks {', '.join(lacking)}" if lacking else f"holds {', '.join(more)}, too"
-        return Difference(Diagnosis.WRONG_TYPE, f"{wanted} {amiss}")
+        amiss = f"lacks {', '.join(lacking)}" if lacking else f"should not hold {', '.join(more)}"
+        return Difference(Diagnosis.WRONG_VALUE, f"{_subject(path)} {amiss}")
     return None
 
 
@@ -323,12 +323,21 @@ _WIDTH, _FEWEST = 34, 3
 #: Numbers of elements in words.
 _NUMBERS = ("no", "one", "both", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
+#: The value of a mapping's key that is not there.
+_ABSENT = Opaque("nothing", "nothing")
+
 #: The text of an element, and whether it is wrong.
 _Item = tuple[str, bool]
 
 
 def side_by_side(
-    rank: int, expected: Any, actual: Any, terms: int = 0, scale: Any = None, relative: float = 0.0
+    rank: int,
+    expected: Any,
+    actual: Any,
+    terms: int = 0,
+    scale: Any = None,
+    relative: float = 0.0,
+    report: bool = False,
 ) -> RankRow:
     """Return a rank's row of a report.
 
@@ -339,10 +348,11 @@ def side_by_side(
         terms: the terms of a reduction, and ``scale`` and ``relative``, as in :func:`compare`.
         scale: see ``terms``.
         relative: see ``terms``.
+        report: whether a mapping is the grader's report, of which only what is wrong is shown.
     """
     slack = _Slack(terms, relative)
     if not _differ(slack, expected, actual, scale):
-        text = _in_brief(actual)
+        text = "all right" if report and isinstance(actual, Mapping) else _in_brief(actual)
         return RankRow(rank, text, text, True)
     where, expected, actual, scale = _first_difference(slack, expected, actual, scale)
     kind = _other_kind(expected, actual, relative)
@@ -383,11 +393,16 @@ def _first_difference(
     key: Any
     while True:
         if isinstance(expected, Mapping):
-            if not isinstance(actual, Mapping) or set(actual) != set(expected):
+            if not isinstance(actual, Mapping):
                 return where, expected, actual, scale
             parts = dict(scale) if isinstance(scale, Mapping) else {}
-            key = next(k for k in expected if _differ(slack, expected[k], actual[k], parts.get(k)))
+            # in the order of the message: what is there, what is lacking, what is too much
+            there = [k for k in expected if k in actual]
+            wrong = [k for k in there if _differ(slack, expected[k], actual[k], parts.get(k))]
+            key = [*wrong, *(expected.keys() - there), *(actual.keys() - expected.keys())][0]
             where += [str(key)] * (key != RESULT)
+            if key not in wrong:
+                return where, expected.get(key, _ABSENT), actual.get(key, _ABSENT), None
         elif _is_list(expected) and _is_list(actual) and len(expected) == len(actual):
             parts = dict(enumerate(scale if _is_list(scale) else ()))
             if not any(_is_list(e) or isinstance(e, (torch.Tensor, Mapping)) for e in expected):
@@ -417,6 +432,8 @@ def _other_kind(expected: Any, actual: Any, relative: float) -> str:
         if len(expected) == len(actual):
             return ""
         return f"{len(actual)} {_plural('entry', len(actual))}, should be {len(expected)}"
+    if actual is _ABSENT or expected is _ABSENT:
+        return "missing" if actual is _ABSENT else "not asked for"
     one, other = _kind(expected), _kind(actual)
     # a whole number is as good where a number is compared with a tolerance
     same = one == other or (relative and (one, other) == ("a float", "an int"))
@@ -464,7 +481,14 @@ def _items(
             ((show(one, _WIDTH), False), (show(other, _WIDTH), bad))
             for one, other, bad in zip(expected, actual, wrong, strict=True)
         ]
-        return items, _places_text(wrong, "entry", str)
+        note = _places_text(wrong, "entry", str)
+        kinds = {
+            _other_kind(one, other, slack.relative)
+            for one, other, bad in zip(expected, actual, wrong, strict=True)
+            if bad
+        }
+        # an int and a tensor of it look the same
+        return items, ": ".join(filter(None, (note, kinds.pop()))) if len(kinds) == 1 else note
     numbers = isinstance(expected, (int, float)) and isinstance(actual, (int, float))
     one, other = (_numbers_apart if numbers else _both_cut)(expected, actual)
     return [((one, False), (other, True))], ""

@@ -67,6 +67,7 @@ class JudgedCase:
         trace: the traffic.
         limit: the limit on the traffic that was judged; ``None`` for values.
         misses_point: whether it shows that the answer misses the point of its exercise.
+        arguments: what each rank's arguments hold afterwards; empty like ``actual``.
     """
 
     case: Case
@@ -76,6 +77,7 @@ class JudgedCase:
     trace: Trace
     limit: Bound | None = None
     misses_point: bool = False
+    arguments: Sequence[Sequence[Any]] = ()
 
     @property
     def passed(self) -> bool:

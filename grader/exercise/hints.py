@@ -16,9 +16,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.exercise.cases import Case
+from grader.exercise.cases import Case, PerRank, op_name
 from grader.exercise.compare import compare
-from grader.exercise.declaration import Evidence, Exercise
+from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from headcount.core.verdict import Diagnosis
 
 __all__ = ["agree", "choose_hint"]
@@ -48,19 +48,16 @@ def choose_hint(
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
         return exercise.help.hints[0]
     if evidence is not None and evidence.failed:
-        hint = (
-            misused(exercise, evidence)
-            or reads_global(exercise, evidence)
-            or recognise(evidence)
-            or rounded(exercise, evidence)
-        )
-        if hint:
-            return hint
-        for prove in (_hint_of_condition, _scattered, miscalled, disagreed, to_itself, rebound):
+        every = (
+            misused, slipped, reads_global, lambda exercise, evidence: recognise(evidence),
+            rounded, _hint_of_condition, _scattered, miscalled, disagreed, to_itself, rebound,
+            some_ranks_only, slept, shut_in,
+        )  # fmt: skip
+        for prove in every:
             hint = prove(exercise, evidence)
             if hint:
                 return hint
-    hint = exercise.help.advice.get(diagnosis, diagnosis.advice)
+    hint = exercise.help.advice.get(diagnosis, _advice(diagnosis, evidence))
     if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
         hint = _advise_smallest_world(evidence) if exercise.world_sizes != (1,) else ""
     return hint or exercise.help.hints[0]
@@ -76,18 +73,88 @@ def _scattered(exercise: Exercise, evidence: Evidence) -> str:
     return ""
 
 
+def _advice(diagnosis: Diagnosis, evidence: Evidence | None) -> str:
+    """Return the general advice for a diagnosis, if what it speaks of is there."""
+    if evidence is None or not evidence.failed:
+        return diagnosis.advice
+    if diagnosis is Diagnosis.EXCEPTION and not (evidence.failure and evidence.failure.site):
+        return ""
+    loops = any(part.loops or "while " in part.text for part in evidence.source)
+    if diagnosis is Diagnosis.TIMEOUT and evidence.source and not loops:
+        return "No loop is in sight: which call takes so long, and what does it wait for?"
+    return diagnosis.advice
+
+
 def _advise_smallest_world(evidence: Evidence) -> str:
     """Return advice to look at the smallest world that has a wrong value."""
     n = min((one.case.n for one in evidence.failed), default=1)
     right = {one.case.n for one in evidence.passed if one.limit is None} - {
         one.case.n for one in evidence.failed
     }
+    which = _what_is_wrong(evidence, n)
+    if which:
+        return which
     if n == 1:
-        return "It is wrong with one rank already, where nothing can be sent: begin there."
-    fewer = f" With {max(right)} it is right: what is new?" if right and max(right) > 1 else ""
+        return "It is wrong with one rank already, where no other takes part: begin there."
+    here = [one for one in evidence.judged if one.case.n == n and one.limit is None]
+    # where other inputs of this size are right, it is not the number of ranks that makes it wrong
+    alike = right and max(right) > 1 and not any(one.passed and _holds(one) for one in here)
+    fewer = f" With {max(right)} it is right: what is new?" if alike else ""
     if all(op.makes_group for ops in evidence.trace.operations for op in ops):
         return f"Take {n} ranks, and work out by hand what each of them returns.{fewer}"
     return f"Take {n} ranks and a tensor of few numbers, and follow every message by hand.{fewer}"
+
+
+def _holds(one: JudgedCase) -> bool:
+    """Return whether any rank holds more than an empty tensor or an empty list."""
+    return any(
+        held.numel() if isinstance(held, torch.Tensor) else held is not None for held in one.actual
+    )
+
+
+def _what_is_wrong(evidence: Evidence, n: int) -> str:
+    """Return with which values of an argument it is wrong on ``n`` ranks, if others are right."""
+    there = [
+        one
+        for one in evidence.judged
+        if one.case.n == n and one.limit is None and not (one.passed and not _holds(one))
+    ]
+    told: list[tuple[str, str]] = []
+    for name in there[0].case.columns if there else ():
+        values: dict[bool, dict[str, None]] = {True: {}, False: {}}
+        for one in there:
+            values[one.passed] |= dict.fromkeys(_words_of(name, one.case.columns[name]))
+        right, wrong = (list(values[passed]) for passed in (True, False))
+        if right and wrong and not {*right} & {*wrong}:
+            is_number = not isinstance(there[0].case.columns[name], PerRank) and name != "op"
+            what = f"{name} = " * is_number
+            told.insert(
+                0 if is_number else len(told), (what + _listed(wrong), what + _listed(right))
+            )
+    if not told:
+        return ""
+    (wrong_with, right_with), *others = told
+    also = "".join(f" These are also the cases with {one}." for one, _ in others)
+    ranks = f"{n} rank{'s' * (n > 1)}"
+    return (
+        f"On {ranks} it is wrong with {wrong_with}, and right with {right_with}.{also} What becomes"
+        " of the one, and of the other, in your lines?"
+    )
+
+
+def _words_of(name: str, value: Any) -> set[str]:
+    """Return the values of an argument that a hint can name; of tensors their dtypes."""
+    if isinstance(value, PerRank):
+        tensors = (held for held in value if isinstance(held, torch.Tensor))
+        return {str(held.dtype).removeprefix("torch.") for held in tensors}
+    if name == "op":
+        return {op_name(value)}
+    return {str(value)} if isinstance(value, (int, str)) else set()
+
+
+def _listed(words: Sequence[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _hint_of_condition(exercise: Exercise, evidence: Evidence) -> str:
@@ -194,6 +261,18 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
             " leave out init_process_group and destroy_process_group, and call dist.get_rank()"
             " right away."
         )
+    if kind == "TypeError" and owner == "builtins.tuple":
+        return (
+            "A tuple cannot be changed, and tensor_split, split, chunk and unbind make tuples:"
+            " list(...) makes a list of one. Or write into the tensor: chunks[i].copy_(...)."
+        )
+    if evidence.raised("TensorAsRank"):
+        return "The tensor comes first, and then the rank: dist.send(x, dst) and dist.recv(x, src)."
+    if evidence.raised("NoTensorToFill"):
+        return (
+            "dist.recv fills a tensor that you give it, and returns the rank of the sender:"
+            " buffer = torch.empty_like(x), and then dist.recv(buffer, src)."
+        )
     if evidence.failure is not None and any(wait.other_tag for wait in evidence.failure.waits):
         return (
             "A receive takes only a message that has its own tag: give both ends the same one, or"
@@ -208,6 +287,96 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
         return (
             f"{exercise.name} never returns anything: a function without return gives None."
             " End it with return and the result."
+        )
+    return ""
+
+
+#: What functions return that change what they are given.
+_RETURNED = {
+    "recv": "the rank of the sender",
+    "irecv": "a request to wait for",
+    "isend": "a request to wait for",
+}
+
+
+def slipped(exercise: Exercise, evidence: Evidence) -> str:
+    """Return what code proves that hardly anybody means as it stands, or an empty string."""
+    for slip in (slip for part in evidence.source for slip in part.slips):
+        code = f"`{slip.text}` in line {slip.line}"
+        if slip.kind == "raise" and evidence.raised("NotImplementedError"):
+            return f"{code} is left over from the stub, and the function ends there: delete it."
+        if slip.kind == "named":
+            return f"{code} only names the function. It is called with parentheses: {slip.text}()."
+        back = _RETURNED.get(slip.call, "None")
+        name = slip.text.partition(" = ")[0]
+        if slip.kind == "rebound" and "async_op" not in slip.text:
+            return (
+                f"{code}: {slip.call} works on the tensor that it is given, and returns {back},"
+                f" which is now called {name}. Write the call without `{name} =`"
+                f"{', or keep the request under another name' if 'request' in back else ''}."
+            )
+        returned = any(isinstance(held, int) for held in evidence.actual)
+        lost = returned if slip.call == "recv" else back == "None" and "async_op" not in slip.text
+        if slip.kind == "kept" and lost:
+            return (
+                f"{code}: {slip.call} works on the tensor that it is given, and returns {back}."
+                " What you want is in that tensor."
+            )
+    return ""
+
+
+def slept(exercise: Exercise, evidence: Evidence) -> str:
+    """Return that sleeping is no waiting, where a run shows that it is not."""
+    raced = evidence.failure is not None and bool(evidence.failure.race)
+    unwaited = evidence.diagnosis is Diagnosis.UNWAITED_REQUEST
+    for slip in (slip for part in evidence.source for slip in part.slips):
+        if slip.kind == "sleep" and (evidence.diagnosis.runs_out or unwaited or raced):
+            return (
+                f"`{slip.text}` in line {slip.line} waits for a time, and not for a message. A"
+                " recv ends when its message is there, and so does wait() on a request."
+            )
+    return ""
+
+
+def some_ranks_only(exercise: Exercise, evidence: Evidence) -> str:
+    """Return that a collective stands where only some ranks come by, or an empty string."""
+    waiting = {wait.call for wait in evidence.failure.waits} if evidence.failure else set()
+    for slip in (slip for part in evidence.source for slip in part.slips):
+        if slip.kind == "branch" and (
+            slip.call in waiting or evidence.diagnosis is Diagnosis.ORDER_MISMATCH
+        ):
+            return (
+                f"{slip.call} in line {slip.line} stands under `{slip.text}`, so only some ranks"
+                " call it. A collective has to be called by all of them: take it out of the branch."
+            )
+    return ""
+
+
+def shut_in(exercise: Exercise, evidence: Evidence) -> str:
+    """Return what a circle of some ranks, all in one kind of call, proves of a deadlock."""
+    failure = evidence.failure
+    if failure is None or evidence.diagnosis is not Diagnosis.DEADLOCK:
+        return ""
+    # where all ranks do the same, the exercise's own advice says more
+    some = len(failure.cycle) < evidence.case.n
+    circle = [wait for wait in failure.waits if some and wait.rank in failure.cycle]
+    pending = {
+        op.kind
+        for wait in circle
+        for op in evidence.trace.operations[wait.rank]
+        if op.is_message and not op.matched
+    }
+    ranks = _listed([str(wait.rank) for wait in circle]) if circle else ""
+    if circle and {wait.call for wait in circle} == pending == {"send"}:
+        return (
+            f"Ranks {ranks} all wait in a send, which ends only when the other side receives, and"
+            " none of them comes to its receive. Start the sends with isend, receive, and then"
+            " wait; or let one of them receive first."
+        )
+    if circle and {wait.call for wait in circle} == pending == {"recv"}:
+        return (
+            f"Ranks {ranks} all wait in a receive, and none of them has sent what the next one"
+            " waits for: one has to send first."
         )
     return ""
 
@@ -315,8 +484,13 @@ def miscalled(exercise: Exercise, evidence: Evidence) -> str:
     if name == exercise.name:
         return f"It is called as {exercise.signature}: keep these parameters, in this order."
     for part in evidence.source:
+        asked = ", ".join(part.parameters)
+        if part.name.endswith(f".{name}") and evidence.failure and not evidence.failure.site:
+            return (
+                f"It is called with other arguments than {name}({asked}), in line {part.line},"
+                " takes; the message says which."
+            )
         if part.name == name:
-            asked = ", ".join(part.parameters)
             return f"You have defined it as {name}({asked}), in line {part.line}: call it so."
     return ""
 

@@ -399,7 +399,7 @@ def through(root: int) -> Limit:
 
 def one_each(*pairs: tuple[int, int]) -> Limit:
     """Require that there is no message but one from the first to the second rank of each pair."""
-    asked = " and ".join(f"from rank {sender} to rank {receiver}" for sender, receiver in pairs)
+    asked = " and ".join(f"{sender}→{receiver}" for sender, receiver in pairs)
 
     def others(trace: Measured) -> list[tuple[int, int]]:
         sent = [(op.rank, op.peer) for op in record_of(trace).sends()]
@@ -409,10 +409,10 @@ def one_each(*pairs: tuple[int, int]) -> Limit:
         return sent
 
     def named(trace: Measured) -> str:
-        return "".join(f", from rank {one[0]} to rank {one[1]}" for one in others(trace)[:1])
+        return "".join(f"; one goes from rank {a} to rank {b}" for a, b in others(trace)[:1])
 
     return Limit(
-        f"messages beside one {asked}",
+        f"messages other than {asked}",
         lambda trace: len(others(trace)),
         "=",
         lambda case: 0,

@@ -223,7 +223,12 @@ def gravest(cases: Iterable[_Graded]) -> _Graded | None:
     reductions = any(case.diagnosis is Diagnosis.WRONG_VALUE for case in wrong)
     if missed is not None and reductions and all(case.minor for case in wrong):
         return missed
-    return max(failed, key=lambda case: case.gravity, default=None)
+
+    def order(case: _Graded) -> tuple[int, bool]:
+        # bits that differ say less than values that are wrong
+        return case.gravity, case.diagnosis is not Diagnosis.NONDETERMINISTIC
+
+    return max(failed, key=order, default=None)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def ranks(n: int, simulated: bool = False) -> str:
 
 
 def assess(
-    exercise: Exercise, case: Case, outcome: Outcome, repeated: bool = False
+    exercise: Exercise, case: Case, outcome: Outcome, repeated: bool = False, shown: bool = True
 ) -> tuple[CaseVerdict, JudgedCase]:
     """Compare what the ranks hold with what they should hold.
 
@@ -52,12 +52,13 @@ def assess(
         case: the input.
         outcome: the outcome of the run.
         repeated: whether the same processes have run the same case before.
+        shown: whether anybody sees the verdict, which then has the rows of all ranks.
 
     Raises:
         DeclarationError: the exercise cannot say what it expects, whatever the ranks hold.
     """
     try:
-        return _assess(exercise, case, outcome, repeated)
+        return _assess(exercise, case, outcome, repeated, shown)
     except MemoryError:
         raise
     except Exception as error:
@@ -67,7 +68,7 @@ def assess(
             (), failure, Trace(((),) * case.n), outcome.output, outcome.seconds, outcome.moved
         )
         try:
-            return _assess(exercise, case, nothing, repeated)
+            return _assess(exercise, case, nothing, repeated, shown)
         except Exception as own:
             raise DeclarationError(
                 f"{exercise.name} cannot say what it expects: {type(own).__name__}: {own}"
@@ -75,7 +76,7 @@ def assess(
 
 
 def _assess(
-    exercise: Exercise, case: Case, outcome: Outcome, repeated: bool
+    exercise: Exercise, case: Case, outcome: Outcome, repeated: bool, shown: bool
 ) -> tuple[CaseVerdict, JudgedCase]:
     actual = held_by(exercise, case, outcome)
     expected = _expected(exercise, case, actual)
@@ -98,7 +99,10 @@ def _assess(
     )
     if failure is None:
         return verdict, JudgedCase(case, None, actual, None, outcome.trace)
-    seen = JudgedCase(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
+    arguments = [result.arguments for result in outcome.results]
+    seen = JudgedCase(
+        case, failure.diagnosis, actual, outcome.failure, outcome.trace, arguments=arguments
+    )
     misses_point = bool(case.pauses) or (exercise.point is not None and exercise.point(seen))
     return replace(
         verdict,
@@ -112,7 +116,7 @@ def _assess(
         cycle=failure.cycle,
         ended=failure.ended,
         killed=failure.killed,
-        by_rank=_rank_rows(exercise, case, expected, actual),
+        by_rank=_rank_rows(exercise, case, expected, actual) if shown else (),
         shown_by_rank=(
             _without_single_rank(exercise, failure.message) if failure is difference else ""
         ),
@@ -218,7 +222,10 @@ def _difference(
     if not wrong:
         return None
     first, found = wrong[0]
-    frames = _last_receive(outcome.trace, [rank for rank, _ in wrong])
+    held = expected[first].values() if isinstance(expected[first], dict) else [expected[first]]
+    # a plain number, such as a time, is not what came in
+    plain = all(isinstance(one, (int, float, str)) for one in held)
+    frames = () if plain else _last_receive(outcome.trace, [rank for rank, _ in wrong])
     return Failure(found.diagnosis, f"rank {first}: {found.message}", first, frames=frames)
 
 
@@ -401,7 +408,13 @@ def _rank_rows(
     terms, scales = _terms_and_scales(exercise, case)
     rows = tuple(
         side_by_side(
-            rank, expected[rank], actual[rank], terms, scales[rank], exercise.values.relative
+            rank,
+            expected[rank],
+            actual[rank],
+            terms,
+            scales[rank],
+            exercise.values.relative,
+            report=exercise.adapter is not None,
         )
         for rank in case.ranks
     )

@@ -1,8 +1,9 @@
 """Runs the mistakes of an exercise on simulated ranks, and compares them with an answer.
 
 A mistake is recognised if its program does what the answer did, in every case that was judged: it
-holds the same values, sends as much, and fails in the same way.  The programs are the grader's own,
-so they share processes; it never runs a student's code.
+holds the same values, sends as much, and fails in the same way.  Where its hint says more, of who
+sends to whom or of what ends up in an argument, that has to be the same as well.  The programs are
+the grader's own, so they share processes; it never runs a student's code.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from grader.exercise.answers import KnownAnswer
 from grader.exercise.cases import Case
+from grader.exercise.compare import compare
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import agree
 from grader.exercise.verdict import Bound
@@ -39,7 +41,7 @@ RUNS = 40
 ENOUGH = 4
 
 #: Cases, besides the first, after which no more are run if all that still agree have one hint.
-SURE = 8
+SURE = 6
 
 #: Processes of simulated ranks.  While one program's outcome is compared, others run.
 PROCESSES = 2
@@ -80,8 +82,8 @@ def recognised(
         processes = [
             stack.enter_context(closing(SimulationProcess(launcher))) for _ in range(PROCESSES)
         ]
-        runs = _MistakeRuns(processes, exercise, make_job, memory)
-        agreeing = runs.agreeing([source for _, source, _ in known], here)
+        runs = _MistakeRuns(processes, exercise, make_job, memory, _telling(evidence))
+        agreeing = runs.agreeing([(mistake, source) for mistake, source, _ in known], here)
         likely = [one for one, agrees in zip(known, agreeing, strict=True) if agrees]
         left = _agreeing_in_all(runs, [(mistake, source) for mistake, source, _ in likely], others)
         if not left:
@@ -122,13 +124,23 @@ def _agreeing_in_all(
 
 def _agreeing_in(one: JudgedCase, runs: _MistakeRuns, known: list[_Known]) -> list[_Known]:
     """Return those whose programs do in a case what the answer did."""
-    agreeing = runs.agreeing([source for _, source in known], one)
+    agreeing = runs.agreeing(known, one)
     return [entry for entry, agrees in zip(known, agreeing, strict=True) if agrees]
+
+
+def _telling(evidence: Evidence) -> JudgedCase | None:
+    """Return the largest failed case that has ended: on two ranks nobody can tell who is meant."""
+    ended = (
+        one
+        for one in evidence.failed
+        if one.failure is None and one.case.n > 1 and not one.case.pauses
+    )
+    return max(ended, key=lambda one: one.case.n, default=None)
 
 
 def _cases_to_agree_in(evidence: Evidence) -> Iterator[JudgedCase]:
     """Yield the cases in which a mistake has to agree, those that rule out most of them first."""
-    here = evidence.here
+    here, telling = evidence.here, _telling(evidence)
     yield here
     # simulated ranks cannot pause, where the judge weighs them
     others = [one for one in evidence.judged if one is not here and not one.case.pauses]
@@ -140,7 +152,10 @@ def _cases_to_agree_in(evidence: Evidence) -> Iterator[JudgedCase]:
         key=lambda one: (one.case.n not in wrong, one.case.n),
     )
     # on few ranks many mistakes look alike
-    failed = sorted((one for one in others if not one.passed), key=lambda one: -one.case.n)
+    failed = sorted(
+        (one for one in others if not one.passed),
+        key=lambda one: (one is not telling, -one.case.n),
+    )
     for pair in zip_longest(failed, passed):
         yield from (one for one in pair if one is not None)
 
@@ -153,6 +168,7 @@ class _MistakeRuns:
         exercise: the exercise.
         make_job: makes the call for a case.
         memory: bytes that the simulated ranks may allocate.
+        telling: the case in which messages are compared, see :func:`_telling`.
     """
 
     def __init__(
@@ -161,18 +177,24 @@ class _MistakeRuns:
         exercise: Exercise,
         make_job: MakeJob,
         memory: int,
+        telling: JudgedCase | None,
     ) -> None:
         self._processes = processes
         self._exercise = _with_memory(exercise)
         self._make_job = make_job
         self._memory = memory
+        self._telling = telling
 
-    def agreeing(self, sources: Sequence[str], one: JudgedCase) -> list[bool]:
+    def agreeing(self, known: Sequence[_Known], one: JudgedCase) -> list[bool]:
         """Return of each program whether it does in a case what the answer did."""
         exercise, case = self._exercise, one.case
         failed = one.failure is not None or one.limit is not None
-        recorded = failed or bool(case.network or exercise.traffic.proof)
-        return [self._agrees(outcome, one) for outcome in self._outcomes(sources, case, recorded)]
+        recorded = failed or bool(case.network or exercise.traffic.proof) or one is self._telling
+        outcomes = self._outcomes([source for _, source in known], case, recorded)
+        return [
+            self._agrees(outcome, one) and self._bears_out(mistake.alike, outcome, one)
+            for (mistake, _), outcome in zip(known, outcomes, strict=True)
+        ]
 
     def _agrees(self, outcome: Outcome, one: JudgedCase) -> bool:
         """Return whether a program has done in a case what the answer did."""
@@ -180,7 +202,7 @@ class _MistakeRuns:
         if one.limit is not None:
             return self._misses(outcome, case, one.limit, one.diagnosis)
         if one.failure is not None:
-            _, other = assess(exercise, case, outcome)
+            _, other = assess(exercise, case, outcome, shown=False)
             return other.diagnosis is one.diagnosis and _fail_alike(one.failure, other.failure)
         # what disagrees in values is never assessed, which takes longer than to compare
         actual = held_by(exercise, case, outcome)
@@ -189,8 +211,21 @@ class _MistakeRuns:
         alike = agree(exercise, case, actual, one.actual)
         if not alike and not (one.passed and exercise.values.also):
             return False
-        _, other = assess(exercise, case, outcome)
+        _, other = assess(exercise, case, outcome, shown=False)
         return other.failure is None and other.diagnosis is one.diagnosis
+
+    def _bears_out(self, alike: str, outcome: Outcome, one: JudgedCase) -> bool:
+        """Return whether a program sends in a case what its hint implies of the answer."""
+        if self._telling is None:
+            return alike != "messages" or one.failure is not None
+        if one is not self._telling:
+            return True
+        if alike == "messages":
+            return one.case.n > 2 and _connections(outcome.trace) == _connections(one.trace)
+        if alike == "arguments":
+            held = [result.arguments for result in outcome.results]
+            return compare(held, one.arguments, one.case.n) is None
+        return _makes_calls(outcome.trace) == _makes_calls(one.trace)
 
     def likeness(self, sources: Sequence[str], one: JudgedCase) -> list[int]:
         """Return of each program how like the answer's its messages are.
@@ -211,7 +246,7 @@ class _MistakeRuns:
         self, outcome: Outcome, case: Case, bound: Bound, diagnosis: Diagnosis | None
     ) -> bool:
         """Return whether a program's values are right, and its traffic breaks the same limit."""
-        _, values = assess(self._exercise, case, outcome)
+        _, values = assess(self._exercise, case, outcome, shown=False)
         if not values.passed:
             return False
         for limit in self._exercise.traffic.limits:
@@ -283,6 +318,16 @@ def _begin_alike(one: Trace, other: Trace) -> bool:
         for pair in zip(one.operations, other.operations, strict=True)
         for mine, theirs in zip(*pair, strict=False)
     )
+
+
+def _connections(trace: Trace) -> set[tuple[int, str, int]]:
+    """Return who sends to whom, and who calls which collectives."""
+    return {
+        (op.rank, op.kind, op.peer)
+        for operations in trace.operations
+        for op in operations
+        if op.kind != "recv"
+    }
 
 
 def _makes_calls(trace: Trace) -> bool:

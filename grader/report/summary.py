@@ -167,7 +167,7 @@ def finding(verdict: ExerciseVerdict) -> MessageParts:
         more = what.removeprefix(case.shown_by_rank)
         what = ""
     where = f"{'On ' * where[:1].isdigit()}{where.strip().rstrip(':,')}:" if where else ""
-    return MessageParts(where, what, more.strip(" ;\n"), others.strip(" ;\n"))
+    return MessageParts(where, what, more.lstrip(" ;.\n").rstrip(), others.strip(" ;\n"))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import contextlib
 import inspect
 import textwrap
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import msgspec
@@ -22,6 +22,7 @@ from headcount.core.source_locations import is_students
 
 __all__ = [
     "Outline",
+    "Slip",
     "UnusedAssignment",
     "outline",
     "outline_live",
@@ -44,6 +45,24 @@ class UnusedAssignment(msgspec.Struct, frozen=True):
     text: str
 
 
+class Slip(msgspec.Struct, frozen=True):
+    """A piece of code that hardly anybody means as it stands.
+
+    Attributes:
+        kind: ``raise``, a stub's; ``named``, where a call was meant; ``rebound`` and ``kept``, a
+            result of ``recv`` and the like, under the name of its tensor or another; ``branch``, a
+            collective for some ranks only; ``sleep``.
+        line: the line in its file or cell.
+        text: the code; of a branch, its condition.
+        call: what is called, or meant to be.
+    """
+
+    kind: str
+    line: int
+    text: str
+    call: str = ""
+
+
 class Outline(msgspec.Struct, frozen=True):
     """One function of an answer, one method of its class, or a function inside one of them.
 
@@ -60,6 +79,7 @@ class Outline(msgspec.Struct, frozen=True):
         lost: the unused assignments to parameters.
         text: the code without comments and docstring, formatted by Python itself.
         globals: the whole numbers that it reads from outside of it, by name.
+        slips: code that hardly anybody means as it stands.
     """
 
     name: str
@@ -74,6 +94,7 @@ class Outline(msgspec.Struct, frozen=True):
     lost: list[UnusedAssignment]
     text: str
     globals: dict[str, int] = {}
+    slips: list[Slip] = []
 
 
 def outline(sources: Iterable[str], wanted: Iterable[str]) -> dict[str, list[Outline]]:
@@ -226,7 +247,82 @@ def _outline(node: _Function, name: str, outside: Mapping[str, Any] = {}) -> Out
         [] if returns else list(_unread_assignments(node, parameters)),
         "\n".join(map(_text, body)),
         {name: outside[name] for name in sorted(read) if _is_number(outside.get(name))},
+        list(_slips(node, every)),
     )
+
+
+# Slips: code that hardly anybody means. ----------------------------------------------
+
+#: Methods and functions that do nothing where they are only named.
+_TO_CALL = frozenset({"wait", "barrier", "get_rank", "get_world_size", "zero_grad", "backward"})
+
+_COLLECTIVE = frozenset({
+    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+    "all_to_all_single", "barrier", "broadcast", "gather", "reduce",
+    "reduce_scatter", "reduce_scatter_tensor", "scatter",
+})  # fmt: skip
+
+#: Functions that change what they are given, and whose results are something else.
+_IN_PLACE = _COLLECTIVE | {"recv", "irecv", "isend"}
+
+
+def _slips(function: _Function, nodes: Sequence[ast.AST]) -> Iterator[Slip]:
+    """Yield the slips in a function."""
+    used = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
+    used |= {id(n.value) for n in nodes if isinstance(n, ast.Attribute)}
+    called = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    ranks = {"rank"} | {
+        target.id
+        for n in nodes
+        if isinstance(n, ast.Assign) and _last_name(n.value) == "get_rank"
+        for target in n.targets
+        if isinstance(target, ast.Name)
+    }
+    read: dict[str, list[int]] = {}
+    for n in nodes:
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            read.setdefault(n.id, []).append(n.lineno)
+        elif isinstance(n, ast.Call):  # which may call what it is given
+            used |= {id(one) for one in (*n.args, *(word.value for word in n.keywords))}
+    # a name for the function itself, which is called by that name
+    used |= {
+        id(n.value)
+        for n in nodes
+        if isinstance(n, ast.Assign) and {getattr(t, "id", "") for t in n.targets} & called
+    }
+    for n in nodes:
+        if isinstance(n, ast.Raise) and n.exc is not None and function.body[1:]:
+            if _last_name(n.exc) == "NotImplementedError":
+                yield Slip("raise", n.lineno, _text(n))
+        elif isinstance(n, ast.Assign) and isinstance(n.value, ast.Call):
+            call, (target, *_) = _last_name(n.value), n.targets
+            given = [one.id for one in n.value.args[:1] if isinstance(one, ast.Name)]
+            name = getattr(target, "id", "")
+            if call in _IN_PLACE and n.lineno < max(read.get(name, [0])):
+                yield Slip("rebound" if name in given else "kept", n.lineno, _text(n), call)
+        elif isinstance(n, ast.Call) and _last_name(n) == "sleep":
+            yield Slip("sleep", n.lineno, _text(n))
+        elif isinstance(n, ast.If) and any(_last_name(one) in {*ranks, "get_rank"}
+                                           for one in ast.walk(n.test)):  # fmt: skip
+            first, second = (
+                {_last_name(one): one for part in branch for one in ast.walk(part)
+                 if isinstance(one, ast.Call)}
+                for branch in (n.body, n.orelse)
+            )  # fmt: skip
+            for call in sorted((first.keys() ^ second.keys()) & _COLLECTIVE):
+                where = first.get(call) or second[call]
+                # the members of a group may be just those ranks
+                if all(word.arg != "group" for word in where.keywords):
+                    yield Slip("branch", where.lineno, f"if {_text(n.test)}", call)
+        elif isinstance(n, ast.Attribute) and n.attr in _TO_CALL and id(n) not in used:
+            yield Slip("named", n.lineno, _text(n), n.attr)
+
+
+def _last_name(node: ast.AST) -> str:
+    """Return the last name of an expression: ``send`` of ``dist.send(x, 1)``."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def _text(node: ast.AST) -> str:

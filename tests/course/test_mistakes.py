@@ -63,9 +63,20 @@ def broadcast(tensor, source):
 
 
 def hint(answer, *known):
-    """What is said of an answer to ``broadcast``, with these programs and hints for mistakes."""
+    """What is said of an answer to ``broadcast``, with these programs and hints for mistakes.
+
+    A hint that begins with ``!`` says who sends to whom.
+    """
     programs = tuple(
-        KnownAnswer(Path(f"{i}.py"), ("broadcast",), diagnosis, text, (source,), (styles,))
+        KnownAnswer(
+            Path(f"{i}.py"),
+            ("broadcast",),
+            diagnosis,
+            text.removeprefix("!"),
+            (source,),
+            (styles,),
+            alike="messages" if text.startswith("!") else "",
+        )
         for i, (diagnosis, text, source, *styles) in enumerate(known)
     )
     exercise = replace(catalogue()["broadcast"], programs=lambda: programs)
@@ -118,3 +129,21 @@ def test_another_style_of_the_same_mistake_is_tried_where_the_first_disagrees():
     )
     found = hint(ROOT_ZERO, (WRONG, "the source is src", half, ROOT_ZERO))
     assert found == "the source is src"
+
+
+def test_a_hint_that_says_who_sends_to_whom_needs_such_messages():
+    assert hint(CHAIN, (WRONG, "!along a chain", CHAIN)) == "along a chain"
+    assert hint(ROOT_ZERO, (WRONG, "!along a chain", CHAIN)) != "along a chain"
+    assert hint(ROOT_ZERO, (WRONG, "the source is src", CHAIN)) == "the source is src"
+
+
+def test_a_mistake_without_messages_is_not_that_of_an_answer_with_some():
+    in_vain = NOTHING.replace("pass", "import torch.distributed as dist\n    ") + (
+        "    y = x.clone()\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    if rank == 0:\n"
+        "        [dist.send(y, other) for other in range(1, n)]\n"
+        "    else:\n"
+        "        dist.recv(y, 0)\n"
+    )
+    assert hint(in_vain, (WRONG, "nothing is sent", NOTHING)) != "nothing is sent"

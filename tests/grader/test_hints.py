@@ -6,14 +6,14 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.exercise.cases import Kind
+from grader.exercise.cases import Kind, PerRank
 from grader.exercise.declaration import Evidence, JudgedCase, Mistake
 from grader.exercise.help import Help
 from grader.exercise.hints import agree, choose_hint
 from grader.judge.judge import Judge, Settings
 from grader.submission.outline import outline, outline_live
 from grader.submission.submission import Submission
-from headcount.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis, Failure
 from headcount.launch.launchers import default_launcher
 from headcount.launch.root_cause import RootCause
 from headcount.rank.calling import raised as as_data
@@ -120,7 +120,9 @@ class PeerIsSelf(ValueError):
 def raised(statements, source):
     """The hint for an answer that ends with what these statements raise."""
     causes = RootCause(MessageMatcher(2))
-    with pytest.raises((NameError, AttributeError, TypeError, PeerIsSelf)) as caught:
+    with pytest.raises(
+        (NameError, AttributeError, TypeError, PeerIsSelf, NotImplementedError)
+    ) as caught:
         exec(statements, {"torch": torch, "ranks": dist, "PeerIsSelf": PeerIsSelf})
     causes.raised(0, as_data("call", caught.value))
     exercise, failure = declare(), causes.first()
@@ -314,3 +316,89 @@ def test_a_live_function_reads_what_its_notebook_holds_now(monkeypatch):
 
 def reads_rank(x):
     return rank  # noqa: F821
+
+
+# What the source shows. --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lines, begins",
+    [
+        ("req.wait", "`req.wait` in line 4 only names the function"),
+        ("first = dist.get_rank", "`dist.get_rank` in line 4 only names the function"),
+        ("x = dist.recv(x, 1)\n    return x", "`x = dist.recv(x, 1)` in line 4: recv works on"),
+        ("x = dist.all_reduce(x)\n    return x", "`x = dist.all_reduce(x)` in line 4: all_reduce"),
+        ("y = dist.broadcast(x, 0)\n    return y", "`y = dist.broadcast(x, 0)` in line 4: broad"),
+    ],
+)
+def test_code_that_hardly_anybody_means_is_named(lines, begins):
+    source = f"def from_the_right(x):\n    dist.send(x, 1)\n    x + 1\n    {lines}\n"
+    parts = outline([source], ["from_the_right"])["from_the_right"]
+    assert hint(declare(), own, parts).startswith(begins)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "rank = dist.get_rank\n    return rank()",
+        "threading.Thread(target=req.wait).start()",
+        "sender = dist.recv(x)\n    return sender",
+        "x = dist.recv(x, 1)",
+        "req = dist.all_reduce(x, async_op=True)\n    req.wait()",
+    ],
+)
+def test_code_that_may_be_meant_is_not(lines):
+    source = f"def from_the_right(x):\n    {lines}\n"
+    parts = outline([source], ["from_the_right"])["from_the_right"]
+    assert "Take 2 ranks" in hint(declare(), own, parts)
+
+
+def test_a_stubs_raise_that_is_left_over_is_named():
+    source = "def from_the_right(x):\n    y = 1\n    raise NotImplementedError\n"
+    found = raised("raise NotImplementedError", source)
+    assert found.startswith("`raise NotImplementedError` in line 3 is left over")
+
+
+def test_an_assignment_into_a_tuple_is_named():
+    assert "A tuple cannot be changed" in raised("(1, 2)[0] = 3", "def from_the_right(x): ...")
+
+
+def test_advice_on_a_quoted_line_needs_a_line():
+    exercise = declare()
+    (case,) = exercise.cases(1, 2)
+    failure = Failure(Diagnosis.EXCEPTION, "rank 0: TypeError: no")
+    seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
+    assert choose_hint(exercise, failure.diagnosis, Evidence((seen,))) == exercise.help.hints[0]
+
+
+def test_with_which_arguments_it_is_wrong_is_told():
+    def inputs(draw):
+        return [draw.case(f"by {k}", x=draw.per_rank(_KIND), k=k) for k in (1, -1)]
+
+    exercise = declarations.declare(
+        signature="moved(x: Tensor, k: int) -> Tensor",
+        summary="moved",
+        inputs=inputs,
+        expected=lambda c: [c.x[(r + c.k) % c.n] for r in c.ranks],
+        world_sizes=(3,),
+    )
+    seen = []
+    for case in exercise.cases(1, 3):
+        word = Diagnosis.WRONG_VALUE if case.k < 0 else None
+        seen.append(JudgedCase(case, word, list(case.x), None, Trace(((),) * 3)))
+    found = choose_hint(exercise, Diagnosis.WRONG_VALUE, Evidence(tuple(seen)))
+    assert found.startswith("On 3 ranks it is wrong with k = -1, and right with k = 1.")
+
+
+def test_whole_numbers_that_went_through_a_float_are_recognised():
+    exercise = declarations.declare(
+        signature="same(x: Tensor) -> Tensor",
+        summary="the same",
+        inputs=lambda draw: [draw.case("one", x=PerRank([torch.tensor([2**24 + 1])] * 2))],
+        expected=lambda c: list(c.x),
+        world_sizes=(2,),
+    )
+    (case,) = exercise.cases(1, 2)
+    held = [x.float().long() for x in case.x]
+    seen = JudgedCase(case, Diagnosis.WRONG_VALUE, held, None, Trace(((),) * 2))
+    assert "above 2**24" in choose_hint(exercise, seen.diagnosis, Evidence((seen,)))

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.exercise.compare import compare, differing_bits, tolerance, wrong_elements
+from grader.exercise.compare import compare, differing_bits, side_by_side, tolerance, wrong_elements
 from headcount.core.codec import pack, unpack
 from headcount.core.values import Opaque, describe, show, tensors_in
 from headcount.core.verdict import Diagnosis
@@ -55,7 +55,8 @@ def test_a_tuple_is_as_good_as_a_list():
         (T(1), T(2), "wrong_value", "the value of the result should be 1, but is 2"),
         ([T([1]), T([2])], [T([1]), T([3])], "wrong_value", "element [0] of entry 1 should"),
         ({"a": T([1])}, {"a": T([2])}, "wrong_value", "element [0] of a should"),
-        ({"a": 1}, {"b": 1}, "wrong_type", "should hold a"),
+        ({"a": 1}, {"b": 1}, "wrong_value", "the result lacks 'a'"),
+        ({"a": 1}, {"a": 1, "b": 1}, "wrong_value", "the result should not hold 'b'"),
         (T([1.0]), T([float("nan")]), "wrong_value", "but is nan"),
     ],
 )  # fmt: skip
@@ -238,3 +239,21 @@ def test_special_values_have_the_same_bits_as_the_obvious_way_says(dtype):
             math.isnan(a) and math.isnan(b)
         )
         assert (differing_bits(one, other) is None) is same, (a, b)
+
+
+def test_elements_of_another_kind_that_look_the_same_are_named():
+    row = side_by_side(0, (0, 1), (T(0), T(1)))
+    assert (row.expected, row.actual) == ("(0, 1)", "(0, 1)")
+    assert row.note == "both: a tensor, should be an int"
+
+
+def test_of_a_mapping_the_key_that_is_missing_or_not_asked_for_is_shown():
+    row = side_by_side(0, {"a": 1.5, "b": 2.5}, {"a": 1.5})
+    assert (row.expected, row.actual, row.note) == ("b: 2.5", "b: nothing", "missing")
+    row = side_by_side(0, {"a": 1.5}, {"a": 1.5, "c": 3.5})
+    assert (row.expected, row.actual, row.note) == ("c: nothing", "c: 3.5", "not asked for")
+
+
+def test_of_the_graders_own_report_only_what_is_wrong_is_shown():
+    assert side_by_side(0, {"a": 1}, {"a": 1}, report=True).actual == "all right"
+    assert side_by_side(0, {"a": 1}, {"a": 1}).actual != "all right"

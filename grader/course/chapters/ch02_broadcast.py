@@ -140,7 +140,12 @@ def _build(architecture: str) -> nn.Module:
 
 
 def _tensors_of(module: nn.Module) -> dict[str, torch.Tensor]:
-    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    kinds = (("parameter", module.named_parameters()), ("buffer", module.named_buffers()))
+    return {f"{kind} {name}": tensor for kind, named in kinds for name, tensor in named}
+
+
+#: What a report calls tensors that have taken the place of the module's own.
+_REPLACED = "tensors in the place of the module's own"
 
 
 def _sync_in_rank(
@@ -155,10 +160,10 @@ def _sync_in_rank(
     returned = sync(module, src)
     after = _tensors_of(module)
     return {
-        "returned": returned,
-        "tensors": {name: tensor.detach() for name, tensor in after.items()},
-        "requires_grad": {name: tensor.requires_grad for name, tensor in after.items()},
-        "replaced": ", ".join(n for n, t in after.items() if before.get(n) is not t),
+        "the result": returned,
+        **{name: tensor.detach() for name, tensor in after.items()},
+        **{f"requires_grad of {name}": tensor.requires_grad for name, tensor in after.items()},
+        _REPLACED: ", ".join(n for n, t in after.items() if before.get(n) is not t) or "none",
     }
 
 
@@ -185,10 +190,10 @@ def _synchronised(c: Case) -> list[dict[str, Any]]:
     """Return what every rank reports if its tensors are src's, and still the module's own."""
     like = _tensors_of(_build(c.architecture))
     report = {
-        "returned": None,
-        "tensors": dict(zip(like, c.state[c.src], strict=True)),
-        "requires_grad": {name: tensor.requires_grad for name, tensor in like.items()},
-        "replaced": "",
+        "the result": None,
+        **dict(zip(like, c.state[c.src], strict=True)),
+        **{f"requires_grad of {name}": tensor.requires_grad for name, tensor in like.items()},
+        _REPLACED: "none",
     }
     return [report] * c.n
 
@@ -204,7 +209,7 @@ sync_parameters = Exercise(
         Mistake(
             "Parameters or buffers were replaced by new ones. An optimizer that holds the old ones"
             " would go on with those: write into the module's own tensors, as broadcast does.",
-            when=lambda e: any(report["replaced"] for report in e.actual),
+            when=lambda e: any(report[_REPLACED] != "none" for report in e.actual),
         ),
     ),
 )

@@ -146,8 +146,8 @@ barrier = Exercise(
             ),
         ),
         Mistake(
-            "Everything is sent at once. A message tells only what its sender knew when it sent"
-            " it: receive this round's message before you send the next one.",
+            "A message is sent before that of the round before has come. It tells only what its"
+            " sender knew when it sent it: receive this round's message before the next one.",
             when=lambda e: (
                 _early(e) and _distances(e) == {1 << k for k in range(tree_levels(e.case.n))}
             ),

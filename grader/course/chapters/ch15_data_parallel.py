@@ -268,7 +268,7 @@ def average_in_rank(
         # the answer may change it in place, and arguments must stay as they are
         parameter.grad = None if gradient is None else gradient.clone()
     returned = answer(module)
-    report: dict[str, Any] = {"returned": returned}
+    report: dict[str, Any] = {"the result": returned}
     for name, parameter in module.named_parameters():
         report[f"gradient of {name}"] = parameter.grad
     report["weights"] = {name: p.detach() for name, p in module.named_parameters()}
@@ -283,7 +283,7 @@ def named(c: Case, combine: Callable[[list[Any]], Any]) -> list[dict[str, Any]]:
         for i, name in enumerate(names)
     }
     return [
-        {"returned": None, **gradients, "weights": dict(zip(names, c.state[r], strict=True))}
+        {"the result": None, **gradients, "weights": dict(zip(names, c.state[r], strict=True))}
         for r in c.ranks
     ]
 
@@ -641,9 +641,9 @@ BucketedDDP = Exercise(
             when=lambda e: _fails_only(e, _OUT_OF_ORDER, "experts"),
         ),
         Mistake(
-            "A parameter that no rank uses gets no gradient, and its hook is never called: a bucket"
-            " that waits for it must be started in finish_gradient_synchronization, with zeros in"
-            " its place.",
+            "Where a rank does not use a parameter, it has no gradient, and no hook is called: what"
+            " waits for it must be started in finish_gradient_synchronization, with zeros in its"
+            " place, and divided by the number of all ranks.",
             when=lambda e: (
                 e.case.architecture in ("experts", "unused layers")
                 and e.diagnosis in (Diagnosis.WRONG_GRADIENT, Diagnosis.EXCEPTION)

@@ -32,6 +32,7 @@ from grader.exercise.declaration import (
     Evidence,
     Exercise,
     Growth,
+    JudgedCase,
     Mistake,
     TrafficRules,
     Values,
@@ -107,12 +108,17 @@ def _from_one_side(e: Evidence) -> bool:
 
     No program tells: on a power of two of ranks the values differ in their rounding alone.
     """
-    n = e.case.n
-    steps = {1 << k for k in range(floor_log(n))}
-    way = {(op.peer - op.rank) % n for op in e.trace.sends()}
     wrong = {one.case.n for one in e.failed if one.diagnosis is Diagnosis.WRONG_VALUE}
-    to_one_side = way in (steps, {n - step for step in steps})
-    return n > 2 and to_one_side and bool(wrong) and not any(map(is_power, wrong))
+    # on three ranks, the distances to one side are those to all ranks
+    ran = [one for one in e.failed if one.limit is None and one.case.n > 3]
+    return bool(wrong and ran) and all(map(_to_one_side, ran)) and not any(map(is_power, wrong))
+
+
+def _to_one_side(one: JudgedCase) -> bool:
+    n = one.case.n
+    way = {(op.peer - op.rank) % n for op in one.trace.sends()}
+    every = ({1 << k for k in range(rounds)} for rounds in (floor_log(n), floor_log(n - 1) + 1))
+    return any(way in (steps, {n - step for step in steps}) for steps in every)
 
 
 recursive_doubling_all_reduce = Exercise(

@@ -363,6 +363,9 @@ def rounds_of_steps(draw: Draw) -> Iterator[Case]:
 #: Texts of the marks around a call after which ranks are not to have communicated.
 QUIET, BACK = "between outer steps", "an inner step is over"
 
+#: What a report calls the results of the inner steps.
+_RETURNED = "after_inner_step returned"
+
 
 def train_in_rank(
     answer: Callable[..., Any],
@@ -380,7 +383,7 @@ def train_in_rank(
     note = getattr(dist.group.WORLD, "mark", lambda text: None)
     returned: list[Any] = []
     changed: list[int] = []
-    report: dict[str, Any] = {"returned": returned, "inner steps that changed weights": changed}
+    report: dict[str, Any] = {_RETURNED: returned, "inner steps that changed weights": changed}
 
     def tell(when: str) -> None:
         for name, p in named.items():
@@ -418,7 +421,7 @@ def diloco(c: Case) -> list[dict[str, Any]]:
     velocity = [torch.zeros_like(t) for t in common]
     steps = len(c.updates[0])
     report: dict[str, Any] = {
-        "returned": [number % c.inner_steps == 0 for number in range(1, steps + 1)],
+        _RETURNED: [number % c.inner_steps == 0 for number in range(1, steps + 1)],
         "inner steps that changed weights": [],
     }
 

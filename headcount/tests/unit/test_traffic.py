@@ -654,6 +654,32 @@ def test_an_unready_message_does_not_hold_up_the_port():
     assert replay(programs) == {(0, 2): 0, (2, 1): 1, (0, 1): 2}
 
 
+@pytest.mark.parametrize("n", [3, 4, 5, 8])
+def test_the_messages_of_a_batch_have_no_order_among_themselves(n):
+    def batch(rank, peers):
+        ends = [("send", rank, p) for p in peers] + [("recv", p, rank) for p in peers]
+        return [Step("post", end, (one, two), batch=1) for end, one, two in ends]
+
+    # on a chain the ports would send alternately up and down, and then wait for each other
+    for peers in ([1, -1], [-1, 1]):
+        orders = [[r + d for d in (peers if r % 3 else peers[::-1])] for r in range(n)]
+        chain = [batch(r, [p for p in order if 0 <= p < n]) for r, order in enumerate(orders)]
+        assert makespan(chain) == 2
+    everyone = [batch(r, [p for p in range(n) if p != r]) for r in range(n)]
+    assert makespan(everyone) == n - 1
+
+
+def test_batches_keep_their_place_among_other_messages():
+    # rank 0's batch is the second of what it posts, and its first message waits for the port of 1
+    programs = [
+        [post("send", 0, 1), Step("post", "send", (0, 2), 1), Step("post", "send", (0, 3), 1)],
+        [post("recv", 2, 1), post("recv", 0, 1)],
+        [post("send", 2, 1), post("recv", 0, 2)],
+        [post("recv", 0, 3)],
+    ]
+    assert replay(programs)[0, 1] == 1
+
+
 # What messages and calls carry, and between which ranks. ----------------------------
 
 

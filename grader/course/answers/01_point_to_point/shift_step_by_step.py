@@ -3,6 +3,7 @@ destination: rank + k.
 """
 # exercise: shift
 # diagnosis: too_many_messages
+# alike: messages
 # earns: 0.5
 # or: STEPS = "abs(k)"
 import torch

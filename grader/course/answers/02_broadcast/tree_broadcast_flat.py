@@ -2,6 +2,7 @@
 while the source sends to the next."""
 # exercise: tree_broadcast
 # diagnosis: too_many_rounds
+# alike: messages
 # says: the point of this exercise
 # earns: 0.5
 import torch

@@ -3,6 +3,7 @@ in the same round, and send what they have combined.
 """
 # exercise: tree_reduce
 # diagnosis: too_many_rounds
+# alike: messages
 # says: the point of this exercise
 # earns: 0.5
 

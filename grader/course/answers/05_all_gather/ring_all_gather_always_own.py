@@ -2,6 +2,7 @@
 again. From the second round on, send what came in the round before."""
 # exercise: ring_all_gather
 # diagnosis: wrong_value
+# alike: messages
 import torch
 import torch.distributed as dist
 

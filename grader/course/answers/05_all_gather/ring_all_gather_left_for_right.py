@@ -3,6 +3,7 @@ right. Send to (rank + 1) % n and receive from (rank − 1) % n. (On a ring to t
 + s) % n comes in round s.)"""
 # exercise: ring_all_gather
 # diagnosis: wrong_value
+# alike: messages
 import torch
 import torch.distributed as dist
 

@@ -3,6 +3,7 @@ on. What comes in round s is the piece of rank (rank − s) % n, so that is the 
 """
 # exercise: ring_all_gather
 # diagnosis: wrong_value
+# alike: messages
 import torch
 import torch.distributed as dist
 

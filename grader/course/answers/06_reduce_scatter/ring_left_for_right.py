@@ -2,6 +2,7 @@
 (rank + 1) % n and receive from (rank − 1) % n."""
 # exercise: ring_reduce_scatter
 # diagnosis: wrong_value
+# alike: messages
 
 
 def ring_reduce_scatter(chunks, op):

@@ -2,6 +2,7 @@
 send chunk (rank − s) % n, so that their numbers go down from round to round."""
 # exercise: ring_reduce_scatter
 # diagnosis: wrong_value
+# alike: messages
 
 
 def ring_reduce_scatter(chunks, op):

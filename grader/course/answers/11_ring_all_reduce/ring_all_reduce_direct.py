@@ -4,6 +4,7 @@ sends it on.
 """
 # exercise: ring_all_reduce
 # diagnosis: not_neighbour
+# alike: messages
 # Every chunk straight to its owner, and from there to everybody: no ring.
 
 

@@ -3,6 +3,7 @@
 """
 # exercise: ring_all_reduce
 # diagnosis: wrong_value
+# alike: messages
 # or: BEGIN = 1
 
 BEGIN = 0

@@ -2,6 +2,7 @@
 from rank − 1."""
 # exercise: unblock_ring
 # diagnosis: wrong_value
+# alike: messages
 # not: Everybody sends to rank + 1
 # Rank 0 receives first, which opens the circle; but the messages go the wrong way.
 import torch

@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: deadlock
-# hint: make the same calls, and the same number of them
+# hint: A collective has to be called by all of them
 import time
 
 import torch

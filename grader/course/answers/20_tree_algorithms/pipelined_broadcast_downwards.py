@@ -2,6 +2,7 @@
 + 2, and so on, modulo n."""
 # exercise: pipelined_broadcast
 # diagnosis: not_neighbour
+# alike: messages
 
 
 def pipelined_broadcast(x, src, pieces):

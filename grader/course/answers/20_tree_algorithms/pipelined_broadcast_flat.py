@@ -2,6 +2,7 @@
 on, modulo n."""
 # exercise: pipelined_broadcast
 # diagnosis: not_neighbour
+# alike: messages
 # earns: 0.5
 
 

@@ -2,6 +2,7 @@
 a rank exchanges with another partner in each round, at the distances 1, 2, 4, …"""
 # exercise: recursive_doubling_all_reduce
 # diagnosis: too_many_rounds
+# alike: messages
 # earns: 0.5
 
 SIDE = 1

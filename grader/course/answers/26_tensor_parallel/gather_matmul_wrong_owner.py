@@ -2,6 +2,7 @@
 left: after s steps you have that of rank (r − s) mod n."""
 # exercise: gather_matmul
 # diagnosis: wrong_value
+# alike: messages
 # or: SIGN = -1; OFF = 1
 # or: SIGN = -1; OFF = -1
 

@@ -2,6 +2,7 @@
 for the next stage."""
 # exercise: chain_exchange
 # diagnosis: wrong_shape
+# alike: messages
 import torch
 import torch.distributed as dist
 

@@ -1,7 +1,7 @@
 """A step too many: in the n-th, every rank is sent its own numbers, which it has. Begin the sum
 with them, and n − 1 steps are enough."""
 # exercise: tutorial_all_reduce
-# diagnosis: too_many_messages
+# diagnosis: too_many_bytes
 # earns: 0.5
 import torch
 import torch.distributed as dist

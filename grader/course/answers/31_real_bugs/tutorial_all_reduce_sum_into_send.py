@@ -2,6 +2,7 @@
 copy."""
 # exercise: tutorial_all_reduce
 # diagnosis: input_changed
+# alike: arguments
 import torch
 import torch.distributed as dist
 

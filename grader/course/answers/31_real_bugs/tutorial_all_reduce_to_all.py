@@ -2,6 +2,7 @@
 for others is passed on."""
 # exercise: tutorial_all_reduce
 # diagnosis: not_neighbour
+# alike: messages
 import torch
 import torch.distributed as dist
 

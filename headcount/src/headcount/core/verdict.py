@@ -310,7 +310,7 @@ class Diagnosis(str, Enum):
     )
     NONDETERMINISTIC = _Fields(
         "nondeterministic",
-        words="not the same every time",
+        words="bits that differ",
         meaning="ends with different bits on different ranks, or in different runs",
         advice="Rounding depends on the order of additions: combine in the order of the ranks, not"
         " of arrival, and in the same order on every rank.",

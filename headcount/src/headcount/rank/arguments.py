@@ -48,6 +48,7 @@ __all__ = [
     "PeerIsSelf",
     "REFUSED",
     "SAME_SIZE",
+    "called",
     "checks",
     "default_group_stays",
     "destroyed_text",
@@ -83,6 +84,14 @@ class PeerIsSelf(ValueError):
     """A rank sends to itself, or receives from itself."""
 
 
+class TensorAsRank(TypeError):
+    """A tensor stands in the place of a rank."""
+
+
+class NoTensorToFill(TypeError):
+    """A receive is given a number, and no tensor."""
+
+
 class GroupIsSetUp(RuntimeError):
     """The default group is set up, or ended, by the exercise itself."""
 
@@ -103,6 +112,9 @@ def require_rank(rank: Any, size: int) -> None:
     try:
         number = operator.index(rank)
     except TypeError:
+        if isinstance(rank, torch.Tensor) and rank.numel() != 1:
+            message = f"{called()} takes a tensor first, and then a rank"
+            raise TensorAsRank(message) from None
         what = f"{type(rank).__name__} {rank!r}"
         message = f"a rank is a whole number, not the {what}; // divides whole numbers"
         raise TypeError(message) from None
@@ -254,7 +266,7 @@ def require_members(ranks: Iterable[Any], size: int) -> None:
         raise ValueError(f"new_group({members}): a rank can be in a group only once")
 
 
-def _called() -> str:
+def called() -> str:
     """Return the function of ``torch.distributed`` that the program has called."""
     frame: FrameType | None = sys._getframe(1)
     name = ""
@@ -286,7 +298,9 @@ def require_tensor(value: Any, parameter: str) -> None:
     elif isinstance(value, (bool, int, float)):
         mend = f"; torch.tensor([{value}]) holds it"
     place = "" if parameter == "tensor" else f" as {parameter}"
-    raise TypeError(f"{_called()} takes a tensor{place}, not {describe(value)}{mend}")
+    if called() in ("recv", "irecv"):
+        raise NoTensorToFill(f"{called()} takes a tensor{place} to fill, not {describe(value)}")
+    raise TypeError(f"{called()} takes a tensor{place}, not {describe(value)}{mend}")
 
 
 def require_tensors(value: Any, parameter: str) -> None:
@@ -305,12 +319,12 @@ def require_tensors(value: Any, parameter: str) -> None:
         elif isinstance(value, tuple):
             mend = "; list(x) makes one of it"
         raise TypeError(
-            f"{_called()} takes a list of tensors as {parameter}, not {describe(value)}{mend}"
+            f"{called()} takes a list of tensors as {parameter}, not {describe(value)}{mend}"
         )
     for place, one in enumerate(value):
         if not isinstance(one, torch.Tensor):
             raise TypeError(
-                f"{_called()} takes a list of tensors as {parameter}, and element {place} of it is"
+                f"{called()} takes a list of tensors as {parameter}, and element {place} of it is"
                 f" {describe(one)}"
             )
 

@@ -337,6 +337,9 @@ def raised(
 #: Python names a function whose arguments do not fit in its message, and nowhere else.
 _CALLED = re.compile(r"(?:[\w.<>]+\.)?(\w+)\(\) (?:takes|got|missing) ")
 
+#: So does it with the type of what cannot be assigned into.
+_UNCHANGEABLE = re.compile(r"'(tuple)' object does not support item assignment$")
+
 
 def _lacking(error: BaseException) -> tuple[str, str]:
     """Return what Python could not use, and its owner, as of a ``RaisedException``."""
@@ -360,6 +363,8 @@ def _lacking(error: BaseException) -> tuple[str, str]:
             owner = f"{type.__dict__['__module__'].__get__(kind)}.{_class_name(kind)}"
     elif type(error) is TypeError and (called := _CALLED.match(_text_of(error))):
         name = called[1]
+    elif type(error) is TypeError and (kept := _UNCHANGEABLE.match(_text_of(error))):
+        owner = f"builtins.{kept[1]}"
     words = [shorten_name(one) if type(one) is str else "" for one in (name, owner)]
     return words[0], words[1]
 

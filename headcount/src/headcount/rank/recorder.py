@@ -45,7 +45,7 @@ from headcount.core.events import (
 from headcount.core.source_locations import NAME, TEXT, begun_by_torch, line_here, lines_of
 from headcount.core.values import dtype_name
 from headcount.core.verdict import Diagnosis
-from headcount.rank.arguments import running_call
+from headcount.rank.arguments import called, running_call
 
 if TYPE_CHECKING:
     from headcount.rank.requests import Deferred, Gated, Request
@@ -157,10 +157,9 @@ def refusal(kind: str, allowed: frozenset[str] | None) -> str | None:
     """
     if allowed is None or kind in allowed:
         return None
-    message = f"{kind} is a collective, which this exercise does not allow; use send and recv"
-    if allowed:
-        message += f" (allowed besides: {', '.join(sorted(allowed))})"
-    return message
+    named = called() or kind
+    also = f", or {', '.join(sorted(allowed))}" if allowed else ""
+    return f"{named} is a collective, which this exercise does not allow; use send and recv{also}"
 
 
 def spans(tensors: Iterable[torch.Tensor]) -> list[Span]:

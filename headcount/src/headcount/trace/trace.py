@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from headcount.core.events import INIT, WORLD, Held, Marked, Seen, Signature
 from headcount.core.verdict import Site, Traffic, Volume
@@ -37,6 +39,11 @@ __all__ = [
 # their posts and holds on to the first until the other end is free; a receiving port
 # takes, of those that ask for it, the one whose receive was posted first.
 #
+# The messages of one batch have no order among themselves: any of them may travel when the
+# first may.  Ports with the most messages left go first; some matching of a bipartite graph
+# covers all of these, so that a batch takes as long as its busiest port (König, 1916).
+# Where the order of the posts is faster, as it may be around other waits, it counts.
+#
 # Where every message takes one unit of time, the units are rounds: a flat broadcast
 # takes n − 1, a binomial one ⌈log₂ n⌉, and an all-to-all in which all ranks send to
 # rank 0 first takes more rounds than one whose peers rotate.  Where a message of b
@@ -50,14 +57,26 @@ ALPHA, BETA = 1e-6, 1e-10
 #: A message, named by its send: rank and number of the operation.
 Key = tuple[int, int]
 
+#: One of the two ports of a rank: ``send`` or ``recv``, and the rank.
+_Port = tuple[str, int]
+
+_Item = TypeVar("_Item")
+
+#: Messages of a replay up to which the best order of batches is looked for.
+_MOST_MATCHED = 4096
+
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a rank's program: ``post`` or ``wait``, for one end of a message."""
+    """One step of a rank's program: ``post`` or ``wait``, for one end of a message.
+
+    ``batch`` numbers the rank's batch that a post belongs to; 0 for none.
+    """
 
     action: str
     end: str
     message: Key
+    batch: int = 0
 
 
 def replay(
@@ -70,15 +89,31 @@ def replay(
             be among them.
         takes: how long a message travels, more than 0; one unit of time if nothing is said.
     """
-    return _Replay(programs, takes).run()
+    posted = _Replay(programs, takes)
+    posted.run()
+    batched = any(step.batch for program in programs for step in program)
+    if not batched or len(posted.start) > _MOST_MATCHED:
+        return posted.start
+    free = _Replay(programs, takes, batches=True)
+    free.run()
+    return min(posted, free, key=lambda one: max(one.end.values(), default=0)).start
 
 
 class _Replay:
-    """The state of a replay; a place is the index of a post in its rank's program."""
+    """The state of a replay; a place is the index of a post in its rank's program.
 
-    def __init__(self, programs: Sequence[Sequence[Step]], takes: Callable[[Key], float]) -> None:
+    With ``batches``, messages of a batch travel in whatever order suits.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[Sequence[Step]],
+        takes: Callable[[Key], float],
+        batches: bool = False,
+    ) -> None:
         self.programs = programs
         self.takes = takes
+        self.batches = batches
         self.position = [0] * len(programs)
         self.posted: dict[Key, dict[str, tuple[int, int]]] = {}
         self.start: dict[Key, float] = {}
@@ -88,26 +123,25 @@ class _Replay:
         #: by sending rank, the messages that can travel, first posted first
         self.ready: dict[int, list[tuple[int, Key]]] = {}
 
-    def run(self) -> dict[Key, float]:
+    def run(self) -> None:
+        """Let all messages travel."""
         now: float = 0
         ends: list[float] = []
         while True:
             for rank in range(len(self.programs)):
                 self._advance(rank, now)
             for sender, message in self._choose(now):
-                heapq.heappop(self.ready[sender])
+                queue = self.ready[sender]
+                queue.remove((self.posted[message]["send"][1], message))
                 end = now + self.takes(message)
                 self.start[message], self.end[message] = now, end
-                self.sending[sender] = self.receiving[self._receiver(message)] = end
+                self.sending[sender] = self.receiving[self.posted[message]["recv"][0]] = end
                 heapq.heappush(ends, end)
             while ends and ends[0] <= now:
                 heapq.heappop(ends)
             if not ends:
-                return self.start
+                return
             now = ends[0]
-
-    def _receiver(self, message: Key) -> int:
-        return self.posted[message]["recv"][0]
 
     def _advance(self, rank: int, now: float) -> None:
         """Let a rank run until it waits for a message that has not arrived by ``now``."""
@@ -123,22 +157,68 @@ class _Replay:
                 ends[step.end] = (rank, place)
                 if len(ends) == 2:
                     sender, order = ends["send"]
-                    heapq.heappush(self.ready.setdefault(sender, []), (order, step.message))
+                    bisect.insort(self.ready.setdefault(sender, []), (order, step.message))
             self.position[rank] += 1
 
     def _choose(self, now: float) -> list[tuple[int, Key]]:
         """Return the messages that begin to travel now, with their senders."""
-        taken: dict[int, tuple[int, int, Key]] = {}
+        asked: dict[int, list[tuple[int, tuple[int, Key]]]] = {}
         for sender, queue in self.ready.items():
             if not queue or self.sending[sender] > now:
                 continue
-            message = queue[0][1]
-            receiver, place = self.posted[message]["recv"]
-            if self.receiving[receiver] > now:
+            for _, message in self._first_batch(sender, queue):
+                receiver, place = self.posted[message]["recv"]
+                if self.receiving[receiver] <= now:
+                    asked.setdefault(receiver, []).append((place, (sender, message)))
+        offers: dict[tuple[_Port, _Port], Key] = {}
+        for receiver, asking in asked.items():
+            for _, (sender, message) in self._first_batch(receiver, sorted(asking)):
+                offers.setdefault((("send", sender), ("recv", receiver)), message)
+        left = Counter(port for offer in offers for port in offer)
+        for sender, queue in self.ready.items() if self.batches else ():
+            left["send", sender] = len(queue)
+            left.update(("recv", self.posted[message]["recv"][0]) for _, message in queue)
+        ports = sorted(left, key=lambda port: (-left[port], port))
+        return [(one[1], offers[one, other]) for one, other in _cover(offers, ports)]
+
+    def _first_batch(
+        self, rank: int, posts: Sequence[tuple[int, _Item]]
+    ) -> Sequence[tuple[int, _Item]]:
+        """Return the first of a rank's posts, by place, and the others of its batch."""
+        program, first = self.programs[rank], posts[0]
+        batch = program[first[0]].batch if self.batches else 0
+        return sorted(one for one in posts if program[one[0]].batch == batch) if batch else [first]
+
+
+def _cover(
+    edges: Iterable[tuple[_Port, _Port]], ports: Sequence[_Port]
+) -> list[tuple[_Port, _Port]]:
+    """Return a matching of senders and receivers that covers the first of the ports."""
+    others: dict[_Port, list[_Port]] = {port: [] for port in ports}
+    for one, other in edges:
+        others[one].append(other)
+        others[other].append(one)
+    partner: dict[_Port, _Port] = {}
+    kept: set[_Port] = set()
+
+    def cover(port: _Port, seen: set[_Port]) -> bool:
+        for other in others[port]:
+            if other in seen:
                 continue
-            if receiver not in taken or place < taken[receiver][0]:
-                taken[receiver] = (place, sender, message)
-        return [(sender, message) for _, sender, message in taken.values()]
+            seen.add(other)
+            rival = partner.get(other)
+            if rival is not None and not cover(rival, seen):
+                if rival in kept:
+                    continue
+                del partner[rival]
+            partner[port], partner[other] = other, port
+            return True
+        return False
+
+    for port in ports:
+        if port in partner or cover(port, set()):
+            kept.add(port)
+    return [(one, other) for one, other in partner.items() if one[0] == "send"]
 
 
 # Causality: which ranks are known to have begun when a rank ends. -----------------
@@ -617,7 +697,7 @@ def _steps(operations: Sequence[Operation]) -> Iterator[Step]:
             continue
         key = (op.rank, op.number)
         send = key if op.kind == "send" else (op.partner.rank, op.partner.number)
-        moments.append((op.posted, 0, Step("post", op.kind, send)))
+        moments.append((op.posted, 0, Step("post", op.kind, send, op.batch)))
         if op.done is not None:
             waited = op.done if op.blocked is None else op.blocked
             moments.append((waited, 1, Step("wait", op.kind, send)))
