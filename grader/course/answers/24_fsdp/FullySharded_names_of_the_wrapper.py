@@ -1,7 +1,7 @@
 """full_state_dict has the names that the module itself gives its entries, without a prefix: take
 those of self.module.state_dict()."""
 # exercise: FullySharded
-# diagnosis: wrong_type
+# diagnosis: wrong_value
 
 
 class FullySharded(ShardedModule):

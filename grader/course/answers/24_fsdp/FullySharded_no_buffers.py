@@ -1,7 +1,7 @@
 """full_state_dict leaves out the buffers. self.module.state_dict() has them, beside the
 parameters."""
 # exercise: FullySharded
-# diagnosis: wrong_type
+# diagnosis: wrong_value
 
 
 class FullySharded(ShardedModule):

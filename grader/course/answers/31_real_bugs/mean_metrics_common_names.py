@@ -1,7 +1,7 @@
 """Only the names that all ranks have logged are left. A name that a single rank has logged counts
 as well: its mean is the mean over that rank."""
 # exercise: mean_metrics
-# diagnosis: wrong_type
+# diagnosis: wrong_value
 import torch.distributed as dist
 
 

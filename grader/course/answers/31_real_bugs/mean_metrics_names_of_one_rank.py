@@ -1,7 +1,7 @@
 """All ranks go by the names of a single rank, which makes their calls alike; but what another rank
 alone has logged is lost. Take the names of all."""
 # exercise: mean_metrics
-# diagnosis: wrong_type
+# diagnosis: wrong_value
 # or: WHOSE = -1
 import torch.distributed as dist
 

@@ -1,7 +1,7 @@
 """Each rank keeps the means of the names that it has logged itself. All ranks have to return all
 names, those that they have not logged as well."""
 # exercise: mean_metrics
-# diagnosis: wrong_type
+# diagnosis: wrong_value
 import torch.distributed as dist
 
 
