@@ -48,9 +48,9 @@ class Part:
 
 
 PARTS = (
-    Part("headcount", ("headcount/src",), 27_800, 25_000),
-    Part("grader without the course", ("grader",), 29_300, 27_000, ("grader/course",)),
-    Part("chapters", ("grader/course/chapters",), 12_200, 12_000),
+    Part("headcount", ("headcount/src",), 27_900, 25_000),
+    Part("grader without the course", ("grader",), 29_700, 27_000, ("grader/course",)),
+    Part("chapters", ("grader/course/chapters",), 12_400, 12_000),
 )
 
 

@@ -14,6 +14,7 @@ from grader.instruments.device import (
     without_device,
 )
 from grader.instruments.gradients import UNSEEN, differentiate, mark_unseen_collectives
+from grader.instruments.groups import group_as_data
 from grader.instruments.lines import count_lines
 from grader.instruments.operations import (
     count_operations,
@@ -43,6 +44,7 @@ __all__ = [
     "mark_unseen_collectives",
     "on_device",
     "elementwise_by_hand",
+    "group_as_data",
     "refuse_operations",
     "return_freed_memory",
     "show_clock",

@@ -21,7 +21,7 @@ from grader.exercise.declaration import (
 )
 from grader.exercise.groups import group_from_data, group_of, never_connected
 from grader.exercise.limits import across, carried, combined, point, sent_elements
-from grader.instruments.groups import group_as_data
+from grader.instruments import group_as_data
 from headcount.core.verdict import Diagnosis
 from headcount.trace.trace import Operation
 

@@ -34,8 +34,7 @@ from grader.exercise.limits import (
     point,
     sent_elements,
 )
-from grader.instruments import HeldStorages
-from grader.instruments.groups import group_as_data
+from grader.instruments import HeldStorages, group_as_data
 from grader.instruments.marks import memory_mark
 from headcount.core.verdict import Diagnosis
 

@@ -48,7 +48,7 @@ from grader.exercise.limits import (
     rounds,
     sent_elements,
 )
-from grader.instruments.groups import group_as_data
+from grader.instruments import group_as_data
 from headcount.core.verdict import Diagnosis
 
 # Ranks with different numbers of batches. -------------------------------------------
