@@ -253,8 +253,10 @@ def _outline(node: _Function, name: str, outside: Mapping[str, Any] = {}) -> Out
 
 # Slips: code that hardly anybody means. ----------------------------------------------
 
-#: Methods and functions that do nothing where they are only named.
-_TO_CALL = frozenset({"wait", "barrier", "get_rank", "get_world_size", "zero_grad", "backward"})
+#: Methods and functions that do nothing where a statement only names them, and those whose results
+#: are wanted wherever they are named.
+_TO_CALL = frozenset({"wait", "barrier", "zero_grad", "backward"})
+_ASKED = frozenset({"get_rank", "get_world_size"})
 
 _COLLECTIVE = frozenset({
     "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
@@ -278,6 +280,8 @@ def _slips(function: _Function, nodes: Sequence[ast.AST]) -> Iterator[Slip]:
         for target in n.targets
         if isinstance(target, ast.Name)
     }
+    statements = [n.value for n in nodes if isinstance(n, ast.Expr)]
+    stated = {id(n.elt if isinstance(n, ast.ListComp) else n) for n in statements}
     read: dict[str, list[int]] = {}
     for n in nodes:
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
@@ -314,7 +318,11 @@ def _slips(function: _Function, nodes: Sequence[ast.AST]) -> Iterator[Slip]:
                 # the members of a group may be just those ranks
                 if all(word.arg != "group" for word in where.keywords):
                     yield Slip("branch", where.lineno, f"if {_text(n.test)}", call)
-        elif isinstance(n, ast.Attribute) and n.attr in _TO_CALL and id(n) not in used:
+        elif (
+            isinstance(n, ast.Attribute)
+            and id(n) not in used
+            and (n.attr in _ASKED or (n.attr in _TO_CALL and id(n) in stated))
+        ):
             yield Slip("named", n.lineno, _text(n), n.attr)
 
 
