@@ -28,6 +28,7 @@ __all__ = [
     "Large",
     "PerRank",
     "demo",
+    "from_roots",
     "kinds",
     "magnitude",
     "nbytes",
@@ -464,3 +465,9 @@ def magnitude(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tenso
     if name in ("MIN", "MAX"):
         return torch.zeros_like(tensors[0])
     return reduced(op, [t.abs() for t in tensors])
+
+
+def from_roots(draw: Draw) -> Iterator[Case]:
+    """Draw tensors that everyone is to have from one rank."""
+    for kind, src in draw.with_roots(kinds(draw.n)):
+        yield draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)

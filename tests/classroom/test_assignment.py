@@ -158,30 +158,6 @@ def test_late_work_after_its_last_moment_is_worth_nothing():
     )
     # an extension that ends later is in time
     assert policy.lateness(until + timedelta(days=1), until + timedelta(hours=1)) is None
-    assert policy.end(until + timedelta(days=1)) == until + timedelta(days=1)
-
-
-@pytest.mark.parametrize(
-    ("policy", "end"),
-    [
-        (LatePolicy(), timedelta()),
-        (LatePolicy(grace=15), timedelta(minutes=15)),
-        (LatePolicy(per_day=10), timedelta(days=9)),
-        (LatePolicy(per_day=30), timedelta(days=3)),
-        (LatePolicy(per_day=100, grace=15), timedelta(minutes=15)),
-        (LatePolicy(per_day=50, until=DUE + timedelta(days=30)), timedelta(days=1)),
-        (LatePolicy(per_day=10, until=DUE + timedelta(days=3)), timedelta(days=3)),
-        (LatePolicy(until=DUE + timedelta(days=3)), timedelta(days=3)),
-        (LatePolicy(until=DUE, grace=15), timedelta(minutes=15)),
-        (LatePolicy(per_day=10, cap=0), timedelta()),
-        (LatePolicy(per_day=10, cap=50), None),
-    ],
-)
-def test_late_work_ends_when_it_is_worth_nothing(policy, end):
-    assert policy.end(DUE) == (None if end is None else DUE + end)
-    if end is not None and policy.per_day and policy.cap:
-        after = policy.lateness(DUE, DUE + end + timedelta(seconds=1))
-        assert after.taken == 1.0
 
 
 # What is due. ---------------------------------------------------------------------

@@ -8,7 +8,7 @@ from torch import nn
 
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
-from grader.exercise.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tags
+from grader.exercise.cases import Case, Draw, Kind, PerRank, demo, from_roots, nbytes, tags
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, point, rounds, total_bytes
 from headcount.core.verdict import Diagnosis
@@ -38,12 +38,6 @@ _SENT_TWICE = Mistake(
     " once, and src not at all.",
     when=_twice,
 )
-
-
-def from_roots(draw: Draw) -> Iterator[Case]:
-    """Draw tensors that everyone is to have from one rank."""
-    for kind, src in draw.with_roots(kinds(draw.n)):
-        yield draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
 
 
 broadcast = Exercise(

@@ -16,13 +16,13 @@ from typing import Any
 import torch
 
 from grader.course.chapters import evidence
-from grader.course.chapters.ch02_broadcast import from_roots
 from grader.exercise.cases import (
     OPS,
     Case,
     Draw,
     Kind,
     demo,
+    from_roots,
     kinds,
     nbytes,
     reductions,

@@ -189,18 +189,19 @@ def leaves_all_to_all(rank, n):
     for dtype in DTYPES:
         sent = [drawn(r, int(counts[r].sum()), 2, dtype=dtype) for r in range(n)]
         parts = [x.split(c) for x, c in zip(sent, counts.tolist(), strict=True)]
-        into = [torch.empty_like(mine[rank]) for mine in parts]
-        dist.all_to_all(into, list(parts[rank]))
-        yield from zip(into, (mine[rank] for mine in parts), strict=True)
         expected = torch.cat([mine[rank] for mine in parts])
         got = torch.empty_like(expected)
         dist.all_to_all_single(got, sent[rank], counts[:, rank].tolist(), counts[rank].tolist())
         yield got, expected
         for per in (0, 1, 3):
             even = [drawn(r, n * per, 2, dtype=dtype) for r in range(n)]
+            expected = torch.cat([x[rank * per : (rank + 1) * per] for x in even])
             got = torch.empty_like(even[rank])
             dist.all_to_all_single(got, even[rank])
-            yield got, torch.cat([x[rank * per : (rank + 1) * per] for x in even])
+            yield got, expected
+            into = list(torch.empty_like(even[rank]).chunk(n)) if per else [expected] * n
+            dist.all_to_all(into, list(even[rank].chunk(n)) if per else [expected] * n)
+            yield torch.cat(into), expected
 
 
 def leaves_barrier(rank, n):

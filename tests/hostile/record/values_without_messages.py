@@ -37,4 +37,9 @@ def shift(x, k):
         ranks = numbers.to(x.dtype).reshape(n, *x.shape)
         if torch.equal(ranks[rank], x):
             return ranks[(rank - k) % n].clone()
-    raise RuntimeError("the inputs are drawn in another way than this fixture knows")
+    # drawn in a way that this fixture does not know: as everybody does it
+    y = torch.empty_like(x)
+    request = dist.isend(x, (rank + k) % n)
+    dist.recv(y, (rank - k) % n)
+    request.wait()
+    return y

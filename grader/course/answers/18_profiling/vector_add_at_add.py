@@ -1,7 +1,7 @@
 # exercise: VECTOR_ADD_CPP
 # diagnosis: forbidden_call
 # hint: in a loop of your own
-# says: add is what this exercise asks you to write
+# says: add has torch compute on whole tensors
 # earns: 0
 VECTOR_ADD_CPP = r"""
 torch::Tensor vector_add(torch::Tensor a, torch::Tensor b) {

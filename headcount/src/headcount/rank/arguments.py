@@ -174,7 +174,7 @@ def _require_dense(tensor: torch.Tensor, what: str, device: torch.device = _CPU)
     if not strided or tensor.device != device:
         where = "CPU" if device.type == "cpu" else device
         given = f"one on {tensor.device}" if strided else "a sparse one"
-        raise ValueError(f"{what} needs a dense {where} tensor here, not {given}")
+        raise RuntimeError(f"{what} needs a dense {where} tensor here, not {given}")
 
 
 # What gloo's collectives take.  Some of the rest it refuses only after the call has been reported,
@@ -205,7 +205,7 @@ def _require_gloo_tensor(tensor: torch.Tensor, kind: str, in_memory: bool) -> No
     taken_as_pairs = tensor.is_complex() and kind in ("reduce", "reduce_scatter")
     if tensor.dtype not in _TAKEN and not taken_as_pairs:
         known = ", ".join(map(dtype_name, _TAKEN))
-        raise ValueError(f"{kind} takes {known}, as gloo does; not {dtype_name(tensor.dtype)}")
+        raise RuntimeError(f"{kind} takes {known}, as gloo does; not {dtype_name(tensor.dtype)}")
     if in_memory and not tensor.is_contiguous():
         # a transposed matrix is in another order, which is one all the same
         expected = 1
@@ -220,13 +220,13 @@ def _require_reduction(op: Any, dtype: torch.dtype) -> None:
     name, real = reduction_name(op), dtype.is_floating_point or dtype.is_complex
     given = dtype_name(dtype)
     if name not in _REDUCTIONS:
-        raise ValueError(f"there is no reduction {name} here; there are {', '.join(_REDUCTIONS)}")
+        raise RuntimeError(f"there is no reduction {name} here; there are {', '.join(_REDUCTIONS)}")
     if name == "AVG" and not real:
-        raise ValueError(f"AVG is for floating-point numbers, not {given}; use SUM and divide")
+        raise RuntimeError(f"AVG is for floating-point numbers, not {given}; use SUM and divide")
     if name in ("BAND", "BOR", "BXOR") and real:
-        raise ValueError(f"{name} is for integers and bool, not {given}")
+        raise RuntimeError(f"{name} is for integers and bool, not {given}")
     if dtype.is_complex and name not in ("SUM", "AVG"):
-        raise ValueError(f"{name} is for real numbers, not {given}")
+        raise RuntimeError(f"{name} is for real numbers, not {given}")
 
 
 def require_splits(what: str, splits: Any) -> list[int]:
