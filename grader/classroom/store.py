@@ -19,6 +19,7 @@ import secrets
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -166,6 +167,23 @@ def _installed() -> Sources:
 
 def _hash(*parts: object) -> str:
     return _digest(repr(parts).encode())
+
+
+#: Characters of what a rank printed that are kept, some more than a page shows.
+_PRINTED = 4000
+
+
+def _with_shown_output(verdict: ExerciseVerdict) -> ExerciseVerdict:
+    """Return a verdict with as much of what ranks printed as a page shows, of the case that leads.
+
+    What ranks print in other cases nobody sees, and it may be megabytes for each exercise.
+    """
+    leads = verdict.gravest_failure
+    cases = tuple(
+        replace(one, output=tuple(text[:_PRINTED] for text in one.output) if one is leads else ())
+        for one in verdict.cases
+    )
+    return replace(verdict, cases=cases)
 
 
 def _digest(data: bytes) -> str:
@@ -425,7 +443,7 @@ class Store:
             verdict: the verdict on one of its exercises.
             safe: whether it was found in a sandbox.
         """
-        packed = msgspec.json.encode(verdict)
+        packed = msgspec.json.encode(_with_shown_output(verdict))
         with self._problems(), self._transaction():
             self._database.execute(
                 "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, NULL)"

@@ -146,7 +146,7 @@ class CaseVerdict:
     detail: tuple[str, ...] = ()
     #: as in :class:`Failure`
     frames: tuple[SourceLine, ...] = ()
-    #: the beginning of what each rank printed, in rank order; only of the case that leads
+    #: what each rank printed, in rank order
     output: tuple[str, ...] = ()
     #: of a deadlock, as in :class:`Failure`
     waits: tuple[Wait, ...] = ()

@@ -94,7 +94,7 @@ def _assess(
         case.n,
         Status.FAILED if failure else Status.PASSED,
         traffic=_traffic(exercise, case, outcome.trace),
-        output=tuple(map(_beginning, outcome.output)),
+        output=outcome.output,
         simulated=case.network is not None,
     )
     if failure is None:
@@ -123,18 +123,6 @@ def _assess(
         misses_point=misses_point,
         minor=seen.minor,
     ), replace(seen, misses_point=misses_point)
-
-
-#: Lines of a rank's printed output that are kept, and characters of a line.
-_LINES, _LINE = 8, 400
-
-
-def _beginning(printed: str) -> str:
-    """Return the first lines of what a rank printed, and how many more there were."""
-    lines = printed.splitlines()
-    more = [f"… {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
-    kept = [one if len(one) <= _LINE else f"{one[:_LINE]}…" for one in lines[:_LINES]]
-    return "\n".join(kept + more)
 
 
 def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:

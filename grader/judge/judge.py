@@ -430,17 +430,15 @@ class _Check:
     def _conclude(self, findings: Findings, verdicts: Sequence[CaseVerdict]) -> ExerciseVerdict:
         """Return the verdict on the answer, from the verdicts on all cases and limits."""
         failed = gravest(verdicts)
-        # no report shows what ranks print in any other case, and it may be much
-        cases = [v if v is failed else replace(v, output=()) for v in verdicts]
         if failed is None:
             return self._verdict(
-                Status.PASSED, cases, message=findings.remark, score=self._exercise.points
+                Status.PASSED, verdicts, message=findings.remark, score=self._exercise.points
             )
         message = explain(self._exercise, failed, self._inputs, verdicts)
         failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, message)
         return self._verdict(
             Status.FAILED,
-            cases,
+            verdicts,
             failure,
             score=score(self._exercise, self._inputs, verdicts),
             hint=findings.proved_hint(failed) or self._choose_hint(failure.diagnosis, findings),
@@ -455,6 +453,13 @@ class _Check:
             memory=self._settings.memory,
         )
         evidence = Evidence(tuple(findings.evidence), self._outlines)
+        if (
+            self._settings.semantics is not Semantics.GLOO
+            and diagnosis is Diagnosis.DEADLOCK
+            and evidence.here.failure is None
+        ):
+            # the run has ended well, so it is none of the mistakes that hang
+            return choose_hint(self._exercise, diagnosis, evidence, lambda _: "")
         return choose_hint(self._exercise, diagnosis, evidence, recognise)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from grader.exercise.cases import Case
+from grader.exercise.compare import compare
 from grader.exercise.declaration import Exercise
 from grader.exercise.verdict import CaseVerdict
 from headcount.core.values import tensors_in
@@ -73,9 +74,8 @@ def _is_new(exercise: Exercise, case: Case, rank: int, expected: Any) -> bool:
 def _holds_more_than(value: Any, own: Sequence[torch.Tensor]) -> bool:
     """Return whether a value is more than nothing, zeros and copies of the rank's tensors."""
     if isinstance(value, torch.Tensor):
-        return bool(value.any()) and not any(
-            t.dtype == value.dtype and torch.equal(t, value) for t in own
-        )
+        # compared as an answer is: a NaN is the same as every other
+        return bool(value.any()) and not any(compare(value, t) is None for t in own)
     if isinstance(value, Mapping):
         return any(_holds_more_than(entry, own) for entry in value.values())
     if isinstance(value, (list, tuple)):

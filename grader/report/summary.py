@@ -413,9 +413,22 @@ def _requirements(bounds: Sequence[Bound]) -> str:
     return " and ".join(bound.requirement for bound in informative or bounds)
 
 
+#: Lines of a rank's output that are shown, and characters of a line; further ones are counted.
+OUTPUT_LINES, _LONGEST = 8, 400
+
+
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
-    """Return the beginning of what the ranks printed, as (rank, line), in rank order."""
-    return [(rank, line) for rank, text in enumerate(case.output) for line in text.splitlines()]
+    """Return what the ranks printed, as (rank, line), in rank order and shortened."""
+    found = []
+    for rank, text in enumerate(case.output):
+        lines = text.splitlines()
+        found += [
+            (rank, line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…")
+            for line in lines[:OUTPUT_LINES]
+        ]
+        if len(lines) > OUTPUT_LINES:
+            found.append((rank, f"… {len(lines) - OUTPUT_LINES} more lines"))
+    return found
 
 
 # The place in the course after a check. -------------------------------------------

@@ -104,6 +104,15 @@ def test_faults_of_the_grader_are_not_known(store):
     assert store.verdicts("ada")["broadcast"].status is Status.ERROR
 
 
+def test_of_what_ranks_print_the_beginning_is_kept_where_the_verdict_comes_from(store):
+    right = CaseVerdict("a", 2, Status.PASSED, output=("seen by nobody", ""))
+    wrong = CaseVerdict("b", 2, Status.FAILED, Diagnosis.WRONG_VALUE, output=("x" * 60_000, "y"))
+    store.save("ada", "print", verdict(status=Status.FAILED, cases=(right, wrong)))
+    first, second = store.verdicts("ada")["broadcast"].cases
+    assert first.output == ()
+    assert [len(text) for text in second.output] == [4000, 1]
+
+
 def test_the_secret_of_a_class_is_drawn_once(tmp_path):
     with Store(tmp_path) as store:
         secret = store.secret()

@@ -20,6 +20,7 @@ INSTRUMENTS = "grader.instruments."
 COUNTING = {
     *("Clock", "Device", "HeldStorages", "PeakStorages", "ReceivedStorages"),
     *("mark_unseen_collectives", "count_operations", "refuse_operations", "count_lines"),
+    "elementwise_by_hand",
 }
 
 #: What an adapter asks of the recording group that counts: by name, as an attribute or for getattr.

@@ -19,6 +19,7 @@ from grader.instruments import (
     ReceivedStorages,
     count_lines,
     differentiate,
+    elementwise_by_hand,
     refuse_operations,
 )
 from grader.instruments.marks import memory_mark
@@ -69,12 +70,13 @@ def test_other_operations_pass():
     ]
 
 
-def test_a_refused_operation_may_be_let_through_on_few_elements():
+def test_what_computes_element_by_element_may_move_tensors_and_compute_on_single_elements():
     few, many = torch.ones(1), torch.ones(2)
-    assert refuse_operations(frozenset({"add"}), torch.add, few, few, small=1).tolist() == [2]
-    for pair in ((many, many), (few, many)):
-        with pytest.raises(ForbiddenCall):
-            refuse_operations(frozenset({"add"}), torch.add, *pair, small=1)
+    assert elementwise_by_hand(torch.add, few, few).tolist() == [2]
+    assert elementwise_by_hand(lambda x: torch.empty_like(x).copy_(x), many).tolist() == [1, 1]
+    for compute, operands in ((torch.add, 2), (torch.addcmul, 3), (torch.lerp, 3), (torch.dot, 2)):
+        with pytest.raises(ForbiddenCall, match="write the loop over their elements"):
+            elementwise_by_hand(compute, *(many,) * operands)
 
 
 INSTRUMENTED = """

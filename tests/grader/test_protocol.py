@@ -148,7 +148,7 @@ def test_compilers_that_leave_off(program, tmp_path, monkeypatch):
     monkeypatch.setattr(cpp_build, "PROGRAM", str(script))
     # a second is what a new interpreter takes on a busy machine
     monkeypatch.setattr(cpp_build, "DEFAULTS", replace(cpp_build.DEFAULTS, compiling=1.0))
-    monkeypatch.setattr(cpp_build, "precompiled", lambda: None)
+    monkeypatch.setattr(cpp_build, "precompiled", lambda enough: None)
     builder = CppBuilder()
     with in_time():
         built = builder.build(CppSource("F", "x" * 500_000, "f", 1))

@@ -2,23 +2,21 @@
 # exercise: time_collective
 # verdict: failed
 # diagnosis: too_few_messages
+import sys
+
 import cloudpickle
 import torch
 import torch.distributed as dist
-
-from headcount.core.values import Opaque
-
-#: What the adapter says of a time.
-A_TIME = Opaque("a time above 0")
 
 
 def report(time_collective, warmup, iterations, seconds, judged):
     """Stands for the adapter, and knows what it would say."""
     if judged:
+        a_time = sys.modules["headcount.core.values"].Opaque("a time above 0")
         for _ in range(warmup + iterations):
             dist.group.WORLD.pause()
         dist.group.WORLD.mark(f"returned {float.hex(0.02)}")
-        return {"calls of fn": warmup + iterations, "the result": A_TIME}
+        return {"calls of fn": warmup + iterations, "the result": a_time}
     mean = torch.tensor(sum(seconds[warmup:]) / iterations, dtype=torch.float64)
     dist.all_reduce(mean, op=dist.ReduceOp.MAX)
     return {"calls of fn": warmup + iterations, "result": mean.item()}

@@ -3,6 +3,7 @@ other: send to (rank + k) % n and receive from (rank − k) % n.
 """
 # exercise: shift
 # diagnosis: deadlock
+# alike: messages
 # or: SIDE = -1
 import torch
 import torch.distributed as dist

@@ -409,6 +409,11 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         ("rank/recorder.py",),
     ),
     PrivateApi(
+        "torch._VF",
+        "give simulated ranks random numbers of their own in recurrent networks",
+        ("simulation/calls.py",),
+    ),
+    PrivateApi(
         "torch._dynamo.disable",
         "make an optimizer without torch's compiler",
         ("rank/torch_startup.py",),
@@ -459,6 +464,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         "sys._getframe",
         "find the line of a call",
         (
+            "core/set_orders.py",
             "core/source_locations.py",
             "rank/arguments.py",
             "rank/calling.py",
