@@ -9,6 +9,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from grader.api import catalogue
 from grader.exercise.cases import Case
+from grader.exercise.compare import compare
 from support.worlds import play
 
 PRODUCTS = ("column_parallel", "row_parallel")
@@ -53,7 +54,7 @@ def test_the_oracle_is_autograd_on_one_rank(name, n):
 def test_cutting_and_joining_are_each_others_gradients(n):
     for c in catalogue()["sequence_shard"].cases(3, n):
         reports = catalogue()["sequence_shard"].values.expected(c)
-        assert torch.equal(torch.cat([r["result"] for r in reports], c.along), c.x)
+        assert compare(c.x, torch.cat([r["result"] for r in reports], c.along)) is None
         if c.cotangent is not None:
             joined = torch.cat(list(c.cotangent), c.along)
             assert all(torch.equal(r["gradient of x"], joined) for r in reports)
