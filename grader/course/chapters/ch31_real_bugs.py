@@ -295,6 +295,11 @@ pair_group = Exercise(
             when=lambda e: any(isinstance(one, (list, tuple)) for one in e.actual),
         ),
         Mistake(
+            "new_group returns −100 (dist.GroupMember.NON_GROUP_MEMBER) on a rank that is not in"
+            " the group. Keep what it returns only where this rank is in the pair.",
+            when=lambda e: any(type(one) is int for one in e.actual),
+        ),
+        Mistake(
             "pair_group never returns anything: a function without return gives None. End it with"
             " return and the group.",
             when=lambda e: _returns_none(e) and not any(part.returns for part in e.source[:1]),
