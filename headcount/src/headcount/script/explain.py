@@ -78,14 +78,18 @@ def explain(dumps: Dumps) -> Explanation:
     waits = {wait.rank: wait for wait in _waits(dumps, held, ends)}
     found += _unheard(dumps, waits, {rank for fault in found for rank in fault.awaited})
     cycle = cycle_of(waits)
+    circle = {*cycle}
 
     def is_cause(fault: Divergence) -> bool:
         if not fault.awaited:  # all have called; they may be held up by an earlier call
             return not any(waits[rank].peers for rank in fault.waiting if rank in waits)
         ring = {*fault.waiting, *fault.awaited}
-        return fault.differs or not waits.keys() >= {*fault.awaited} or ring <= {*cycle}
+        return fault.differs or not waits.keys() >= {*fault.awaited} or ring <= circle
 
-    causes = [fault for fault in found if is_cause(fault)] or found
+    parts: tuple[list[Divergence], list[Divergence]] = ([], [])
+    for fault in found:
+        parts[is_cause(fault)].append(fault)
+    effects, causes = parts if parts[1] else parts[::-1]
     # what is known of both sides comes before what is concluded from a dump that is not there, and
     # a group that waits for culprits alone before one that waits for others as well
     causes.sort(
@@ -98,7 +102,7 @@ def explain(dumps: Dumps) -> Explanation:
     # a rank that has left no dump may have called, and is no culprit where another one is known
     culprits = [rank for rank in free if rank in dumps.calls] or free
     return Explanation(
-        (*causes, *(fault for fault in found if fault not in causes)),
+        (*causes, *effects),
         len(causes),
         tuple(culprits),
         len(_held_up(waits, culprits)),
