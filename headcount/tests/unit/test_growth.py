@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import types
 from itertools import chain, pairwise
@@ -12,6 +13,7 @@ import torch
 from headcount.core.codec import pack, unpack
 from headcount.core.events import ANY, WORLD, Completed, Posted
 from headcount.core.program import is_stub
+from headcount.core.set_orders import rewrite, sets_of_rank
 from headcount.launch.event_validation import EventValidator
 from headcount.rank.recorder import Recorder
 from headcount.script.explain import explain
@@ -245,6 +247,22 @@ def steps(n):
         for rank in range(8)
     }
     return Dumps(calls, {"default_pg": range(8)}, frozenset({"default_pg"}))
+
+
+@pytest.mark.parametrize("kind", ["int", "str"])
+def test_popping_all_values_of_a_set_in_the_order_of_a_rank(kind):
+    source = f"def drain(n):\n    s = set(map({kind}, range(n)))\n    while s: s.pop()"
+    space = {}
+    exec(compile(rewrite(ast.parse(source)), "answer.py", "exec"), space)
+
+    def work(n):
+        return lambda: space["drain"](n)
+
+    sets_of_rank(1, lambda file, line: None)
+    try:
+        assert growth(work, 8000) < LIMIT
+    finally:
+        sets_of_rank(None)
 
 
 @pytest.mark.parametrize("dumps", [pairs, steps])

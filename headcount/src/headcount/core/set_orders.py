@@ -178,8 +178,13 @@ def _while_unchanged(values: Collection[Any], order: list[Any]) -> Iterator[Any]
         yield value
 
 
+#: Values of a set from which one is popped in the order of a rank, which looks at all of them.
+_FEW = 64
+
+
 def _pop(owner: Any) -> Any:
-    if (order := _in_order(owner)) is None:
+    few = type(owner) is set and len(owner) <= _FEW
+    if not few or (order := _in_order(owner)) is None:
         return owner.pop()
     value = next(order)
     owner.remove(value)
