@@ -59,7 +59,7 @@ def choose_hint(
                 return hint
     hint = exercise.help.advice.get(diagnosis, _advice(diagnosis, evidence))
     if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
-        hint = _advise_smallest_world(evidence) if exercise.world_sizes != (1,) else ""
+        hint = _advise_smallest_world(exercise, evidence) if exercise.world_sizes != (1,) else ""
     return hint or exercise.help.hints[0]
 
 
@@ -85,13 +85,13 @@ def _advice(diagnosis: Diagnosis, evidence: Evidence | None) -> str:
     return diagnosis.advice
 
 
-def _advise_smallest_world(evidence: Evidence) -> str:
+def _advise_smallest_world(exercise: Exercise, evidence: Evidence) -> str:
     """Return advice to look at the smallest world that has a wrong value."""
     n = min((one.case.n for one in evidence.failed), default=1)
     right = {one.case.n for one in evidence.passed if one.limit is None} - {
         one.case.n for one in evidence.failed
     }
-    which = _what_is_wrong(evidence, n)
+    which = _what_is_wrong(exercise, evidence, n)
     if which:
         return which
     if n == 1:
@@ -112,7 +112,7 @@ def _holds(one: JudgedCase) -> bool:
     )
 
 
-def _what_is_wrong(evidence: Evidence, n: int) -> str:
+def _what_is_wrong(exercise: Exercise, evidence: Evidence, n: int) -> str:
     """Return with which values of an argument it is wrong on ``n`` ranks, if others are right."""
     there = [
         one
@@ -120,7 +120,9 @@ def _what_is_wrong(evidence: Evidence, n: int) -> str:
         if one.case.n == n and one.limit is None and not (one.passed and not _holds(one))
     ]
     told: list[tuple[str, str]] = []
-    for name in there[0].case.columns if there else ():
+    # a case may have columns that an adapter alone knows
+    known = [name for name in exercise.parameters if there and name in there[0].case.columns]
+    for name in known:
         values: dict[bool, dict[str, None]] = {True: {}, False: {}}
         for one in there:
             values[one.passed] |= dict.fromkeys(_words_of(name, one.case.columns[name]))
