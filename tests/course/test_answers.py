@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 import pytest
@@ -178,6 +179,24 @@ def test_answers_get_the_verdicts_they_deserve(answers, subtests):
 
 def test_every_wrong_answer_says_which_hint_it_must_get():
     assert [answer.name for answer in WRONG if not answer.known.hint] == []
+
+
+#: Words of a hint for which messages have to go as it says.
+DIRECTION = re.compile(
+    r"\b(left|right) neighbour|\b(to|from) (the|its|your) (left|right)\b|\bround to the\b", re.I
+)
+
+
+def test_a_hint_that_names_a_direction_needs_messages_that_go_that_way():
+    """Waits and exceptions are compared where a run fails; a schedule is no traffic, but a list."""
+    unproved = {
+        known.path.name
+        for known in {answer.known.path: answer.known for answer in WRONG}.values()
+        if known.speaks and DIRECTION.search(known.hint) and known.alike != "messages"
+        if known.diagnosis not in (Diagnosis.EXCEPTION, Diagnosis.DEADLOCK)
+        if known.exercises != ("ring_schedule",)
+    }
+    assert not unproved
 
 
 def test_there_are_enough_answers():

@@ -32,7 +32,7 @@ from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
 from headcount.core.resource_limits import DEFAULTS
 from headcount.launch.process_world import SETUP_SECONDS
-from headcount.launch.supervisor import CallSupervision
+from headcount.launch.supervisor import DUMP_PATIENCE, CallSupervision
 from headcount.simulation.launch import _Listener
 from tools.attack.variants import Variant
 
@@ -59,8 +59,9 @@ LIMITS = Limits(call=1.0, exercise=20.0, submission=60.0, memory=2 << 30)
 #: Numbers of ranks; with all of an exercise's, a variant takes several times as long.
 SIZES = (1, 2, 3, 4)
 
-#: Seconds that a wait may take beyond its limit, and that the judge may compute beside waiting.
-LATE, COMPUTING = 1.0, 4.0
+#: Seconds that a wait may take beyond its limit, in which ranks are asked twice where they are, and
+#: that the judge may compute beside waiting.
+LATE, COMPUTING = 1.0 + 2 * DUMP_PATIENCE, 4.0
 
 #: Seconds that an exercise may take beyond its limit, if a world is begun just before that is
 #: over, and a submission in all, for the end of its sandbox.

@@ -357,21 +357,32 @@ def _fails_unless_n_divides(e: Evidence) -> bool:
 
 
 def _only(e: Evidence, concerned: Callable[[Case], bool]) -> bool:
-    """Return whether just the cases fail that are concerned, and others of several ranks pass."""
+    """Return whether just the cases fail that are concerned, and others of several ranks pass.
+
+    What misses a limit alone holds what it should, and counts for neither.
+    """
     others = [one for one in e.passed if one.case.n > 1 and not concerned(one.case)]
-    return bool(others) and all(concerned(one.case) for one in e.failed)
+    wrong = [one for one in e.failed if one.limit is None]
+    return bool(others and wrong) and all(concerned(one.case) for one in wrong)
 
 
 def _tied(c: Case) -> bool:
     return len(set(c.order)) < len(c.order)
 
 
+def _columns(c: Case) -> Iterator[list[bool]]:
+    """Yield of each gradient of each step whether it is missing, by rank."""
+    for step in range(len(c.gradients[0])):
+        for column in zip(*(c.gradients[r][step] for r in c.ranks), strict=True):
+            yield [g is None for g in column]
+
+
 def _missing_on_some(c: Case) -> bool:
-    return any(
-        len({g is None for g in column}) > 1
-        for step in range(len(c.gradients[0]))
-        for column in zip(*(c.gradients[r][step] for r in c.ranks), strict=True)
-    )
+    return any(len(set(missing)) > 1 for missing in _columns(c))
+
+
+def _missing_everywhere(c: Case) -> bool:
+    return any(map(all, _columns(c)))
 
 
 def _lacks(c: Case) -> bool:
@@ -455,6 +466,13 @@ ShardedAdamW = Exercise(
             "p.grad may be None: on this rank, or on all of them. A frozen parameter has none at"
             " all.",
             when=lambda e: e.raised("AttributeError", "TypeError") and _only(e, _lacks),
+        ),
+        Mistake(
+            "A gradient that is None on all ranks is not a gradient of zeros: the parameter does"
+            " not change in this step, by decay or otherwise, and its momentum does not either.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE and _only(e, _missing_everywhere)
+            ),
         ),
         Mistake(
             "With a tied weight the shards are too long: it is counted once for each time that it"

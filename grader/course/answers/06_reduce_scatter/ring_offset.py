@@ -2,6 +2,7 @@
 your left neighbour sends chunk (rank − 1 − s) % n, so that is the one to combine it with."""
 # exercise: ring_reduce_scatter
 # diagnosis: wrong_value
+# alike: messages
 # or: SEND, FILL = 0, -2
 # or: SEND, FILL = 1, -1
 # or: SEND, FILL = -1, -3

@@ -2,6 +2,7 @@
 Entry j belongs to rank j: put what arrives from src into place src."""
 # exercise: all_to_all
 # diagnosis: wrong_value
+# alike: messages
 
 
 def all_to_all(chunks):

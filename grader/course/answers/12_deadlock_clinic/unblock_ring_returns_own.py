@@ -1,5 +1,5 @@
 """You return your own x. Nothing hangs any more, but the work has to be done all the same: return
-what came from the left."""
+the x of rank − 1."""
 # exercise: unblock_ring
 # diagnosis: wrong_value
 # not: right neighbour

@@ -3,6 +3,7 @@ came. They belong in the order of the ranks: after s steps you have the piece of
 n, if pieces go to the right."""
 # exercise: gather_matmul
 # diagnosis: wrong_value
+# alike: messages
 # or: RIGHT = -1
 
 RIGHT = 1

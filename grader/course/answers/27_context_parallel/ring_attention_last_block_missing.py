@@ -2,6 +2,7 @@
 own and the n − 1 that come."""
 # exercise: ring_attention
 # diagnosis: wrong_value
+# alike: messages
 # or: ALONE = False
 
 ALONE = True

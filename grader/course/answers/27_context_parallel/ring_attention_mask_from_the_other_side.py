@@ -2,6 +2,7 @@
 block of rank (rank − s) % n; if you receive from the right, it is that of rank (rank + s) % n."""
 # exercise: ring_attention
 # diagnosis: wrong_value
+# alike: messages
 
 
 def ring_attention(q, k, v, causal):

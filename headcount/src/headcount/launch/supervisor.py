@@ -46,7 +46,7 @@ from headcount.trace.deadlock import deadlock, quiescent, stuck, waiting
 from headcount.trace.message_matcher import MessageMatcher
 from headcount.trace.trace import PauseSpan
 
-__all__ = ["CallSupervision", "Supervisor"]
+__all__ = ["DUMP_PATIENCE", "CallSupervision", "Supervisor"]
 
 #: Seconds that the other ranks have to end or to wait once something is wrong, so that the cause
 #: is named and not the failure that was reported first.
