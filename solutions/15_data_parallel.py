@@ -578,14 +578,18 @@ small[0](small(torch.ones(1, 2))).sum().backward()
 #
 # ## Exercise: BucketedDDP (3 points)
 #
-# - `BucketedDDP(module, bucket_bytes)` wraps a module and broadcasts rank 0's weights. Its buckets are
-#   those that `assign_buckets` makes of the distinct parameters that require a gradient. (If you have
-#   not finished `assign_buckets`, do that first.)
-# - `forward` takes the same arguments as the module's `forward`.
+# - `BucketedDDP(module, bucket_bytes)` wraps a module and broadcasts rank 0's weights and buffers. Its
+#   buckets are those that `assign_buckets` makes of the distinct parameters that require a gradient. (If
+#   you have not finished `assign_buckets`, do that first.)
+# - `forward` takes the same arguments as the module's `forward`. While it trains (`self.training`), each
+#   call begins with rank 0's buffers on every rank: a batch norm's running mean follows a rank's own
+#   batches, and would drift apart.
 # - Hooks start an `all_reduce(..., async_op=True)` of each bucket while backward is still running. With
 #   `async_op=True` the call returns a request at once; the sum is there after the request's `wait()`.
 # - After `finish_gradient_synchronization()` every `p.grad` is the mean over ranks. For a parameter
 #   that no rank has used, it is `None` or zeros.
+# - If a second backward comes before that call, its gradients are added up as well, or a `RuntimeError`
+#   is raised. They must not get lost: the buckets of the first backward are on their way already.
 #
 # It is used like this, step after step:
 #
@@ -609,8 +613,8 @@ class BucketedDDP(nn.Module):
         super().__init__()
         ### BEGIN SOLUTION
         self.module = module
-        for parameter in module.parameters():
-            dist.broadcast(parameter.data, 0)
+        for tensor in (*module.parameters(), *module.buffers()):
+            dist.broadcast(tensor.data, 0)
         trained = [p for p in module.parameters() if p.requires_grad]
         sizes = [p.numel() * p.element_size() for p in trained]
         self.buckets = [[trained[i] for i in b] for b in assign_buckets(sizes, bucket_bytes)]
@@ -632,6 +636,8 @@ class BucketedDDP(nn.Module):
     def _ready(self, number: int) -> None:
         """A gradient of this bucket is ready."""
         ### BEGIN SOLUTION
+        if self.missing[number] == 0:
+            raise RuntimeError("finish_gradient_synchronization comes before the next backward")
         self.missing[number] -= 1
         while (k := len(self.in_flight)) < len(self.buckets) and self.missing[k] == 0:
             self._start()
@@ -649,6 +655,9 @@ class BucketedDDP(nn.Module):
     def forward(self, *args, **kwargs):
         """What the module itself gives."""
         ### BEGIN SOLUTION
+        if self.training:
+            for buffer in self.module.buffers():
+                dist.broadcast(buffer, 0)
         return self.module(*args, **kwargs)
         ### END SOLUTION
 
@@ -866,8 +875,8 @@ for name, ran in (("each time", each), ("once", once)):
 #
 # ## Against torch's own
 #
-# `torch.nn.parallel.DistributedDataParallel` does what yours does, in C++: a broadcast at the start,
-# hooks, and buckets in reverse order, which it
+# `torch.nn.parallel.DistributedDataParallel` does what yours does, in C++: a broadcast at the start, one of
+# the buffers in each forward (`broadcast_buffers=True`), hooks, and buckets in reverse order, which it
 # [rebuilds after the first step](https://github.com/pytorch/pytorch/pull/35137) in the order in which the
 # gradients became ready. It waits for its buckets at the end of `backward`, so it needs no
 # `finish_gradient_synchronization`. By default its first bucket holds only 1 MiB. And it has

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from grader.errors import DeclarationError
 from grader.exercise.cases import Case, Draw, Kind, op_name
 from grader.exercise.verdict import Bound
 from grader.instruments.marks import read_memory_mark, read_time_mark
+from headcount.core.events import Marked
 from headcount.core.values import Opaque
 from headcount.core.verdict import Diagnosis, Failure, duration
 from headcount.trace.nccl_semantics import nccl_fault
@@ -457,30 +459,44 @@ def largest_call(kind: str, relation: str, asked: Callable[[Case], int]) -> Limi
     )
 
 
-def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
-    """Limit the ranks that pass a mark between calling a collective and waiting for it.
+def overlaps(kind: str, mark: str, step: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the steps with a mark between the call of a collective and the wait for it.
 
-    A mark shows that something has been computed, so such a rank computes while the
+    A mark shows that something has been computed, so in such a step a rank computes while the
     collective is in flight.
-    """
 
-    def is_in_flight(op: Operation, time: int) -> bool:
-        return op.kind == kind and op.posted < time and (op.blocked is None or time < op.blocked)
+    Args:
+        kind: the collective.
+        mark: the text of the mark.
+        step: the text of the mark with which a step begins.
+        asked: how many steps there should be, those of all ranks together.
+    """
 
     def count(trace: Measured) -> int:
         record = record_of(trace)
-        return sum(
-            any(
-                is_in_flight(op, seen.time)
-                for seen in marks
-                if seen.text == mark
-                for op in operations
-            )
-            for operations, marks in zip(record.operations, record.marks, strict=True)
-        )
+        return sum(map(overlapping, record.operations, record.marks))
+
+    def overlapping(operations: Sequence[Operation], marks: Sequence[Marked]) -> int:
+        """Return the steps of one rank; the record may be long, and is gone through once."""
+        seen = sorted((one.time, one.text) for one in marks if one.text in (mark, step))
+        times = [time for time, _ in seen]
+        begins: Counter[int] = Counter()
+        for op in operations:
+            first = bisect_right(times, op.posted)
+            end = len(times) if op.blocked is None else bisect_left(times, op.blocked)
+            if op.kind == kind and first < end:
+                begins[first] += 1
+                begins[end] -= 1
+        number, in_flight, found = 0, 0, set()
+        for place, (_, text) in enumerate(seen):
+            in_flight += begins[place]
+            number += text == step
+            if text == mark and in_flight > 0:
+                found.add(number)
+        return len(found)
 
     return Limit(
-        f"ranks that compute while an {kind} is in flight",
+        f"steps of all ranks that compute while an {kind} is in flight",
         count,
         "≥",
         asked,

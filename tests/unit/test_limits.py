@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from grader.exercise.cases import Case
-from grader.exercise.limits import across, after, before, bytes_of_all, calls, carried, messages
+from grader.exercise.limits import (
+    across,
+    after,
+    before,
+    bytes_of_all,
+    calls,
+    carried,
+    messages,
+    overlaps,
+)
 from grader.judge.assessment import assess_limit, measure
 from headcount.core.events import Grouped, Marked, Signature
 from headcount.core.verdict import Diagnosis
 from headcount.launch.world import Outcome
+from support.growth import LIMIT, growth
 from unit.test_traffic import Script, per_member
 
 
@@ -89,3 +99,41 @@ def test_of_a_long_record_a_limit_keeps_the_figures_alone():
         assert (verdict.diagnosis, verdict.traffic.messages) == (Diagnosis.TOO_MANY_MESSAGES, 3)
         assert verdict.message == "a: messages: 3 (should be exactly 2)"
         assert sum(map(len, seen.trace.operations)) == kept
+
+
+def overlapping(script):
+    limit = overlaps("all_reduce", "gradient", "step", lambda c: 0)
+    return limit.judge(Case("a", 1, {}), script.matcher.trace()).measured
+
+
+def test_a_step_overlaps_if_something_is_computed_between_a_call_and_the_wait_for_it():
+    s = Script(1)
+
+    def mark(*texts):
+        for text in texts:
+            s.matcher.take(0, Marked(text, s.now()))
+
+    mark("step", "gradient")
+    first = s.post(0, "all_reduce")
+    mark("gradient", "gradient")
+    s.block(0, first)
+    mark("step", "gradient")
+    s.call(0, "all_reduce")
+    mark("gradient", "step", "gradient")
+    s.post(0, "barrier")
+    mark("gradient")
+    assert overlapping(s) == 1
+    s.post(0, "all_reduce")
+    mark("gradient")
+    assert overlapping(s) == 2
+
+
+def test_marks_and_calls_are_gone_through_once_however_many_there_are():
+    def work(n):
+        s = Script(1)
+        for _ in range(n):
+            s.post(0, "all_reduce")
+            s.matcher.take(0, Marked("gradient", 0))
+        return lambda: overlapping(s)
+
+    assert growth(work, 1000) < LIMIT

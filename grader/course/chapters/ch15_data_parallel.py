@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -95,6 +96,10 @@ def _frozen() -> nn.Module:
     return module
 
 
+def _normalised() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 2))
+
+
 #: The networks, by name; each takes rows of four numbers.
 ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
     "one layer": lambda: nn.Linear(4, 3),
@@ -104,6 +109,7 @@ ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
     "unused layers": _Spare,
     "experts": _Experts,
     "two arguments": _Halves,
+    "batch norm": _normalised,
 }
 
 
@@ -386,8 +392,8 @@ assign_buckets = Exercise(
 
 # Gradients, averaged bucket by bucket while backward runs. --------------------------
 
-#: Text of the mark that a rank leaves when a gradient is ready.
-READY = "gradient"
+#: Marks that a rank leaves: a step begins, a gradient is ready, the answer is told to finish.
+STEP, READY, FINISH = "step", "gradient", "finish"
 
 #: Batches of a case; gradients are cleared in one of two ways between them.
 STEPS = 3
@@ -395,35 +401,63 @@ STEPS = 3
 #: An upper bound on the roundings in a gradient of these networks.
 ROUNDINGS = 1000
 
+#: What a rank says of a step in which the answer has refused a second backward.
+REFUSED = "RuntimeError"
+
+#: Network, dtype, bytes of a bucket, and how many backwards there are in a step.
 _RUNS = (
-    ("deep", torch.float32, 100),
-    ("one layer", torch.float64, 1 << 20),
-    ("deep", torch.float64, 1),
-    ("tied weights", torch.float32, 32),
-    ("frozen parameters", torch.float32, 64),
-    ("unused layers", torch.float32, 60),
-    ("experts", torch.float64, 90),
-    ("two arguments", torch.float32, 40),
+    ("deep", torch.float32, 100, 1),
+    ("one layer", torch.float64, 1 << 20, 1),
+    ("deep", torch.float64, 1, 1),
+    ("tied weights", torch.float32, 32, 1),
+    ("frozen parameters", torch.float32, 64, 1),
+    ("unused layers", torch.float32, 60, 1),
+    ("experts", torch.float64, 90, 1),
+    ("two arguments", torch.float32, 40, 1),
+    ("batch norm", torch.float64, 200, 1),
+    ("deep", torch.float32, 120, 2),
 )
 
 
 def training(draw: Draw) -> Iterator[Case]:
     """Draw networks of several kinds, with weights and batches that differ by rank."""
-    for architecture, dtype, cap in _RUNS:
+    for architecture, dtype, cap, backwards in _RUNS:
         batches = [draw.tensor(Kind(dtype, (draw.n, 2, 4))) for _ in range(STEPS)]
         if architecture == "experts":
             for step, batch in enumerate(batches):
                 for r in draw.ranks:
                     # no rank takes the last expert; and not all take the same one
                     batch[r][0, 0] = (r + step) % 2
+        more = f", {backwards} backwards in a step" if backwards > 1 else ""
         yield draw.case(
-            f"{architecture}, buckets of {cap} bytes",
+            f"{architecture}, buckets of {cap} bytes{more}",
             architecture=architecture,
             dtype=str(dtype).removeprefix("torch."),
             bucket_bytes=cap,
             state=weights(draw, architecture, dtype),
+            buffers=_buffers(draw, architecture, dtype),
+            backwards=backwards,
             batches=PerRank([batch[r] for batch in batches] for r in draw.ranks),
         )
+
+
+def _buffers(draw: Draw, architecture: str, dtype: torch.dtype) -> PerRank:
+    """Draw values of a network's buffers for every rank."""
+    like = [
+        b.to(dtype) if b.is_floating_point() else b for b in ARCHITECTURES[architecture]().buffers()
+    ]
+    columns = [draw.tensor(Kind(b.dtype, (draw.n, *b.shape))) for b in like]
+    return PerRank([column[r] for column in columns] for r in draw.ranks)
+
+
+def _put(module: nn.Module, buffers: Iterable[torch.Tensor]) -> None:
+    """Give a network these buffers."""
+    for buffer, value in zip(module.buffers(), buffers, strict=True):
+        buffer.copy_(value)
+
+
+def _buffers_of(module: nn.Module) -> dict[str, torch.Tensor]:
+    return {f"buffer {name}": b.clone() for name, b in module.named_buffers()}
 
 
 def train_in_rank(
@@ -432,14 +466,17 @@ def train_in_rank(
     dtype: str,
     bucket_bytes: int,
     state: list[torch.Tensor],
+    buffers: list[torch.Tensor],
+    backwards: int,
     batches: list[torch.Tensor],
 ) -> dict[str, Any]:
     """Wrap this rank's network with the answer, and go forward and backward on each batch.
 
     A gradient that is ``None`` is reported as zeros: both are right where no rank uses
-    the parameter.
+    the parameter.  The steps after one that is refused are not tried.
     """
     module = build(architecture, getattr(torch, dtype), state)
+    _put(module, buffers)
     note = getattr(dist.group.WORLD, "mark", lambda text: None)
     parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
     for parameter in parameters.values():
@@ -449,15 +486,28 @@ def train_in_rank(
     report: dict[str, Any] = {
         "is a module": isinstance(wrapped, nn.Module),
         "weights": {name: p.detach().clone() for name, p in module.named_parameters()},
+        **_buffers_of(module),
     }
     for number, x in enumerate(batches, 1):
+        note(STEP)
         # both usual ways to clear gradients; the first time there is nothing to clear
         if number > 1:
             module.zero_grad(set_to_none=number % 2 == 0)
-        loss = loss_of(wrapped, architecture, x)
-        loss.backward()  # type: ignore[no-untyped-call]
-        wrapped.finish_gradient_synchronization()  # type: ignore[operator]
-        step: dict[str, Any] = {"loss": loss.detach()}
+        try:
+            for part in x.chunk(backwards):
+                loss = loss_of(wrapped, architecture, part)
+                loss.backward()  # type: ignore[no-untyped-call]
+            note(FINISH)
+            wrapped.finish_gradient_synchronization()  # type: ignore[operator]
+        except RuntimeError:
+            if backwards == 1:
+                raise
+            with contextlib.suppress(RuntimeError):
+                # what is in flight has to land all the same
+                wrapped.finish_gradient_synchronization()  # type: ignore[operator]
+            report |= {f"step {later + 1}": REFUSED for later in range(number - 1, STEPS)}
+            break
+        step: dict[str, Any] = {"loss": loss.detach(), **_buffers_of(module)}
         for name, p in parameters.items():
             gradient = torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()
             step[f"gradient of {name}"] = gradient
@@ -468,12 +518,14 @@ def train_in_rank(
 
 
 def _local(c: Case, module: nn.Module, x: torch.Tensor) -> dict[str, Any]:
-    """Return the loss and the gradients of one rank alone."""
+    """Return the last loss and the gradients of one rank alone, and what its buffers become."""
     module.zero_grad()
-    loss = loss_of(module, c.architecture, x)
-    loss.backward()  # type: ignore[no-untyped-call]
+    for part in x.chunk(c.backwards):
+        loss = loss_of(module, c.architecture, part)
+        loss.backward()  # type: ignore[no-untyped-call]
     return {
         "loss": loss.detach(),
+        **_buffers_of(module),
         **{
             f"gradient of {name}": torch.zeros_like(p) if p.grad is None else p.grad
             for name, p in trainable(module).items()
@@ -484,16 +536,41 @@ def _local(c: Case, module: nn.Module, x: torch.Tensor) -> dict[str, Any]:
 def reports(c: Case, combine: Callable[[list[torch.Tensor]], torch.Tensor]) -> list[dict[str, Any]]:
     """Return every rank's report if ``combine`` makes each gradient of those of all ranks."""
     module = _network(c)
-    names = [name for name, _ in module.named_parameters()]
-    found: list[dict[str, Any]] = [
-        {"is a module": True, "weights": dict(zip(names, c.state[0], strict=True))} for _ in c.ranks
-    ]
+    buffers = _buffers_of(module)
+    found = [_begin(c, module) for _ in c.ranks]
     for step in range(STEPS):
-        ranks = [_local(c, module, batches[step]) for batches in c.batches]
-        means = {name: combine([one[name] for one in ranks]) for name in ranks[0]}
+        ranks = []
+        for batches in c.batches:
+            # before each forward, those of rank 0
+            _put(module, buffers.values())
+            ranks.append(_local(c, module, batches[step]))
+        means = {
+            name: combine([one[name] for one in ranks])
+            for name in ranks[0]
+            if name.startswith("gradient")
+        }
         for report, own in zip(found, ranks, strict=True):
-            report[f"step {step + 1}"] = {**means, "loss": own["loss"]}
-    return [{**report, "parameters seen by an optimizer": len(names)} for report in found]
+            report[f"step {step + 1}"] = own | means
+        buffers = {name: ranks[0][name] for name in buffers}
+    return found
+
+
+def _begin(c: Case, module: nn.Module) -> dict[str, Any]:
+    """Return what a rank reports before the first step, and of the parameters."""
+    names = [name for name, _ in module.named_parameters()]
+    return {
+        "is a module": True,
+        "weights": dict(zip(names, c.state[0], strict=True)),
+        **_buffers_of(module),
+        "parameters seen by an optimizer": len(names),
+    }
+
+
+def _refused(c: Case) -> Iterator[list[dict[str, Any]]]:
+    """Yield what ranks report that refuse a second backward, where there is one."""
+    if c.backwards > 1:
+        steps = {f"step {step + 1}": REFUSED for step in range(STEPS)}
+        yield [{**_begin(c, _network(c)), **steps}] * c.n
 
 
 def sizes(c: Case) -> Iterator[Any]:
@@ -508,7 +585,10 @@ def sizes(c: Case) -> Iterator[Any]:
 
 
 def _network(c: Case) -> nn.Module:
-    return build(c.architecture, getattr(torch, c.dtype), c.state[0])
+    """Return a network with the weights and buffers of rank 0."""
+    module = build(c.architecture, getattr(torch, c.dtype), c.state[0])
+    _put(module, c.buffers[0])
+    return module
 
 
 def bucket_bytes(c: Case) -> list[int]:
@@ -518,10 +598,10 @@ def bucket_bytes(c: Case) -> list[int]:
 
 
 def must_overlap(c: Case) -> int:
-    """Return how many ranks must have a bucket in flight before their last gradient is ready."""
+    """Return in how many steps, of all ranks, a bucket is in flight before the last gradient."""
     # with unused parameters, the first bucket may become full only at the very end
     always = c.architecture not in ("unused layers", "experts")
-    return c.n if always and len(bucket_bytes(c)) > 1 else 0
+    return c.n * STEPS if always and len(bucket_bytes(c)) > 1 else 0
 
 
 def reductions(c: Case) -> int:
@@ -536,6 +616,11 @@ NOT_THOSE_BUCKETS = (
     Diagnosis.TOO_MANY_BYTES,
     Diagnosis.TOO_FEW_BYTES,
 )
+
+
+def _once(c: Case) -> bool:
+    """Return whether there is one backward in a step: with two, sums may be sent twice."""
+    return bool(c.backwards == 1)
 
 
 # What an answer shows. --------------------------------------------------------------
@@ -562,7 +647,7 @@ def _as_many_as(number: Callable[[Case, nn.Module], int]) -> Callable[[Evidence]
     """
 
     def seen(e: Evidence) -> bool:
-        ended = [one for one in e.judged if one.limit is None and one.actual]
+        ended = [one for one in e.judged if one.limit is None and one.actual and _once(one.case)]
         calls = [[op.kind for ops in one.trace.operations for op in ops] for one in ended]
         found = [kinds.count("all_reduce") for kinds in calls]
         others = [one.case.n * STEPS * number(one.case, _network(one.case)) for one in ended]
@@ -581,19 +666,38 @@ def _first_step_is_right(c: Case, actual: Sequence[Any]) -> bool:
     )
 
 
+def _in_finish(e: Evidence) -> bool:
+    """Return whether no all-reduce begins before the answer is told to finish."""
+    before = [a for rank in e.case.ranks for a, b in pairwise(_timeline(e.trace, rank)) if b == SUM]
+    return FINISH in before and not {STEP, READY} & {*before}
+
+
 def _at_the_end(e: Evidence) -> bool:
     """Return whether the all-reduces of a step begin only when all its gradients are ready."""
     bursts = [
-        sum(a == READY and b == "all_reduce" for a, b in pairwise(_timeline(e.trace, rank)))
+        sum(a == READY and b == SUM for a, b in pairwise(_timeline(e.trace, rank)))
         for rank in e.case.ranks
     ]
     return max(bursts) <= STEPS
 
 
+def _early_at_first(e: Evidence) -> bool:
+    """Return whether all-reduces begin between gradients in the first step, and in no other."""
+    steps = [
+        ["ag" in step for step in "".join(seen[0] for seen in _timeline(e.trace, r)).split("s")[1:]]
+        for r in e.case.ranks
+    ]
+    return all(early == [True] + [False] * (STEPS - 1) for early in steps)
+
+
+#: What a timeline says of an all-reduce.
+SUM = "all_reduce"
+
+
 def _timeline(trace: Trace, rank: int) -> list[str]:
-    """Return a rank's all-reduces and ready gradients, in order of time."""
-    seen = [(mark.time, mark.text) for mark in trace.marks[rank] if mark.text == READY]
-    seen += [(op.posted, op.kind) for op in trace.operations[rank] if op.kind == "all_reduce"]
+    """Return a rank's all-reduces and marks, in order of time."""
+    seen = [(mark.time, mark.text) for mark in trace.marks[rank]]
+    seen += [(op.posted, SUM) for op in trace.operations[rank] if op.kind == SUM]
     return [what for _, what in sorted(seen)]
 
 
@@ -611,13 +715,21 @@ BucketedDDP = Exercise(
     inputs=training,
     adapter=train_in_rank,
     values=Values(
-        lambda c: reports(c, mean), reduced=lambda c: ROUNDINGS, magnitude=lambda c: list(sizes(c))
+        lambda c: reports(c, mean),
+        also=lambda c: list(_refused(c)),
+        reduced=lambda c: ROUNDINGS,
+        magnitude=lambda c: list(sizes(c)),
     ),
     traffic=TrafficRules(
         limits=(
-            point(calls({"all_reduce"}, "=", reductions)),
-            point(largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c)))),
-            point(overlaps("all_reduce", READY, must_overlap)),
+            *(
+                point(replace(limit, applies=_once))
+                for limit in (
+                    calls({"all_reduce"}, "=", reductions),
+                    largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c))),
+                    overlaps("all_reduce", READY, STEP, must_overlap),
+                )
+            ),
         ),
         least=lambda c, expected: moved(c, [report["weights"] for report in expected]),
         allowed=frozenset({"all_reduce", "broadcast"}),
@@ -635,11 +747,34 @@ BucketedDDP = Exercise(
             ),
         ),
         Mistake(
+            "Buffers are not rank 0's, such as the running mean of a batch norm. Broadcast"
+            " module.buffers() when the module is wrapped, and in every forward while it trains:"
+            " each rank's own batches change them.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and _fails_only(e, (Diagnosis.WRONG_VALUE,), "batch norm")
+            ),
+        ),
+        Mistake(
+            "A second backward comes before finish_gradient_synchronization, and what it adds is"
+            " lost: the buckets are on their way. Add it up as well, or raise RuntimeError.",
+            when=lambda e: all(not _once(one.case) for one in e.failed) and not e.failure,
+        ),
+        Mistake(
             "Where ranks use different parameters, their buckets fill up in different orders, or"
             " never, but all ranks must call the same all-reduces in the same order. Start each"
             " only when the one before it in the list has been started, and the rest in"
             " finish_gradient_synchronization, with zeros for gradients that are None.",
-            when=lambda e: _fails_only(e, _OUT_OF_ORDER, "experts"),
+            when=lambda e: (
+                _fails_only(e, _OUT_OF_ORDER, "experts") and all(one.case.n > 1 for one in e.failed)
+            ),
+        ),
+        Mistake(
+            "The first step is right, a later one is not. After finish_gradient_synchronization"
+            " everything must be as it was before the first backward: counts, requests, buffers.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_GRADIENT and _first_step_is_right(e.case, e.actual)
+            ),
         ),
         Mistake(
             "Where a rank does not use a parameter, it has no gradient, and no hook is called: what"
@@ -648,13 +783,6 @@ BucketedDDP = Exercise(
             when=lambda e: (
                 e.case.architecture in ("experts", "unused layers")
                 and e.diagnosis in (Diagnosis.WRONG_GRADIENT, Diagnosis.EXCEPTION)
-            ),
-        ),
-        Mistake(
-            "The first step is right, a later one is not. After finish_gradient_synchronization"
-            " everything must be as it was before the first backward: counts, requests, buffers.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_GRADIENT and _first_step_is_right(e.case, e.actual)
             ),
         ),
         Mistake(
@@ -680,6 +808,19 @@ BucketedDDP = Exercise(
             "Tied weights are one parameter, and here they are reduced as often as they are used:"
             " module.parameters() has each of them once.",
             when=_as_many_as(lambda c, module: len(buckets(_tied_twice(module), c.bucket_bytes))),
+        ),
+        Mistake(
+            "In the first step an all-reduce begins while gradients are still missing, and later"
+            " none does. After finish_gradient_synchronization everything must be as it was before"
+            " the first backward: counts, requests, buffers.",
+            when=lambda e: e.diagnosis is Diagnosis.NO_OVERLAP and _early_at_first(e),
+        ),
+        Mistake(
+            "No all-reduce begins before finish_gradient_synchronization, and then nothing is left"
+            " to compute beside it. Start a bucket's in the hook of the gradient that completes it."
+            " Does each hook count down its own bucket? All lambdas of a loop see its last value;"
+            " lambda _, number=number keeps that of its own round.",
+            when=lambda e: e.diagnosis is Diagnosis.NO_OVERLAP and _in_finish(e),
         ),
         Mistake(
             "All of the all-reduces begin when the last gradient is ready, so there is nothing left"

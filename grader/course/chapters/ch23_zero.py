@@ -470,9 +470,7 @@ ShardedAdamW = Exercise(
         Mistake(
             "A gradient that is None on all ranks is not a gradient of zeros: the parameter does"
             " not change in this step, by decay or otherwise, and its momentum does not either.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE and _only(e, _missing_everywhere)
-            ),
+            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and _only(e, _missing_everywhere),
         ),
         Mistake(
             "With a tied weight the shards are too long: it is counted once for each time that it"

@@ -21,8 +21,8 @@ class BucketedDDP(nn.Module):
     def __init__(self, module, bucket_bytes):
         super().__init__()
         self.module = module
-        for parameter in module.parameters():
-            dist.broadcast(parameter.data, 0)
+        for tensor in (*module.parameters(), *module.buffers()):
+            dist.broadcast(tensor.data, 0)
         trained = [p for p in module.parameters() if p.requires_grad]
         sizes = [p.numel() * p.element_size() for p in trained]
         self.buckets = [[trained[i] for i in b] for b in assign_buckets(sizes, bucket_bytes)]
@@ -49,6 +49,9 @@ class BucketedDDP(nn.Module):
         self.flying.append((flat, dist.all_reduce(flat, async_op=True)))
 
     def forward(self, *args, **kwargs):
+        if self.training:
+            for buffer in self.module.buffers():
+                dist.broadcast(buffer, 0)
         return self.module(*args, **kwargs)
 
     def finish_gradient_synchronization(self):

@@ -7,5 +7,5 @@ broadcast. The output depends on all of them: broadcast every one of module.para
 
 class BucketedDDP(Bucketed):
     def share(self):
-        for p in self.trained():
-            dist.broadcast(p.data, 0)
+        for tensor in (*self.trained(), *self.module.buffers()):
+            dist.broadcast(tensor.data, 0)

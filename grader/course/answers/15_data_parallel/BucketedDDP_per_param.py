@@ -1,6 +1,6 @@
 # exercise: BucketedDDP
-# diagnosis: wrong_gradient
-# hint: Where a rank does not use a
+# diagnosis: buffer_race
+# hint: the tensor belongs to the transport
 # One all-reduce per parameter from hooks
 import torch.distributed as dist
 from torch import nn
@@ -10,15 +10,21 @@ class BucketedDDP(nn.Module):
     def __init__(self, module, bucket_bytes):
         super().__init__()
         self.module, self.w = module, []
-        for p in module.parameters():
-            dist.broadcast(p.data, src=0)
+        for tensor in (*module.parameters(), *module.buffers()):
+            dist.broadcast(tensor.data, src=0)
         for p in module.parameters():
             if p.requires_grad:
-                p.register_post_accumulate_grad_hook(
-                    lambda p: self.w.append((p, dist.all_reduce(p.grad, async_op=True)))
-                )
+                p.register_post_accumulate_grad_hook(self.hook)
+
+    def hook(self, p):
+        if any(p is other for other, _ in self.w):
+            raise RuntimeError("synchronise first")
+        self.w.append((p, dist.all_reduce(p.grad, async_op=True)))
 
     def forward(self, *a, **k):
+        if self.training:
+            for buffer in self.module.buffers():
+                dist.broadcast(buffer, 0)
         return self.module(*a, **k)
 
     def finish_gradient_synchronization(self):

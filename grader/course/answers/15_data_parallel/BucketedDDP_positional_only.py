@@ -11,8 +11,8 @@ class BucketedDDP(nn.Module):
     def __init__(self, module, bucket_bytes):
         super().__init__()
         self.module = module
-        for p in module.parameters():
-            dist.broadcast(p.data, src=0)
+        for tensor in (*module.parameters(), *module.buffers()):
+            dist.broadcast(tensor.data, src=0)
         ps = [p for p in module.parameters() if p.requires_grad]
         self.groups, cur, size = [], [], 0
         for p in ps[::-1]:
@@ -35,6 +35,8 @@ class BucketedDDP(nn.Module):
         self.work = []
 
     def hook(self, p):
+        if self.left[self.where[p]] == 0:
+            raise RuntimeError("synchronise first")
         self.left[self.where[p]] -= 1
         while self.next < len(self.groups) and self.left[self.next] == 0:
             self.go()
@@ -48,6 +50,9 @@ class BucketedDDP(nn.Module):
         self.work.append((g, flat, dist.all_reduce(flat, async_op=True)))
 
     def forward(self, x):
+        if self.training:
+            for buffer in self.module.buffers():
+                dist.broadcast(buffer, 0)
         return self.module(x)
 
     def finish_gradient_synchronization(self):

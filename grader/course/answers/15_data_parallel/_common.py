@@ -49,8 +49,8 @@ class Bucketed(nn.Module):
         self.begin()
 
     def share(self):
-        for p in self.module.parameters():
-            dist.broadcast(p.data, 0)
+        for tensor in (*self.module.parameters(), *self.module.buffers()):
+            dist.broadcast(tensor.data, 0)
 
     def trained(self):
         return [p for p in self.module.parameters() if p.requires_grad]
@@ -67,6 +67,8 @@ class Bucketed(nn.Module):
         self.flying = []
 
     def ready(self, k):
+        if self.missing[k] == 0:
+            raise RuntimeError("finish_gradient_synchronization comes before the next backward")
         self.missing[k] -= 1
         while len(self.flying) < len(self.buckets) and self.missing[len(self.flying)] == 0:
             self.start()
@@ -80,6 +82,9 @@ class Bucketed(nn.Module):
         return torch.cat([grad.detach().flatten() for grad in grads])
 
     def forward(self, *args, **kwargs):
+        if self.training:
+            for buffer in self.module.buffers():
+                dist.broadcast(buffer, 0)
         return self.module(*args, **kwargs)
 
     def finish_gradient_synchronization(self):

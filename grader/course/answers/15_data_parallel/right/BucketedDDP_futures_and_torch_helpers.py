@@ -28,6 +28,8 @@ class BucketedDDP(nn.Module):
             p.register_post_accumulate_grad_hook(self.on_gradient)
 
     def on_gradient(self, p):
+        if self.place[p] in self.works:
+            raise RuntimeError("a second backward before the first was synchronised")
         self.counts[self.place[p]] += 1
         for i, group in enumerate(self.groups):
             if i in self.works:
@@ -47,6 +49,8 @@ class BucketedDDP(nn.Module):
         self.works[i] = work, flat, gradients
 
     def forward(self, *inputs, **keywords):
+        for buffer in self.wrapped.buffers() if self.training else ():
+            dist.broadcast(buffer, 0)
         return self.wrapped(*inputs, **keywords)
 
     def finish_gradient_synchronization(self):

@@ -1,6 +1,9 @@
 # exercise: BucketedDDP
 # diagnosis: none
-"""One buffer a bucket, kept for all steps; gradients are divided before they are summed."""
+"""One buffer a bucket, kept for all steps; gradients are divided before they are summed.
+
+After a second backward the sums of both are sent once more.
+"""
 
 import torch
 import torch.distributed as dist
@@ -40,8 +43,9 @@ class BucketedDDP(nn.Module):
         self.module = module
         self.n = dist.get_world_size()
         with torch.no_grad():
-            for parameter in module.parameters():
-                dist.broadcast(parameter, src=0)
+            for tensor in (*module.parameters(), *module.buffers()):
+                dist.broadcast(tensor, src=0)
+        self.again = False
         self.buckets, group, filled = [], [], 0
         for parameter in reversed(list(module.parameters())):
             if not parameter.requires_grad:
@@ -56,6 +60,7 @@ class BucketedDDP(nn.Module):
             self.buckets.append(_Bucket(group))
 
     def _hook(self, parameter):
+        self.again |= not any(id(parameter) in bucket.waiting for bucket in self.buckets)
         for bucket in self.buckets:
             bucket.waiting.discard(id(parameter))
         for bucket in self.buckets:
@@ -65,11 +70,18 @@ class BucketedDDP(nn.Module):
                 bucket.start(self.n)
 
     def forward(self, *args, **kwargs):
+        if self.training:
+            for buffer in self.module.buffers():
+                dist.broadcast(buffer, 0)
         return self.module(*args, **kwargs)
 
     def finish_gradient_synchronization(self) -> None:
         for bucket in self.buckets:
             if bucket.request is None:
                 bucket.start(self.n)
+        for bucket in self.buckets if self.again else ():
+            bucket.request.wait()
+            bucket.start(self.n)
         for bucket in self.buckets:
             bucket.finish()
+        self.again = False
