@@ -165,7 +165,7 @@ REASONS: dict[str, dict[str, str]] = {
             pick_backend pipeline_bubble pp_overlap_ratio ring_all_reduce_seconds should_stop
             step_flops tp_overlap_ratio training_state_bytes transformer_block_params
             tree_all_reduce_seconds zero3_overlap_ratio zigzag_split""",
-        "a model has parameters, and a batch has rows": """BucketedDDP DiLoCo average_gradients
+        "a model has parameters, and a batch has rows": """DiLoCo average_gradients
             run_pipeline sync_parameters train""",
         "a softmax over nothing is not defined": "ring_attention ulysses_attention",
         "two numbers cannot be fitted to nothing": "fit_alpha_beta",

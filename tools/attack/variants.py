@@ -327,6 +327,10 @@ def _exercises() -> dict[str, Exercise]:
     return dict(discover())
 
 
+#: What succeeds on simulated ranks, and may: it finds the modules that simulate them.
+_SIMULATED = ("reading/algorithms",)
+
+
 def variant(seed: int, family: str = "") -> Variant:
     """Return the variant of a seed: the same for the same seed, family and repository."""
     draw = random.Random(seed)
@@ -339,7 +343,11 @@ def variant(seed: int, family: str = "") -> Variant:
     alone = exercises[exercise].world_sizes == (1,)
     if payload.answers:
         place = "instead of the answer"
-    elif exercises[exercise].traffic.growth is not None and draw.random() < 0.5:
+    elif (
+        exercises[exercise].traffic.growth is not None
+        and payload.name not in _SIMULATED
+        and draw.random() < 0.5
+    ):
         ranks = "simulated ranks"
     elif not alone:
         ranks = draw.choice(list(RANKS)[:-1])
