@@ -184,7 +184,7 @@ def test_an_attack_that_fails_is_no_success():
         ("blamed", {"verdicts": {BYSTANDER: verdict(1.0, "passed")}}),
         ("blamed", {"lost": "ValueError: what is this?"}),
         ("stalled", {"endless": True, "verdicts": {}}),
-        ("stalled", {"waits": [Wait(5.0, 5.0), Wait(6.1, 5.0)]}),
+        ("stalled", {"waits": [Wait(5.0, 5.0), Wait(7.1, 5.0)]}),
         ("stalled", {"verdicts": {**HELD.verdicts, "gather": verdict(seconds=60.0)}}),
         ("stalled", {"computing": 10.0}),
         ("stalled", {"grown": 2 << 30}),

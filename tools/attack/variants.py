@@ -27,6 +27,7 @@ RANKS = {
     "the last rank": "rank == n - 1",
     "all but rank 0": "rank != 0 or n == 1",
     "simulated ranks": "n > 8",
+    "real ranks": "n <= 8",
 }
 
 #: In which calls, as a condition on ``calls`` and ``n``: a rank counts those it has been in.
@@ -343,14 +344,12 @@ def variant(seed: int, family: str = "") -> Variant:
     alone = exercises[exercise].world_sizes == (1,)
     if payload.answers:
         place = "instead of the answer"
-    elif (
-        exercises[exercise].traffic.growth is not None
-        and payload.name not in _SIMULATED
-        and draw.random() < 0.5
-    ):
+    elif payload.name in _SIMULATED:
+        ranks = "real ranks"
+    elif exercises[exercise].traffic.growth is not None and draw.random() < 0.5:
         ranks = "simulated ranks"
     elif not alone:
-        ranks = draw.choice(list(RANKS)[:-1])
+        ranks = draw.choice(list(RANKS)[:-2])
     if place in _LOADING or exercises[exercise].compiled:
         place = draw.choice(_LOADING)
     elif not payload.answers:
