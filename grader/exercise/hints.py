@@ -464,13 +464,20 @@ def _integers(want: Any, got: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def disagreed(exercise: Exercise, evidence: Evidence) -> str:
-    """Return what different sizes in one collective prove, or an empty string."""
-    if evidence.failure is not None and evidence.failure.sizes:
-        return (
-            "The ranks meet in one call, and bring different sizes to it. Do all of them make their"
-            " calls for the same tensors, in the same order?"
+    """Return what different tensors in one collective prove, or an empty string."""
+    failure = evidence.failure
+    what = "sizes" if failure is not None and failure.sizes else ""
+    if failure is not None and failure.diagnosis is Diagnosis.DTYPE_MISMATCH:
+        calls = evidence.trace.operations[failure.rank or 0]
+        what = (
+            "dtypes" if any(op.site == failure.site and not op.is_message for op in calls) else ""
         )
-    return ""
+    if not what:
+        return ""
+    return (
+        f"The ranks meet in one call, and bring different {what} to it. Do all of them make their"
+        " calls for the same tensors, in the same order?"
+    )
 
 
 def to_itself(exercise: Exercise, evidence: Evidence) -> str:

@@ -135,16 +135,29 @@ def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:
 def held_by(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
     """Return what each rank holds: the returned value, or the argument for the result."""
     if exercise.values.facts is not None:
-        return [exercise.values.facts(case, result.value) for result in outcome.results]
+        return [_worded(exercise.values.facts(case, result.value)) for result in outcome.results]
     if exercise.values.result is None:
         return [result.value for result in outcome.results]
     place = _result_position(exercise, case)
     return [result.arguments[place] for result in outcome.results]
 
 
+class _Words(str):
+    """A fact in words, which is shown without the quotes of a text."""
+
+    __repr__ = str.__str__
+
+
+def _worded(facts: Any) -> Any:
+    """Return facts whose texts are words of the grader's, and not texts of the answer's."""
+    if not isinstance(facts, dict):
+        return facts
+    return {name: _Words(one) if isinstance(one, str) else one for name, one in facts.items()}
+
+
 def _expected(exercise: Exercise, case: Case, actual: Sequence[Any]) -> list[Any]:
     """Return what each rank should hold: of several right results, that which most ranks have."""
-    right = [list(exercise.values.expected(case))]
+    right = [[_worded(one) for one in exercise.values.expected(case)]]
     if exercise.values.also is None or not actual:
         return right[0]
     right += map(list, exercise.values.also(case))

@@ -285,7 +285,7 @@ def test_reductions_of_every_dtype(op):
         ),
         (
             lambda: dist.all_to_all_single(torch.empty(3), torch.ones(3)),
-            "3 rows, which do not divide evenly among 2 ranks",
+            "3 rows, which is no multiple of the 2 ranks",
         ),
         (
             lambda: dist.all_to_all_single(torch.empty(3), torch.ones(3), [1, 1], [1, 2]),

@@ -126,8 +126,9 @@ recursive_doubling_all_reduce = Exercise(
     summary="in place, in log₂ n rounds: SUM, AVG, MIN, MAX or PRODUCT, any number of ranks",
     inputs=_tensors,
     values=reduced_in_place(same_bits=True),
-    # a power of two shows the rounds, and three ranks what folding is for
-    world_sizes=(1, 4, 2, 3, 5, 8),
+    # a power of two shows the rounds, three ranks what folding is for, and seven that each folds
+    # into a rank of its own
+    world_sizes=(1, 4, 2, 3, 7, 8),
     traffic=TrafficRules(
         limits=(
             point(rounds("≤", _doubling_rounds)),
@@ -357,6 +358,9 @@ best_pieces = Exercise(
 
 _NAMES = ("first", "second")
 
+#: What is said of how two trees share the work.
+_INNER = "ranks with children in both trees"
+
 
 def _report(c: Case, returned: Any) -> dict[str, str]:
     """Return what holds of two trees."""
@@ -365,9 +369,9 @@ def _report(c: Case, returned: Any) -> dict[str, str]:
     if c.look == "roles":
         # lists without a single parent would do for this, so only trees are looked at
         if fault != _sound(n) or not all(map(_is_tree, returned)):
-            return {}
+            return {_INNER: "unknown, as these are not two trees"}
         inner = [{p for p in tree if p is not None} for tree in returned]
-        return {"ranks with children in both trees": _named(inner[0] & inner[1])}
+        return {_INNER: _named(inner[0] & inner[1])}
     facts = {"the result": fault}
     for name, place in zip(_NAMES, range(2), strict=True):
         tree = returned[place] if fault == _sound(n) else [None] * n
@@ -432,7 +436,7 @@ def _named(ranks: Any) -> str:
 def _right(c: Case) -> list[dict[str, str]]:
     """Return the report on trees that are right."""
     if c.look == "roles":
-        return [{"ranks with children in both trees": "none"}]
+        return [{_INNER: "none"}]
     n = c.columns["n"]
     facts = {"the result": _sound(n)}
     for name in _NAMES:

@@ -1,5 +1,6 @@
 """Chapter 22: records that differ, and a sum that outlives a rank."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -45,6 +46,12 @@ _RECORDS: dict[str, Sequence[str]] = {
     "a tie": ("abb", "adb", "add", "abd"),
     "a tie that rank 0 is no part of": ("aab", "abb", "adb", "abb", "adb", "acb"),
     "a tie after rank 0 has ended": ("a", "ab", "ad", "ad", "ab"),
+    # the lowest rank's counts, and not what a set or a Counter happens to yield first
+    "two ranks, two calls again": ("abd", "abc"),
+    "each its own call": ("ab", "ac", "ad"),
+    "each its own call, again": ("ad", "ab", "ac"),
+    "each its own, at once": ("a", "b", "c", "d"),
+    "each its own, at once, again": ("d", "c", "b", "a"),
     "three kinds of call": ("aabb", "abbb", "acbb", "abbb", "adbb", "abbb"),
     "the first calls differ": ("bc", "ac", "ac"),
     "most differ again later, and the others do not": ("ab", "ac", "ad", "cb", "cb"),
@@ -82,6 +89,24 @@ def _divergence(records: Sequence[_Record]) -> tuple[int, list[int]] | None:
     return None
 
 
+def _ties_alone(e: Evidence) -> bool:
+    """Return whether just cases fail in which several calls are the most frequent, by their ranks.
+
+    The position is right in them, and other cases with a divergence pass.
+    """
+
+    def tie(c: Case) -> bool:
+        position, _ = _divergence(c.records) or (0, [])
+        counts = Counter(one[position] for one in c.records if position < len(one))
+        return sum(count == max(counts.values()) for count in counts.values()) > 1
+
+    right = [one for one in e.passed if _divergence(one.case.records) and not tie(one.case)]
+    return bool(right) and all(
+        tie(one.case) and one.actual[0][0] == _divergence(one.case.records)[0]  # type: ignore[index]
+        for one in e.failed
+    )
+
+
 first_divergence = Exercise(
     signature=(
         "first_divergence(records: list[list[tuple[str, int]]]) -> tuple[int, list[int]] | None"
@@ -101,6 +126,11 @@ first_divergence = Exercise(
             when=lambda e: (
                 _divergence(e.case.records) is None and isinstance(e.actual[0], (tuple, list))
             ),
+        ),
+        Mistake(
+            "It is wrong only where several calls are equally frequent. The norm is then that of"
+            " the lowest rank. (max over a set finds any of them.)",
+            when=_ties_alone,
         ),
     ),
 )

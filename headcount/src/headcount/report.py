@@ -10,12 +10,11 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from headcount.core.verdict import Failure, SourceLine, amount
+from headcount.core.verdict import Failure, SourceLine, amount, counted
 from headcount.trace.trace import Trace
 
 __all__ = [
     "WIDTH",
-    "counted",
     "failure_report",
     "failure_text",
     "plain",
@@ -88,11 +87,6 @@ def traffic_words(trace: Trace) -> str:
         names = (kind if count == 1 else f"{kind} × {count}" for kind, count in calls.items())
         parts.append(f"{counted(calls.total(), 'collective')}: {', '.join(names)}")
     return ", ".join(parts)
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: "1 message", "2,000 messages"."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _collectives(trace: Trace) -> Counter[str]:

@@ -150,7 +150,7 @@ def test_object_lists_of_two_lengths_are_said():
     [
         (
             lambda: dist.all_gather_into_tensor(torch.empty(7), torch.ones(4)),
-            "the output of all_gather has 7 elements, which do not divide evenly among 2 ranks",
+            "the output of all_gather has 7 elements, which is no multiple of the 2 ranks",
         ),
         (
             lambda: dist.reduce_scatter_tensor(torch.empty(4), torch.ones(10)),
@@ -158,11 +158,11 @@ def test_object_lists_of_two_lengths_are_said():
         ),
         (
             lambda: dist.all_to_all_single(torch.empty(3), torch.ones(3)),
-            "the input of all_to_all has 3 rows, which do not divide evenly among 2 ranks",
+            "the input of all_to_all has 3 rows, which is no multiple of the 2 ranks",
         ),
         (
             lambda: dist.all_to_all_single(torch.empty(4), torch.ones(4), [3, 1], [1, 3]),
-            "in all_to_all, rank 0 gives itself 1 elements and takes 3 from itself",
+            "in all_to_all, rank 0 gives itself 1 element and takes 3 from itself",
         ),
         (
             lambda: dist.all_to_all_single(

@@ -662,7 +662,7 @@ def test_blocks_that_do_not_fit_are_told():
 
     failure = simulated_answer(answer, 2).failure
     assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
-    assert "all_to_all of 1 float32 elements per rank on rank 0 (line " in failure.message
+    assert "all_to_all of 1 float32 element per rank on rank 0 (line " in failure.message
     assert ", of 2 float32 elements per rank on rank 1 (line " in failure.message
 
 
@@ -712,7 +712,7 @@ def test_split_sizes_that_differ_are_told_with_both_numbers():
 
     failure = simulated_answer(answer, 2).failure
     assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
-    assert "rank 1 gives 1 float32 elements to rank 0 (line " in failure.message
+    assert "rank 1 gives 1 float32 element to rank 0 (line " in failure.message
     assert "and rank 0 takes 2 float32 elements from rank 1 (line " in failure.message
 
 
@@ -752,9 +752,9 @@ def test_a_deadlock_of_many_is_told_briefly():
         ),
         (lambda: dist.all_gather([torch.ones(1)], torch.ones(1)), "a group of 2 ranks needs 2"),
         (lambda: dist.all_gather([torch.ones(1)] * 2, torch.ones(2)), "tensors of one size here"),
-        (lambda: dist.all_gather_into_tensor(torch.ones(3), torch.ones(2)), "evenly"),
+        (lambda: dist.all_gather_into_tensor(torch.ones(3), torch.ones(2)), "no multiple"),
         (lambda: dist.all_gather_into_tensor(torch.ones(8), torch.ones(2, 2)), r"shape \(4, 2\)"),
-        (lambda: dist.reduce_scatter_tensor(torch.ones(2), torch.ones(3)), "evenly"),
+        (lambda: dist.reduce_scatter_tensor(torch.ones(2), torch.ones(3)), "no multiple"),
         (lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3)), "give split sizes"),
         (lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3), [1, 2], [1, 1]), "the sum 3"),
     ],

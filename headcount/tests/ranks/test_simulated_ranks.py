@@ -251,7 +251,7 @@ def test_an_eager_message_that_nobody_receives_is_told_of():
     assert outcome.failure.diagnosis is Diagnosis.UNMATCHED_MESSAGE
     assert outcome.failure.message == (
         f"rank 0 sends 3 float32 elements to rank 1 at line {line_in(sends, 'dist.send')},"
-        " and rank 1 never receives them"
+        " which rank 1 never receives"
     )
     assert len(outcome.results) == 2
 

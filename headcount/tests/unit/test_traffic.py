@@ -206,7 +206,7 @@ def test_what_one_gives_is_what_the_other_takes_and_no_more_is_asked():
     assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
     assert failure.message == (
         "in all_to_all, rank 0 gives 2 float32 elements to rank 1 (line 0), and rank 1 takes"
-        " 1 float32 elements from rank 0 (line 10)"
+        " 1 float32 element from rank 0 (line 10)"
     )
 
 

@@ -1,6 +1,6 @@
 """Each step is divided by the number of all ranks, also where some of them have run out of batches.
-Divide the sum of the gradients by the number of those that still have one. (To average the weights
-of all ranks after each has made its own step comes to the same.)"""
+Divide the sum of the gradients by the number of those that still have one. (Averaging the weights
+of all ranks after each has made its own step is the same mistake.)"""
 # exercise: train_uneven
 # diagnosis: wrong_value
 import torch

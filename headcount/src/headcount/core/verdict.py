@@ -23,6 +23,7 @@ __all__ = [
     "Volume",
     "Wait",
     "amount",
+    "counted",
     "ranks_text",
     "duration",
 ]
@@ -585,6 +586,11 @@ def amount(nbytes: int) -> str:
         if nbytes >= unit:
             return f"{nbytes / unit:.3g} {name}"
     return f"{nbytes} bytes"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: "1 message", "2,000 messages"."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True)

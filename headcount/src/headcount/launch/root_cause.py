@@ -14,7 +14,7 @@ from pathlib import Path
 from headcount.core.errors import signal_name
 from headcount.core.source_locations import is_students, shorten_name
 from headcount.core.values import short, with_article
-from headcount.core.verdict import Diagnosis, Failure, RaisedException, Site, SourceLine
+from headcount.core.verdict import Diagnosis, Failure, RaisedException, Site, SourceLine, counted
 from headcount.core.wire import Raised
 from headcount.trace.deadlock import given_up, never_joined, stuck, wait_of
 from headcount.trace.message_matcher import MessageMatcher
@@ -90,8 +90,8 @@ class RootCause:
         for op in self._matcher.unreceived():
             return Failure(
                 Diagnosis.UNMATCHED_MESSAGE,
-                f"rank {op.rank} sends {op.count} {op.dtype} elements to rank {op.peer} at"
-                f" {op.site}, and rank {op.peer} never receives them",
+                f"rank {op.rank} sends {counted(op.count, f'{op.dtype} element')} to rank {op.peer}"
+                f" at {op.site}, which rank {op.peer} never receives",
                 op.rank,
                 op.site,
             )

@@ -36,6 +36,7 @@ from torch.distributed import distributed_c10d as c10d
 from headcount.core.events import Signature
 from headcount.core.source_locations import is_students
 from headcount.core.values import describe, dtype_name, reduction_name, tensors_in
+from headcount.core.verdict import counted
 
 __all__ = [
     "COLLECTIVES",
@@ -510,8 +511,8 @@ class _SignatureReader:
         given, taken = found.gives_to(self.place), found.takes_from(self.place)
         if given is not None and taken is not None and given != taken:
             raise RuntimeError(
-                f"in {self.kind}, rank {self.rank} gives itself {given} elements and takes"
-                f" {taken} from itself"
+                f"in {self.kind}, rank {self.rank} gives itself {counted(given, 'element')} and"
+                f" takes {taken} from itself"
             )
         return found
 
@@ -536,7 +537,7 @@ class _SignatureReader:
         numbers, some = self.lists(what, tensors), self.kind == "reduce_scatter"
         for place, tensor in enumerate(tensors):
             if self.gloo and tensor.shape != own.shape and (not some or place == self.place):
-                alike, mine, other = "size", f"{own.numel()} elements", f"{numbers[place]}"
+                alike, mine, other = "size", counted(own.numel(), "element"), f"{numbers[place]:,}"
                 if numbers[place] == own.numel():
                     alike, mine, other = "shape", _shape(own), _shape(tensor)
                 raise RuntimeError(
@@ -567,8 +568,8 @@ class _SignatureReader:
         """Return the elements of the equal parts of a tensor, as one number."""
         if tensor.numel() % self.size:
             raise RuntimeError(
-                f"the {what} of {self.kind} has {tensor.numel()} elements, which do not divide"
-                f" evenly among {self.size} ranks"
+                f"the {what} of {self.kind} has {counted(tensor.numel(), 'element')}, which is no"
+                f" multiple of the {self.size} ranks"
             )
         return [tensor.numel() // self.size]
 
@@ -579,8 +580,8 @@ class _SignatureReader:
         if not splits:
             if rows % self.size:
                 raise RuntimeError(
-                    f"the {what} of {self.kind} has {rows} rows, which do not divide evenly"
-                    f" among {self.size} ranks; give split sizes"
+                    f"the {what} of {self.kind} has {counted(rows, 'row')}, which is no multiple"
+                    f" of the {self.size} ranks; give split sizes"
                 )
             return [tensor.numel() // self.size]
         if len(splits) != self.size or sum(splits) != rows or min(splits) < 0:

@@ -41,7 +41,7 @@ from headcount.core.events import (
     TookSet,
     Violated,
 )
-from headcount.core.verdict import Diagnosis, Failure, Site, ranks_text
+from headcount.core.verdict import Diagnosis, Failure, Site, counted, ranks_text
 from headcount.trace.trace import CallSpan, Operation, PauseSpan, Trace
 from headcount.trace.wait_state import Awaited
 
@@ -71,7 +71,7 @@ def misfit(send: Operation, receive: Operation) -> Failure | None:
     else:
         diagnosis, text = (
             Diagnosis.SIZE_MISMATCH,
-            route.format(f"{send.count} elements", f"into {receive.count}"),
+            route.format(counted(send.count, "element"), f"into {receive.count:,}"),
         )
     return Failure(diagnosis, text, receive.rank, receive.site)
 
@@ -143,9 +143,9 @@ def _mismatched_elements(
     if gives is None or takes is None or (gives, given.dtype) == (takes, taken.dtype):
         return None
     return (
-        f"in {giver.kind}, rank {giver.rank} gives {gives} {given.dtype} elements to rank"
-        f" {taker.rank} ({giver.site}), and rank {taker.rank} takes {takes} {taken.dtype}"
-        f" elements from rank {giver.rank} ({taker.site})"
+        f"in {giver.kind}, rank {giver.rank} gives {counted(gives, f'{given.dtype} element')} to"
+        f" rank {taker.rank} ({giver.site}), and rank {taker.rank} takes"
+        f" {counted(takes, f'{taken.dtype} element')} from rank {giver.rank} ({taker.site})"
     )
 
 
@@ -153,9 +153,8 @@ def _amount(call: CollectiveCall, signature: Signature, again: bool = False) -> 
     """Return the number of elements of a call, where it is a single one."""
     what = "" if again else f"{call.kind} of "
     each = " per rank" if call.kind in _BY_RANK else ""
-    return (
-        f"{what}{signature.even} {signature.dtype} elements{each} on rank {call.rank} ({call.site})"
-    )
+    elements = counted(signature.even or 0, f"{signature.dtype} element")
+    return f"{what}{elements}{each} on rank {call.rank} ({call.site})"
 
 
 def _shapes_that_differ(calls: Mapping[int, Operation]) -> str:

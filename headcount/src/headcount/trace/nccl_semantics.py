@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from headcount.core.verdict import Diagnosis, Failure, Site, Wait, ranks_text
+from headcount.core.verdict import Diagnosis, Failure, Site, Wait, counted, ranks_text
 from headcount.trace.deadlock import cycle_of
 from headcount.trace.trace import Operation, Trace
 
@@ -110,7 +110,7 @@ def _mispaired(trace: Trace) -> Failure | None:
             if send.count != receive.count:
                 return Failure(
                     Diagnosis.SIZE_MISMATCH,
-                    f"{meets}: {send.count} elements into {receive.count}",
+                    f"{meets}: {counted(send.count, 'element')} into {receive.count:,}",
                     source,
                     send.site,
                 )
