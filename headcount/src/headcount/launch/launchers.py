@@ -100,8 +100,13 @@ class TrafficCounts(Protocol):
 
     def __sub__(self: _Counts, before: _Counts) -> _Counts: ...
 
-    def contradiction(self, trace: Trace) -> Failure | None:
-        """Return a failure if more or less was certainly carried than the record says."""
+    def contradiction(self, trace: Trace, connections: int) -> Failure | None:
+        """Return a failure if more or less was certainly carried than the record says.
+
+        Args:
+            trace: the record.
+            connections: those of the groups that have been made.
+        """
         ...
 
 

@@ -278,7 +278,7 @@ class ProcessWorld:
             # what a killed rank had handed to the network may not have left it, and what others
             # have given up on may still come
             if job.killed is None and not job.late:
-                failure = (after - before).contradiction(trace)
+                failure = (after - before).contradiction(trace, self._store.connections)
             moved = (after - before).payload
         results: tuple[RankResult, ...] = ()
         if call.returned:

@@ -73,6 +73,8 @@ class RankStoreServer:
         self._calling = False
         #: by the prefix that a group has for its keys, the rank that has put each place's address
         self._addresses: dict[str, dict[int, int]] = {}
+        #: the groups that earlier calls have made
+        self._before: frozenset[tuple[int, ...]] = frozenset()
         self._room: float = ROOM if limited else math.inf
         self._limited = limited
         self.open = True
@@ -143,6 +145,12 @@ class RankStoreServer:
         return frozenset(ranks for ranks in found if -1 not in ranks)
 
     @property
+    def connections(self) -> int:
+        """The connections of the groups that have been made in this call, one for each pair."""
+        sizes = map(len, self.groups - self._before)
+        return sum(size * (size - 1) // 2 for size in sizes)
+
+    @property
     def keys(self) -> Container[str]:
         """The keys that have values now."""
         return self._entries
@@ -152,6 +160,7 @@ class RankStoreServer:
         self._entries.clear()
         self._used.clear()
         self._looks.clear()
+        self._before = self.groups
         self._calling = True
 
 

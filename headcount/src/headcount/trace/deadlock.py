@@ -249,9 +249,7 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
         if never == "send" and any(wait.other_tag for wait in lost):
             never += " what fits"  # it has sent something, as the text of the wait says
         message += f"; but {_ranks(ended)} {has} already {over} and will never {never}"
-    shown = set(named[:4])
-    others = [] if shown == set(dead) else dead
-    detail = tuple(f"rank {rank} {waits[rank].text}" for rank in others)
+    detail = tuple(f"rank {rank} {waits[rank].text}" for rank in dead if rank not in named[:4])
     if _freed_by_buffers(state, dead):
         detail += (_BUFFERS,)
     first = waits[named[0]]
