@@ -139,8 +139,8 @@ def _what_is_wrong(exercise: Exercise, evidence: Evidence, n: int) -> str:
     also = "".join(f" These are also the cases with {one}." for one, _ in others)
     ranks = f"{n} rank{'s' * (n > 1)}"
     return (
-        f"On {ranks} it is wrong with {wrong_with}, and right with {right_with}.{also} What becomes"
-        " of the one, and of the other, in your lines?"
+        f"On {ranks} it is wrong with {wrong_with}, and right with {right_with}.{also} Follow one"
+        " that is wrong through your lines, and one that is right: where do they part?"
     )
 
 

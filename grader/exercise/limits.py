@@ -739,7 +739,7 @@ def mistimed(trace: Trace, least: float, most: float) -> Failure | None:
     for rank, seconds in found:
         if not least * (1 - _SHORT) <= seconds <= highest:
             message = (
-                f"rank {rank}: the result is {duration(seconds)}; by the judge's clock it is"
+                f"rank {rank}: the result is {duration(seconds)}; measured from outside, it is"
                 f" {duration(least)}, and can be {duration(highest)} at most"
             )
             return Failure(Diagnosis.WRONG_VALUE, message, rank)

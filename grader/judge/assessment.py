@@ -259,8 +259,8 @@ def _first_fault(
         ):
             return Failure(
                 Diagnosis.WRONG_VALUE,
-                f"rank {rank}: the right values are in other tensors than those that were in"
-                f" {exercise.values.result}, which are as they were: write into them",
+                f"rank {rank}: the right values are in new tensors, and those that were in"
+                f" {exercise.values.result} have not changed: write into these",
                 rank,
             )
         changed = _changed_argument(exercise, case, rank, result.arguments)

@@ -65,8 +65,8 @@ reduce = Exercise(
     demo=lambda n: demo(n, x=tags(n, 2), dst=0, op=OPS["SUM"]),
     mistakes=(
         *evidence.BUFFER_RACES,
-        evidence.AVERAGE_ALONE,
         _CHANGED,
+        evidence.AVERAGE_ALONE,
         Mistake(
             "dst sends, too. Each of the other n − 1 ranks sends once, and dst only receives:"
             " telling everyone the result is an all-reduce, which comes later.",
@@ -94,8 +94,8 @@ tree_reduce = Exercise(
     demo=lambda n: demo(n, x=tags(n, 1), dst=0, op=OPS["SUM"]),
     mistakes=(
         *evidence.BUFFER_RACES,
-        evidence.AVERAGE_ALONE,
         _CHANGED,
+        evidence.AVERAGE_ALONE,
         Mistake(
             "It is right with 2 and 4 ranks and wrong with 3 and 5, where some partners do not"
             " exist. Does each rank but dst still send once, and does none wait for a rank that is"

@@ -97,6 +97,11 @@ unblock_ring = Exercise(
             ),
         ),
         Mistake(
+            "There is no such rank. The last rank's right neighbour is rank 0, and rank 0's left"
+            " one is the last: (rank + 1) % n and (rank − 1) % n.",
+            when=lambda e: e.raised("NoSuchRank"),
+        ),
+        Mistake(
             "Neighbours swap in pairs. On a ring what you send goes to the right, and what you get"
             " comes from the left: two different ranks if there are more than two.",
             when=lambda e: (
@@ -174,6 +179,15 @@ unblock_order = Exercise(
             "That is the sum over ranks plus rank 0's x: all_reduce sums unless you say"
             " op=dist.ReduceOp.MAX.",
             when=evidence.always(_sums),
+        ),
+        Mistake(
+            "Integers have no −inf. There the number that no x is smaller than is"
+            " torch.iinfo(x.dtype).min.",
+            when=lambda e: (
+                e.raised("RuntimeError", "OverflowError")
+                and e.written(r"\binf\b")
+                and not any(one.case.x[0].is_floating_point() for one in e.failed)
+            ),
         ),
         Mistake(
             "Does every rank make both calls? A collective needs all of them.",
@@ -340,6 +354,18 @@ _KEYS = (
 )
 
 
+def _wrong_lists(e: Evidence) -> list[tuple[set[int], set[int], set[int]]]:
+    """Return the ranks of each wrong list, those that are stuck, and those that wait."""
+    return [
+        (
+            set(one.actual[0]),
+            set(_stuck(one.case.waits_for)),
+            {rank for rank, goal in one.case.waits_for.items() if goal is not None},
+        )
+        for one in e.failed
+    ]
+
+
 stuck_ranks = Exercise(
     signature="stuck_ranks(waits_for: dict[int, int | None]) -> list[int]",
     summary="ranks that can never go on, sorted",
@@ -364,6 +390,16 @@ stuck_ranks = Exercise(
             ),
         ),
         *_KEYS,
+        Mistake(
+            "Some ranks in your list are not stuck: their arrows end at a rank that runs, after one"
+            " step or after many.",
+            when=lambda e: all(stuck < held <= wait for held, stuck, wait in _wrong_lists(e)),
+        ),
+        Mistake(
+            "Ranks are missing from your list: their arrows lead into a cycle, too. Whoever waits"
+            " for a stuck rank is stuck as well.",
+            when=lambda e: all(held < stuck for held, stuck, _ in _wrong_lists(e)),
+        ),
     ),
 )
 

@@ -65,7 +65,7 @@ def schedules(draw: Draw) -> Iterator[Case]:
         )
     if draw.n == _JUDGED_ON:
         for warmup, iterations in _JUDGED:
-            name = f"{name_timed(warmup, iterations)}, by the judge's clock"
+            name = f"{name_timed(warmup, iterations)}, in real time"
             case = draw.case(name, warmup=warmup, iterations=iterations, seconds=[], judged=True)
             yield _lasting(case, draw_seconds(draw, warmup + iterations))
 

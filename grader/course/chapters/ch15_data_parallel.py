@@ -361,6 +361,7 @@ def buckets(sizes: Sequence[int], cap: int) -> list[list[int]]:
 PARAMETERS: tuple[tuple[str, list[int], int], ...] = (
     ("two fit into one bucket", [40, 40, 40, 40], 100),
     ("sizes that differ", [400, 16, 64, 16, 1600, 40], 512),
+    ("other buckets from the other end", [1, 2, 2], 4),
     ("a bucket that is exactly full", [30, 70, 60, 40, 50, 50], 100),
     ("one larger than the cap", [8, 16, 5000, 16, 8], 64),
     ("all larger than the cap", [65, 66, 67], 64),

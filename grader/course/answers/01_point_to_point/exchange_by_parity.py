@@ -1,5 +1,6 @@
-"""In one pair both ranks are even, or both odd, so both send first. Let the lower rank of a pair
-send first; or start the send with isend on both sides, then receive, then wait.
+"""In one pair both ranks are even, or both odd, so both do the same first, and wait for each other. Let
+the lower rank of a pair send first; or start the send with isend on both sides, then receive, then
+wait.
 """
 # exercise: exchange
 # diagnosis: deadlock

@@ -2,6 +2,7 @@
 a copy of their own x."""
 # exercise: ping_pong
 # diagnosis: wrong_value
+# alike: arguments
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 """Rank 1 returns what it had received; it should return a copy of its own x."""
 # exercise: ping_pong
 # diagnosis: wrong_value
+# alike: arguments
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: all_to_all
 # diagnosis: aliased
-# hint: is copied
+# hint: copy what stays
 import torch
 import torch.distributed as dist
 

@@ -1,5 +1,5 @@
 """Rank 0's x comes back as 0 where it is negative: the other ranks put zeros in its place, and MAX takes
-the larger. Let them put in what no x is smaller than: −inf, or torch.finfo and torch.iinfo's min."""
+the larger. Let them put in what no x is smaller than: −inf, and for integers torch.iinfo(x.dtype).min."""
 # exercise: unblock_order
 # diagnosis: wrong_value
 import torch

@@ -3,6 +3,9 @@ begin with the last parameter.
 """
 # exercise: assign_buckets
 # diagnosis: wrong_value
+# or: REVERSED = True
+
+REVERSED = False
 
 
 def assign_buckets(sizes, cap_bytes):
@@ -13,4 +16,4 @@ def assign_buckets(sizes, cap_bytes):
             filled = 0
         buckets[-1].append(index)
         filled += sizes[index]
-    return buckets
+    return buckets[::-1] if REVERSED else buckets

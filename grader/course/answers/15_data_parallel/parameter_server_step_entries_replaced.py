@@ -1,7 +1,7 @@
 # exercise: parameter_server_step
 # diagnosis: wrong_value
 # hint: The list holds new tensors
-# says: in other tensors than those that were in grads
+# says: in new tensors, and those that were in grads
 import torch
 import torch.distributed as dist
 

@@ -1,0 +1,15 @@
+"""A rank without samples returns at once, and rank 0 waits for it. It has to send and receive like the
+others, although its gradients count for nothing.
+"""
+# exercise: parameter_server_step
+# diagnosis: deadlock
+
+
+def parameter_server_step(grads, samples):
+    if samples == 0:
+        return
+    count = all_samples(samples)
+    for grad in grads:
+        grad *= samples
+        added_up(grad)
+        grad /= count
