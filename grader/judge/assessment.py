@@ -142,7 +142,7 @@ def held_by(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
     return [result.arguments[place] for result in outcome.results]
 
 
-class _Words(str):
+class _Fact(str):
     """A fact in words, which is shown without the quotes of a text."""
 
     __repr__ = str.__str__
@@ -152,7 +152,7 @@ def _worded(facts: Any) -> Any:
     """Return facts whose texts are words of the grader's, and not texts of the answer's."""
     if not isinstance(facts, dict):
         return facts
-    return {name: _Words(one) if isinstance(one, str) else one for name, one in facts.items()}
+    return {name: _Fact(one) if isinstance(one, str) else one for name, one in facts.items()}
 
 
 def _expected(exercise: Exercise, case: Case, actual: Sequence[Any]) -> list[Any]:

@@ -1,6 +1,6 @@
 # exercise: TopKFeedback
 # diagnosis: input_changed
-# hint: The gradient belongs to the caller
+# hint: of a gradient are the gradient itself
 import torch
 
 
