@@ -32,7 +32,7 @@ def _leaves_early(c: Case, trace: Trace) -> Failure | None:
             if missing:
                 where = "" if c.calls == 1 else " in one of the two barriers"
                 return Failure(
-                    Diagnosis.TOO_FEW_MESSAGES,
+                    Diagnosis.NOT_SYNCHRONIZED,
                     f"rank {rank} can leave before rank {missing[0]} has entered: no chain of"
                     f" messages leads from rank {missing[0]} to rank {rank}{where}",
                     rank,
@@ -44,12 +44,12 @@ def _leaves_early(c: Case, trace: Trace) -> Failure | None:
 
 
 def _early(e: Evidence) -> bool:
-    return e.diagnosis is Diagnosis.TOO_FEW_MESSAGES
+    return e.diagnosis is Diagnosis.NOT_SYNCHRONIZED
 
 
 def _ever_early(e: Evidence) -> bool:
     """Return whether a rank could leave early in any failed case, whichever leads the verdict."""
-    return any(one.diagnosis is Diagnosis.TOO_FEW_MESSAGES for one in e.failed)
+    return any(one.diagnosis is Diagnosis.NOT_SYNCHRONIZED for one in e.failed)
 
 
 def _distances(e: Evidence) -> set[int]:
@@ -157,7 +157,7 @@ barrier = Exercise(
             " after the other. Here every rank sends and receives in every round, and none is in"
             " the middle.",
             when=lambda e: (
-                e.diagnosis in (Diagnosis.TOO_MANY_ROUNDS, Diagnosis.TOO_FEW_MESSAGES)
+                e.diagnosis in (Diagnosis.TOO_MANY_ROUNDS, Diagnosis.NOT_SYNCHRONIZED)
                 and not e.failure
                 and _uses_one_centre(e)
             ),

@@ -205,7 +205,7 @@ def not_lined_up(c: Case, trace: Trace) -> Failure | None:
         missing = sorted(set(c.ranks) - heard)
         if missing:
             return Failure(
-                Diagnosis.TOO_FEW_MESSAGES,
+                Diagnosis.NOT_SYNCHRONIZED,
                 f"rank {rank} can start its clock before rank {missing[0]} has come: nothing lines"
                 " the ranks up after the calls to warm up and before the first that counts",
                 rank,

@@ -1,7 +1,7 @@
 # promise: a submission cannot make its failure look like the grader's
 # exercise: time_collective
 # verdict: failed
-# diagnosis: too_few_messages
+# diagnosis: not_synchronized
 import sys
 
 import cloudpickle

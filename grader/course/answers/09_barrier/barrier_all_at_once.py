@@ -1,5 +1,5 @@
 # exercise: barrier
-# diagnosis: too_few_messages
+# diagnosis: not_synchronized
 # hint: what its sender knew
 # The right messages, but no round waits for the one before.
 import torch

@@ -1,5 +1,5 @@
 # exercise: barrier
-# diagnosis: too_few_messages
+# diagnosis: not_synchronized
 # hint: A message is sent before that of
 # Sends in round k before receiving round k-1 (receives delayed by one)
 import torch

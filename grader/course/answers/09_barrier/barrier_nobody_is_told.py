@@ -1,5 +1,5 @@
 # exercise: barrier
-# diagnosis: too_few_messages
+# diagnosis: not_synchronized
 # hint: It needs an answer
 # says: rank 1 can leave before rank 0 has entered
 # not: power of two | (rank ^ step)

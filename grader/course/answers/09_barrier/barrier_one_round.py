@@ -1,5 +1,5 @@
 # exercise: barrier
-# diagnosis: too_few_messages
+# diagnosis: not_synchronized
 # hint: A round is missing
 # says: rank 0 can leave before rank 1 has entered: no chain of messages leads from rank 1 to rank 0
 import torch

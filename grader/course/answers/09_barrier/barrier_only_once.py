@@ -1,5 +1,5 @@
 # exercise: barrier
-# diagnosis: too_few_messages
+# diagnosis: not_synchronized
 # hint: remember something from the call before
 # says: in one of the two barriers
 # A second call does nothing.

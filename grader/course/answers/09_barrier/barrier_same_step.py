@@ -1,5 +1,5 @@
 # exercise: barrier
-# diagnosis: too_few_messages
+# diagnosis: not_synchronized
 # hint: the step has to double
 import torch
 import torch.distributed as dist

@@ -1,5 +1,5 @@
 # exercise: barrier
-# diagnosis: too_few_messages
+# diagnosis: not_synchronized
 # hint: cannot know by sleeping
 # says: rank 0 can leave before rank 1 has entered
 import time

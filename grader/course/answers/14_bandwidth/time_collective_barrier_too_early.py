@@ -1,5 +1,5 @@
 # exercise: time_collective
-# diagnosis: too_few_messages
+# diagnosis: not_synchronized
 # hint: before the clock is read
 # says: 2 calls to warm up
 import time

@@ -389,6 +389,14 @@ class Diagnosis(str, Enum):
         advice="On a ring a rank sends to (rank ± 1) % world_size only.",
         gravity=Gravity.COSTLY,
     )
+    NOT_SYNCHRONIZED = _Fields(
+        "not_synchronized",
+        words="ranks do not wait for each other",
+        meaning="lets a rank go on before all others have come",
+        advice="A rank knows that another has come only once a message tells it so, from that rank"
+        " or through others.",
+        gravity=Gravity.COSTLY,
+    )
     WRONG_PEER = _Fields(
         "wrong_peer",
         words="a message between the wrong ranks",
