@@ -157,7 +157,9 @@ def _worded(facts: Any) -> Any:
 
 def _expected(exercise: Exercise, case: Case, actual: Sequence[Any]) -> list[Any]:
     """Return what each rank should hold: of several right results, that which most ranks have."""
-    right = [[_worded(one) for one in exercise.values.expected(case)]]
+    right = [list(exercise.values.expected(case))]
+    if exercise.values.facts is not None:
+        right = [list(map(_worded, right[0]))]
     if exercise.values.also is None or not actual:
         return right[0]
     right += map(list, exercise.values.also(case))
