@@ -573,11 +573,12 @@ _NBGRADER = frozenset(
 def _nbgrader(children: list[Node]) -> Reading:
     reading = _folders(children)
     for student in reading.students:
-        student.sources = [replace(one, at=_timestamp(one.node)) for one in student.sources]
+        for number, one in enumerate(student.sources):
+            student.sources[number] = replace(one, at=_timestamp(one.node, student.problems))
     return reading
 
 
-def _timestamp(student: Node) -> datetime | None:
+def _timestamp(student: Node, problems: list[str]) -> datetime | None:
     """Return the newest time of a student's folder, from ``<assignment>/timestamp.txt``.
 
     It reads ``2015-02-02 15:58:23.948203 America/Los_Angeles``, as nbgrader's ``parse_utc``
@@ -588,10 +589,13 @@ def _timestamp(student: Node) -> datetime | None:
         for node in _listed(folder):
             if node.name == b"timestamp.txt":
                 words = _beginning(node, 100).decode("utf-8", "replace").split()
-                with contextlib.suppress(ValueError, IndexError, ZoneInfoNotFoundError):
+                try:
                     moment = datetime.fromisoformat(" ".join(words[:2]))
                     zone = ZoneInfo(words[2]) if len(words) > 2 else timezone.utc
                     found.append(moment if moment.tzinfo else moment.replace(tzinfo=zone))
+                # of a zone's name that is a folder's, or too long, the system says so
+                except (ValueError, OSError, ZoneInfoNotFoundError):
+                    problems.append(f"{shown(folder.name)}/timestamp.txt says no time")
     return max(found, default=None)
 
 

@@ -285,6 +285,22 @@ def test_sakais_folders_in_another_language(tmp_path):
     assert "Adjuntos and Comentarios one may hold feedback" in refusal(tmp_path / "two")
 
 
+# ---- nbgrader ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        *("", "soon", "2026-11-10 10:00:00 America", "2026-11-10 10:00:00 Nowhere/Else"),
+        *("2026-11-10 10:00:00 ../x", "2026-11-10 10:00:00 " + "x" * 300),
+    ],
+)
+def test_a_timestamp_that_says_no_time_is_its_students_problem(tmp_path, time):
+    files = {f"submitted/{who}/ps1/a.py": b"" for who in ("al", "bo")}
+    fill(tmp_path, files | {"submitted/al/ps1/timestamp.txt": time.encode()})
+    assert problems(tmp_path) == {"al": ("ps1/timestamp.txt says no time",)}
+
+
 # ---- several layouts, and marks ------------------------------------------------------------
 
 
