@@ -27,7 +27,8 @@ from grader.classroom.layouts import (
     refuse_class_inside,
     sort_out,
 )
-from grader.classroom.names import age, key, lookalike, oddities, shown, without_marks
+from grader.classroom.messages import bounded
+from grader.classroom.names import age, key, lookalike, oddities, raw, shown, without_marks
 from grader.classroom.untrusted_files import (
     CLASS,
     DEEPEST,
@@ -185,7 +186,7 @@ class StudentSubmission:
                     f"{file.label} is left out: the files of a student may have"
                     f" {_SOURCES >> 20} MB in all, without the outputs of notebooks"
                 )
-        return ReadFiles(tuple(reversed(contents)), tuple(reversed(hashes)), tuple(problems))
+        return ReadFiles(tuple(reversed(contents)), tuple(reversed(hashes)), bounded(problems))
 
 
 def newer(one: SubmittedFile, other: SubmittedFile) -> SubmittedFile:
@@ -239,7 +240,7 @@ def _submission(
         student.email,
         student.sid,
         tuple(reversed(kept)),
-        tuple(dict.fromkeys(problems)),
+        bounded(dict.fromkeys(problems)),
         layout.name if layout.is_platform else "",
         tuple(dict.fromkeys(student.late)),
         max((at for at in counted if at is not None), default=None),
@@ -349,13 +350,18 @@ def _within_bounds(
 
 def _why_no_file(walk: _Walk, has_sources: bool) -> str:
     if walk.others:
-        names = ", ".join(walk.others[:_NAMED])
+        names = ", ".join(map(_named, walk.others[:_NAMED]))
         more = len(walk.others) - _NAMED
         rest = f" and {more} more" if more > 0 else ""
         return f"no .py or .ipynb file was handed in, but {names}{rest}"
     if has_sources and walk.problems:
         return "no .py or .ipynb file could be opened"
     return "no .py or .ipynb file was handed in"
+
+
+def _named(path: tuple[bytes, ...]) -> str:
+    """Return a path for a remark, where it is no longer than a single name."""
+    return shown(raw(describe(path))) or "the folder"
 
 
 class _Walk:
@@ -367,22 +373,22 @@ class _Walk:
         self.usage = ArchiveUsage(bounds)  # many archives of a student share it
         self.found: list[SubmittedFile] = []
         self.problems: list[str] = []
-        self.others: list[str] = []
+        self.others: list[tuple[bytes, ...]] = []
         self.entries = 0
 
     def visit(
         self, node: Node, path: tuple[bytes, ...], upload: int, *, inside: bool, depth: int
     ) -> None:
         """Visit a node; ``inside`` an archive, further archives are not opened."""
-        label = describe(path) or "the folder"
+        label = _named(path)
         if isinstance(node, UnopenedEntry):
             self.problems.append(f"{label} is {node.reason}")
         elif not isinstance(node, File):
             self._folder(node, path, upload, inside=inside, depth=depth)
         elif is_code(path[-1]):
-            self.found.append(SubmittedFile(label, upload, node))
+            self.found.append(SubmittedFile(describe(path), upload, node))
         elif not is_archive(path[-1]):
-            self.others.append(label)
+            self.others.append(path)
             if path[-1].lower().endswith(_FOREIGN):
                 self.problems.append(f"{label} is not opened; a .zip or .tar.gz is needed")
         elif inside:
@@ -393,7 +399,7 @@ class _Walk:
     def _folder(
         self, folder: Folder, path: tuple[bytes, ...], upload: int, *, inside: bool, depth: int
     ) -> None:
-        label = describe(path) or "the folder"
+        label = _named(path)
         if depth > DEEPEST:
             self.problems.append(f"{label} is more than {DEEPEST} folders deep; it is not opened")
             return
@@ -419,7 +425,7 @@ class _Walk:
             self.visit(child, (*path, child.name), upload, inside=inside, depth=depth + 1)
 
     def _archive(self, file: File, path: tuple[bytes, ...], upload: int, depth: int) -> None:
-        label = describe(path)
+        label = _named(path)
         try:
             with file.open() as stream:
                 root, problems = unpack(stream, path[-1], self.extraction_dir, self.usage)

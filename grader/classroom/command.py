@@ -223,17 +223,6 @@ def hidden_folders(source: Path, out: Path) -> tuple[Path, Path]:
     return source.resolve(), out.resolve()
 
 
-#: Remarks on one submission that are kept, and characters of each; a student names the files.
-_REMARKS, _REMARK = 20, 300
-
-
-def _bounded(remarks: Sequence[str]) -> list[str]:
-    """Return the first remarks, each cut, and how many more there are."""
-    kept = [one if len(one) <= _REMARK else f"{one[:_REMARK]}…" for one in remarks[:_REMARKS]]
-    more = len(remarks) - _REMARKS
-    return [*kept, f"… and {more} more remarks like these"] if more > 0 else kept
-
-
 class _Session:
     """One grading of a class: what has arrived, and how far its judging is."""
 
@@ -365,8 +354,8 @@ class _Session:
                 student=submission.student,
                 digest=read.digest,
                 exercises=list(exercises),
-                problems=_bounded([*submission.problems, *read.problems]),
-                found=_bounded(found),
+                problems=[*submission.problems, *read.problems],
+                found=list(found),
                 email=submission.email,
                 number=submission.number,
                 fault=fault,

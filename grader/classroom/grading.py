@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -28,6 +29,7 @@ from grader.classroom.messages import (
     SubmissionLost,
     SubmissionPlanned,
     WorkerReady,
+    bounded,
 )
 from grader.classroom.names import module_file_name
 from grader.classroom.store import fingerprint
@@ -137,12 +139,18 @@ def plan(
     return found
 
 
+#: Other files that a note names.
+_NAMED = 3
+
+
 def _which_file(names: Sequence[str], chosen: str, others: Sequence[str]) -> str:
     """Return the sentence on exercises that several files define."""
     verb = "is" if len(names) == 1 else "are"
     newest = "the newest " if chosen in others else ""
     elsewhere = [label for label in dict.fromkeys(others) if label != chosen]
-    also = f"; also in {', '.join(elsewhere)}" if elsewhere else ""
+    if len(elsewhere) > _NAMED:
+        elsewhere[_NAMED:] = [f"{len(elsewhere) - _NAMED} more"]
+    also = f"; also in {listed(elsewhere)}" if elsewhere else ""
     return f"{listed(names)} {verb} taken from {newest}{chosen}{also}"
 
 
@@ -514,20 +522,23 @@ def _read(
             files.append(_parse_in(box, label, data, catalogue, beside))
         except UnreadableFile as error:
             notes.append(str(error))
-    for file in files:
-        for fault in file.unparsed:
-            place = "" if fault.label in file.label else f"{fault.label}, "
-            notes.append(f"{file.label}: {place}line {fault.line}: {fault.message}")
+    # a label may have thousands of characters, and a file thousands of faults
+    faults = (
+        f"{file.label}: {'' if fault.label in file.label else f'{fault.label}, '}"
+        f"line {fault.line}: {fault.message}"
+        for file in files
+        for fault in file.unparsed
+    )
     due = plan(files, catalogue, request.due)
-    due.notes[:0] = notes
     if not due.sources:
-        seen = [
+        seen = (
             f"{file.label}: {name}: {found}"
             for file in files
             for name, found in sorted(file.elsewhere.items())
-        ]
+        )
         what = "the assignment" if request.due else "the course"
-        due.notes += [f"no exercise of {what} was handed in", *seen[:_NOTED]]
+        due.notes += [f"no exercise of {what} was handed in", *islice(seen, _NOTED)]
+    due.notes = list(bounded(chain(notes, faults, due.notes)))
     return due
 
 

@@ -23,7 +23,9 @@ from grader.classroom.assignment import (
 )
 from grader.classroom.exports import export
 from grader.classroom.gradescope import autograder, submitters
+from grader.classroom.grading import grade as judge
 from grader.classroom.grading import plan
+from grader.classroom.messages import GradingRequest, Limits
 from grader.classroom.moodle import moodle
 from grader.classroom.pages import feedback_names
 from grader.classroom.results import (
@@ -578,9 +580,26 @@ BOTH = b"def broadcast(x, src): ...\ndef tree_broadcast(x, src): ...\n"
             ["broadcast and tree_broadcast are taken from the newest extra.py;"
              " also in 02_broadcast.py"],
         ),
+        (
+            [f"{letter}.py" for letter in "abcdef"],
+            ["broadcast and tree_broadcast are taken from f.py; also in a.py, b.py, c.py and"
+             " 2 more"],
+        ),
     ],
 )  # fmt: skip
 def test_it_is_said_once_which_of_several_files_counts(labels, note):
     wanted = ["broadcast", "tree_broadcast"]
     files = [Submission.from_bytes(BOTH, label, wanted) for label in labels]
     assert plan(files, catalogue(), wanted).notes == note
+
+
+def test_remarks_on_files_are_few_and_short_before_a_worker_sends_them():
+    cells = [{"cell_type": "code", "source": "def f(:", "id": f"{n}"} for n in range(30)]
+    notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    label = f"{'d' * 2000}/a.ipynb"
+    told = []
+    request = GradingRequest("k", ((label, notebook.encode()),), "", 1, Limits(sandbox=False))
+    judge(request, catalogue(), told.append)
+    assert len(told[0].notes) == 21
+    assert told[0].notes[-1].endswith(" 11 more remarks like these")
+    assert max(map(len, told[0].notes)) <= 301
