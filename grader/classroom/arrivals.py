@@ -22,6 +22,7 @@ from typing import Any
 from grader.classroom.assignment import Lateness
 from grader.classroom.layouts import (
     LAYOUTS,
+    LayoutQuestion,
     StudentFiles,
     SubmittedNode,
     refuse_class_inside,
@@ -226,10 +227,16 @@ def _submission(
     layout = LAYOUTS[student.layout]
     files: list[SubmittedFile] = []
     counted: list[datetime | None] = []
-    for attempts in sorted(by_assignment.values(), key=lambda found: max(map(_order, found))):
-        found, of = _counting_attempts(attempts, walk, layout.adds_up, late, notes)
-        files += found
-        counted += of
+    try:
+        for attempts in sorted(by_assignment.values(), key=lambda found: max(map(_order, found))):
+            found, of = _counting_attempts(attempts, walk, layout.adds_up, late, notes)
+            files += found
+            counted += of
+    except Exception as error:
+        # whatever a student's files are, or do to the grader, costs that row alone, and is shown
+        files, counted = [], []
+        fault = f"the grader failed, not the submission: {type(error).__name__}: "
+        walk.problems.append(f"{'' if isinstance(error, LayoutQuestion) else fault}{error}")
     problems = [*student.problems, *notes, *walk.problems]
     kept = list(_within_bounds(files, bounds, problems))
     if not kept:

@@ -391,6 +391,16 @@ def test_many_archives_of_a_student_share_the_bounds(tmp_path):
     assert problems_folders(tmp_path, each=tight)["ann"][0].endswith(" to more than 3 MB")
 
 
+def test_a_fault_over_one_students_files_costs_that_row_alone(tmp_path, monkeypatch):
+    def unpack(stream, *rest):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(module, "unpack", unpack)
+    fill(tmp_path, {"ann/a.zip": zipped({}), "bob/b.py": b"b"})
+    assert found_folders(tmp_path) == {"ann": {}, "bob": {"b.py": b"b"}}
+    assert problems_folders(tmp_path)["ann"][0].endswith(": ZeroDivisionError: a bug")
+
+
 def test_a_broken_archive_is_the_students_problem(tmp_path):
     fill(tmp_path, {"ann/a.zip": b"PK nonsense", "bob/b.py": b"b", "cy/c.rar": b"Rar!"})
     assert found_folders(tmp_path) == {"ann": {}, "bob": {"b.py": b"b"}, "cy": {}}
