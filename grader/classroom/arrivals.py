@@ -36,7 +36,6 @@ from grader.classroom.untrusted_files import (
     STUDENT,
     ArchiveUsage,
     Bounds,
-    DiskFolder,
     ExtractionDir,
     File,
     Folder,
@@ -48,6 +47,7 @@ from grader.classroom.untrusted_files import (
     is_code,
     is_junk,
     open_file,
+    open_folder,
     read_whole,
     unpack,
 )
@@ -533,9 +533,7 @@ def _submissions_tree(
         path = source.resolve(strict=True)
         name = os.fsencode(path.name)
         if path.is_dir():
-            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            resources.callback(os.close, handle)
-            return DiskFolder(handle, ()), None, []
+            return resources.enter_context(open_folder(path)), None, []
         with open_file(path) as stream:
             if is_archive(name):
                 root, problems = unpack(stream, name, extraction_dir, ArchiveUsage(bounds))
