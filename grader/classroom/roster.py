@@ -161,13 +161,15 @@ def complete(
     Returns:
         All rows, and sentences on students who were not found.
     """
-    found = _match(roster, submissions)
+    found, fitting = _match(roster, submissions)
+    contested = {key for names in fitting.values() for key in names} - found.keys()
     keys = {entry.key for entry in stored}
     rows: list[StudentSubmission] = []
     for one in submissions:
         student = found.get(one.key)
         if student is None:
-            rows.append(replace(one, problems=(*one.problems, "not in the roster")))
+            why = "contested in the roster" if one.key in contested else "not in the roster"
+            rows.append(replace(one, problems=(*one.problems, why)))
         else:
             rows.append(_known(one, student, keys))
     here = {id(student) for student in found.values()}
@@ -175,9 +177,12 @@ def complete(
     for student in roster:
         own = {_key(student), *student.identities}
         if id(student) not in here and not any(own & names for names in handed_in):
-            rows.append(_absent(student))
-    strangers = [one.student for one in submissions if one.key not in found]
-    return rows, [f"not in the roster: {', '.join(strangers)}"] if strangers else []
+            rivals = [one for key, one in fitting[id(student)].items() if key in contested]
+            rows.append(_absent(student, rivals))
+    strangers = [one.student for one in submissions if one.key not in contested | found.keys()]
+    unsure = [one.student for one in submissions if one.key in contested]
+    remarks = {"not in the roster": strangers, "contested in the roster": unsure}
+    return rows, [f"{what}: {', '.join(names)}" for what, names in remarks.items() if names]
 
 
 def widened(assignment: Assignment) -> Assignment:
@@ -204,9 +209,14 @@ def widened(assignment: Assignment) -> Assignment:
 
 def _match(
     roster: Sequence[RosterStudent], submissions: Sequence[StudentSubmission]
-) -> dict[str, RosterStudent]:
-    """Return the student of each submission that is one student's alone, by its key."""
+) -> tuple[dict[str, RosterStudent], dict[int, dict[str, str]]]:
+    """Return the student of each submission that is one student's alone, by its key.
+
+    With them come, by each student's ``id``, the names of all submissions that may be that
+    student's, by key.
+    """
     found: dict[str, RosterStudent] = {}
+    may_be: dict[int, dict[str, str]] = defaultdict(dict)
     for of_submission, of_student in _ways_to_find():
         index: dict[str, list[RosterStudent]] = defaultdict(list)
         for student in roster:
@@ -218,13 +228,15 @@ def _match(
             if one.key in found:
                 continue
             fitting = {id(s): s for form in of_submission(one) for s in index.get(form, ())}
+            for mark in fitting:
+                may_be[mark][one.key] = one.student
             if len(fitting) == 1 and not taken & fitting.keys():
                 ((mark, student),) = fitting.items()
                 claims[mark].append((one.key, student))
         for claim in claims.values():
             if len(claim) == 1:
                 found.update(claim)
-    return found
+    return found, may_be
 
 
 def _ways_to_find() -> Iterator[_Forms]:
@@ -282,8 +294,9 @@ def _known(
     )
 
 
-def _absent(student: RosterStudent) -> StudentSubmission:
-    """Return the row of a student who handed in nothing."""
+def _absent(student: RosterStudent, rivals: Sequence[str]) -> StudentSubmission:
+    """Return the row of a student who handed in nothing, or whose work cannot be told."""
+    contested = f"it cannot be told whether this student's work is that of {', '.join(rivals)}"
     number, platform = next(iter(student.numbers), (None, ""))
     return StudentSubmission(
         _key(student),
@@ -291,7 +304,7 @@ def _absent(student: RosterStudent) -> StudentSubmission:
         student.email,
         number,
         (),
-        ("in the roster, and handed in nothing",),
+        (f"in the roster, and {contested if rivals else 'handed in nothing'}",),
         platform,
         identities=student.identities,
         only_in_roster=True,

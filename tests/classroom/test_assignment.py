@@ -288,6 +288,20 @@ def test_a_student_is_found_by_a_number_of_its_own_kind_by_address_and_by_name(t
     ]  # fmt: skip
 
 
+def test_who_may_have_handed_in_is_not_said_to_have_handed_in_nothing(tmp_path):
+    roster = read_roster(written(tmp_path, CANVAS))
+    rows, remarks = complete(
+        roster, [submission("a", "Ada Lovelace"), submission("b", "lovelace, ADA")], []
+    )
+    assert [(row.student, row.problems) for row in rows[:3]] == [
+        ("Ada Lovelace", ("contested in the roster",)),
+        ("lovelace, ADA", ("contested in the roster",)),
+        ("Lovelace, Ada", ("in the roster, and it cannot be told whether this student's work is"
+                           " that of Ada Lovelace, lovelace, ADA",)),
+    ]  # fmt: skip
+    assert remarks == ["contested in the roster: Ada Lovelace, lovelace, ADA"]
+
+
 def test_a_row_stays_the_same_row_when_its_student_hands_in(tmp_path):
     roster = read_roster(written(tmp_path, CANVAS))
     *_, ann = complete(roster, [], [])[0]
