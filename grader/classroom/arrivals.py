@@ -29,7 +29,7 @@ from grader.classroom.layouts import (
     sort_out,
 )
 from grader.classroom.messages import bounded
-from grader.classroom.names import age, key, lookalike, oddities, raw, shown, without_marks
+from grader.classroom.names import age, few, key, lookalike, oddities, raw, shown, without_marks
 from grader.classroom.untrusted_files import (
     CLASS,
     DEEPEST,
@@ -67,9 +67,6 @@ __all__ = [
 
 #: Files of one submission that are kept, and entries that are visited to find them.
 MOST_FILES, MOST_ENTRIES = 500, 20_000
-
-#: Other files, and characters of a name, that a problem names.
-_NAMED = 3
 
 _FOREIGN = (b".rar", b".7z")
 
@@ -357,10 +354,7 @@ def _within_bounds(
 
 def _why_no_file(walk: _Walk, has_sources: bool) -> str:
     if walk.others:
-        names = ", ".join(map(_named, walk.others[:_NAMED]))
-        more = len(walk.others) - _NAMED
-        rest = f" and {more} more" if more > 0 else ""
-        return f"no .py or .ipynb file was handed in, but {names}{rest}"
+        return f"no .py or .ipynb file was handed in, but {few(list(map(_named, walk.others)))}"
     if has_sources and walk.problems:
         return "no .py or .ipynb file could be opened"
     return "no .py or .ipynb file was handed in"
@@ -563,8 +557,7 @@ def _distinct(submissions: list[StudentSubmission]) -> list[StudentSubmission]:
         if others:
             note = f"{len(others)} more by a name that looks the same: they are graded apart"
             if odd := oddities(one.student, others):
-                more = f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
-                note += f"; only this one has {', '.join(odd[:_NAMED])}{more}"
+                note += f"; only this one has {few(odd)}"
             one = replace(one, problems=(*one.problems, note))
         distinct.append(one)
     assert len({one.key for one in distinct}) == len(submissions), "two students with one key"

@@ -53,6 +53,7 @@ from grader.classroom.messages import (
     in_words,
     require_long,
 )
+from grader.classroom.names import few
 from grader.classroom.names import key as key_of
 from grader.classroom.pages import write
 from grader.classroom.results import alike, class_results, doubts
@@ -391,9 +392,6 @@ class _Session:
 
 # The command: signals, temporary files, and what the terminal shows. --------------
 
-#: Students that a message names.
-_NAMED = 5
-
 _UNSAFE = (
     "no sandbox: the submissions run as you, on this machine, and can read, change and send"
     " whatever you can"
@@ -655,13 +653,11 @@ def _submissions_to_grade(
     keys = {row.key for row in rows}
     lost = [entry.student for key, entry in stays.items() if key not in keys]
     if lost and not (options.add or options.only):
-        some = (
-            f"{', '.join(lost[:_NAMED])}{f' and {len(lost) - _NAMED} more' * (len(lost) > _NAMED)}"
-        )
         raise RequestError(
-            f"{store.path.parent} has results of students of whom nothing is in {source}: {some}."
-            " To keep them and add what is there: --add. To delete the row of a student who has"
-            " left: --drop NAME, for each. For another assignment, name another folder"
+            f"{store.path.parent} has results of students of whom nothing is in {source}:"
+            f" {few(lost)}. To keep them and add what is there: --add. To delete the row of a"
+            " student who has left: --drop NAME, for each. For another assignment, name another"
+            " folder"
         )
     store.keep_only(keys | stays.keys())
     return rows, remarks

@@ -31,7 +31,7 @@ from grader.classroom.messages import (
     WorkerReady,
     bounded,
 )
-from grader.classroom.names import module_file_name
+from grader.classroom.names import few, module_file_name
 from grader.classroom.store import fingerprint
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
@@ -139,18 +139,12 @@ def plan(
     return found
 
 
-#: Other files that a note names.
-_NAMED = 3
-
-
 def _which_file(names: Sequence[str], chosen: str, others: Sequence[str]) -> str:
     """Return the sentence on exercises that several files define."""
     verb = "is" if len(names) == 1 else "are"
     newest = "the newest " if chosen in others else ""
     elsewhere = [label for label in dict.fromkeys(others) if label != chosen]
-    if len(elsewhere) > _NAMED:
-        elsewhere[_NAMED:] = [f"{len(elsewhere) - _NAMED} more"]
-    also = f"; also in {listed(elsewhere)}" if elsewhere else ""
+    also = f"; also in {few(elsewhere)}" if elsewhere else ""
     return f"{listed(names)} {verb} taken from {newest}{chosen}{also}"
 
 

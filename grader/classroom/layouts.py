@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from grader.classroom.names import raw, shown
+from grader.classroom.names import few, raw, shown
 from grader.classroom.untrusted_files import (
     METADATA,
     File,
@@ -477,10 +477,7 @@ def _sakai(children: list[Node]) -> Reading:
             found = _SAKAI.fullmatch(child.name)
             if not (child.name in marked or (marked and found)):
                 continue
-            try:
-                source = _attachments(child.name, below[child.name])
-            except LayoutQuestion as error:
-                source, reading.question = None, error
+            source = _attachments(child.name, below[child.name], reading)
         elif found := _SAKAI_FLAT.fullmatch(child.name):
             source = SubmittedNode(child, (found["file"],)) if found["file"] else None
         else:
@@ -502,7 +499,7 @@ def _is_sakai(name: bytes, below: list[Node]) -> bool:
     return b"timestamp.txt" in names and _SAKAI.fullmatch(name) is not None
 
 
-def _attachments(name: bytes, below: list[Node]) -> SubmittedNode | None:
+def _attachments(name: bytes, below: list[Node], reading: Reading) -> SubmittedNode | None:
     """Return the folder of a student's attachments, or what is left without Sakai's own files."""
     for node in below:
         if node.name.lower() == _HANDED_IN:
@@ -515,7 +512,7 @@ def _attachments(name: bytes, below: list[Node]) -> SubmittedNode | None:
     }
     folders = [shown(node.name) for node in own.values() if _is_folder(node)]
     if len(folders) > 1 and b"timestamp.txt" in _names(below):
-        raise LayoutQuestion(
+        reading.question = LayoutQuestion(
             f"{shown(name)} looks like a student's folder from Sakai, and of"
             f" {' and '.join(folders[:2])} one may hold feedback; name the folder of what was"
             " handed in 'Submission attachment(s)', and that of what was handed back 'Feedback"
@@ -674,9 +671,6 @@ _PLATFORMS = [layout for layout in LAYOUTS.values() if layout.is_platform]
 
 #: Folders that are opened, each the only one, to find the students' entries.
 _WRAPPINGS = 4
-
-#: Names that a sentence lists.
-_LISTED = 3
 
 
 def sort_out(
@@ -888,7 +882,4 @@ def _entry_path(node: Node) -> tuple[bytes, ...]:
 
 def _first_names(nodes: Sequence[Node]) -> str:
     """Return the first names of many nodes, for a sentence."""
-    told = [shown(node.name) for node in nodes[:_LISTED]]
-    if len(nodes) > _LISTED:
-        return f"{', '.join(told)} and {len(nodes) - _LISTED} more"
-    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+    return few([shown(node.name) for node in nodes])

@@ -162,7 +162,7 @@ def complete(
         All rows, and sentences on students who were not found.
     """
     found, fitting = _match(roster, submissions)
-    contested = {key for names in fitting.values() for key in names} - found.keys()
+    contested = set().union(*fitting.values()) - found.keys()
     keys = {entry.key for entry in stored}
     rows: list[StudentSubmission] = []
     for one in submissions:
@@ -177,8 +177,7 @@ def complete(
     for student in roster:
         own = {_key(student), *student.identities}
         if id(student) not in here and not any(own & names for names in handed_in):
-            rivals = [one for key, one in fitting[id(student)].items() if key in contested]
-            rows.append(_absent(student, rivals))
+            rows.append(_absent(student, bool(fitting[id(student)] & contested)))
     strangers = [one.student for one in submissions if one.key not in contested | found.keys()]
     unsure = [one.student for one in submissions if one.key in contested]
     remarks = {"not in the roster": strangers, "contested in the roster": unsure}
@@ -209,14 +208,13 @@ def widened(assignment: Assignment) -> Assignment:
 
 def _match(
     roster: Sequence[RosterStudent], submissions: Sequence[StudentSubmission]
-) -> tuple[dict[str, RosterStudent], dict[int, dict[str, str]]]:
+) -> tuple[dict[str, RosterStudent], dict[int, set[str]]]:
     """Return the student of each submission that is one student's alone, by its key.
 
-    With them come, by each student's ``id``, the names of all submissions that may be that
-    student's, by key.
+    With them come the keys of all that may be a student's, by the ``id`` of each student.
     """
     found: dict[str, RosterStudent] = {}
-    may_be: dict[int, dict[str, str]] = defaultdict(dict)
+    may_be: dict[int, set[str]] = defaultdict(set)
     for of_submission, of_student in _ways_to_find():
         index: dict[str, list[RosterStudent]] = defaultdict(list)
         for student in roster:
@@ -229,7 +227,7 @@ def _match(
                 continue
             fitting = {id(s): s for form in of_submission(one) for s in index.get(form, ())}
             for mark in fitting:
-                may_be[mark][one.key] = one.student
+                may_be[mark].add(one.key)
             if len(fitting) == 1 and not taken & fitting.keys():
                 ((mark, student),) = fitting.items()
                 claims[mark].append((one.key, student))
@@ -294,17 +292,17 @@ def _known(
     )
 
 
-def _absent(student: RosterStudent, rivals: Sequence[str]) -> StudentSubmission:
+def _absent(student: RosterStudent, contested: bool) -> StudentSubmission:
     """Return the row of a student who handed in nothing, or whose work cannot be told."""
-    contested = f"it cannot be told whether this student's work is that of {', '.join(rivals)}"
     number, platform = next(iter(student.numbers), (None, ""))
+    what = "it is contested what was handed in" if contested else "handed in nothing"
     return StudentSubmission(
         _key(student),
         student.name,
         student.email,
         number,
         (),
-        (f"in the roster, and {contested if rivals else 'handed in nothing'}",),
+        (f"in the roster, and {what}",),
         platform,
         identities=student.identities,
         only_in_roster=True,

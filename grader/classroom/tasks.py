@@ -201,25 +201,26 @@ def read_answers(
         wanted = "no line with an answer"
     else:
         raise RequestError(f"{path} is neither a folder of .py files nor a .jsonl file")
+    seen: dict[tuple[str, int | str], str] = {}
+    kept: list[TaskAnswer] = []
     for place, answer in found:
         if answer.task not in tasks:
             fault = f"{place}: {UnknownExercise(answer.task, tasks)}"
             if not is_folder:
                 raise RequestError(fault)
             leave_out(f"{fault} It is left out.")
-    found = [(place, answer) for place, answer in found if answer.task in tasks]
-    if not found:
-        raise RequestError(f"{path} has {wanted}")
-    seen: dict[tuple[str, int | str], str] = {}
-    for place, answer in found:
+            continue
         before = seen.setdefault((answer.task, answer.sample), place)
         if before != place:
             raise RequestError(
                 f"{place} answers {answer.task} with sample {answer.sample!r}, as does {before}:"
                 " give each answer to a task another sample"
             )
+        kept.append(answer)
+    if not kept:
+        raise RequestError(f"{path} has {wanted}")
     order = {name: i for i, name in enumerate(tasks)}
-    return sorted((answer for _, answer in found), key=lambda answer: order[answer.task])
+    return sorted(kept, key=lambda answer: order[answer.task])
 
 
 def _answer_of(node: Node) -> TaskAnswer:

@@ -435,7 +435,7 @@ def test_a_student_with_nothing_gets_a_row_and_the_reason(tmp_path):
     fill(tmp_path, {"ann/": b"", "bob/a.txt": b"", "bob/b.doc": b"", "cy/c.py": b""})
     assert problems_folders(tmp_path) == {
         "ann": ("no .py or .ipynb file was handed in",),
-        "bob": ("no .py or .ipynb file was handed in, but a.txt, b.doc",),
+        "bob": ("no .py or .ipynb file was handed in, but a.txt and b.doc",),
     }
 
 
@@ -688,7 +688,7 @@ def test_hostile_names_are_data(tmp_path):
         ("Ada\u2800 Lovelace", "BRAILLE PATTERN BLANK"),
         ("\u0410da Lovelace", "CYRILLIC SMALL LETTER A"),
         ("Ada L\u03bfvelace", "GREEK SMALL LETTER OMICRON"),
-        ("Ada L\u043evelac\u0435", "CYRILLIC SMALL LETTER O, CYRILLIC SMALL LETTER IE"),
+        ("Ada L\u043evelac\u0435", "CYRILLIC SMALL LETTER O and CYRILLIC SMALL LETTER IE"),
     ],
 )
 def test_names_that_only_look_the_same_are_told_apart(tmp_path, name, odd):
