@@ -5,11 +5,11 @@ list, and a test compares the documentation with it.  A new layout is one functi
 above it.  It reads the entries of a folder: which of them it knows, whose they are, and when they
 came.
 
-:func:`sort_out` finds the students of a class.  Every entry is read by the first platform's layout
-that knows its name, so that two downloads in one folder are both read, and a file that came by
-email beside them gets a row.  Where no platform has named anything, nothing tells a class from one
-student's work, or students from assignments.  Then it asks for ``--layout``: people who are
-merged, or files that are taken for people, look like any other class in a summary.
+:func:`sort_out` finds the students of a class.  A download is the one platform's whose names most
+of its entries have, and a file that came by email beside it gets a row.  Where no platform has
+named most of them, nothing tells a class from one student's work, or students from assignments.
+Then it asks for ``--layout``: people who are merged, or files that are taken for people, look like
+any other class in a summary.
 """
 
 from __future__ import annotations
