@@ -517,7 +517,7 @@ def test_an_assignment_from_its_file_to_canvas_and_a_late_student(tmp_path):
     (late / "absentann_1003_2003_hw.py").write_text(HEAD + RIGHT)
     done = grade(late, "--out", out)
     assert done.returncode == 2
-    assert "Lovelace, Ada, Müller, Jürgen" in done.stderr
+    assert "Lovelace, Ada and Müller, Jürgen." in done.stderr
     done = grade(late, "--out", out, "--only", "ann@example.edu", "--json")
     assert done.returncode == 0, done.stderr
     after = book(out)
