@@ -36,6 +36,7 @@ from grader.classroom.untrusted_files import (
     STUDENT,
     ArchiveUsage,
     Bounds,
+    DiskFolder,
     ExtractionDir,
     File,
     Folder,
@@ -47,7 +48,6 @@ from grader.classroom.untrusted_files import (
     is_code,
     is_junk,
     open_file,
-    open_folder,
     read_whole,
     unpack,
 )
@@ -61,7 +61,6 @@ __all__ = [
     "StudentSubmission",
     "SubmittedFile",
     "collect",
-    "newer",
 ]
 
 
@@ -185,11 +184,6 @@ class StudentSubmission:
                     f" {_SOURCES >> 20} MB in all, without the outputs of notebooks"
                 )
         return ReadFiles(tuple(reversed(contents)), tuple(reversed(hashes)), bounded(problems))
-
-
-def newer(one: SubmittedFile, other: SubmittedFile) -> SubmittedFile:
-    """Return the newer of two files of a student, by name (see :mod:`grader.classroom.names`)."""
-    return max(one, other, key=lambda file: age(file.label, file.upload))
 
 
 # The files of one student. --------------------------------------------------------
@@ -527,7 +521,9 @@ def _submissions_tree(
         path = source.resolve(strict=True)
         name = os.fsencode(path.name)
         if path.is_dir():
-            return resources.enter_context(open_folder(path)), None, []
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            resources.callback(os.close, handle)
+            return DiskFolder(handle, ()), None, []
         with open_file(path) as stream:
             if is_archive(name):
                 root, problems = unpack(stream, name, extraction_dir, ArchiveUsage(bounds))

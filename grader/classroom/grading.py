@@ -500,10 +500,6 @@ def over_time(seconds: float) -> str:
     return f"the submission took over {seconds:g} s in all; grade --timeout raises that limit"
 
 
-#: Names that stand elsewhere than at module level and that a note says, where nothing is due.
-_NOTED = 3
-
-
 def _read(
     box: _SubmissionSandbox, request: GradingRequest, catalogue: Catalogue[Exercise]
 ) -> GradingPlan:
@@ -525,13 +521,13 @@ def _read(
     )
     due = plan(files, catalogue, request.due)
     if not due.sources:
-        seen = (
+        seen = (  # names that stand elsewhere than at module level
             f"{file.label}: {name}: {found}"
             for file in files
             for name, found in sorted(file.elsewhere.items())
         )
         what = "the assignment" if request.due else "the course"
-        due.notes += [f"no exercise of {what} was handed in", *islice(seen, _NOTED)]
+        due.notes += [f"no exercise of {what} was handed in", *islice(seen, 3)]
     due.notes = list(bounded(chain(notes, faults, due.notes)))
     return due
 

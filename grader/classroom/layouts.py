@@ -601,8 +601,7 @@ def _timestamp(student: Node, problems: list[str]) -> datetime | None:
                     moment = datetime.fromisoformat(" ".join(words[:2]))
                     zone = ZoneInfo(words[2]) if len(words) > 2 else timezone.utc
                     found.append(moment if moment.tzinfo else moment.replace(tzinfo=zone))
-                # of a zone's name that is a folder's, or too long, the system says so
-                except (ValueError, OSError, ZoneInfoNotFoundError):
+                except (ValueError, OSError, ZoneInfoNotFoundError):  # a zone may be a folder
                     problems.append(f"{shown(folder.name)}/timestamp.txt says no time")
     return max(found, default=None)
 
@@ -747,10 +746,8 @@ def _inner(children: list[Node], archive: bytes, layout: str | None) -> Folder |
         return None
     (folder,) = folders.values()
     below = _listed(folder)
-    here, there = (
-        bool(LAYOUTS[layout].read(at).students if layout else _platform(at))
-        for at in (children, below)
-    )
+    found = _platform if layout is None else lambda at: LAYOUTS[layout].read(at).students
+    here, there = found(children), found(below)
     # programs that pack a folder often wrap it in one of the archive's name
     wraps = folder.name in (archive, b"submissions")
     if may_be_nbgrader and _SUBMITTED in _names(below):

@@ -165,11 +165,13 @@ def complete(
     contested = set().union(*fitting.values()) - found.keys()
     keys = {entry.key for entry in stored}
     rows: list[StudentSubmission] = []
+    remarks: dict[str, list[str]] = defaultdict(list)
     for one in submissions:
         student = found.get(one.key)
         if student is None:
             why = "contested in the roster" if one.key in contested else "not in the roster"
             rows.append(replace(one, problems=(*one.problems, why)))
+            remarks[why].append(one.student)
         else:
             rows.append(_known(one, student, keys))
     here = {id(student) for student in found.values()}
@@ -178,10 +180,7 @@ def complete(
         own = {_key(student), *student.identities}
         if id(student) not in here and not any(own & names for names in handed_in):
             rows.append(_absent(student, bool(fitting[id(student)] & contested)))
-    strangers = [one.student for one in submissions if one.key not in contested | found.keys()]
-    unsure = [one.student for one in submissions if one.key in contested]
-    remarks = {"not in the roster": strangers, "contested in the roster": unsure}
-    return rows, [f"{what}: {', '.join(names)}" for what, names in remarks.items() if names]
+    return rows, [f"{what}: {', '.join(names)}" for what, names in remarks.items()]
 
 
 def widened(assignment: Assignment) -> Assignment:
@@ -209,10 +208,7 @@ def widened(assignment: Assignment) -> Assignment:
 def _match(
     roster: Sequence[RosterStudent], submissions: Sequence[StudentSubmission]
 ) -> tuple[dict[str, RosterStudent], dict[int, set[str]]]:
-    """Return the student of each submission that is one student's alone, by its key.
-
-    With them come the keys of all that may be a student's, by the ``id`` of each student.
-    """
+    """Return who has handed in what, by its key, and what may be whose, by the student's ``id``."""
     found: dict[str, RosterStudent] = {}
     may_be: dict[int, set[str]] = defaultdict(set)
     for of_submission, of_student in _ways_to_find():

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +29,8 @@ from grader.classroom.messages import (
     SubmissionPlanned,
     Workers,
 )
-from grader.classroom.names import shown
-from grader.classroom.untrusted_files import Node, open_folder, read_whole
+from grader.classroom.names import raw, shown
+from grader.classroom.untrusted_files import File, open_file, read_whole
 from grader.course.index import IndexEntry
 from grader.errors import UnknownExercise
 from grader.exercise.catalogue import Catalogue
@@ -181,15 +182,11 @@ def read_answers(
     Raises:
         RequestError: there is no answer, or a line is to no exercise of the course or not such an
             object.
-        UnreadableFile: the folder or the file of lines cannot be read.
+        UnreadableFile: the file of lines cannot be read.
     """
     if is_folder := path.is_dir():
-        try:
-            with open_folder(path) as folder:
-                nodes = [node for node in folder.children() if node.name.endswith(b".py")]
-                found = [(f"{path}/{shown(node.name)}", _answer_of(node)) for node in nodes]
-        except (OSError, UnreadableFile) as error:
-            raise UnreadableFile(f"{path}: {getattr(error, 'strerror', error)}") from None
+        files = sorted(path.glob("*.py"))
+        found = [(f"{path}/{shown(raw(file.name))}", _answer_of(file)) for file in files]
         wanted = "no .py file: an answer to a task is a file of its name, such as broadcast.py"
     elif path.suffix == ".jsonl":
         lines = contents(path, ".jsonl").decode("utf-8", "replace").split("\n")
@@ -223,10 +220,11 @@ def read_answers(
     return sorted(kept, key=lambda answer: order[answer.task])
 
 
-def _answer_of(node: Node) -> TaskAnswer:
-    task = shown(node.name).removesuffix(".py")
+def _answer_of(path: Path) -> TaskAnswer:
+    task = shown(raw(path.stem))
     try:
-        return TaskAnswer(task, read_whole(node, f"{task}.py"))
+        file = File(raw(path.name), 0, partial(open_file, path))  # which follows no link
+        return TaskAnswer(task, read_whole(file, f"{task}.py"))
     except UnreadableFile as error:
         return TaskAnswer(task, b"", unread=str(error))
 

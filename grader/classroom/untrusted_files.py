@@ -64,7 +64,6 @@ __all__ = [
     "is_code",
     "is_junk",
     "open_file",
-    "open_folder",
     "read_whole",
     "stem",
     "unpack",
@@ -211,20 +210,6 @@ def _regular(path: bytes, folder: int | None) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
-@contextlib.contextmanager
-def open_folder(path: Path) -> Iterator[DiskFolder]:
-    """Let the block read a folder that the grader's user named; no link beneath is followed.
-
-    Raises:
-        OSError: it cannot be opened.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield DiskFolder(handle, ())
-    finally:
-        os.close(handle)
-
-
 def open_file(path: Path) -> BinaryIO:
     """Open a regular file that the grader's user named.
 
@@ -234,20 +219,17 @@ def open_file(path: Path) -> BinaryIO:
     return _regular(os.fsencode(path), None)
 
 
-def read_whole(node: Node, label: str, observe: Callable[[bytes], object] | None = None) -> bytes:
+def read_whole(node: File, label: str, observe: Callable[[bytes], object] | None = None) -> bytes:
     """Return what a file says, see :func:`grader.submission.source_files.read_source`.
 
     Args:
-        node: the file; nothing else can be read.
+        node: the file.
         label: its path, for people; its ending says whether it is a notebook.
         observe: a function that is called with every piece of the file, as it is.
 
     Raises:
         UnreadableFile: it cannot be read, or has grown too large.
     """
-    if not isinstance(node, File):
-        why = node.reason if isinstance(node, UnopenedEntry) else "a folder"
-        raise UnreadableFile(f"{label} is {why}")
     try:
         with node.open() as stream:
             return read_source(stream, label, observe)
