@@ -22,12 +22,14 @@ from typing import Any
 from grader.classroom.assignment import Lateness
 from grader.classroom.layouts import (
     LAYOUTS,
+    LayoutQuestion,
     StudentFiles,
     SubmittedNode,
     refuse_class_inside,
     sort_out,
 )
-from grader.classroom.names import age, key, lookalike, oddities, shown, without_marks
+from grader.classroom.messages import bounded
+from grader.classroom.names import age, few, key, lookalike, oddities, raw, shown, without_marks
 from grader.classroom.untrusted_files import (
     CLASS,
     DEEPEST,
@@ -59,15 +61,11 @@ __all__ = [
     "StudentSubmission",
     "SubmittedFile",
     "collect",
-    "newer",
 ]
 
 
 #: Files of one submission that are kept, and entries that are visited to find them.
 MOST_FILES, MOST_ENTRIES = 500, 20_000
-
-#: Other files, and characters of a name, that a problem names.
-_NAMED = 3
 
 _FOREIGN = (b".rar", b".7z")
 
@@ -185,12 +183,7 @@ class StudentSubmission:
                     f"{file.label} is left out: the files of a student may have"
                     f" {_SOURCES >> 20} MB in all, without the outputs of notebooks"
                 )
-        return ReadFiles(tuple(reversed(contents)), tuple(reversed(hashes)), tuple(problems))
-
-
-def newer(one: SubmittedFile, other: SubmittedFile) -> SubmittedFile:
-    """Return the newer of two files of a student, by name (see :mod:`grader.classroom.names`)."""
-    return max(one, other, key=lambda file: age(file.label, file.upload))
+        return ReadFiles(tuple(reversed(contents)), tuple(reversed(hashes)), bounded(problems))
 
 
 # The files of one student. --------------------------------------------------------
@@ -225,10 +218,16 @@ def _submission(
     layout = LAYOUTS[student.layout]
     files: list[SubmittedFile] = []
     counted: list[datetime | None] = []
-    for attempts in sorted(by_assignment.values(), key=lambda found: max(map(_order, found))):
-        found, of = _counting_attempts(attempts, walk, layout.adds_up, late, notes)
-        files += found
-        counted += of
+    try:
+        for attempts in sorted(by_assignment.values(), key=lambda found: max(map(_order, found))):
+            found, of = _counting_attempts(attempts, walk, layout.adds_up, late, notes)
+            files += found
+            counted += of
+    except Exception as error:
+        # whatever a student's files are, or do to the grader, costs that row alone, and is shown
+        files, counted = [], []
+        fault = f"the grader failed, not the submission: {type(error).__name__}: "
+        walk.problems.append(f"{'' if isinstance(error, LayoutQuestion) else fault}{error}")
     problems = [*student.problems, *notes, *walk.problems]
     kept = list(_within_bounds(files, bounds, problems))
     if not kept:
@@ -239,7 +238,7 @@ def _submission(
         student.email,
         student.sid,
         tuple(reversed(kept)),
-        tuple(dict.fromkeys(problems)),
+        bounded(dict.fromkeys(problems)),
         layout.name if layout.is_platform else "",
         tuple(dict.fromkeys(student.late)),
         max((at for at in counted if at is not None), default=None),
@@ -349,13 +348,15 @@ def _within_bounds(
 
 def _why_no_file(walk: _Walk, has_sources: bool) -> str:
     if walk.others:
-        names = ", ".join(walk.others[:_NAMED])
-        more = len(walk.others) - _NAMED
-        rest = f" and {more} more" if more > 0 else ""
-        return f"no .py or .ipynb file was handed in, but {names}{rest}"
+        return f"no .py or .ipynb file was handed in, but {few(list(map(_named, walk.others)))}"
     if has_sources and walk.problems:
         return "no .py or .ipynb file could be opened"
     return "no .py or .ipynb file was handed in"
+
+
+def _named(path: tuple[bytes, ...]) -> str:
+    """Return a path for a remark, where it is no longer than a single name."""
+    return shown(raw(describe(path))) or "the folder"
 
 
 class _Walk:
@@ -367,22 +368,22 @@ class _Walk:
         self.usage = ArchiveUsage(bounds)  # many archives of a student share it
         self.found: list[SubmittedFile] = []
         self.problems: list[str] = []
-        self.others: list[str] = []
+        self.others: list[tuple[bytes, ...]] = []
         self.entries = 0
 
     def visit(
         self, node: Node, path: tuple[bytes, ...], upload: int, *, inside: bool, depth: int
     ) -> None:
         """Visit a node; ``inside`` an archive, further archives are not opened."""
-        label = describe(path) or "the folder"
+        label = _named(path)
         if isinstance(node, UnopenedEntry):
             self.problems.append(f"{label} is {node.reason}")
         elif not isinstance(node, File):
             self._folder(node, path, upload, inside=inside, depth=depth)
         elif is_code(path[-1]):
-            self.found.append(SubmittedFile(label, upload, node))
+            self.found.append(SubmittedFile(describe(path), upload, node))
         elif not is_archive(path[-1]):
-            self.others.append(label)
+            self.others.append(path)
             if path[-1].lower().endswith(_FOREIGN):
                 self.problems.append(f"{label} is not opened; a .zip or .tar.gz is needed")
         elif inside:
@@ -393,7 +394,7 @@ class _Walk:
     def _folder(
         self, folder: Folder, path: tuple[bytes, ...], upload: int, *, inside: bool, depth: int
     ) -> None:
-        label = describe(path) or "the folder"
+        label = _named(path)
         if depth > DEEPEST:
             self.problems.append(f"{label} is more than {DEEPEST} folders deep; it is not opened")
             return
@@ -419,7 +420,7 @@ class _Walk:
             self.visit(child, (*path, child.name), upload, inside=inside, depth=depth + 1)
 
     def _archive(self, file: File, path: tuple[bytes, ...], upload: int, depth: int) -> None:
-        label = describe(path)
+        label = _named(path)
         try:
             with file.open() as stream:
                 root, problems = unpack(stream, path[-1], self.extraction_dir, self.usage)
@@ -552,8 +553,7 @@ def _distinct(submissions: list[StudentSubmission]) -> list[StudentSubmission]:
         if others:
             note = f"{len(others)} more by a name that looks the same: they are graded apart"
             if odd := oddities(one.student, others):
-                more = f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
-                note += f"; only this one has {', '.join(odd[:_NAMED])}{more}"
+                note += f"; only this one has {few(odd)}"
             one = replace(one, problems=(*one.problems, note))
         distinct.append(one)
     assert len({one.key for one in distinct}) == len(submissions), "two students with one key"

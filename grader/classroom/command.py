@@ -53,6 +53,7 @@ from grader.classroom.messages import (
     in_words,
     require_long,
 )
+from grader.classroom.names import few
 from grader.classroom.names import key as key_of
 from grader.classroom.pages import write
 from grader.classroom.results import alike, class_results, doubts
@@ -223,17 +224,6 @@ def hidden_folders(source: Path, out: Path) -> tuple[Path, Path]:
     return source.resolve(), out.resolve()
 
 
-#: Remarks on one submission that are kept, and characters of each; a student names the files.
-_REMARKS, _REMARK = 20, 300
-
-
-def _bounded(remarks: Sequence[str]) -> list[str]:
-    """Return the first remarks, each cut, and how many more there are."""
-    kept = [one if len(one) <= _REMARK else f"{one[:_REMARK]}…" for one in remarks[:_REMARKS]]
-    more = len(remarks) - _REMARKS
-    return [*kept, f"… and {more} more remarks like these"] if more > 0 else kept
-
-
 class _Session:
     """One grading of a class: what has arrived, and how far its judging is."""
 
@@ -365,8 +355,8 @@ class _Session:
                 student=submission.student,
                 digest=read.digest,
                 exercises=list(exercises),
-                problems=_bounded([*submission.problems, *read.problems]),
-                found=_bounded(found),
+                problems=[*submission.problems, *read.problems],
+                found=list(found),
                 email=submission.email,
                 number=submission.number,
                 fault=fault,
@@ -401,9 +391,6 @@ class _Session:
 
 
 # The command: signals, temporary files, and what the terminal shows. --------------
-
-#: Students that a message names.
-_NAMED = 5
 
 _UNSAFE = (
     "no sandbox: the submissions run as you, on this machine, and can read, change and send"
@@ -666,13 +653,11 @@ def _submissions_to_grade(
     keys = {row.key for row in rows}
     lost = [entry.student for key, entry in stays.items() if key not in keys]
     if lost and not (options.add or options.only):
-        some = (
-            f"{', '.join(lost[:_NAMED])}{f' and {len(lost) - _NAMED} more' * (len(lost) > _NAMED)}"
-        )
         raise RequestError(
-            f"{store.path.parent} has results of students of whom nothing is in {source}: {some}."
-            " To keep them and add what is there: --add. To delete the row of a student who has"
-            " left: --drop NAME, for each. For another assignment, name another folder"
+            f"{store.path.parent} has results of students of whom nothing is in {source}:"
+            f" {few(lost)}. To keep them and add what is there: --add. To delete the row of a"
+            " student who has left: --drop NAME, for each. For another assignment, name another"
+            " folder"
         )
     store.keep_only(keys | stays.keys())
     return rows, remarks

@@ -23,7 +23,7 @@ from datetime import datetime, timezone
 from typing import Protocol, TypeVar
 
 from grader.classroom.assignment import Assignment
-from grader.classroom.names import first_last, folded, is_key
+from grader.classroom.names import few, first_last, folded, is_key
 from headcount.core.errors import RequestError
 
 __all__ = [
@@ -281,10 +281,9 @@ def find_student(reference: str, students: Sequence[_Somebody]) -> _Somebody | N
         if len(found) == 1:
             return found[0]
         if found:
-            listed = ", ".join(f"{one.student} ({one.key})" for one in found[:_LISTED])
-            more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+            listed = few([f"{one.student} ({one.key})" for one in found], _LISTED)
             raise RequestError(
-                f"{reference!r} fits {len(found)} students: {listed}{more}; name one by the key in"
+                f"{reference!r} fits {len(found)} students: {listed}; name one by the key in"
                 " brackets"
             )
     return None

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "ExportFormat", "ExportRequest", "ExportedFiles", "export"]
 
-#: Students that a remark names.
-_NAMED = 5
-
 
 @dataclass(frozen=True)
 class ExportedFiles:
@@ -131,13 +128,14 @@ def _moodle(results: ClassResults, request: ExportRequest) -> ExportedFiles:
 
 def _gradebook_notes(made: FilledGradebook, system: str) -> list[str]:
     """Return what an instructor should know about a gradebook that was filled in."""
+    from grader.classroom.names import few
+
     remarks = [f"no grade for {one.row.student}: {one.reason}" for one in made.left_out]
     remarks += [f"found by the name alone: {row.student}" for row in made.by_name]
     if made.scaled is not None:
         remarks.append(f"a full score is {made.scaled:g} in {system}; scores are in proportion")
     if made.replaced:
-        more = f" and {len(made.replaced) - _NAMED} more" if len(made.replaced) > _NAMED else ""
-        remarks.append(f"replaced: {', '.join(made.replaced[:_NAMED])}{more}")
+        remarks.append(f"replaced: {few(made.replaced)}")
     return remarks
 
 

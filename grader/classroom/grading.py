@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -28,8 +29,9 @@ from grader.classroom.messages import (
     SubmissionLost,
     SubmissionPlanned,
     WorkerReady,
+    bounded,
 )
-from grader.classroom.names import module_file_name
+from grader.classroom.names import few, module_file_name
 from grader.classroom.store import fingerprint
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
@@ -142,7 +144,7 @@ def _which_file(names: Sequence[str], chosen: str, others: Sequence[str]) -> str
     verb = "is" if len(names) == 1 else "are"
     newest = "the newest " if chosen in others else ""
     elsewhere = [label for label in dict.fromkeys(others) if label != chosen]
-    also = f"; also in {', '.join(elsewhere)}" if elsewhere else ""
+    also = f"; also in {few(elsewhere)}" if elsewhere else ""
     return f"{listed(names)} {verb} taken from {newest}{chosen}{also}"
 
 
@@ -498,10 +500,6 @@ def over_time(seconds: float) -> str:
     return f"the submission took over {seconds:g} s in all; grade --timeout raises that limit"
 
 
-#: Names that stand elsewhere than at module level and that a note says, where nothing is due.
-_NOTED = 3
-
-
 def _read(
     box: _SubmissionSandbox, request: GradingRequest, catalogue: Catalogue[Exercise]
 ) -> GradingPlan:
@@ -514,20 +512,23 @@ def _read(
             files.append(_parse_in(box, label, data, catalogue, beside))
         except UnreadableFile as error:
             notes.append(str(error))
-    for file in files:
-        for fault in file.unparsed:
-            place = "" if fault.label in file.label else f"{fault.label}, "
-            notes.append(f"{file.label}: {place}line {fault.line}: {fault.message}")
+    # a label may have thousands of characters, and a file thousands of faults
+    faults = (
+        f"{file.label}: {'' if fault.label in file.label else f'{fault.label}, '}"
+        f"line {fault.line}: {fault.message}"
+        for file in files
+        for fault in file.unparsed
+    )
     due = plan(files, catalogue, request.due)
-    due.notes[:0] = notes
     if not due.sources:
-        seen = [
+        seen = (  # names that stand elsewhere than at module level
             f"{file.label}: {name}: {found}"
             for file in files
             for name, found in sorted(file.elsewhere.items())
-        ]
+        )
         what = "the assignment" if request.due else "the course"
-        due.notes += [f"no exercise of {what} was handed in", *seen[:_NOTED]]
+        due.notes += [f"no exercise of {what} was handed in", *islice(seen, 3)]
+    due.notes = list(bounded(chain(notes, faults, due.notes)))
     return due
 
 

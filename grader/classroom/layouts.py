@@ -5,11 +5,11 @@ list, and a test compares the documentation with it.  A new layout is one functi
 above it.  It reads the entries of a folder: which of them it knows, whose they are, and when they
 came.
 
-:func:`sort_out` finds the students of a class.  Every entry is read by the first platform's layout
-that knows its name, so that two downloads in one folder are both read, and a file that came by
-email beside them gets a row.  Where no platform has named anything, nothing tells a class from one
-student's work, or students from assignments.  Then it asks for ``--layout``: people who are
-merged, or files that are taken for people, look like any other class in a summary.
+:func:`sort_out` finds the students of a class.  A download is the one platform's whose names most
+of its entries have, and a file that came by email beside it gets a row.  Where no platform has
+named most of them, nothing tells a class from one student's work, or students from assignments.
+Then it asks for ``--layout``: people who are merged, or files that are taken for people, look like
+any other class in a summary.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from grader.classroom.names import raw, shown
+from grader.classroom.names import few, raw, shown
 from grader.classroom.untrusted_files import (
     METADATA,
     File,
@@ -108,11 +108,13 @@ class Reading:
         students: the students whom they show; entries of one student share an identity.
         known: the names of all of them, receipts and feedback included.
         problems: problems that concern no student in particular.
+        question: what to ask if the class is laid out so.
     """
 
     students: list[StudentFiles] = field(default_factory=list)
     known: set[bytes] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+    question: LayoutQuestion | None = None
 
 
 _Reader = Callable[[list[Node]], Reading]
@@ -330,19 +332,20 @@ _MONTHS = tuple(
 )
 def _brightspace(children: list[Node]) -> Reading:
     found: list[tuple[tuple[bytes, bytes], bytes, str, SubmittedNode]] = []
-    for child in children:
-        parts = child.name.split(b" - ")
-        numbers = _NUMBERS.fullmatch(parts[0])
-        if numbers is None or len(parts) < 3:
-            continue
+    split = [(child, child.name.split(b" - ")) for child in children]
+    named = [one for one in split if _NUMBERS.fullmatch(one[1][0]) and len(one[1]) > 2]
+    # all files have a date or none has: what a student calls a file may hold a year
+    undated = any(isinstance(child, File) and not _dates(parts[:-1]) for child, parts in named)
+    for child, parts in named:
         # a name may hold " - ", and so may a file
-        dated = [i for i, part in enumerate(parts) if i > 1 and _YEAR.search(shown(part))]
+        dated = [] if undated and isinstance(child, File) else _dates(parts)
         at = dated[0] if dated else 2
         file = b" - ".join(parts[at + 1 if dated else at :])
         if isinstance(child, File) == bool(file) and (dated or file):
             date = shown(parts[at]) if dated else ""
             source = SubmittedNode(child, (file,) if file else _entry_path(child), at=_moment(date))
-            found.append(((numbers[1], numbers[2]), b" - ".join(parts[1:at]), date, source))
+            first, _, second = parts[0].partition(b"-")
+            found.append(((first, second), b" - ".join(parts[1:at]), date, source))
     # the number that differs between students is the student's
     people = {name for _, name, _, _ in found}
     which = int(len(people) > 1 and len({pair[0] for pair, _, _, _ in found}) == 1)
@@ -358,12 +361,17 @@ def _brightspace(children: list[Node]) -> Reading:
     for dates in dates_of.values():
         unread = [date for date, moment in dates.items() if date and moment is None]
         if len(dates) > 1 and unread:
-            raise LayoutQuestion(
+            reading.question = LayoutQuestion(
                 f"a student has handed in {len(dates)} times, and the date {unread[0]!r} in the"
                 " name of a folder cannot be read, so that the newest cannot be told; leave the"
                 " newest submission of each student, or write the dates as 'Sep 3, 2019 1159 PM'"
             )
     return reading
+
+
+def _dates(parts: list[bytes]) -> list[int]:
+    """Return which parts of a name may be a date."""
+    return [i for i, part in enumerate(parts) if i > 1 and _YEAR.search(shown(part))]
 
 
 def _moment(text: str) -> datetime | None:
@@ -469,7 +477,7 @@ def _sakai(children: list[Node]) -> Reading:
             found = _SAKAI.fullmatch(child.name)
             if not (child.name in marked or (marked and found)):
                 continue
-            source = _attachments(child.name, below[child.name])
+            source = _attachments(child.name, below[child.name], reading)
         elif found := _SAKAI_FLAT.fullmatch(child.name):
             source = SubmittedNode(child, (found["file"],)) if found["file"] else None
         else:
@@ -491,7 +499,7 @@ def _is_sakai(name: bytes, below: list[Node]) -> bool:
     return b"timestamp.txt" in names and _SAKAI.fullmatch(name) is not None
 
 
-def _attachments(name: bytes, below: list[Node]) -> SubmittedNode | None:
+def _attachments(name: bytes, below: list[Node], reading: Reading) -> SubmittedNode | None:
     """Return the folder of a student's attachments, or what is left without Sakai's own files."""
     for node in below:
         if node.name.lower() == _HANDED_IN:
@@ -504,7 +512,7 @@ def _attachments(name: bytes, below: list[Node]) -> SubmittedNode | None:
     }
     folders = [shown(node.name) for node in own.values() if _is_folder(node)]
     if len(folders) > 1 and b"timestamp.txt" in _names(below):
-        raise LayoutQuestion(
+        reading.question = LayoutQuestion(
             f"{shown(name)} looks like a student's folder from Sakai, and of"
             f" {' and '.join(folders[:2])} one may hold feedback; name the folder of what was"
             " handed in 'Submission attachment(s)', and that of what was handed back 'Feedback"
@@ -573,11 +581,12 @@ _NBGRADER = frozenset(
 def _nbgrader(children: list[Node]) -> Reading:
     reading = _folders(children)
     for student in reading.students:
-        student.sources = [replace(one, at=_timestamp(one.node)) for one in student.sources]
+        for number, one in enumerate(student.sources):
+            student.sources[number] = replace(one, at=_timestamp(one.node, student.problems))
     return reading
 
 
-def _timestamp(student: Node) -> datetime | None:
+def _timestamp(student: Node, problems: list[str]) -> datetime | None:
     """Return the newest time of a student's folder, from ``<assignment>/timestamp.txt``.
 
     It reads ``2015-02-02 15:58:23.948203 America/Los_Angeles``, as nbgrader's ``parse_utc``
@@ -588,10 +597,12 @@ def _timestamp(student: Node) -> datetime | None:
         for node in _listed(folder):
             if node.name == b"timestamp.txt":
                 words = _beginning(node, 100).decode("utf-8", "replace").split()
-                with contextlib.suppress(ValueError, IndexError, ZoneInfoNotFoundError):
+                try:
                     moment = datetime.fromisoformat(" ".join(words[:2]))
                     zone = ZoneInfo(words[2]) if len(words) > 2 else timezone.utc
                     found.append(moment if moment.tzinfo else moment.replace(tzinfo=zone))
+                except (ValueError, OSError, ZoneInfoNotFoundError):  # a zone may be a folder
+                    problems.append(f"{shown(folder.name)}/timestamp.txt says no time")
     return max(found, default=None)
 
 
@@ -660,9 +671,6 @@ _PLATFORMS = [layout for layout in LAYOUTS.values() if layout.is_platform]
 #: Folders that are opened, each the only one, to find the students' entries.
 _WRAPPINGS = 4
 
-#: Names that a sentence lists.
-_LISTED = 3
-
 
 def sort_out(
     root: Folder,
@@ -702,7 +710,8 @@ def sort_out(
                 f" {LAYOUTS[layout].shape}), but {_first_names(children)}"
             )
         return found
-    found = _read([*_PLATFORMS, LAYOUTS["folders"], LAYOUTS["files"]], children, name)
+    platform = _platform(children)
+    found = _read([*platform, LAYOUTS["folders"], LAYOUTS["files"]], children, name)
     strays = [one for one in found.students if not LAYOUTS[one.layout].is_platform]
     if strays and not is_file:
         entries = [source.node for one in strays for source in one.sources]
@@ -710,13 +719,8 @@ def sort_out(
             for folder in filter(_is_folder, entries):
                 refuse_class_inside(f"{path}/{shown(folder.name)}", _listed(folder))
             raise _question(path, entries)
-        platforms = " or of ".join(
-            layout.title
-            for layout in _PLATFORMS
-            if any(one.layout == layout.name for one in found.students)
-        )
         found.problems.append(
-            f"{_first_names(entries)}: not a name of {platforms}; taken for"
+            f"{_first_names(entries)}: not a name of {platform[0].title}; taken for"
             f" {'a student' if len(strays) == 1 else 'students'} of that name"
         )
         for one in strays:
@@ -742,8 +746,8 @@ def _inner(children: list[Node], archive: bytes, layout: str | None) -> Folder |
         return None
     (folder,) = folders.values()
     below = _listed(folder)
-    layouts = _PLATFORMS if layout is None else [LAYOUTS[layout]]
-    here, there = (any(one.read(at).students for one in layouts) for at in (children, below))
+    found = _platform if layout is None else lambda at: LAYOUTS[layout].read(at).students
+    here, there = found(children), found(below)
     # programs that pack a folder often wrap it in one of the archive's name
     wraps = folder.name in (archive, b"submissions")
     if may_be_nbgrader and _SUBMITTED in _names(below):
@@ -751,6 +755,23 @@ def _inner(children: list[Node], archive: bytes, layout: str | None) -> Folder |
     if layout in (None, *(one.name for one in _PLATFORMS)):
         return folder if (there or wraps) and not here else None
     return folder if there and wraps else None
+
+
+def _platform(children: list[Node]) -> list[ClassLayout]:
+    """Return the one platform whose names most of the entries have, or none.
+
+    A student chooses the end of a name, and so may make it fit another platform's names as well.
+    Its own fits all names of a download; of two that do, it is the one that leaves the longer ends.
+    """
+    work = {child.name for child in children if _is_folder(child) or _is_work(child)}
+    fitting: dict[tuple[int, int], ClassLayout] = {}
+    for layout in _PLATFORMS:
+        reading = layout.read(children)
+        sources = [source for one in reading.students for source in one.sources]
+        ends = sum(len(part) for s in sources for part in s.path if part != s.node.name)
+        if reading.students and 2 * len(reading.known) > len(work | reading.known):
+            fitting.setdefault((len(reading.known), ends), layout)
+    return [fitting[max(fitting)]] if fitting else []
 
 
 def _question(path: str, entries: Sequence[Node]) -> LayoutQuestion:
@@ -772,6 +793,8 @@ def _read(layouts: list[ClassLayout], children: list[Node], name: bytes) -> Read
     left = children
     for layout in layouts:
         reading = layout.read(left)
+        if reading.question is not None:
+            raise reading.question
         for one in reading.students:
             one.identity, one.student = one.identity or name, one.student or shown(name)
             one.layout = layout.name
@@ -856,7 +879,4 @@ def _entry_path(node: Node) -> tuple[bytes, ...]:
 
 def _first_names(nodes: Sequence[Node]) -> str:
     """Return the first names of many nodes, for a sentence."""
-    told = [shown(node.name) for node in nodes[:_LISTED]]
-    if len(nodes) > _LISTED:
-        return f"{', '.join(told)} and {len(nodes) - _LISTED} more"
-    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+    return few([shown(node.name) for node in nodes])

@@ -6,7 +6,9 @@ module imports no torch, so that a worker can read one before it does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
+from itertools import islice
 
 from grader.exercise.verdict import ExerciseVerdict
 from headcount.core.errors import RequestError
@@ -22,9 +24,22 @@ __all__ = [
     "GradingEvent",
     "WorkerReady",
     "Workers",
+    "bounded",
     "in_words",
     "require_long",
 ]
+
+
+#: Remarks from one place on one submission, and characters of each; a student names the files.
+_REMARKS, _REMARK = 20, 300
+
+
+def bounded(remarks: Iterable[str]) -> tuple[str, ...]:
+    """Return the first remarks, each cut, and how many more there are."""
+    ahead = iter(remarks)
+    kept = [f"{one[:_REMARK]}{'…' * (len(one) > _REMARK)}" for one in islice(ahead, _REMARKS)]
+    more = sum(1 for _ in ahead)
+    return (*kept, f"… and {more} more remarks like these") if more else tuple(kept)
 
 
 @dataclass(frozen=True)

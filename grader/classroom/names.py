@@ -26,7 +26,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -34,6 +34,7 @@ from grader.errors import code_kind
 
 __all__ = [
     "age",
+    "few",
     "first_last",
     "folded",
     "is_key",
@@ -104,6 +105,13 @@ def shown(name: bytes) -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """Return names for a sentence: the first ones, and how many more there are."""
+    more = [f"{len(names) - most} more"] * (len(names) > most)
+    *first, last = [*names[:most], *more]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def key(identity: bytes, name: str) -> str:

@@ -161,13 +161,17 @@ def complete(
     Returns:
         All rows, and sentences on students who were not found.
     """
-    found = _match(roster, submissions)
+    found, fitting = _match(roster, submissions)
+    contested = set().union(*fitting.values()) - found.keys()
     keys = {entry.key for entry in stored}
     rows: list[StudentSubmission] = []
+    remarks: dict[str, list[str]] = defaultdict(list)
     for one in submissions:
         student = found.get(one.key)
         if student is None:
-            rows.append(replace(one, problems=(*one.problems, "not in the roster")))
+            why = "contested in the roster" if one.key in contested else "not in the roster"
+            rows.append(replace(one, problems=(*one.problems, why)))
+            remarks[why].append(one.student)
         else:
             rows.append(_known(one, student, keys))
     here = {id(student) for student in found.values()}
@@ -175,9 +179,8 @@ def complete(
     for student in roster:
         own = {_key(student), *student.identities}
         if id(student) not in here and not any(own & names for names in handed_in):
-            rows.append(_absent(student))
-    strangers = [one.student for one in submissions if one.key not in found]
-    return rows, [f"not in the roster: {', '.join(strangers)}"] if strangers else []
+            rows.append(_absent(student, bool(fitting[id(student)] & contested)))
+    return rows, [f"{what}: {', '.join(names)}" for what, names in remarks.items()]
 
 
 def widened(assignment: Assignment) -> Assignment:
@@ -204,9 +207,10 @@ def widened(assignment: Assignment) -> Assignment:
 
 def _match(
     roster: Sequence[RosterStudent], submissions: Sequence[StudentSubmission]
-) -> dict[str, RosterStudent]:
-    """Return the student of each submission that is one student's alone, by its key."""
+) -> tuple[dict[str, RosterStudent], dict[int, set[str]]]:
+    """Return who has handed in what, by its key, and what may be whose, by the student's ``id``."""
     found: dict[str, RosterStudent] = {}
+    may_be: dict[int, set[str]] = defaultdict(set)
     for of_submission, of_student in _ways_to_find():
         index: dict[str, list[RosterStudent]] = defaultdict(list)
         for student in roster:
@@ -218,13 +222,15 @@ def _match(
             if one.key in found:
                 continue
             fitting = {id(s): s for form in of_submission(one) for s in index.get(form, ())}
+            for mark in fitting:
+                may_be[mark].add(one.key)
             if len(fitting) == 1 and not taken & fitting.keys():
                 ((mark, student),) = fitting.items()
                 claims[mark].append((one.key, student))
         for claim in claims.values():
             if len(claim) == 1:
                 found.update(claim)
-    return found
+    return found, may_be
 
 
 def _ways_to_find() -> Iterator[_Forms]:
@@ -282,16 +288,17 @@ def _known(
     )
 
 
-def _absent(student: RosterStudent) -> StudentSubmission:
-    """Return the row of a student who handed in nothing."""
+def _absent(student: RosterStudent, contested: bool) -> StudentSubmission:
+    """Return the row of a student who handed in nothing, or whose work cannot be told."""
     number, platform = next(iter(student.numbers), (None, ""))
+    what = "it is contested what was handed in" if contested else "handed in nothing"
     return StudentSubmission(
         _key(student),
         student.name,
         student.email,
         number,
         (),
-        ("in the roster, and handed in nothing",),
+        (f"in the roster, and {what}",),
         platform,
         identities=student.identities,
         only_in_roster=True,

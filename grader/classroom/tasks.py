@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +29,15 @@ from grader.classroom.messages import (
     SubmissionPlanned,
     Workers,
 )
+from grader.classroom.names import raw, shown
+from grader.classroom.untrusted_files import File, open_file, read_whole
 from grader.course.index import IndexEntry
 from grader.errors import UnknownExercise
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.report.json import SCHEMA_VERSION, exercise_as_dict
 from grader.report.summary import headline, look_of
-from headcount.core.errors import RequestError
+from headcount.core.errors import RequestError, UnreadableFile
 from headcount.core.files import contents
 from headcount.core.verdict import Diagnosis
 from headcount.report import visible
@@ -157,28 +161,32 @@ class TaskAnswer:
         task: the name of the exercise.
         text: the Python file that answers it.
         sample: tells it from other answers to the same task.
+        unread: why its file is not read, which its verdict says.
     """
 
     task: str
     text: bytes
     sample: int | str = 0
+    unread: str = ""
 
 
-def read_answers(path: Path, tasks: Catalogue[IndexEntry]) -> list[TaskAnswer]:
+def read_answers(
+    path: Path, tasks: Catalogue[IndexEntry], leave_out: Callable[[str], object] = print
+) -> list[TaskAnswer]:
     """Return the answers in a folder or in a file of JSON Lines, in the order of the course.
 
-    A folder has one answer to a task, ``<exercise>.py``.  In a ``.jsonl`` file each line is an
-    object with ``task`` and ``answer``, and with ``sample`` where a task has several answers.
+    A folder has one answer to a task, ``<exercise>.py``; a file there of another name is left
+    out, with a sentence on it.  In a ``.jsonl`` file each line is an object with ``task`` and
+    ``answer``, and with ``sample`` where a task has several answers.
 
     Raises:
-        RequestError: there is no answer, an answer is to no exercise of the course, or a line is
-            not such an object.
-        UnreadableFile: a file cannot be read.
+        RequestError: there is no answer, or a line is to no exercise of the course or not such an
+            object.
+        UnreadableFile: the file of lines cannot be read.
     """
-    if path.is_dir():
-        found = [
-            (str(file), TaskAnswer(file.stem, contents(file))) for file in sorted(path.glob("*.py"))
-        ]
+    if is_folder := path.is_dir():
+        files = sorted(path.glob("*.py"))
+        found = [(f"{path}/{shown(raw(file.name))}", _answer_of(file)) for file in files]
         wanted = "no .py file: an answer to a task is a file of its name, such as broadcast.py"
     elif path.suffix == ".jsonl":
         lines = contents(path, ".jsonl").decode("utf-8", "replace").split("\n")
@@ -190,20 +198,35 @@ def read_answers(path: Path, tasks: Catalogue[IndexEntry]) -> list[TaskAnswer]:
         wanted = "no line with an answer"
     else:
         raise RequestError(f"{path} is neither a folder of .py files nor a .jsonl file")
-    if not found:
-        raise RequestError(f"{path} has {wanted}")
     seen: dict[tuple[str, int | str], str] = {}
+    kept: list[TaskAnswer] = []
     for place, answer in found:
         if answer.task not in tasks:
-            raise RequestError(f"{place}: {UnknownExercise(answer.task, tasks)}")
+            fault = f"{place}: {UnknownExercise(answer.task, tasks)}"
+            if not is_folder:
+                raise RequestError(fault)
+            leave_out(f"{fault} It is left out.")
+            continue
         before = seen.setdefault((answer.task, answer.sample), place)
         if before != place:
             raise RequestError(
                 f"{place} answers {answer.task} with sample {answer.sample!r}, as does {before}:"
                 " give each answer to a task another sample"
             )
+        kept.append(answer)
+    if not kept:
+        raise RequestError(f"{path} has {wanted}")
     order = {name: i for i, name in enumerate(tasks)}
-    return sorted((answer for _, answer in found), key=lambda answer: order[answer.task])
+    return sorted(kept, key=lambda answer: order[answer.task])
+
+
+def _answer_of(path: Path) -> TaskAnswer:
+    task = shown(raw(path.stem))
+    try:
+        file = File(raw(path.name), 0, partial(open_file, path))  # which follows no link
+        return TaskAnswer(task, read_whole(file, f"{task}.py"))
+    except UnreadableFile as error:
+        return TaskAnswer(task, b"", unread=str(error))
 
 
 def _answer_in(line: str, place: str) -> TaskAnswer:
@@ -278,10 +301,12 @@ def score_answers(
             due=(answer.task,),
         )
         for key, answer in by_key.items()
+        if not answer.unread
     )
-    notes: dict[str, tuple[str, ...]] = {}
+    unread = [SubmissionJudged(key) for key, answer in by_key.items() if answer.unread]
+    notes: dict[str, tuple[str, ...]] = {key: (one.unread,) for key, one in by_key.items()}
     judged: set[str] = set()
-    for event in engine.run(requests):
+    for event in chain(unread, engine.run(requests)):
         if isinstance(event, Workers) or event.key in judged:
             continue
         answer = by_key[event.key]

@@ -313,7 +313,7 @@ class Bounds:
     ratio: int = 250
     slack: int = 8 * _MB
 
-    def refuse_bomb(self, size: int, packed: int, error: type[Exception]) -> None:
+    def refuse_bomb(self, size: int, packed: int, error: Callable[[str], Exception]) -> None:
         """Raise the error if so many bytes came out of so few."""
         if size > max(self.slack, self.ratio * packed):
             raise error(f"packed more than {self.ratio} times, like a zip bomb")
@@ -448,7 +448,9 @@ class _BoundedStream(io.RawIOBase):
             size -= len(piece)
             self._at += len(piece)
             self._usage.count("unpacked", len(piece))
-            self._usage.bounds.refuse_bomb(self._at, self._packed.tell(), _StreamBomb)
+            self._usage.bounds.refuse_bomb(
+                self._at, self._packed.tell(), lambda why: ArchiveTooLarge(f"is {why}")
+            )
         return b"".join(pieces)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -472,11 +474,6 @@ class _BoundedStream(io.RawIOBase):
     def readable(self) -> bool:
         """Return true."""
         return True
-
-
-class _StreamBomb(ArchiveTooLarge):
-    def __str__(self) -> str:
-        return f"is {self.args[0]}"
 
 
 class _PiecewiseDecompressor:

@@ -23,7 +23,9 @@ from grader.classroom.assignment import (
 )
 from grader.classroom.exports import export
 from grader.classroom.gradescope import autograder, submitters
+from grader.classroom.grading import grade as judge
 from grader.classroom.grading import plan
+from grader.classroom.messages import GradingRequest, Limits
 from grader.classroom.moodle import moodle
 from grader.classroom.pages import feedback_names
 from grader.classroom.results import (
@@ -286,6 +288,19 @@ def test_a_student_is_found_by_a_number_of_its_own_kind_by_address_and_by_name(t
     ]  # fmt: skip
 
 
+def test_who_may_have_handed_in_is_not_said_to_have_handed_in_nothing(tmp_path):
+    roster = read_roster(written(tmp_path, CANVAS))
+    rows, remarks = complete(
+        roster, [submission("a", "Ada Lovelace"), submission("b", "lovelace, ADA")], []
+    )
+    assert [(row.student, row.problems) for row in rows[:3]] == [
+        ("Ada Lovelace", ("contested in the roster",)),
+        ("lovelace, ADA", ("contested in the roster",)),
+        ("Lovelace, Ada", ("in the roster, and it is contested what was handed in",)),
+    ]  # fmt: skip
+    assert remarks == ["contested in the roster: Ada Lovelace, lovelace, ADA"]
+
+
 def test_a_row_stays_the_same_row_when_its_student_hands_in(tmp_path):
     roster = read_roster(written(tmp_path, CANVAS))
     *_, ann = complete(roster, [], [])[0]
@@ -502,7 +517,7 @@ def test_an_assignment_from_its_file_to_canvas_and_a_late_student(tmp_path):
     (late / "absentann_1003_2003_hw.py").write_text(HEAD + RIGHT)
     done = grade(late, "--out", out)
     assert done.returncode == 2
-    assert "Lovelace, Ada, Müller, Jürgen" in done.stderr
+    assert "Lovelace, Ada and Müller, Jürgen." in done.stderr
     done = grade(late, "--out", out, "--only", "ann@example.edu", "--json")
     assert done.returncode == 0, done.stderr
     after = book(out)
@@ -578,9 +593,26 @@ BOTH = b"def broadcast(x, src): ...\ndef tree_broadcast(x, src): ...\n"
             ["broadcast and tree_broadcast are taken from the newest extra.py;"
              " also in 02_broadcast.py"],
         ),
+        (
+            [f"{letter}.py" for letter in "abcdef"],
+            ["broadcast and tree_broadcast are taken from f.py; also in a.py, b.py, c.py and"
+             " 2 more"],
+        ),
     ],
 )  # fmt: skip
 def test_it_is_said_once_which_of_several_files_counts(labels, note):
     wanted = ["broadcast", "tree_broadcast"]
     files = [Submission.from_bytes(BOTH, label, wanted) for label in labels]
     assert plan(files, catalogue(), wanted).notes == note
+
+
+def test_remarks_on_files_are_few_and_short_before_a_worker_sends_them():
+    cells = [{"cell_type": "code", "source": "def f(:", "id": f"{n}"} for n in range(30)]
+    notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    label = f"{'d' * 2000}/a.ipynb"
+    told = []
+    request = GradingRequest("k", ((label, notebook.encode()),), "", 1, Limits(sandbox=False))
+    judge(request, catalogue(), told.append)
+    assert len(told[0].notes) == 21
+    assert told[0].notes[-1].endswith(" 11 more remarks like these")
+    assert max(map(len, told[0].notes)) <= 301

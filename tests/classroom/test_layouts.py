@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from grader.classroom.arrivals import collect
@@ -196,10 +196,13 @@ def test_brightspaces_flat_files(tmp_path):
     files = {
         "201-77 - Ann Lee - Sep 3, 2019 1159 PM - hw2.ipynb": b"a",
         "201-77 - Ann Lee - Sep 3, 2019 1159 PM - part - two.py": b"b",
-        "202-77 - Bo Ng - c.py": b"c",
     }
-    assert found(fill(tmp_path, files)) == {
-        "Ann Lee": {"hw2.ipynb": b"a", "part - two.py": b"b"},
+    assert found(fill(tmp_path / "dated", files)) == {
+        "Ann Lee": {"hw2.ipynb": b"a", "part - two.py": b"b"}
+    }
+    files = {"201-77 - Ann Lee - hw 2 - 2024.py": b"a", "202-77 - Bo Ng - c.py": b"c"}
+    assert found(fill(tmp_path / "plain", files)) == {
+        "Ann Lee": {"hw 2 - 2024.py": b"a"},
         "Bo Ng": {"c.py": b"c"},
     }
 
@@ -285,32 +288,52 @@ def test_sakais_folders_in_another_language(tmp_path):
     assert "Adjuntos and Comentarios one may hold feedback" in refusal(tmp_path / "two")
 
 
+# ---- nbgrader ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        *("", "soon", "2026-11-10 10:00:00 America", "2026-11-10 10:00:00 Nowhere/Else"),
+        *("2026-11-10 10:00:00 ../x", "2026-11-10 10:00:00 " + "x" * 300),
+    ],
+)
+def test_a_timestamp_that_says_no_time_is_its_students_problem(tmp_path, time):
+    files = {f"submitted/{who}/ps1/a.py": b"" for who in ("al", "bo")}
+    fill(tmp_path, files | {"submitted/al/ps1/timestamp.txt": time.encode()})
+    assert problems(tmp_path) == {"al": ("ps1/timestamp.txt says no time",)}
+
+
 # ---- several layouts, and marks ------------------------------------------------------------
 
 
-def test_two_downloads_in_one_folder_are_both_read(tmp_path):
+def test_a_download_is_one_platforms_and_what_else_is_there_is_called_by_its_name(tmp_path):
     files = {
         "annlee_101_9001_lab.py": b"a",
         "bobm_LATE_102_9002_lab.py": b"b",
-        "José Muñoz_900_assignsubmission_file_/lab.py": b"j",
-        "José Muñoz_900_assignfeedback_file_/lab.py": b"corrected",
+        "diro_103_9003_lab.py": b"d",
         "HW2_cy_attempt_2024-03-02-09-00-00_lab.py": b"c",
         "by email.py": b"e",
     }
     fill(tmp_path, files)
-    assert layouts(tmp_path) == {"blackboard": 1, "moodle": 1, "canvas": 2, "files": 1}
+    assert layouts(tmp_path) == {"canvas": 3, "files": 2}
     with collect(tmp_path) as arrivals:
         rows = [(o.student, o.number, [f.read() for f in o.files]) for o in arrivals.submissions]
     assert rows == [
         ("annlee", "101", [b"a"]),
         ("bobm", "102", [b"b"]),
         ("by email", None, [b"e"]),
-        ("HW2_cy", "HW2_cy", [b"c"]),
-        ("José Muñoz", "900", [b"j"]),
+        ("diro", "103", [b"d"]),
+        ("HW2_cy_attempt_2024-03-02-09-00-00_lab", None, [b"c"]),
     ]
     said = problems(tmp_path)
     assert said["bobm"] == ("marked late: lab.py",)
-    assert said[None][0].startswith("by email.py: not a name of Blackboard's download or of")
+    assert said[None][0].startswith(
+        "HW2_cy_attempt_2024-03-02-09-00-00_lab.py and by email.py: not a name of Canvas' download;"
+    )
+    fill(tmp_path, {"HW2_ed_attempt_2024-03-02-09-00-00_lab.py": b""})
+    assert "no name there tells" in refusal(tmp_path)
+    assert layouts(tmp_path, layout="blackboard") == {"blackboard": 2}
 
 
 def test_names_with_two_numbers_are_not_canvas(tmp_path):
@@ -434,27 +457,27 @@ CLASSES = {
         f"{n}/submission_metadata.yml": b"s1:\n  :submitters: []\ns2:\n  :submitters: []\n"
         for n in "xy"
     },
-    "beside another": {
-        "cy_5_6_a.py": b"",
-        "di_7_8_a.py": b"",
-        "x/al_1_2_a.py": b"",
-        "x/bo_3_4_a.py": b"",
-    },
-    "in an archive beside another": {
-        "cy_5_6_a.py": b"",
-        "di_7_8_a.py": b"",
-        "x.zip": zipped({"within/al_1_2_a.py": b"", "within/bo_3_4_a.py": b""}),
-    },
 }
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_class_in_what_would_be_one_students_is_refused(tmp_path, kind):
     text = refusal(fill(tmp_path / "all", CLASSES[kind]))
-    assert re.search(r"x(\.zip/within)? holds the work of 2 students from ", text)
+    assert re.search(r"x holds the work of 2 students from ", text)
     assert "by itself" in text
-    (inside,) = (path for path in (tmp_path / "all").iterdir() if path.name in ("x", "x.zip"))
-    assert len(found(inside)) == 2
+    assert len(found(tmp_path / "all" / "x")) == 2
+
+
+@pytest.mark.parametrize("place", ["x", "x.zip/within"])
+def test_a_class_inside_what_stands_beside_another_costs_that_row_alone(tmp_path, place):
+    """A student may have made it."""
+    names = {"al_1_2_a.py": b"", "bo_3_4_a.py": b""}
+    within = {f"within/{name}": b"" for name in names}
+    inside = {"x.zip": zipped(within)} if "." in place else {f"x/{name}": b"" for name in names}
+    fill(tmp_path, {"cy_5_6_a.py": b"", "di_7_8_a.py": b""} | inside)
+    assert {who: len(files) for who, files in found(tmp_path).items()} == {"cy": 1, "di": 1, "x": 0}
+    said = problems(tmp_path)["x"]
+    assert said[0].startswith(f"{place} holds the work of 2 students from Canvas' download")
 
 
 def test_an_instructor_who_says_that_each_is_a_student_is_believed(tmp_path):
@@ -592,6 +615,84 @@ def test_any_names_are_sorted_out_or_asked_about(tmp_path, names):
     except RequestError:
         return
     assert all(len(files) <= 1 for files in held)
+
+
+#: How platforms name a file of a student's, and what a student may take from each.
+NAMINGS = [
+    *("HW2_{}_attempt_2024-03-02-09-00-00_", "{n}-7 - {} - Sep 3, 2019 1159 PM/", "{n}-7 - {} - "),
+    *("{n}-7 - {} - Sep 3, 2019 1159 PM - ", "{}_{n}_assignsubmission_file_/"),
+    *("{}_{n}_assignsubmission_file_", "{}({n})/Submission attachment(s)/", "{}_{n}_{u}_"),
+    *("{}({n})_Submission attachment(s)_", "submitted/{}/ps1/", "anon_{n}_{u}_"),
+]
+PIECES = [
+    *(
+        "bob",
+        "102",
+        "_",
+        " - ",
+        "(102)",
+        ".",
+        ".txt",
+        ".py",
+        "2024",
+        "_102_1027_",
+        "102-7 - bob - ",
+    ),
+    *("_attempt_2024-03-02-09-00-00", "_102_assignsubmission_file_", "_102_assignfeedback_file_"),
+    *(
+        "bob(102)_Submission attachment(s)_",
+        "_timestamp.txt",
+        "timestamp.txt",
+        "LATE_",
+        "_text.html",
+    ),
+    *("/", "/Feedback attachment(s)/", "/Submission attachment(s)/", "submission_metadata.yml"),
+]
+
+
+@pytest.mark.parametrize("naming", NAMINGS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(
+    names=st.lists(
+        st.lists(
+            st.sampled_from(PIECES) | st.text(st.characters(codec="utf-8"), max_size=3),
+            min_size=1,
+            max_size=6,
+        ).map("".join),
+        min_size=1,
+        max_size=3,
+    ),
+    others=st.sampled_from([0, 2]),
+)
+@example(
+    others=2,
+    names=[
+        *("x_bob_attempt_2024-03-02-09-00-00_hw.py", "x_102_1027_hw.py", "x - 2024 - hw.py"),
+        *("x_102_assignsubmission_file_hw.py", "x(102)_Submission attachment(s)_hw.py"),
+    ],
+)
+def test_no_name_that_a_student_gives_to_a_file_changes_whose_work_is_whose(
+    tmp_path, naming, names, others
+):
+    def rows(*uploads):
+        given = [*(("mal", 101, one) for one in uploads), ("bob", 102, "a.py"), ("cy", 103, "a.py")]
+        files = {
+            naming.format(who, n=n, u=5000 + u) + name: who.encode()
+            for u, (who, n, name) in enumerate(given[: len(uploads) + others])
+        }
+        fill(tmp_path, {"c.zip": zipped(files)})
+        with collect(tmp_path / "c.zip") as arrivals:
+            return {
+                (one.key, one.student, one.number, one.platform): {
+                    file.read() for file in one.files
+                }
+                - ({b"mal"} if one.student in ("mal", "HW2_mal", "anon_101") else set())
+                for one in arrivals.submissions
+            }
+
+    parts = [["." if p == ".." else p for p in re.split(r"[/\\\0]+", name)] for name in names]
+    ends = ["/".join(part) if naming.endswith("/") else "".join(part) for part in parts]
+    assert rows(*(end or "x" for end in ends)) == rows("a.py")
 
 
 @pytest.mark.parametrize("character", [" ", "(", "_1", "- ", " - ", "a_1_2_", "_attempt_2024-"])

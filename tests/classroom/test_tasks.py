@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from grader.api import catalogue
+from grader.classroom.messages import Limits
 from grader.classroom.tasks import (
     AnswerScore,
     TaskAnswer,
     chapter_until,
     pass_at,
     read_answers,
+    score_answers,
     scores_as_dict,
 )
 from grader.cli.main import main
@@ -23,6 +28,7 @@ from grader.course.index import course_index
 from grader.exercise.verdict import ExerciseVerdict, Status
 from grader.sandbox.sandboxes import missing
 from headcount.core.errors import RequestError
+from headcount.core.verdict import Diagnosis
 from tools.attacks import attacks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,11 +121,38 @@ def test_a_folder_has_one_answer_to_a_task(tmp_path):
     (tmp_path / "README.md").write_text("no answer")
     found = read_answers(tmp_path, course_index())
     assert found == [TaskAnswer("broadcast", b"broadcast"), TaskAnswer("scatter", b"scatter")]
-    (tmp_path / "brodcast.py").write_text("")
-    with pytest.raises(RequestError, match=r"brodcast\.py: there is no exercise named 'brodcast'"):
-        read_answers(tmp_path, course_index())
     with pytest.raises(RequestError, match="neither a folder"):
         read_answers(tmp_path / "README.md", course_index())
+
+
+def test_what_is_no_answer_in_a_folder_costs_itself_alone(tmp_path):
+    (tmp_path / "secret").write_text("def scatter(): ...")
+    (tmp_path / "scatter.py").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "gather.py")
+    (tmp_path / "shift.py").mkdir()
+    (tmp_path / "barrier.py").write_bytes(b"")
+    os.truncate(tmp_path / "barrier.py", 1 << 40)
+    for name in ("broadcast", "brodcast", "\x1b[31m"):
+        (tmp_path / f"{name}.py").write_text(name)
+    left_out = []
+    found = read_answers(tmp_path, course_index(), left_out.append)
+    assert {one.task: one.text or one.unread for one in found} == {
+        "broadcast": b"broadcast",
+        "scatter": "scatter.py cannot be read: Too many levels of symbolic links",
+        "gather": "gather.py cannot be read: it is no regular file",
+        "shift": "shift.py cannot be read: it is no regular file",
+        "barrier": "barrier.py is larger than 32 MB",
+    }
+    assert left_out[0].startswith(f"{tmp_path}/\\x1b[31m.py: there is no exercise named")
+    assert left_out[1].endswith("did you mean broadcast? It is left out.")
+
+
+def test_an_answer_that_is_not_read_earns_nothing_and_is_not_judged():
+    answer = TaskAnswer("broadcast", b"", unread="broadcast.py is a FIFO")
+    engine = SimpleNamespace(run=lambda requests: list(requests))
+    (score,) = score_answers([answer], engine, catalogue(), SEED, Limits())
+    assert (score.reward, score.verdict.diagnosis) == (0, Diagnosis.MISSING)
+    assert score.verdict.message == answer.unread
 
 
 def test_pass_at_k():

@@ -40,7 +40,7 @@ def run(options: Namespace) -> int:
     from grader.course.index import course_index
 
     source = Path(options.answers)
-    answers = read_answers(source, course_index())
+    answers = read_answers(source, course_index(), say)
     from grader.classroom.engines import LocalEngine, cores
     from grader.classroom.messages import Limits, require_long
     from grader.sandbox.sandboxes import SandboxPool
