@@ -49,7 +49,7 @@ class Part:
 
 PARTS = (
     Part("headcount", ("headcount/src",), 27_950, 25_000),
-    Part("grader without the course", ("grader",), 29_700, 27_000, ("grader/course",)),
+    Part("grader without the course", ("grader",), 29_760, 27_000, ("grader/course",)),
     Part("chapters", ("grader/course/chapters",), 12_600, 12_000),
 )
 
