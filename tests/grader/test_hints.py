@@ -180,7 +180,8 @@ def test_different_tensors_in_one_call_of_a_collective(call, proved):
     exercise = test_judge.declare(allowed=frozenset({"all_reduce", "all_gather"}), world_sizes=(2,))
     source = (
         "import torch\nimport torch.distributed as dist\n"
-        f"def f(x):\n    rank = dist.get_rank()\n    dtype = (torch.int, torch.float)[rank]\n    {call}\n"
+        "def f(x):\n    rank = dist.get_rank()\n    dtype = (torch.int, torch.float)[rank]\n"
+        f"    {call}\n"
     )
     submission = Submission.from_bytes(source.encode(), "a.py", {"f"})
     verdict = Judge(default_launcher(), Settings(1)).judge(exercise, submission)
