@@ -102,7 +102,8 @@ def _describe_missed_point(
         return f"Right values, but {point}"
     if missed is failed:
         return "This is the point of the exercise"
-    return f"There are also {missed.bounds[0].missed}, the point of this exercise"
+    also = f"On {ranks(missed.world_size, missed.simulated)} there are also"
+    return f"{also} {missed.bounds[0].missed}: that is the point of this exercise"
 
 
 def _fail_in_same_line(one: CaseVerdict, other: CaseVerdict) -> bool:

@@ -203,7 +203,7 @@ def test_an_answer_that_hangs_at_any_size_earns_less_than_one_that_is_slow(slow)
     verdict = judge(lambda x, k: _hangs_at_3(x, k, slow), exercise)
     assert verdict.score == 0.25
     assert verdict.message.endswith("An answer that hangs earns at most a quarter of its points.")
-    missed = "There are also 2 rounds instead of at most 1, the point of this exercise."
+    missed = "there are also 2 rounds instead of at most 1: that is the point of this exercise."
     assert (missed in verdict.message) == slow
     assert "half" not in verdict.message
 

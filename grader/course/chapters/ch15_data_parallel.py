@@ -487,7 +487,7 @@ def train_in_rank(
     report: dict[str, Any] = {
         "is a module": isinstance(wrapped, nn.Module),
         "weights": {name: p.detach().clone() for name, p in module.named_parameters()},
-        **_buffers_of(module),
+        "buffers once it is wrapped": _buffers_of(module),
     }
     for number, x in enumerate(batches, 1):
         note(STEP)
@@ -562,7 +562,7 @@ def _begin(c: Case, module: nn.Module) -> dict[str, Any]:
     return {
         "is a module": True,
         "weights": dict(zip(names, c.state[0], strict=True)),
-        **_buffers_of(module),
+        "buffers once it is wrapped": _buffers_of(module),
         "parameters seen by an optimizer": len(names),
     }
 
@@ -628,10 +628,16 @@ def _once(c: Case) -> bool:
 
 
 def _fails_only(e: Evidence, diagnosis: Collection[Diagnosis], *architectures: str) -> bool:
-    """Return whether all failures are of these diagnoses, in networks of these kinds."""
-    return all(
-        one.diagnosis in diagnosis and one.case.architecture in architectures for one in e.failed
-    )
+    """Return whether failures of these diagnoses lead, and are in networks of these kinds only."""
+    found = [one for one in e.failed if one.diagnosis in diagnosis]
+    return e.diagnosis in diagnosis and all(one.case.architecture in architectures for one in found)
+
+
+def _passes(e: Evidence, architecture: str) -> bool:
+    """Return whether a network is right on several ranks, with one backward in a step."""
+    ran = [one for one in e.judged if one.case.architecture == architecture and one.limit is None]
+    several = [one.passed for one in ran if one.case.n > 1 and _once(one.case)]
+    return bool(several) and all(several)
 
 
 def _tied_twice(module: nn.Module) -> list[int]:
@@ -751,15 +757,12 @@ BucketedDDP = Exercise(
             "Buffers are not rank 0's, such as the running mean of a batch norm. Broadcast"
             " module.buffers() when the module is wrapped, and in every forward while it trains:"
             " each rank's own batches change them.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE
-                and _fails_only(e, (Diagnosis.WRONG_VALUE,), "batch norm")
-            ),
+            when=lambda e: _fails_only(e, (Diagnosis.WRONG_VALUE,), "batch norm"),
         ),
         Mistake(
             "A second backward comes before finish_gradient_synchronization, and what it adds is"
             " lost: the buckets are on their way. Add it up as well, or raise RuntimeError.",
-            when=lambda e: all(not _once(one.case) for one in e.failed) and not e.failure,
+            when=lambda e: not _once(e.case) and not e.failure and _passes(e, "deep"),
         ),
         Mistake(
             "Where ranks use different parameters, their buckets fill up in different orders, or"
@@ -767,7 +770,8 @@ BucketedDDP = Exercise(
             " only when the one before it in the list has been started, and the rest in"
             " finish_gradient_synchronization, with zeros for gradients that are None.",
             when=lambda e: (
-                _fails_only(e, _OUT_OF_ORDER, "experts") and all(one.case.n > 1 for one in e.failed)
+                _fails_only(e, _OUT_OF_ORDER, "experts")
+                and all(one.case.n > 1 for one in e.failed if one.diagnosis in _OUT_OF_ORDER)
             ),
         ),
         Mistake(
@@ -784,6 +788,7 @@ BucketedDDP = Exercise(
             when=lambda e: (
                 e.case.architecture in ("experts", "unused layers")
                 and e.diagnosis in (Diagnosis.WRONG_GRADIENT, Diagnosis.EXCEPTION)
+                and not _passes(e, "unused layers")
             ),
         ),
         Mistake(

@@ -147,8 +147,8 @@ def _facts(c: Case, order: Any) -> Any:
         complete = False
     # an order that leaves passes out would need no memory
     if not complete or any(places[FORWARD, i] > places[BACKWARD, i] for _, i in passes):
-        return {_IN_FLIGHT: "unknown, as passes are missing, doubled or out of order"}
-    return {_IN_FLIGHT: str(most_in_flight(order))}
+        return {}
+    return {_IN_FLIGHT: most_in_flight(order)}
 
 
 def _looks(draw: Draw) -> Iterator[Case]:
@@ -161,7 +161,7 @@ def _right_look(c: Case) -> list[Any]:
     order = one_f_one_b(c.stage, c.stages, c.micro_batches)
     if c.look == "order":
         return [order]
-    return [{_IN_FLIGHT: str(most_in_flight(order))}]
+    return [{_IN_FLIGHT: most_in_flight(order)}]
 
 
 one_f_one_b_order = Exercise(

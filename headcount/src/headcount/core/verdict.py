@@ -268,7 +268,7 @@ class Diagnosis(str, Enum):
         "syntax_error",
         words="syntax error",
         meaning="does not parse",
-        advice="Run the cell: Python points at the place.",
+        advice="Run it as it is: Python points at the place.",
     )
 
     # What is wrong with a result. ----------------------------------------------------
