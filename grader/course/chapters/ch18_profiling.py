@@ -71,11 +71,11 @@ def additions(draw: Draw) -> Iterator[Case]:
     """Draw tensors that can be added first, then strided ones, then ones to be refused."""
     for kind in _FITTING:
         yield draw.case(str(kind), a=draw.tensor(kind), b=draw.tensor(kind), view="plain")
-    square = Kind(torch.float32, (4, 6))
-    a, b = draw.tensor(square), draw.tensor(Kind(torch.float32, (6, 4)))
+    # the first one: what is made like it has its strides, too
+    a, b = draw.tensor(Kind(torch.float32, (6, 4))), draw.tensor(Kind(torch.float32, (4, 6)))
     yield draw.case("one of them transposed", a=a, b=b, view="transposed")
-    long, short = draw.tensor(Kind(torch.float32, (14,))), draw.tensor(Kind(torch.float32, (7,)))
-    yield draw.case("every other element of one", a=long, b=short, view="strided")
+    short, long = draw.tensor(Kind(torch.float32, (7,))), draw.tensor(Kind(torch.float32, (14,)))
+    yield draw.case("every other element of one", a=short, b=long, view="strided")
     for name, (dtype, shape), (other, second) in _MISFITS:
         a, b = draw.tensor(Kind(dtype, shape)), draw.tensor(Kind(other, second))
         yield draw.case(f"misfits: {name}", a=a, b=b, view="misfit")
@@ -92,9 +92,9 @@ def expected(c: Case) -> list[Any]:
 def _viewed(a: torch.Tensor, b: torch.Tensor, view: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the two tensors as views, as the function gets them."""
     if view == "transposed":
-        return a, b.t()
+        return a.t(), b
     if view == "strided":
-        return a[::2], b
+        return a, b[::2]
     return a, b
 
 
@@ -515,7 +515,8 @@ VECTOR_ADD_CPP = Exercise(
         ),
         Mistake(
             "The memory of a transposed tensor, or of one with gaps, is not in the order of its "
-            "elements: call a = a.contiguous(), and the same for b, before you take data_ptr.",
+            "elements: call a = a.contiguous(), and the same for b, before you take data_ptr or "
+            "make the result like a.",
             when=lambda e: e.case.view in ("transposed", "strided"),
         ),
     ),

@@ -1,4 +1,5 @@
-"""AVG is the sum divided by the number of ranks; the division is missing."""
+"""AVG is the sum divided by the number of ranks, and this is the sum: nothing divides it, or what
+is divided is thrown away (x = x / n makes a new tensor, x /= n does not)."""
 # exercise: recursive_doubling_all_reduce, halving_doubling_all_reduce
 # diagnosis: wrong_value
 
