@@ -335,13 +335,14 @@ def _brightspace(children: list[Node]) -> Reading:
     split = [(child, child.name.split(b" - ")) for child in children]
     named = [one for one in split if _NUMBERS.fullmatch(one[1][0]) and len(one[1]) > 2]
     # all files have a date or none has: what a student calls a file may hold a year
-    undated = any(isinstance(child, File) and not _dates(parts[:-1]) for child, parts in named)
+    undated = any(isinstance(child, File) and not _dates(parts, True) for child, parts in named)
     for child, parts in named:
         # a name may hold " - ", and so may a file
-        dated = [] if undated and isinstance(child, File) else _dates(parts)
+        is_file = isinstance(child, File)
+        dated = [] if undated and is_file else _dates(parts, is_file)
         at = dated[0] if dated else 2
         file = b" - ".join(parts[at + 1 if dated else at :])
-        if isinstance(child, File) == bool(file) and (dated or file):
+        if is_file == bool(file) and (dated or file):
             date = shown(parts[at]) if dated else ""
             source = SubmittedNode(child, (file,) if file else _entry_path(child), at=_moment(date))
             first, _, second = parts[0].partition(b"-")
@@ -369,9 +370,10 @@ def _brightspace(children: list[Node]) -> Reading:
     return reading
 
 
-def _dates(parts: list[bytes]) -> list[int]:
-    """Return which parts of a name may be a date."""
-    return [i for i, part in enumerate(parts) if i > 1 and _YEAR.search(shown(part))]
+def _dates(parts: list[bytes], is_file: bool) -> list[int]:
+    """Return which parts of a name may be a date; after that of a file comes what it is called."""
+    found = [i for i, part in enumerate(parts) if i > 1 and _YEAR.search(shown(part))]
+    return [i for i in found if b" - ".join(parts[i + 1 :])] if is_file else found
 
 
 def _moment(text: str) -> datetime | None:

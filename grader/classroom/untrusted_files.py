@@ -37,6 +37,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -641,8 +642,10 @@ class _Unpacking:
         path = self._path(name)
         if path is None:
             return
-        if is_folder:
-            self._folder(path)
+        # a student who has left nothing else behind has handed in, and is no less a student
+        kept = tuple(takewhile(lambda part: not is_junk(part), path))
+        if is_folder or kept != path:
+            self._folder(kept)
             return
         node: File | UnopenedEntry = File(path[-1], size, io.BytesIO)
         if why_not:
@@ -681,7 +684,7 @@ class _Unpacking:
         if name.startswith(b"/") or drive or b".." in parts or b"\0" in name:
             self.problems.append(f"has a member that leads out of it: {shown(name)}")
             return None
-        if not parts or any(map(is_junk, parts)):
+        if not parts:
             return None
         if len(parts) > DEEPEST:
             self.problems.append(f"has folders more than {DEEPEST} deep; they are not opened")

@@ -69,10 +69,12 @@ def recognised(
     Raises:
         WorldError: the process cannot be started.
     """
+    # which of them leads is the answer's matter: a case that hangs comes before one that raises
+    wrong = {one.diagnosis for one in evidence.failed}
     known = [
         (mistake, source, styles)
         for mistake in exercise.programs()
-        if mistake.diagnosis is evidence.diagnosis
+        if mistake.diagnosis in wrong
         for source, styles in zip(mistake.sources, mistake.styles, strict=True)
     ]
     if not known or evidence.case.pauses:

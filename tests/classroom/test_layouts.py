@@ -671,6 +671,8 @@ PIECES = [
         *("x_102_assignsubmission_file_hw.py", "x(102)_Submission attachment(s)_hw.py"),
     ],
 )
+@example(others=0, names=["_attempt_2024-03-02-09-00-00 - "])
+@example(others=2, names=["._102_1027_"])
 def test_no_name_that_a_student_gives_to_a_file_changes_whose_work_is_whose(
     tmp_path, naming, names, others
 ):
