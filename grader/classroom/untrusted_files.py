@@ -644,7 +644,7 @@ class _Unpacking:
             return
         # a student who has left nothing else behind has handed in, and is no less a student
         kept = tuple(takewhile(lambda part: not is_junk(part), path))
-        if is_folder or kept != path:
+        if is_folder or not path or kept != path:
             self._folder(kept)
             return
         node: File | UnopenedEntry = File(path[-1], size, io.BytesIO)
@@ -683,8 +683,6 @@ class _Unpacking:
         drive = len(name) > 1 and name[1:2] == b":" and name[:1].isalpha()
         if name.startswith(b"/") or drive or b".." in parts or b"\0" in name:
             self.problems.append(f"has a member that leads out of it: {shown(name)}")
-            return None
-        if not parts:
             return None
         if len(parts) > DEEPEST:
             self.problems.append(f"has folders more than {DEEPEST} deep; they are not opened")

@@ -83,6 +83,19 @@ class _Halves(nn.Module):
         return torch.tanh(self.left(x)) + scale * torch.tanh(self.right(x))
 
 
+class _Positive(nn.Module):
+    """Counts the positive numbers that pass it, in a buffer of whole numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: torch.Tensor
+        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen += (x > 0).sum()
+        return x
+
+
 def _deep() -> nn.Module:
     layers = [layer for _ in range(4) for layer in (nn.Linear(4, 4), nn.Tanh())]
     return nn.Sequential(*layers, nn.Linear(4, 1))
@@ -97,7 +110,9 @@ def _frozen() -> nn.Module:
 
 
 def _normalised() -> nn.Module:
-    return nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 2))
+    # the last buffer is another on each rank, as a batch norm's own count of batches is not
+    layers = nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 2), _Positive()
+    return nn.Sequential(*layers)
 
 
 #: The networks, by name; each takes rows of four numbers.
@@ -416,6 +431,8 @@ _RUNS = (
     ("experts", torch.float64, 90, 1),
     ("two arguments", torch.float32, 40, 1),
     ("batch norm", torch.float64, 200, 1),
+    # of two parameters or more: the gradient of one alone may be what is in flight, and a second
+    # backward has then written to it before any hook can refuse
     ("deep", torch.float32, 120, 2),
 )
 

@@ -1,11 +1,15 @@
-"""SUM is right, but with another operation x on dst is as it was. torch.minimum(x, buffer) and x *
-buffer make new tensors that the caller never sees: write into x, as with torch.minimum(x, buffer,
-out=x) or x *= buffer.
+"""SUM is right, but with another operation x on dst is as it was. torch.minimum(x, buffer), x *
+buffer and x.mul(buffer) make new tensors that the caller never sees: write into x, as with
+torch.minimum(x, buffer, out=x), x *= buffer or x.mul_(buffer).
 """
 # exercise: reduce
 # diagnosis: wrong_value
 # or: PRODUCT = "a new tensor"
+# or: PRODUCT = "a new tensor"; MINIMUM = "in place"
+import torch
+import torch.distributed as dist
 
+MINIMUM = "a new tensor"
 PRODUCT = "in place"
 
 
@@ -19,15 +23,13 @@ def reduce(x, dst, op):
         if src == dst:
             continue
         dist.recv(buffer, src)
-        if op == R.MIN:
+        if op == R.MIN and MINIMUM == "a new tensor":
             x = torch.minimum(x, buffer)
-        elif op == R.MAX:
+        elif op == R.MAX and MINIMUM == "a new tensor":
             x = torch.maximum(x, buffer)
-        elif op == R.PRODUCT and PRODUCT == "in place":
-            x *= buffer
-        elif op == R.PRODUCT:
+        elif op == R.PRODUCT and PRODUCT == "a new tensor":
             x = x * buffer
         else:
-            x += buffer
+            combine(op, x, buffer)
     if op == R.AVG:
         x /= n
