@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shutil
@@ -15,11 +16,13 @@ import pytest
 import torch
 
 from headcount.core import source_locations
+from headcount.core.semantics import Semantics
 from headcount.core.source_locations import following_script, is_students
 from headcount.core.verdict import PATH, Diagnosis
 from headcount.launch.launchers import default_launcher
 from headcount.rank.script import Script
 from headcount.script.command import RunFollower, run_on_ranks
+from headcount.script.report import json_report, text_report
 from headcount.script.tally import CallTally
 
 SCRIPTS = Path(__file__).resolve().parent
@@ -31,8 +34,12 @@ def header(path):
     return dict(re.findall(r"^# (\w+): (.+)$", path.read_text(), re.M))
 
 
-def execute(path, folder, ranks, *arguments, seconds=60.0, **more):
-    """Run a script in a folder; return what it came to, and what its ranks printed."""
+def execute(path, folder, ranks, *arguments, seconds=60.0, judged=(), **more):
+    """Run a script in a folder; return what it came to, and what its ranks printed.
+
+    Args:
+        judged: by whose rules, and whether strictly.
+    """
     shutil.copy(path, folder)
     variables = {
         "PATH": os.environ["PATH"],
@@ -46,7 +53,7 @@ def execute(path, folder, ranks, *arguments, seconds=60.0, **more):
     out = io.StringIO()
     launcher = default_launcher()
     try:
-        ran, _ = run_on_ranks(script, ranks, launcher, out, seconds)
+        ran, _ = run_on_ranks(script, ranks, launcher, out, seconds, None, *judged)
         return ran, out.getvalue()
     finally:
         launcher.settle()
@@ -86,6 +93,61 @@ def execute_text(text, folder, ranks=2, **more):
     path = folder / "from" / "train.py"
     path.write_text(text)
     return execute(path, folder, ranks, **more)
+
+
+BESIDE = """\
+import sys
+import torch
+import torch.distributed as dist
+default, own = (None if name == "none" else name for name in sys.argv[1:])
+dist.init_process_group(default)
+group = dist.new_group(backend=own)
+peer = 1 - dist.get_rank()
+request = dist.isend(torch.ones(1), peer, group=group)
+dist.recv(torch.ones(1), peer, group=group)
+request.wait()
+"""
+HANGS = "this can hang (with messages too large for NCCL's buffers)"
+
+
+@pytest.mark.parametrize(
+    ("default", "own", "fault", "note"),
+    [
+        ("nccl", "none", HANGS, ""),
+        ("gloo", "nccl", HANGS, ""),
+        # whoever writes gloo alone asks what NCCL would make of it
+        ("gloo", "none", HANGS, ""),
+        ("nccl", "gloo", "", ""),
+        ("cuda:nccl", "cpu:gloo", "", ""),
+        ("none", "gloo", "", ""),
+        ("none", "none", "", HANGS),
+        ("nccl", "cpu:gloo,cuda:nccl", "", HANGS),
+    ],
+)
+def test_nccls_rules_are_for_groups_that_speak_nccl(tmp_path, default, own, fault, note):
+    path = tmp_path / "train.py"
+    path.write_text(BESIDE)
+    (tmp_path / "there").mkdir()
+    ran, _ = execute(path, tmp_path / "there", 2, default, own, judged=(Semantics.NCCL,))
+    assert fault in ran.failure.message if fault else ran.failure is None
+    assert note in ran.remarks[0] if note else not any("not decided" in one for one in ran.remarks)
+    assert ran.status() == (3 if fault else 0)
+
+
+def test_what_is_left_over_is_the_headline_where_it_counts(tmp_path):
+    text = (
+        "import torch, torch.distributed as dist\ndist.init_process_group('gloo')\n"
+        "if dist.get_rank() == 0:\n    dist.isend(torch.ones(2), 1)\n"
+    )
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    (tmp_path / "there").mkdir()
+    for strict, mark in ((False, "✓"), (True, "✗")):
+        ran, _ = execute(path, tmp_path / "there", 2, judged=(Semantics.GLOO, strict))
+        report = text_report(ran, 200)
+        assert report.startswith(mark)
+        assert report.count("which rank 1 never receives") == 1
+        assert json.loads(json_report(ran))["ok"] is not strict
 
 
 LOCKED = """\

@@ -249,10 +249,15 @@ class Failed(msgspec.Struct, array_like=True, tag="fail", frozen=True):
 
 
 class Grouped(msgspec.Struct, array_like=True, tag="group", frozen=True):
-    """The rank is a member of a process group with these global ranks."""
+    """The rank is a member of a process group with these global ranks.
+
+    ``backend`` is what a script asks of it: ``gloo``, ``nccl``, or ``mixed`` where that depends on
+    a tensor's device.
+    """
 
     name: Name
     members: Ranks
+    backend: Name = ""
 
 
 class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):

@@ -204,6 +204,12 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         parameters=("op_name",),
     ),
     PrivateApi(
+        f"{_C10D}._new_group_with_tag",
+        "tell a group that asks for gloo from one that takes the default group's backend",
+        ("rank/guard.py",),
+        parameters=("ranks", "timeout", "backend"),
+    ),
+    PrivateApi(
         f"{_C10D}._new_process_group_helper",
         "make the groups of new_group recording groups",
         ("rank/guard.py",),

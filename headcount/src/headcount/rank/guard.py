@@ -59,8 +59,9 @@ class _Guard:
         self.is_open = False
         #: whether the program is a person's own script, which may do what it likes
         self.script = False
-        #: how many default groups a script has made
+        #: how many default groups a script has made, and what it has asked of the last
         self.turn = 0
+        self.spoken = ""
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
@@ -251,6 +252,17 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
         return made
 
     c10d._new_process_group_helper = recorded  # type: ignore[assignment]
+    make_any = c10d._new_group_with_tag
+
+    @functools.wraps(make_any)
+    def told(
+        ranks: Any = None, timeout: Any = None, backend: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        if _guard.script and _guard.recorder is not None:
+            _guard.recorder.backend = _spoken(backend) if backend else _guard.spoken
+        return make_any(ranks, timeout, backend, *args, **kwargs)
+
+    c10d._new_group_with_tag = told
 
 
 def _batch_in_the_group() -> None:
@@ -311,6 +323,12 @@ def is_mapped(backend: str) -> bool:
     return {part.rpartition(":")[2] for part in backend.split(",")} <= {"gloo", "nccl", "undefined"}
 
 
+def _spoken(backend: Any) -> str:
+    """Return the backend that a script asks for; ``mixed`` if that depends on a tensor's device."""
+    names = {part.rpartition(":")[2] for part in str(backend or "undefined").lower().split(",")}
+    return names.pop() if len(names) == 1 and "undefined" not in names else "mixed"
+
+
 def open_management(become: Callable[..., None], rank: int, size: int) -> None:
     """Let a person's own script make and end the default group itself, as often as it likes.
 
@@ -346,6 +364,8 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
         if rank not in (-1, None, mine):
             raise ValueError(f"the script says that it is rank {rank}, and this is rank {mine}")
         _guard.turn += 1
+        if _guard.recorder is not None:
+            _guard.recorder.backend = _guard.spoken = _spoken(backend)
         become(size, _guard.turn)
         world: Any = c10d.GroupMember.WORLD
         world.made = True

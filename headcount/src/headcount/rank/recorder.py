@@ -301,6 +301,7 @@ class Recorder:
         snapshots: reports the contents of small tensors, for a replay.
         subgroups: whether the rank may make groups, for which it has to open connections.
         limited: whether there are limits on how many groups and marks it reports.
+        backend: what a script asks of the group that it makes next.
     """
 
     rank: int
@@ -310,6 +311,7 @@ class Recorder:
     snapshots: TensorSnapshots | None = None
     subgroups: bool = True
     limited: bool = True
+    backend: str = ""
     #: an instrument that is told of receives and waits, if there is one
     watcher: ReceiveWatcher | None = None
     #: the thread that the student's functions are called in
@@ -721,7 +723,7 @@ class Recorder:
                 f"a rank can be in {GROUPS} groups, and this is one more; each holds connections"
                 " and memory: make a group once, and use it again"
             )
-        self.emit(Grouped(name, members), False)
+        self.emit(Grouped(name, members, self.backend), False)
 
     def failed(self, op: int) -> None:
         """Report that the transport gave up on ``op``; its buffers are the program's again."""

@@ -152,6 +152,7 @@ def run_script_command(
         request.timeout or math.inf,
         request.seed,
         Semantics(request.semantics),
+        request.strict,
     )
     with following_script(script.root, folder):
         report = text_report(ran, shutil.get_terminal_size().columns)
@@ -168,12 +169,12 @@ def run_script_command(
         except OSError as error:
             raise RequestError(_not_written("--flight-recorder", dumps, error)) from None
     if request.json:
-        text = json_report(ran, request.strict) + "\n"
+        text = json_report(ran) + "\n"
         if request.json == "-":
             sys.stdout.write(text)
         else:
             _write("--json", request.json, text)
-    return ran.status(request.strict)
+    return ran.status()
 
 
 def _write(option: str, path: str, text: str) -> None:
@@ -219,6 +220,7 @@ def run_on_ranks(
     seconds: float = math.inf,
     seed: int | None = None,
     semantics: Semantics = Semantics.GLOO,
+    strict: bool = False,
 ) -> tuple[ScriptRun, Trace]:
     """Run a script on recorded ranks, and hand on what they print.
 
@@ -232,6 +234,7 @@ def run_on_ranks(
         seconds: after which it is ended.
         seed: of the random numbers that ranks draw; a fresh one by default.
         semantics: by whose rules a run is judged that ends well.
+        strict: whether what is left over when all ranks have ended is a fault.
     """
     from headcount.core.packing import live_program
     from headcount.core.random_numbers import fresh_seed
@@ -240,7 +243,7 @@ def run_on_ranks(
     from headcount.rank.script import run_script
     from headcount.script.report import ScriptRun
     from headcount.script.tally import CallTally
-    from headcount.trace.nccl_semantics import nccl_fault
+    from headcount.trace.nccl_semantics import nccl_fault, undecided
 
     judged = semantics is Semantics.NCCL
     follower = RunFollower(ranks, CallTally(KEPT_FOR_NCCL if judged else KEPT), out)
@@ -268,13 +271,14 @@ def run_on_ranks(
     failure, remarks = outcome.failure, outcome.trace.warnings
     if judged and failure is None:
         if all(ops[0].number == 0 for ops in map(list, outcome.trace.operations) if ops):
-            failure = nccl_fault(outcome.trace)
+            failure, open_question = nccl_fault(outcome.trace), undecided(outcome.trace)
+            remarks = ((open_question,) if open_question else ()) + remarks
         else:
             remarks = (_TOO_LONG, *remarks)
     ran = ScriptRun(
         [script.name, *script.arguments],
         ranks,
-        failure,
+        failure or (follower.left if strict else None),
         follower.left,
         remarks,
         follower.tally,

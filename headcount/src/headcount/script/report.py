@@ -66,13 +66,13 @@ class ScriptRun:
     Attributes:
         command: the script and its arguments.
         ranks: the number of ranks.
-        failure: why it failed, if it did.
+        failure: why it failed, if it did; what was left over as well, where that counts.
         leftover: what was wrong when all ranks had ended, such as a message that nobody receives.
         remarks: what is probably a mistake, and breaks no rule.
         tally: what the ranks have done.
         seconds: how long they ran.
         ended: whether all ranks have ended well; a ``failure`` is then what NCCL's rules do not
-            allow, and communication is at fault whatever it is.
+            allow, or what was left over, and communication is at fault whatever it is.
     """
 
     command: Sequence[str]
@@ -84,16 +84,11 @@ class ScriptRun:
     seconds: float
     ended: bool = False
 
-    def status(self, strict: bool = False) -> ExitStatus:
-        """Return the exit status: 0, or why it failed.
-
-        Args:
-            strict: whether what was left over counts as a fault.
-        """
-        failure = self.failure or (self.leftover if strict else None)
-        if failure is not None and self.ended:
+    def status(self) -> ExitStatus:
+        """Return the exit status: 0, or why it failed."""
+        if self.failure is not None and self.ended:
             return ExitStatus.COMMUNICATION_FAULT
-        return exit_status(failure)
+        return exit_status(self.failure)
 
     def why(self) -> Iterator[str]:
         """Yield facts that explain the failure: where the ranks' numbers of calls differ."""
@@ -150,7 +145,7 @@ def ordinal(number: int) -> str:
 def text_report(run: ScriptRun, width: int) -> str:
     """Return the report in lines of at most ``width`` characters, but for quoted source."""
     lines = list(_failed(run)) if run.failure else list(_ended(run))
-    notes = [run.leftover.message] if run.leftover else []
+    notes = [run.leftover.message] if run.leftover and run.leftover is not run.failure else []
     notes += run.remarks[:_REMARKS]
     if len(run.remarks) > _REMARKS:
         notes.append(f"{len(run.remarks) - _REMARKS} more remarks are in the JSON report")
@@ -223,7 +218,7 @@ def _count(number: int, what: str) -> str:
 # JSON. ----------------------------------------------------------------------------
 
 
-def json_report(run: ScriptRun, strict: bool = False) -> str:
+def json_report(run: ScriptRun) -> str:
     """Return one JSON object, in one line."""
     failure, tally = run.failure, run.tally
     longest = tally.longest_wait()
@@ -231,8 +226,8 @@ def json_report(run: ScriptRun, strict: bool = False) -> str:
         "version": VERSION,
         "command": list(run.command),
         "ranks": run.ranks,
-        "ok": run.status(strict) == ExitStatus.OK,
-        "status": run.status(strict),
+        "ok": run.status() == ExitStatus.OK,
+        "status": run.status(),
         "seconds": round(run.seconds, 3),
         "failure": None if failure is None else _failure(failure, list(run.why())),
         "leftover": None if run.leftover is None else _failure(run.leftover, []),

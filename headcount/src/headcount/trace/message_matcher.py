@@ -244,10 +244,11 @@ class _Group:
 
     ``agreed`` is the number of calls before the first one that does not match on all ranks, and
     ``open`` holds those that a member has yet to make or that do not match, and those that make a
-    group.
+    group.  ``backend`` is what a script has asked of it.
     """
 
     members: tuple[int, ...]
+    backend: str = ""
     agreed: float = math.inf
     calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     open: dict[int, dict[int, Operation]] = field(default_factory=dict)
@@ -413,9 +414,10 @@ class MessageMatcher:
                 self.polling.setdefault(rank, set()).add(op)
             case Expired(thread=thread):
                 self.waits[rank].pop(thread, None)
-            case Grouped(name=name, members=members):
+            case Grouped(name=name, members=members, backend=backend):
                 # their calls of new_group show whether the members agree
-                self.groups.setdefault(name, _Group(tuple(members)))
+                group = self.groups.setdefault(name, _Group(tuple(members)))
+                group.backend = backend or group.backend
             case Violated():
                 self._violated(rank, event)
             case Outside():
@@ -710,4 +712,5 @@ class MessageMatcher:
             {name: group.members for name, group in self.groups.items()},
             pauses=tuple(map(tuple, self.pauses)),
             sets_taken=tuple(self._sets_taken),
+            backends={name: group.backend for name, group in self.groups.items() if group.backend},
         )

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ from headcount.core.verdict import Diagnosis, Failure, Site, Wait, counted, rank
 from headcount.trace.deadlock import cycle_of
 from headcount.trace.trace import Operation, Trace
 
-__all__ = ["nccl_fault"]
+__all__ = ["nccl_fault", "undecided"]
 
 #: How every message begins.
 _UNDER = "under NCCL's rules"
@@ -59,13 +59,39 @@ def nccl_fault(trace: Trace) -> Failure | None:
 
     The message begins with "under NCCL's rules", and names the condition if there is one.  Where a
     program's own message or call has no other end, the run shows a mistake that has nothing to do
-    with NCCL, and nothing is said.
+    with NCCL, and nothing is said.  Of a script that has asked for NCCL, these are its rules for
+    the groups that speak NCCL alone.
 
     Args:
         trace: the whole record of a run, from its first operation.
     """
     if any(not op.matched and not op.by_torch for ops in trace.operations for op in ops):
         return None
+    return _fault(_without(trace, "gloo", "mixed"))
+
+
+def undecided(trace: Trace) -> str:
+    """Return what NCCL does not allow if all tensors are on GPUs, of groups that may speak it."""
+    if "mixed" not in trace.backends.values() or nccl_fault(trace) is not None:
+        return ""
+    fault = _fault(_without(trace, "gloo"))
+    if fault is None:
+        return ""
+    return (
+        "not decided: a group speaks gloo or NCCL, by where a tensor is. If those of these calls"
+        f" are on GPUs, {fault.message}"
+    )
+
+
+def _without(trace: Trace, *backends: str) -> Trace:
+    """Return the trace without groups of these backends, if a script has asked for NCCL at all."""
+    asked = {*trace.backends.values()} & {"nccl", "mixed"}
+    left = {name for name, one in trace.backends.items() if asked and one in backends}
+    operations = tuple([op for op in ops if op.group not in left] for ops in trace.operations)
+    return replace(trace, operations=operations)
+
+
+def _fault(trace: Trace) -> Failure | None:
     fault = _refused(trace)
     if fault is not None:
         return fault

@@ -442,6 +442,8 @@ class Trace:
             addresses into the judge's store; ``None`` where groups connect in another way.  These
             are no word of one rank's either.
         sets_taken: where a rank took a set in an order of its own; line 0 stands for hashes.
+        backends: by name of a group, what a script has asked of it: ``gloo``, ``nccl``, or
+            ``mixed`` where that depends on a tensor's device.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -456,6 +458,7 @@ class Trace:
     pauses: tuple[Sequence[PauseSpan], ...] = ()
     connected: frozenset[tuple[int, ...]] | None = None
     sets_taken: tuple[Site, ...] = ()
+    backends: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def world_size(self) -> int:
