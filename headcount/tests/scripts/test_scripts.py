@@ -134,6 +134,14 @@ def test_nccls_rules_are_for_groups_that_speak_nccl(tmp_path, default, own, faul
     assert ran.status() == (3 if fault else 0)
 
 
+@pytest.mark.parametrize("call", ["", "dist.barrier()"])
+def test_a_run_in_which_no_rank_communicates_says_so(tmp_path, call):
+    text = f"import torch.distributed as dist\ndist.init_process_group('gloo')\n{call}\n"
+    ran, _ = execute_text(text, tmp_path)
+    assert ran.status() == 0
+    assert ("the ranks never communicated" in text_report(ran, 200)) is (not call)
+
+
 def test_what_is_left_over_is_the_headline_where_it_counts(tmp_path):
     text = (
         "import torch, torch.distributed as dist\ndist.init_process_group('gloo')\n"

@@ -55,6 +55,12 @@ _TOO_LONG = (
     " fewer steps"
 )
 
+#: What is said of a run that shows nothing.
+_ALONE = (
+    "the ranks never communicated: none has called a collective, or sent a message. A library that"
+    " looks for GPUs may take each rank for the only one: try --cuda available"
+)
+
 #: Seconds that interrupted ranks have to end by themselves.
 LAST_WORDS = 5.0
 
@@ -244,6 +250,7 @@ def run_on_ranks(
     from headcount.script.report import ScriptRun
     from headcount.script.tally import CallTally
     from headcount.trace.nccl_semantics import nccl_fault, undecided
+    from headcount.trace.trace import MAKE_GROUPS
 
     judged = semantics is Semantics.NCCL
     follower = RunFollower(ranks, CallTally(KEPT_FOR_NCCL if judged else KEPT), out)
@@ -275,6 +282,8 @@ def run_on_ranks(
             remarks = ((open_question,) if open_question else ()) + remarks
         else:
             remarks = (_TOO_LONG, *remarks)
+    if ranks > 1 and not failure and {kind for _, kind in follower.tally.calls} <= MAKE_GROUPS:
+        remarks = (_ALONE, *remarks)
     ran = ScriptRun(
         [script.name, *script.arguments],
         ranks,

@@ -126,26 +126,15 @@ def _mispaired(trace: Trace) -> Failure | None:
                 f"{_UNDER} there are no tags, and rank {source}'s send at {send.site} (tag"
                 f" {send.tag}) meets rank {target}'s receive at {receive.site} (tag {receive.tag})"
             )
+            diagnosis = Diagnosis.WRONG_VALUE
+            what = ", which wants another message: post both in the same order"
             if send.dtype != receive.dtype:
-                return Failure(
-                    Diagnosis.DTYPE_MISMATCH,
-                    f"{meets}: {send.dtype} into {receive.dtype}",
-                    source,
-                    send.site,
-                )
-            if send.count != receive.count:
-                return Failure(
-                    Diagnosis.SIZE_MISMATCH,
-                    f"{meets}: {counted(send.count, 'element')} into {receive.count:,}",
-                    source,
-                    send.site,
-                )
-            return Failure(
-                Diagnosis.WRONG_VALUE,
-                f"{meets}, which wants another message: post both in the same order",
-                source,
-                send.site,
-            )
+                diagnosis = Diagnosis.DTYPE_MISMATCH
+                what = f": {send.dtype} into {receive.dtype}"
+            elif send.count != receive.count:
+                diagnosis = Diagnosis.SIZE_MISMATCH
+                what = f": {counted(send.count, 'element')} into {receive.count:,}"
+            return Failure(diagnosis, meets + what, source, send.site)
     return None
 
 

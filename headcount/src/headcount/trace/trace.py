@@ -17,6 +17,7 @@ from headcount.core.verdict import Site, Traffic, Volume
 __all__ = [
     "ALPHA",
     "BETA",
+    "MAKE_GROUPS",
     "Measured",
     "Message",
     "Operation",
@@ -279,6 +280,10 @@ class Measured(Protocol):
         ...
 
 
+#: Kinds of operations that make a group, and carry nothing.
+MAKE_GROUPS = frozenset({"new_group", INIT})
+
+
 @dataclass(eq=False)
 class Operation:
     """One call into the process group, as its rank reported it.
@@ -355,7 +360,7 @@ class Operation:
     @property
     def makes_group(self) -> bool:
         """Whether this makes a group, and so carries nothing."""
-        return self.kind in ("new_group", INIT)
+        return self.kind in MAKE_GROUPS
 
 
 @dataclass(frozen=True)
