@@ -6,11 +6,13 @@ import gc
 import os
 import sys
 from importlib.machinery import PathFinder
+from pathlib import Path
 
 # Python looks for modules in the current folder first, where a student's random.py or yaml.py may
-# lie; it would run in this process, and an answer would find what was not handed in with it
+# lie; it would run in this process, and an answer would find what was not handed in with it.  In
+# its place is what the command ``gather-round`` has there
 if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):  # since Python 3.11
-    here = sys.path.pop(0)
+    here, sys.path[0] = sys.path[0], str(Path(sys.executable).parent)
     if PathFinder.find_spec("grader") is None:  # a checkout that is not installed
         sys.path.append(here)
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -22,7 +24,6 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.overrides import TorchFunctionMode
 
-from headcount.core.source_locations import is_students
 from headcount.rank.recording_group import RecordingGroup
 from headcount.rank.sync_batch_norm import normalize_on_cpu
 
@@ -146,23 +147,24 @@ def map_cuda(note: Callable[[], None], ranks: int, rank: int, pretends: bool = F
 
 
 def _set_gpu_count(ranks: int) -> None:
-    """Tell the script, and no library, that there are as many GPUs as ranks."""
+    """Tell all but torch itself, which would take kernels for it, that each rank has a GPU."""
+    own = str(Path(torch.__file__).parent) + os.sep
 
-    def towards_script(real: Callable[..., Any], value: Any) -> Callable[..., Any]:
+    def towards_others(real: Callable[..., Any], value: Any) -> Callable[..., Any]:
         @functools.wraps(real)
         def call(*args: Any, **kwargs: Any) -> Any:
-            asks = is_students(sys._getframe(1).f_code.co_filename)
-            return value if asks else real(*args, **kwargs)
+            asks = sys._getframe(1).f_code.co_filename
+            return real(*args, **kwargs) if asks.startswith(own) else value
 
         return call
 
     modules: tuple[Any, ...] = (torch.cuda, torch.accelerator)
     for module in modules:
-        module.is_available = towards_script(module.is_available, True)
-        module.device_count = towards_script(module.device_count, ranks)
+        module.is_available = towards_others(module.is_available, True)
+        module.device_count = towards_others(module.device_count, ranks)
     # which is where its tensors are
     current, here = torch.accelerator.current_accelerator, torch.device("cpu")
-    torch.accelerator.current_accelerator = towards_script(current, here)
+    torch.accelerator.current_accelerator = towards_others(current, here)
 
 
 def _replace_cuda(mapping: _Mapping) -> None:

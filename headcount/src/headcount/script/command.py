@@ -147,7 +147,8 @@ def run_script_command(
         list(request.arguments),
         folder,
         {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), **_of_all_ranks(variables)},
-        [one for one in sys.path[1:] if one] + [_home()],
+        # not the folder that Python puts first, which is this command's
+        [one for one in sys.path[not getattr(sys.flags, "safe_path", False) :] if one] + [_home()],
         request.cuda,
     )
     ran, trace = run_on_ranks(
