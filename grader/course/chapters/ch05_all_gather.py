@@ -103,6 +103,7 @@ ONE_TENSOR = Mistake(
         lambda e: all(
             isinstance(held, (list, tuple))
             and len(held) > 1
+            and bool(torch.as_tensor(held[0]).any())  # what is empty was never filled
             and all(isinstance(t, torch.Tensor) and evidence.same(t, held[0]) for t in held)
             for held in e.actual
         )

@@ -77,8 +77,17 @@ def _is_butterfly(e: Evidence) -> bool:
     return largest.case.n > 3 and talk == {(a, b) for a, b in pairs if b in ranks}
 
 
+def _sends_at_once(e: Evidence) -> bool:
+    """Return whether each rank sends before it has heard of any other."""
+    return all(
+        any(op.kind == "send" and op.posted <= heard for op in operations)
+        for operations in e.trace.operations
+        for heard in (min(op.done or op.posted for op in operations if op.kind == "recv"),)
+    )
+
+
 def _uses_one_centre(e: Evidence) -> bool:
-    if e.trace.traffic.messages != e.case.calls * 2 * (e.case.n - 1):
+    if e.case.n < 3 or e.trace.traffic.messages != e.case.calls * 2 * (e.case.n - 1):
         return False
     ends = [{op.rank, op.peer} for op in e.trace.sends()]
     return bool(ends) and bool(set.intersection(*ends))
@@ -142,6 +151,7 @@ barrier = Exercise(
             when=lambda e: (
                 _early(e)
                 and len(_sends_of_each(e)) == 1
+                and _sends_at_once(e)
                 and e.trace.traffic.messages < e.case.calls * e.case.n * tree_levels(e.case.n)
             ),
         ),

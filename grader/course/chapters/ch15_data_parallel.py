@@ -89,7 +89,7 @@ class _Positive(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.seen: torch.Tensor
-        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("seen", torch.zeros((), dtype=torch.int64), persistent=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.seen += (x > 0).sum()

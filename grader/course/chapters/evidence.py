@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from grader.exercise.cases import op_name
-from grader.exercise.declaration import Evidence, Mistake
+from grader.exercise.declaration import Evidence, JudgedCase, Mistake
 from headcount.core.values import Opaque
 from headcount.core.verdict import Diagnosis
 
@@ -45,13 +46,30 @@ BUFFER_RACES = (
 )
 
 
+def _divisions(one: JudgedCase) -> set[float]:
+    """Return by what ranks divide the sum of all ranks; NaN where one holds no part of the sum."""
+    columns, found = one.case.columns, set()
+    for rank, held in enumerate(one.actual):
+        parts = [x[rank] for x in columns["chunks"]] if "chunks" in columns else columns["x"]
+        if "x" in columns and same(held, parts[rank]):
+            continue  # it may be none of those that hold the result
+        total, value = sum(part.double() for part in parts).flatten(), held.double().flatten()
+        by = float(total @ total / (total @ value))
+        alike = bool((value * by - total).abs().max() <= 1e-4 * total.abs().max())
+        found.add(round(by, 3) if alike else math.nan)
+    return found
+
+
 def _average_alone(e: Evidence) -> bool:
-    """Return whether averages are wrong, sums are right, and no value is lost in the source."""
+    """Return whether averages alone are wrong: sums that are divided by one wrong number."""
     wrong = {(op_name(one.case.op), one.diagnosis) for one in e.failed}
     sizes = {one.case.n for one in e.failed}
     sums = {one.case.n for one in e.passed if op_name(one.case.op) == "SUM"}
     lost = any(part.lost for part in e.source)
-    return wrong == {("AVG", Diagnosis.WRONG_VALUE)} and sizes <= sums and not lost
+    if wrong != {("AVG", Diagnosis.WRONG_VALUE)} or not sizes <= sums or lost:
+        return False
+    divisions = [_divisions(one) for one in e.failed if one.actual]
+    return all(len(found) == 1 and math.isfinite(min(found)) for found in divisions)
 
 
 #: A wrong division in a reduction where values do not show which one it is.
@@ -110,10 +128,15 @@ def always(symptom: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
 
 
 def on_powers_of_two_only(e: Evidence) -> bool:
-    """Return whether 2 and 4 ranks pass, and at least two other numbers of ranks fail."""
+    """Return whether 2 and 4 ranks pass, and at least two other numbers fail with all inputs."""
     failed = {one.case.n for one in e.failed}
-    right = {one.case.n for one in e.passed} - failed
-    return {2, 4} <= right and len(failed) > 1 and all(n & (n - 1) for n in failed)
+    right = {one.case.n for one in e.passed}
+    return (
+        {2, 4} <= right
+        and not failed & right
+        and len(failed) > 1
+        and all(n & (n - 1) for n in failed)
+    )
 
 
 def sends_first(e: Evidence, but: int) -> bool:

@@ -395,7 +395,6 @@ class Diagnosis(str, Enum):
         meaning="lets a rank go on before all others have come",
         advice="A rank knows that another has come only once a message tells it so, from that rank"
         " or through others.",
-        gravity=Gravity.COSTLY,
     )
     WRONG_PEER = _Fields(
         "wrong_peer",
