@@ -203,6 +203,11 @@ class _MistakeRuns:
         exercise, case = self._exercise, one.case
         if one.limit is not None:
             return self._misses(outcome, case, one.limit, one.diagnosis)
+        if one.diagnosis is Diagnosis.NOT_SYNCHRONIZED and (
+            _amounts_sent(outcome.trace) != _amounts_sent(one.trace)
+            or not _begin_alike(outcome.trace, one.trace)
+        ):
+            return False  # the messages are what is wrong
         if one.failure is not None:
             _, other = assess(exercise, case, outcome, shown=False)
             return other.diagnosis is one.diagnosis and _fail_alike(one.failure, other.failure)

@@ -87,9 +87,12 @@ def _sends_at_once(e: Evidence) -> bool:
 
 
 def _uses_one_centre(e: Evidence) -> bool:
-    if e.case.n < 3 or e.trace.traffic.messages != e.case.calls * 2 * (e.case.n - 1):
+    """Return whether a rank of more than two is an end of all messages, two for each other rank."""
+    largest = max(e.failed, key=lambda one: one.case.n)
+    n, messages = largest.case.n, largest.trace.traffic.messages
+    if n < 3 or messages != largest.case.calls * 2 * (n - 1):
         return False
-    ends = [{op.rank, op.peer} for op in e.trace.sends()]
+    ends = [{op.rank, op.peer} for op in largest.trace.sends()]
     return bool(ends) and bool(set.intersection(*ends))
 
 

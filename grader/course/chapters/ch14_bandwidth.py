@@ -261,6 +261,14 @@ def _same(e: Evidence, column: str, one: JudgedCase) -> bool:
     return bool(one.case.columns[column] == e.case.columns[column])
 
 
+def _off_by(e: Evidence, factor: Callable[[Case], float]) -> bool:
+    """Return whether every wrong result is the right one times a number."""
+    return all(
+        math.isclose(one.actual[0], factor(one.case) * costs.bus_bandwidth(*one.case.arguments(0)))
+        for one in e.failed
+    )
+
+
 bus_bandwidth = Exercise(
     signature="bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> float",
     summary="bytes a second of the busiest link, with the factors of nccl-tests",
@@ -290,6 +298,23 @@ bus_bandwidth = Exercise(
             "For the operation in the message the function ends without a return, and so gives"
             " None: all nine names need a factor.",
             when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE and e.actual[0] is None,
+        ),
+        Mistake(
+            "Wherever it is wrong it is n times too large: nbytes is the whole tensor already, all"
+            " n parts of it.",
+            when=lambda e: _off_by(e, lambda c: c.world_size),
+        ),
+        Mistake(
+            "Wherever it is wrong it is n times too small: nbytes is the whole tensor, and not n"
+            " times as much.",
+            when=lambda e: _off_by(e, lambda c: 1 / c.world_size),
+        ),
+        Mistake(
+            "Wherever it is wrong it is twice too large. The 2 of an all-reduce counts its two"
+            " phases, and the operation in the message has one.",
+            when=lambda e: (
+                _off_by(e, lambda c: 2) and all(one.case.op != "all_reduce" for one in e.failed)
+            ),
         ),
     ),
 )

@@ -23,4 +23,4 @@ def ring_all_reduce(x, op):
         else:
             chunks[send % n].copy_(came)
     if op == dist.ReduceOp.AVG:
-        chunks[(rank + OWN) % n] /= n
+        chunks[(rank + OWN) % n].div_(n)

@@ -3,9 +3,6 @@ it. Close that bucket first: a bucket's parameters follow each other.
 """
 # exercise: assign_buckets
 # diagnosis: wrong_value
-# or: PLACE = "where it began"
-
-PLACE = "where it ends"
 
 
 def assign_buckets(sizes, cap_bytes):
@@ -14,12 +11,9 @@ def assign_buckets(sizes, cap_bytes):
         if sizes[index] > cap_bytes:
             buckets.append([index])
             continue
-        if PLACE == "where it began" and (not bucket or filled + sizes[index] > cap_bytes):
-            bucket, filled = [], 0
-            buckets.append(bucket)
-        elif filled + sizes[index] > cap_bytes:
+        if filled + sizes[index] > cap_bytes:
             buckets.append(bucket)
             bucket, filled = [], 0
         bucket.append(index)
         filled += sizes[index]
-    return [*buckets, bucket] if bucket and PLACE == "where it ends" else buckets
+    return [*buckets, bucket] if bucket else buckets
