@@ -271,6 +271,11 @@ def total_bytes(relation: str, asked: Callable[[Case], int]) -> Limit:
     )
 
 
+def _bytes_of_ranks(trace: Measured) -> list[int]:
+    record = record_of(trace)
+    return [sum(record.sent(op) * _itemsize(op) for op in ops) for ops in record.operations]
+
+
 def bytes_of_all(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the bytes that all ranks together send, in calls of built-in collectives as well.
 
@@ -278,11 +283,7 @@ def bytes_of_all(relation: str, asked: Callable[[Case], int]) -> Limit:
     """
     return Limit(
         "bytes sent by all ranks",
-        lambda trace: sum(
-            record_of(trace).sent(op) * _itemsize(op)
-            for operations in record_of(trace).operations
-            for op in operations
-        ),
+        lambda trace: sum(_bytes_of_ranks(trace)),
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
@@ -296,10 +297,7 @@ def bytes_of_one(relation: str, asked: Callable[[Case], int]) -> Limit:
     """
     return Limit(
         "bytes sent by one rank",
-        lambda trace: max(
-            sum(record_of(trace).sent(op) * _itemsize(op) for op in operations)
-            for operations in record_of(trace).operations
-        ),
+        lambda trace: max(_bytes_of_ranks(trace)),
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,

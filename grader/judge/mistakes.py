@@ -70,11 +70,10 @@ def recognised(
         WorldError: the process cannot be started.
     """
     # which of them leads is the answer's matter: a case that hangs comes before one that raises
-    wrong = {one.diagnosis for one in evidence.failed}
     known = [
         (mistake, source, styles)
         for mistake in exercise.programs()
-        if mistake.diagnosis in wrong
+        if mistake.diagnosis in {one.diagnosis for one in evidence.failed}
         for source, styles in zip(mistake.sources, mistake.styles, strict=True)
     ]
     if not known or evidence.case.pauses:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -148,7 +147,7 @@ def map_cuda(note: Callable[[], None], ranks: int, rank: int, pretends: bool = F
 
 def _set_gpu_count(ranks: int) -> None:
     """Tell all but torch itself, which would take kernels for it, that each rank has a GPU."""
-    own = str(Path(torch.__file__).parent) + os.sep
+    own = torch.__path__[0] + os.sep
 
     def towards_others(real: Callable[..., Any], value: Any) -> Callable[..., Any]:
         @functools.wraps(real)

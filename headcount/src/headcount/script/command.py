@@ -279,8 +279,8 @@ def run_on_ranks(
     failure, remarks = outcome.failure, outcome.trace.warnings
     if judged and failure is None:
         if all(ops[0].number == 0 for ops in map(list, outcome.trace.operations) if ops):
-            failure, open_question = nccl_fault(outcome.trace), undecided(outcome.trace)
-            remarks = ((open_question,) if open_question else ()) + remarks
+            failure, note = nccl_fault(outcome.trace), undecided(outcome.trace)
+            remarks = (note, *remarks) if note else remarks
         else:
             remarks = (_TOO_LONG, *remarks)
     if ranks > 1 and not failure and {kind for _, kind in follower.tally.calls} <= MAKE_GROUPS:
