@@ -71,6 +71,16 @@ def test_a_module_gets_its_arguments_its_folder_and_torchruns_variables(project)
 
 
 @pytest.mark.exhaustive
+def test_a_script_imports_from_the_folders_of_pythonpath(project):
+    for name in ("first", "second"):
+        (project / name).mkdir()
+        (project / name / f"{name}.py").write_text("")
+    (project / "train.py").write_text("import first, second\n")
+    path = os.pathsep.join(str(project / name) for name in ("first", "second"))
+    assert command(project, "--ranks", "1", "train.py", PYTHONPATH=path).returncode == 0
+
+
+@pytest.mark.exhaustive
 def test_a_deadlock_is_reported_in_words_and_as_json(project):
     (project / "train.py").write_text(
         "import torch\n"

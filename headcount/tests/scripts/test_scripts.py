@@ -134,6 +134,20 @@ def test_nccls_rules_are_for_groups_that_speak_nccl(tmp_path, default, own, faul
     assert ran.status() == (3 if fault else 0)
 
 
+ASKS = """\
+import sysconfig, torch
+for place in (sysconfig.get_path("purelib") + "/accelerate", torch.__path__[0]):
+    names = ("cuda.is_available()", "cuda.device_count()", "accelerator.is_available()")
+    code = compile(f"[{', '.join('torch.' + one for one in names)}]", f"{place}/there.py", "eval")
+    print(*eval(code))
+"""
+
+
+def test_libraries_are_told_of_the_mapped_gpus_and_torch_is_not(tmp_path):
+    _, printed = execute_text(ASKS, tmp_path, ranks=1, cuda="available")
+    assert printed.splitlines() == ["[0] True 1 True", "[0] False 0 False"]
+
+
 @pytest.mark.parametrize("call", ["", "dist.barrier()"])
 def test_a_run_in_which_no_rank_communicates_says_so(tmp_path, call):
     text = f"import torch.distributed as dist\ndist.init_process_group('gloo')\n{call}\n"
