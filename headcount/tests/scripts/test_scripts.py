@@ -148,6 +148,27 @@ def test_libraries_are_told_of_the_mapped_gpus_and_torch_is_not(tmp_path):
     assert printed.splitlines() == ["[0] True 1 True", "[0] False 0 False"]
 
 
+WORKER = """\
+from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    def __len__(self):
+        return 2
+    def __getitem__(self, i):
+        raise ValueError("row " + 3000 * "x" + " is broken")
+next(iter(DataLoader(Rows(), num_workers=1)))
+"""
+
+
+def test_an_exception_of_a_worker_is_told_in_a_line_and_at_its_place(tmp_path):
+    ran, _ = execute_text(WORKER, tmp_path, ranks=1)
+    assert ran.failure.site.line == 6
+    assert [frame.site.line for frame in ran.failure.frames] == [7, 6]
+    message = ran.failure.message
+    assert message.startswith("rank 0, train.py:6: ValueError: Caught ValueError in DataLoader")
+    assert message.endswith("xxx is broken")
+    assert "Traceback" not in message
+
+
 @pytest.mark.parametrize("call", ["", "dist.barrier()"])
 def test_a_run_in_which_no_rank_communicates_says_so(tmp_path, call):
     text = f"import torch.distributed as dist\ndist.init_process_group('gloo')\n{call}\n"

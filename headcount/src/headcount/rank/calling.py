@@ -296,8 +296,8 @@ def raised(
     """
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
     used = error.error if isinstance(error, NotDefined) else None
-    message = _text_of(cause)
-    kind = _name_of(cause)
+    message, elsewhere = _without_traceback(_text_of(cause))
+    here, kind = lines_of(cause.__traceback__), _name_of(cause)
     name, owner = _lacking(cause)
     if function := _wants_gpu(cause):
         kind, name, owner = "RuntimeError", "", ""
@@ -318,9 +318,9 @@ def raised(
     return Raised(
         stage,
         kind,
-        message[:TEXT],
+        message if len(message) <= TEXT else f"{message[: TEXT // 2]} … {message[3 - TEXT // 2 :]}",
         # a function that calls itself on one line would repeat that line many times
-        [line for line, _ in groupby([*lines_of(cause.__traceback__), *_unparsed(cause)])][-20:],
+        [line for line, _ in groupby([*here, *elsewhere, *_unparsed(cause)])][-20:],
         transport=transport,
         expired=expired,
         unwritten=unwritten and isinstance(error, NotImplementedError),
@@ -361,9 +361,9 @@ def _lacking(error: BaseException) -> tuple[str, str]:
             owner = vars(error.obj).get("__name__")
         else:  # with its module, since a class of the program's own may have any name
             owner = f"{type.__dict__['__module__'].__get__(kind)}.{_class_name(kind)}"
-    elif type(error) is TypeError and (called := _CALLED.match(_text_of(error))):
+    elif type(error) is TypeError and (called := _CALLED.match(_text_of(error)[:TEXT])):
         name = called[1]
-    elif type(error) is TypeError and (kept := _UNCHANGEABLE.match(_text_of(error))):
+    elif type(error) is TypeError and (kept := _UNCHANGEABLE.match(_text_of(error)[:TEXT])):
         owner = f"builtins.{kept[1]}"
     words = [shorten_name(one) if type(one) is str else "" for one in (name, owner)]
     return words[0], words[1]
@@ -455,4 +455,28 @@ def _text_of(error: BaseException) -> str:
         text = str(error)
     except BaseException as broken:
         return f"(its __str__ raised {type(broken).__name__})"
-    return text[:TEXT].encode("utf-8", "replace").decode()
+    return text.encode("utf-8", "replace").decode()
+
+
+#: A line of a traceback that names a place, and the line before its first.
+_FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.+)$')
+_TRACEBACK = "Traceback (most recent call last):"
+
+
+def _without_traceback(text: str) -> tuple[str, list[tuple[str, int, str]]]:
+    """Return a message without the traceback of another process, and its frames of the student's.
+
+    Workers of a ``DataLoader`` and children of ``mp.spawn`` write theirs into the message.
+    """
+    first, found, rest = text.partition(_TRACEBACK)
+    if not found:
+        return text, []
+    lines = rest.splitlines()
+    end = max((i + 1 for i, line in enumerate(lines) if line.startswith(" ")), default=0)
+    frames = [match.groups() for line in lines[:end] if (match := _FRAME.match(line))]
+    said = " ".join(line for line in (*first.splitlines()[:1], *lines[end:]) if line.strip())
+    return said, [
+        (shorten_name(file), int(line), shorten_name(name))
+        for file, line, name in frames
+        if is_students(file)
+    ]
