@@ -158,7 +158,8 @@ def test_inside_torchrun_its_ranks_are_recorded(project):
 
 
 @pytest.mark.exhaustive
-def test_what_is_printed_comes_at_once_and_ctrl_c_ends_all(project):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_printed_comes_at_once_and_a_signal_ends_all_with_a_report(project, number):
     (project / "train.py").write_text(
         "import time, torch.distributed as dist\n"
         "dist.init_process_group()\n"
@@ -169,17 +170,21 @@ def test_what_is_printed_comes_at_once_and_ctrl_c_ends_all(project):
         "    print('tidies up')\n"
     )
     with subprocess.Popen(
-        [*COMMAND, "--ranks", "2", "train.py"], cwd=project, env=environment(),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*COMMAND, "--ranks", "2", "--json", "report.json", "train.py"],
+        cwd=project, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as running:  # fmt: skip
         begun = {running.stdout.readline() for _ in range(2)}
         assert begun == {"[0] begins\n", "[1] begins\n"}
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         printed, said = running.communicate(timeout=60)
-    assert running.returncode == 130
+    assert running.returncode == 128 + number
     assert "[0] tidies up" in printed
     assert "[1] tidies up" in printed
-    assert said == "headcount: stopped; every rank has been ended\n"
+    report = json.loads((project / "report.json").read_text())
+    assert (report["stopped"], report["status"]) == (number.name, 128 + number)
+    assert said.startswith(f"✗ stopped by {number.name} after")
+    assert "is still running at train.py:5" in " ".join(said.split())
+    assert "every rank has been ended" not in said
 
 
 def posted(number, blocking=True):

@@ -19,6 +19,7 @@ from headcount.core import source_locations
 from headcount.core.semantics import Semantics
 from headcount.core.source_locations import following_script, is_students
 from headcount.core.verdict import PATH, Diagnosis
+from headcount.launch import supervisor
 from headcount.launch.launchers import default_launcher
 from headcount.rank.script import Script
 from headcount.script.command import RunFollower, run_on_ranks
@@ -208,6 +209,18 @@ def test_at_the_time_limit_ranks_that_wait_are_named_beside_those_that_do_not(tm
     (running,) = re.findall(r"rank (\d) is still running at train.py:5", ran.failure.message)
     waiting = 1 - int(running)
     assert f"rank {waiting} waits in barrier at train.py:6" in " ".join(ran.failure.detail)
+
+
+def test_where_ranks_are_is_shown_when_nothing_happens_for_long(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(supervisor, "QUIET", 0.3)
+    execute_text(LOCKED, tmp_path, seconds=2.5)
+    said = capsys.readouterr().err.splitlines()
+    assert 1 <= len(said) <= 3  # after twice as long each time
+    assert re.search(
+        r"nothing is proved: rank (\d) is still running at train.py:5; rank (?!\1)\d waits in"
+        r" barrier at train.py:6 for rank \1",
+        said[0],
+    )
 
 
 POOL = """\

@@ -23,7 +23,7 @@ from headcount.core.errors import (
     shortage,
 )
 
-__all__ = ["PIPE_CLOSED", "STOPPED", "say", "serve", "stop_if_pressed"]
+__all__ = ["PIPE_CLOSED", "STOPPED", "say", "serve", "settle_press", "stop_if_pressed"]
 
 #: The exit status of a program that ends because nobody reads its output: 128 and SIGPIPE.
 PIPE_CLOSED = 141
@@ -40,6 +40,11 @@ def _press(*_: object) -> NoReturn:
     """Note that Ctrl-C was pressed, and stop what is being done."""
     _pressed.set()
     raise KeyboardInterrupt
+
+
+def settle_press() -> None:
+    """Take note that the command has done what Ctrl-C asks of it, and ends by itself."""
+    _pressed.clear()
 
 
 def stop_if_pressed() -> None:

@@ -311,11 +311,6 @@ class ProcessWorld:
         begun = self._supervisor.call.matcher.operations[rank]
         return (_ADDRESS + _PEER * self.size) * sum(op.kind == "new_group" for op in begun)
 
-    def interrupt(self, seconds: float) -> None:
-        """Interrupt the ranks, and follow for up to ``seconds`` how they end."""
-        assert self._supervisor is not None
-        self._supervisor.call.interrupt(seconds)
-
     def close(self) -> None:
         """Kill every rank; :meth:`Launcher.settle` waits until they are gone."""
         if self._supervisor is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 from headcount.core.errors import signal_name
@@ -207,20 +208,23 @@ class RootCause:
             message = f"{where}: the process is killed by {signal_name(-status)}"
         self._found.append(Failure(diagnosis, message, rank, site))
 
-    def timed_out(self, running: list[int], sites: dict[int, Site | None], after: str) -> None:
-        """Note the ranks that still run at a time limit, which ``after`` names.
+    def timed_out(self, where: Failure | None, after: str) -> None:
+        """Note where ranks are at a time limit, which ``after`` names."""
+        if where is not None:
+            self._found.append(replace(where, message=f"no end after {after}: {where.message}"))
+
+    def whereabouts(self, running: list[int], sites: dict[int, Site | None]) -> Failure | None:
+        """Return as a failure where ranks are that have not ended.
 
         If none runs, all wait: for something that may still come, or for time limits of their own.
-        A deadlock is not noted here, since its own failure says more.
+        Of a deadlock None is returned, since its own failure says more.
         """
         if not running:
-            if not stuck(self._matcher, certain=True):
-                self._found.append(self._all_wait(after))
-            return
+            return None if stuck(self._matcher, certain=True) else self._all_wait()
         rank = running[0]
         site = sites[rank]
         at = f" at {site}" if site else ""
-        message = f"no end after {after}: rank {rank} is still running{at}"
+        message = f"rank {rank} is still running{at}"
         detail = tuple(
             f"rank {r} is at {sites[r]}" if sites[r] else f"rank {r} is still running"
             for r in running[1:]
@@ -231,16 +235,17 @@ class RootCause:
         # they may wait for what the others are about, or hold what these want
         others = set(range(self._matcher.size)) - {*running} - self._matcher.ended
         detail += tuple(f"rank {r} {wait_of(self._matcher, r).text}" for r in sorted(others))
-        self._found.append(Failure(Diagnosis.TIMEOUT, message, rank, site, detail))
+        return Failure(Diagnosis.TIMEOUT, message, rank, site, detail)
 
-    def _all_wait(self, after: str) -> Failure:
-        """Return the failure of ranks that all wait at a time limit, and may go on."""
+    def _all_wait(self) -> Failure | None:
+        """Return the failure of ranks that all wait, and may go on."""
         ranks = [rank for rank in range(self._matcher.size) if rank not in self._matcher.ended]
         waits = [wait_of(self._matcher, rank) for rank in ranks]
-        first, *_ = waits
-        message = f"no end after {after}: rank {first.rank} {first.text}"
-        detail = tuple(f"rank {wait.rank} {wait.text}" for wait in waits[1:])
-        return Failure(Diagnosis.TIMEOUT, message, first.rank, first.site, detail)
+        told = [f"rank {wait.rank} {wait.text}" for wait in waits]
+        if not waits:
+            return None
+        first = waits[0]
+        return Failure(Diagnosis.TIMEOUT, told[0], first.rank, first.site, tuple(told[1:]))
 
 
 def not_understood(who: str, error: Exception, rank: int | None = None) -> Failure:

@@ -62,6 +62,10 @@ _CALLERS = 3
 #: its threads may still act; and after which a rank that seems to compute is first asked.
 ASK, SILENCE = 0.02, 0.1
 
+#: Seconds without a report after which it is shown where the ranks of a script are, and then after
+#: twice as many; between two looks at whether to show it; and that ranks have for their last words.
+QUIET, _LOOKS, LAST_WORDS = 30.0, 0.5, 5.0
+
 #: Least seconds between two searches for ranks that seem stuck; not every message starts one.
 PAUSE = 0.005
 
@@ -226,6 +230,8 @@ class CallSupervision:
         self._reported = [now] * self._size
         self._answered = [-math.inf] * self._size
         self._ask_again = now
+        #: seconds without a report after which it is shown where the ranks are
+        self._quiet = QUIET
 
     # What has come of it. ----------------------------------------------------
 
@@ -246,10 +252,10 @@ class CallSupervision:
         """Return the output of each rank."""
         return self._output.texts()
 
-    def interrupt(self, seconds: float) -> None:
-        """Interrupt the ranks as Ctrl-C does, and read for up to ``seconds`` what they do then."""
+    def _interrupt(self) -> None:
+        """Interrupt the ranks as Ctrl-C does, and read for a while what they do then."""
         self._channels.handle.signal(signal.SIGINT)
-        until = time.monotonic() + seconds
+        until = time.monotonic() + LAST_WORDS
         while len(self.matcher.ended) < self._size and (left := until - time.monotonic()) > 0:
             self._channels.read(left, self)
         self._channels.drain(self)
@@ -264,7 +270,14 @@ class CallSupervision:
 
     def wait_until_returned(self) -> Failure | None:
         """Wait until the call is over, and return why it failed, if it did."""
-        failure = self.wait_until(lambda: self.returned, self._job.seconds)
+        try:
+            failure = self.wait_until(lambda: self.returned, self._job.seconds)
+        except KeyboardInterrupt as stop:
+            if self._job.follower is None:
+                raise
+            self._job.follower.stopped(next(iter(stop.args), signal.SIGINT))
+            failure = self._whereabouts()
+            self._interrupt()
         if failure is not None and self.matcher.is_script and failure.diagnosis.between_ranks:
             failure = self._with_context(failure)
         self._channels.drain(self)
@@ -291,6 +304,7 @@ class CallSupervision:
                 self._watchdog.due,
                 self._inspect_threads(),
                 self._pause.ends,
+                self._look(now),
             )
             self._channels.read(due - now, self)
             self._end_pause()
@@ -304,7 +318,7 @@ class CallSupervision:
         soonest = min(wait.grace, wait.deadline)
         over = wait.grace < math.inf and (self._all_over() or now >= soonest)
         if not over and (after := self._exceeded(wait, now)):
-            self._note_timeout(after)
+            self._causes.timed_out(self._whereabouts(), after)
             over = True
         if not over:
             return None
@@ -318,6 +332,26 @@ class CallSupervision:
         if now >= wait.deadline:
             return f"{wait.seconds:g} s"
         return self._watchdog.look(self.matcher) if now >= self._watchdog.due else ""
+
+    def _look(self, now: float) -> float:
+        """Show where the ranks of a script are if that is asked for, or nothing happens for long.
+
+        Return when to see again whether it is.
+        """
+        follower, silent = self._job.follower, now - max(self._reported)
+        if follower is None:
+            return math.inf
+        if silent < QUIET:
+            self._quiet = QUIET
+        long = silent >= self._quiet
+        if long:
+            self._quiet = 2 * silent
+        if follower.asks() or (long and waiting(self.matcher)):
+            # healthy ranks may be among them, which no signal must stop in the middle of a stack
+            where = self._whereabouts(gently=True)
+            if where is not None:
+                follower.shows(where, silent)
+        return now + _LOOKS
 
     def _something_wrong(self) -> bool:
         return bool(self._causes.first()) or bool(stuck(self.matcher, certain=True))
@@ -499,24 +533,24 @@ class CallSupervision:
             raise BrokenFrame("a report that it cannot join, after it has joined")
         raise WorldError(f"rank {rank} cannot join: {message.kind}: {message.message}")
 
-    def _note_timeout(self, after: str) -> None:
-        """Note a time limit, with the lines at which the ranks that still run are."""
+    def _whereabouts(self, gently: bool = False) -> Failure | None:
+        """Return where the ranks are, with the lines of those that still run."""
         still = waiting(self.matcher) | self.matcher.ended
         running = [rank for rank in range(self._size) if rank not in still]
         self._channels.forget_dumps()
-        self._dump(running)
+        self._dump(running, gently)
         sites = {rank: self._channels.dumped_site(rank) for rank in running}
-        self._causes.timed_out(running, sites, after)
+        return self._causes.whereabouts(running, sites)
 
-    def _dump(self, ranks: Collection[int]) -> None:
-        """Let ranks dump where they are, and wait for it."""
+    def _dump(self, ranks: Collection[int], gently: bool = False) -> None:
+        """Let ranks dump where they are, and wait for it; gently, without a signal."""
         for rank in ranks:
             self._channels.send(rank, DumpStacks())
         self._read_until(lambda: all(map(self._channels.has_dumped_all, ranks)))
         # the signal stops a thread anywhere, and a walk over a stack that is being built can crash
         # the rank; so it is for those alone whose code in C lets no other thread of Python run
         silent = [rank for rank in ranks if not self._channels.has_dumped(rank)]
-        if silent and hasattr(signal, "SIGUSR1"):
+        if silent and not gently and hasattr(signal, "SIGUSR1"):
             for rank in silent:
                 self._channels.handle.signal(signal.SIGUSR1, rank)
             # nothing says where such a dump ends; the line where the rank is comes first

@@ -228,6 +228,16 @@ class ScriptFollower(Follower, Protocol):
     def leftover(self, failure: Failure) -> None:
         """Take what is wrong although every rank has ended, such as an unreceived message."""
 
+    def stopped(self, number: int) -> None:
+        """Take note that a signal has stopped the run."""
+
+    def asks(self) -> bool:
+        """Return whether somebody has asked where the ranks are since this was last called."""
+        ...
+
+    def shows(self, where: Failure, silent: float) -> None:
+        """Show where the ranks are, which have reported nothing for so many seconds."""
+
 
 class World(Protocol):
     """Ranks with an answer's code loaded, ready for calls."""

@@ -13,14 +13,17 @@ import json
 import math
 import os
 import shutil
+import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import psutil
 
+from headcount.core.commands import say, settle_press
 from headcount.core.errors import RequestError
 from headcount.core.options import seconds, whole_number
 from headcount.core.resource_limits import DEFAULTS
@@ -60,9 +63,6 @@ _ALONE = (
     "the ranks never communicated: none has called a collective, or sent a message. A library that"
     " looks for GPUs may take each rank for the only one: try --cuda available"
 )
-
-#: Seconds that interrupted ranks have to end by themselves.
-LAST_WORDS = 5.0
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -268,12 +268,10 @@ def run_on_ranks(
     with (
         following_script(script.root, script.folder),
         ProcessWorld(launcher, ranks, program, seed=drawn, script=True) as world,
+        _heeded(follower),
     ):
         try:
             outcome = world.run(job)
-        except KeyboardInterrupt:
-            world.interrupt(LAST_WORDS)
-            raise
         finally:
             follower.flush()
     failure, remarks = outcome.failure, outcome.trace.warnings
@@ -294,6 +292,7 @@ def run_on_ranks(
         follower.tally,
         outcome.seconds,
         outcome.failure is None,
+        follower.signal,
     )
     return ran, outcome.trace
 
@@ -352,6 +351,29 @@ def _free_port() -> int:
         return int(sock.getsockname()[1])
 
 
+@contextlib.contextmanager
+def _heeded(follower: RunFollower) -> Iterator[None]:
+    """Let SIGTERM stop the run as Ctrl-C does, and SIGQUIT show where its ranks are."""
+
+    def stop(number: int, _: object) -> NoReturn:
+        raise KeyboardInterrupt(number)
+
+    def ask(*_: object) -> None:
+        follower.asked = True
+
+    heeds: dict[int, Callable[[int, object], None]] = {signal.SIGTERM: stop, signal.SIGQUIT: ask}
+    before = {number: signal.getsignal(number) for number in heeds}
+    free = threading.current_thread() is threading.main_thread()
+    mine = [one for one, handler in before.items() if free and handler is signal.SIG_DFL]
+    for number in mine:
+        signal.signal(number, heeds[number])
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
 class RunFollower:
     """Follows a run: it prints what the ranks print, line by line, with the rank before it.
 
@@ -364,6 +386,9 @@ class RunFollower:
     def __init__(self, ranks: int, tally: CallTally, out: TextIO) -> None:
         self.tally = tally
         self.left: Failure | None = None
+        #: the signal that has stopped the run, or 0
+        self.signal = 0
+        self.asked = False
         self.keeps = tally.keeps
         self.posted, self.done, self.called = tally.posted, tally.done, tally.called
         self._out = out
@@ -385,6 +410,21 @@ class RunFollower:
     def leftover(self, failure: Failure) -> None:
         """Note what was wrong when all ranks had ended."""
         self.left = failure
+
+    def stopped(self, number: int) -> None:
+        """Note the signal that has stopped the run, of which the report will speak."""
+        settle_press()
+        self.signal = number
+
+    def asks(self) -> bool:
+        """Return whether SIGQUIT has come since this was last called."""
+        asked, self.asked = self.asked, False
+        return asked
+
+    def shows(self, where: Failure, silent: float) -> None:
+        """Print where the ranks are, in a line."""
+        told = "; ".join((where.message, *where.detail))
+        say("headcount", f"no call for {silent:.0f} s, and nothing is proved: {told}")
 
     def flush(self) -> None:
         """Print what stands in lines that have not ended."""

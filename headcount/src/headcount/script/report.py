@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from headcount.core.errors import signal_name
 from headcount.core.source_locations import live_line, with_source
 from headcount.core.verdict import Failure, Wait, amount, ranks_text
 from headcount.script.tally import CallTally
@@ -73,6 +74,7 @@ class ScriptRun:
         seconds: how long they ran.
         ended: whether all ranks have ended well; a ``failure`` is then what NCCL's rules do not
             allow, or what was left over, and communication is at fault whatever it is.
+        signal: the signal that has stopped it, or 0.
     """
 
     command: Sequence[str]
@@ -83,9 +85,12 @@ class ScriptRun:
     tally: CallTally
     seconds: float
     ended: bool = False
+    signal: int = 0
 
-    def status(self) -> ExitStatus:
+    def status(self) -> int:
         """Return the exit status: 0, or why it failed."""
+        if self.signal:
+            return 128 + self.signal
         if self.failure is not None and self.ended:
             return ExitStatus.COMMUNICATION_FAULT
         return exit_status(self.failure)
@@ -173,7 +178,8 @@ def _ended(run: ScriptRun) -> Iterator[tuple[str, str]]:
 def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
     assert run.failure is not None
     failure = with_source(run.failure, live_line)
-    after, words = f"after {_seconds(run.seconds)}", failure.diagnosis.words
+    after = f"after {_seconds(run.seconds)}"
+    words = f"stopped by {signal_name(run.signal)}" if run.signal else failure.diagnosis.words
     first = f"ended well {after}, but: {words}" if run.ended else f"{words} {after}"
     yield "", f"✗ {first}: {failure.message}"
     for frame in failure.frames:
@@ -228,6 +234,7 @@ def json_report(run: ScriptRun) -> str:
         "ranks": run.ranks,
         "ok": run.status() == ExitStatus.OK,
         "status": run.status(),
+        "stopped": signal_name(run.signal) if run.signal else None,
         "seconds": round(run.seconds, 3),
         "failure": None if failure is None else _failure(failure, list(run.why())),
         "leftover": None if run.leftover is None else _failure(run.leftover, []),
