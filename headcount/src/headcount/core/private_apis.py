@@ -152,7 +152,7 @@ def _shows_its_caller(getframe: Any) -> bool:
 
 _C10D = "torch.distributed.distributed_c10d"
 _OPTIONS = "torch._C._distributed_c10d._DistributedBackendOptions"
-_GROUPS = ("rank/recording_group.py", "simulation/group.py")
+_GROUPS = ("rank/torch_group.py",)
 _LINES = "name the line of a program that has handed a call to a pool of threads"
 _WAITS = "know which threads of a rank can go on, and so name a deadlock"
 

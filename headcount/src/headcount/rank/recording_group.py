@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch.autograd.graph import increment_version
 from torch.distributed.constants import default_pg_timeout
 
@@ -51,6 +50,7 @@ from headcount.rank.requests import (
     hand_over,
     milliseconds,
 )
+from headcount.rank.torch_group import TorchGroup
 from headcount.rank.transports import FOREVER, Backend
 
 __all__ = ["OVERLOAD", "RecordingGroup", "imitate_operators", "short_limit"]
@@ -103,7 +103,7 @@ def _note_history(
         operator(list(written), list(read))
 
 
-class RecordingGroup(dist.ProcessGroup):
+class RecordingGroup(TorchGroup):
     """A process group that reports its operations to a :class:`Recorder`.
 
     Args:
@@ -116,12 +116,8 @@ class RecordingGroup(dist.ProcessGroup):
         limit: milliseconds after which its waits give up; 0 means never.
     """
 
-    #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
-    supports_coalescing = False
     #: whether gloo stands in for NCCL, which coalesces calls and takes one tensor in any shape
     for_nccl = False
-    #: asked by ``split_group`` of torch ≥ 2.14, which then refuses
-    supports_splitting = False
     #: the class of the requests that its operations return
     _request: type[Request] = Request
 
@@ -136,8 +132,7 @@ class RecordingGroup(dist.ProcessGroup):
         recorder: Recorder,
         limit: int = 0,
     ) -> None:
-        # the one constructor that torch lets a Python subclass use
-        super().__init__(rank, size)  # type: ignore[call-arg]
+        super().__init__(rank, size, members, name)
         self._rank, self._size = rank, size
         self._inner = inner
         self._backend = backend
@@ -146,12 +141,7 @@ class RecordingGroup(dist.ProcessGroup):
         #: the requests of calls that are being coalesced
         self._coalesced: list[Request] | None = None
         self._coalescing = contextlib.ExitStack()
-        self._members = list(members)
-        self._name = name
         self._torch_name = name
-        self._desc = ""
-        #: set when torch has finished making the group
-        self.made = False
         #: the line on which this rank destroyed it
         self._destroyed: int | None = None
         self._recorder = recorder
@@ -180,29 +170,6 @@ class RecordingGroup(dist.ProcessGroup):
     def setGroupName(self, name: str) -> None:  # noqa: N802
         """Store torch's name, which it sets after making the group."""
         self._torch_name = name
-
-    def getGroupDesc(self) -> str:  # noqa: N802
-        """Return torch's description of the group."""
-        return self._desc
-
-    def setGroupDesc(self, desc: str) -> None:  # noqa: N802
-        """Store torch's description, which it sets after making the group."""
-        self._desc = desc
-
-    @property
-    def _device_types(self) -> list[torch.device]:
-        """The devices that its tensors may be on; none while torch is making the group.
-
-        Torch 2.15 adds a flight recorder to a new group that has a device, and looks for a C++
-        backend there.
-        """
-        return [self._device] if self.made else []
-
-    def _get_backend(self, device: torch.device) -> RecordingGroup:  # type: ignore[override]
-        """Return this group, since the transport below it is private."""
-        return self
-
-    get_backend = _get_backend  # the public name, since torch 2.14
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Set the time after which waits of the group give up; torch ≥ 2.15 offers it publicly."""

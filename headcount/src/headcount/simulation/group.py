@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import torch
-import torch.distributed as dist
 
 from headcount.core.events import ANY, Signature
 from headcount.core.source_locations import line_here
@@ -25,6 +24,7 @@ from headcount.rank.arguments import (
     require_tag,
     signatures,
 )
+from headcount.rank.torch_group import TorchGroup
 from headcount.simulation.builtin import (
     SUBTREE_END,
     Blocks,
@@ -113,7 +113,7 @@ _INSTEAD = {
 }
 
 
-class SimulatedGroup(dist.ProcessGroup):
+class SimulatedGroup(TorchGroup):
     """A process group of simulated ranks, as ``torch.distributed`` sees it.
 
     Each method acts for the rank that runs when it is called.
@@ -125,24 +125,13 @@ class SimulatedGroup(dist.ProcessGroup):
         builtins: the state of the built-in collectives, shared by all groups of the world.
     """
 
-    #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
-    supports_coalescing = False
-    #: asked by ``split_group`` of torch ≥ 2.14, which then refuses
-    supports_splitting = False
-
     def __init__(
         self, world: SimulatedWorld, members: Sequence[int], name: str, builtins: Builtins
     ) -> None:
-        # the one constructor that torch lets a Python subclass use
-        super().__init__(0, len(members))  # type: ignore[call-arg]
+        super().__init__(0, len(members), members, name)
         self._world = world
-        self._members = list(members)
         self._places = {member: place for place, member in enumerate(members)}
-        self._name = name
-        self._desc = ""
         self._builtins = builtins
-        #: set when torch has finished making the group
-        self.made = False
         #: by place, the collectives that run beside the rank, and those that will after them
         self._queues: dict[int, deque[tuple[_Run, Communicator, Work]]] = {}
         #: by rank, the line on which it has destroyed the group
@@ -171,29 +160,6 @@ class SimulatedGroup(dist.ProcessGroup):
 
     def setGroupName(self, name: str) -> None:  # noqa: N802
         """Ignore torch's name of the group: it keeps the simulated world's."""
-
-    def getGroupDesc(self) -> str:  # noqa: N802
-        """Return torch's description of the group."""
-        return self._desc
-
-    def setGroupDesc(self, desc: str) -> None:  # noqa: N802
-        """Store torch's description, which it sets after making the group."""
-        self._desc = desc
-
-    @property
-    def _device_types(self) -> list[torch.device]:
-        """The devices that its tensors may be on; none while torch is making the group.
-
-        Torch 2.15 adds a flight recorder to a new group that has a device, and looks for a C++
-        backend there.
-        """
-        return [torch.device("cpu")] if self.made else []
-
-    def _get_backend(self, device: torch.device) -> SimulatedGroup:
-        """Return this group: there is no other backend below it."""
-        return self
-
-    get_backend = _get_backend  # the public name, since torch 2.14
 
     def mark(self, text: str) -> None:
         """Record that the running rank is at a named place; see :func:`headcount.mark`."""
