@@ -136,8 +136,7 @@ def _what_is_wrong(exercise: Exercise, evidence: Evidence, n: int) -> str:
     if not told:
         return ""
     (wrong_with, right_with), *others = told
-    what = " and ".join(one for one, _ in others)
-    also = f" The wrong ones alone have {what} as well, which may be why." * bool(others)
+    also = "".join(f" The wrong ones alone have {one}, too: it may be why." for one, _ in others)
     ranks = f"{n} rank{'s' * (n > 1)}"
     return (
         f"On {ranks} it is wrong with {wrong_with}, and right with {right_with}.{also} Follow one"

@@ -115,6 +115,7 @@ MODULES = (
     "headcount.rank.recording_group",
     "headcount.rank.requests",
     "headcount.rank.threads",
+    "headcount.rank.torch_group",
     "headcount.rank.torch_startup",
     "headcount.rank.transports",
     "headcount.rank.transports.gloo",
