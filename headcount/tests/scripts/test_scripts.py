@@ -149,6 +149,31 @@ def test_libraries_are_told_of_the_mapped_gpus_and_torch_is_not(tmp_path):
     assert printed.splitlines() == ["[0] True 1 True", "[0] False 0 False"]
 
 
+AS_NCCL = """\
+import sys
+import torch
+import torch.distributed as dist
+dist.init_process_group(sys.argv[1])
+rank, size = dist.get_rank(), dist.get_world_size()
+out = torch.empty(2)
+work = dist.reduce_scatter_tensor(out, torch.ones(2 * size), async_op=True)
+assert work.get_future().then(lambda done: done.value()[0] * 2).wait().tolist() == [2.0 * size] * 2
+parts = [torch.empty(other, 2) for other in range(size)]
+dist.all_gather(parts, torch.full((rank, 2), float(rank)))
+assert all(part.eq(other).all() for other, part in enumerate(parts))
+"""
+
+
+def test_collectives_have_futures_and_uneven_parts_as_on_nccl(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(AS_NCCL)
+    for backend in ("nccl", "gloo"):
+        (tmp_path / backend).mkdir()
+        ran, printed = execute(path, tmp_path / backend, 3, backend)
+        assert (ran.failure is None) is (backend == "nccl"), printed
+    assert "getFuture not implemented" in ran.failure.message
+
+
 WORKER = """\
 from torch.utils.data import DataLoader, Dataset
 class Rows(Dataset):

@@ -490,12 +490,12 @@ class _SignatureReader:
         place: its rank in the group.
         size: number of members of the group.
         root: the root's rank in the group, or −1.
-        gloo: whether the transport needs all tensors of a call to have one shape, as gloo does.
+        even: whether the transport needs all tensors of a call to have one shape, as gloo does.
     """
 
-    def __init__(self, kind: str, rank: int, place: int, size: int, root: int, gloo: bool) -> None:
+    def __init__(self, kind: str, rank: int, place: int, size: int, root: int, even: bool) -> None:
         self.kind, self.rank, self.place, self.size = kind, rank, place, size
-        self.is_root, self.gloo = place == root, gloo
+        self.is_root, self.even = place == root, even
 
     def signature(
         self, tensors: Sequence[torch.Tensor], gives: Sequence[int], takes: Sequence[int]
@@ -536,7 +536,7 @@ class _SignatureReader:
         """Return the same; on gloo all, or in a reduce-scatter one, have the shape of ``own``."""
         numbers, some = self.lists(what, tensors), self.kind == "reduce_scatter"
         for place, tensor in enumerate(tensors):
-            if self.gloo and tensor.shape != own.shape and (not some or place == self.place):
+            if self.even and tensor.shape != own.shape and (not some or place == self.place):
                 alike, mine, other = "size", counted(own.numel(), "element"), f"{numbers[place]:,}"
                 if numbers[place] == own.numel():
                     alike, mine, other = "shape", _shape(own), _shape(tensor)
@@ -554,7 +554,7 @@ class _SignatureReader:
         gloo cuts that one along its first dimension, into parts of the shape of the rank's own.
         """
         found, (part, whole), size = self.signature(tensors, gives, takes), tensors, self.size
-        if not self.gloo or (part.dim() and whole.shape == (size * len(part), *part.shape[1:])):
+        if not self.even or (part.dim() and whole.shape == (size * len(part), *part.shape[1:])):
             return [found]
         joint = "cannot be joined; x.view(1) can"
         if part.dim():
@@ -686,6 +686,7 @@ def signatures(
     size: int,
     root: int = -1,
     gloo: bool = False,
+    uneven: bool = False,
 ) -> list[Signature]:
     """Return the signatures of a call: one, or one for each tensor if several are coalesced.
 
@@ -697,12 +698,13 @@ def signatures(
         place, size: its rank in the group, and the number of members.
         root: the root's rank in the group, or −1.
         gloo: whether the transport takes what gloo takes, and nothing else.
+        uneven: whether it takes lists of tensors of different shapes all the same.
 
     Raises:
         RuntimeError: the rank's own arguments do not fit together.
         ValueError: the transport cannot take them.
     """
-    reader = _SignatureReader(kind, rank, place, size, root, gloo)
+    reader = _SignatureReader(kind, rank, place, size, root, gloo and not uneven)
     name = method if hasattr(reader, method) else OTHER_NAME[method]
     tensors = tensors_in(arguments[:2]) if gloo else []
     for tensor in tensors:

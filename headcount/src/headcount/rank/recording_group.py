@@ -8,6 +8,7 @@ reported, and only then handed on.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -15,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch.autograd.graph import increment_version
 from torch.distributed.constants import default_pg_timeout
 
@@ -133,6 +135,7 @@ class RecordingGroup(TorchGroup):
         limit: int = 0,
     ) -> None:
         super().__init__(rank, size, members, name)
+        self._may_be_nccl = self.for_nccl and recorder.backend != "gloo"
         self._rank, self._size = rank, size
         self._inner = inner
         self._backend = backend
@@ -351,10 +354,12 @@ class RecordingGroup(TorchGroup):
         read = tensors_in(args[1:2])
         root, detail = self._agreement(args, kwargs)
         vectors = self.for_nccl and method in _ONE_TENSOR
+        uneven = self._may_be_nccl and method == "allgather" and len({t.shape for t in written}) > 1
         taken = (*map(_as_vectors, args[:2]), *args[2:]) if vectors else args
         found = signatures(
             method, kind, taken, rank=recorder.rank, place=self.rank(), size=self.size(),
             root=-1 if root == ANY else self._members.index(root), gloo=self._backend.gloo_tensors,
+            uneven=uneven,
         )  # fmt: skip
         shared = shared_outputs(kind, written)
         if shared:
@@ -370,7 +375,12 @@ class RecordingGroup(TorchGroup):
             finish, given = private.deliver, private.args
         if vectors:
             given = (*map(_as_vectors, given[:2]), *given[2:])
-        gate = Gated(self._in_order(self._starter(method, given, kwargs)))
+        start = self._starter(method, given, kwargs)
+        if uneven:
+            start = partial(self._broadcast_each, *given[:2])
+        if self._may_be_nccl:
+            start = partial(_with_future, start, recorder, written)
+        gate = Gated(self._in_order(start))
         op = recorder.post(
             kind,
             self._name,
@@ -381,7 +391,7 @@ class RecordingGroup(TorchGroup):
             signatures=found,
             reads=read,
             writes=written,
-            shapes=[tensor.shape for tensor in own_tensors(kind, written, read)],
+            shapes=[] if uneven else [one.shape for one in own_tensors(kind, written, read)],
         )
         self._posted(op, gate, in_flight)
         _note_history(method, written, read)
@@ -423,6 +433,17 @@ class RecordingGroup(TorchGroup):
             for out, given in zip(outputs, inputs, strict=True)
         ]
         return lambda: _Several([start() for start in starters])
+
+    def _broadcast_each(self, outputs: Any, inputs: Any) -> _Several:
+        """Gather tensors of different shapes, as NCCL does: each rank broadcasts its own."""
+        outputs[0][self._rank].copy_(inputs[0])
+        requests = []
+        for root, tensor in enumerate(outputs[0]):
+            options = dist.BroadcastOptions()
+            options.rootRank = root
+            if tensor.numel():
+                requests.append(self._inner.broadcast([tensor], options))
+        return _Several(requests)
 
     def _in_order(self, start: Callable[[], Any]) -> Callable[[], Any]:
         """Return a function for another thread that keeps this thread's order of work on a GPU."""
@@ -528,6 +549,40 @@ class _Several:
 
     def result(self) -> list[torch.Tensor]:
         return [tensor for request in self._requests for tensor in request.result()]
+
+
+class _WithFuture:
+    """A request of gloo's that has no future, where NCCL's has one."""
+
+    def __init__(self, request: Any, recorder: Recorder, written: list[torch.Tensor]) -> None:
+        self.wait, self.result = request.wait, lambda: written
+        self._recorder, self._written = recorder, written
+
+    def get_future(self) -> Any:
+        whole: torch.futures.Future[Any] = torch.futures.Future()
+
+        def follow() -> None:
+            try:
+                self.wait()
+            except RuntimeError as error:
+                whole.set_exception(error)
+            else:
+                whole.set_result(self._written)
+
+        waits = threading.Thread(target=follow, daemon=True)
+        self._recorder.helpers.add(waits)
+        waits.start()
+        return whole
+
+
+def _with_future(start: Callable[[], Any], recorder: Recorder, written: list[torch.Tensor]) -> Any:
+    """Start a collective, and return a request that has a future."""
+    request = start()
+    try:
+        request.get_future()
+    except RuntimeError:
+        return _WithFuture(request, recorder, written)
+    return request
 
 
 def _in_flight(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
