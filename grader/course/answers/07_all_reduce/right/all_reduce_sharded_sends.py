@@ -1,6 +1,6 @@
 # exercise: all_reduce_sharded
 # diagnosis: none
-# Sends and receives in rotation; a rank's share is rows of a matrix, or elements.
+# Sends and receives in rotation, out of views of one row.
 import torch
 import torch.distributed as dist
 
@@ -13,12 +13,13 @@ def combine(a, b, op):
 
 def all_reduce_sharded(x, op):
     rank, n = dist.get_rank(), dist.get_world_size()
-    shares = x.tensor_split(n)
-    total = shares[rank].clone(memory_format=torch.contiguous_format)
+    row = x.flatten()
+    shares = row.tensor_split(n)
+    total = shares[rank].clone()
     for step in range(1, n):
         to, source = (rank + step) % n, (rank - step) % n
         came = torch.empty_like(total)
-        request = dist.isend(shares[to].contiguous(), to)
+        request = dist.isend(shares[to], to)
         dist.recv(came, source)
         request.wait()
         total = combine(total, came, op)
@@ -33,3 +34,4 @@ def all_reduce_sharded(x, op):
     for request in requests:
         request.wait()
     shares[rank].copy_(total)
+    x.copy_(row.view_as(x))

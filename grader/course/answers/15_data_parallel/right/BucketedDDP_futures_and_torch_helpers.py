@@ -10,8 +10,8 @@ class BucketedDDP(nn.Module):
     def __init__(self, module, bucket_bytes):
         super().__init__()
         self.wrapped = module
-        for tensor in module.state_dict().values():
-            dist.broadcast(tensor, 0)
+        for tensor in (*module.parameters(), *module.buffers()):
+            dist.broadcast(tensor.detach(), 0)
         params = [p for p in module.parameters() if p.requires_grad][::-1]
         self.groups = [[]]
         size = 0
