@@ -5,8 +5,11 @@ as it was.
 # exercise: all_reduce_rooted
 # diagnosis: wrong_value
 # or: WHERE = "on the root, in a new tensor"
+# or: ROOT = -1
+# or: ROOT = -1; WHERE = "on the root, in a new tensor"
 
 WHERE = "on the others"
+ROOT = 0
 
 
 def all_reduce_rooted(x, op):
