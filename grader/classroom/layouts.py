@@ -1,9 +1,8 @@
 """Whose file is which: the layouts in which a class's work arrives.
 
 :data:`LAYOUTS` is the registry: ``--layout`` takes its choices and help from it, a refusal its
-list, and a test compares the documentation with it.  A new layout is one function with a line
-above it.  It reads the entries of a folder: which of them it knows, whose they are, and when they
-came.
+list, and a test compares the documentation with it.  A new layout is one function with a line above
+it.  It reads the entries of a folder: which of them it knows, whose they are, and when they came.
 
 :func:`sort_out` finds the students of a class.  A download is the one platform's whose names most
 of its entries have, and a file that came by email beside it gets a row.  Where no platform has

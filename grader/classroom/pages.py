@@ -1,11 +1,10 @@
 """The pages of a class, and the folder of results that holds them.
 
-Three measures keep a student's text from acting in the reader's browser.
-Every value that a template prints is escaped, and its control characters are
-spelled out, in every template.  The script gets no data: it reads the table
-that is on the page, so there is no JavaScript to break out of.
-And a page's content security policy lets nothing run but that one script, by
-its hash, and nothing be loaded at all.
+Three measures keep a student's text from acting in the reader's browser. Every value that a
+template prints is escaped, and its control characters are spelled out, in every template.  The
+script gets no data: it reads the table that is on the page, so there is no JavaScript to break out
+of. And a page's content security policy lets nothing run but that one script, by its hash, and
+nothing be loaded at all.
 """
 
 from __future__ import annotations

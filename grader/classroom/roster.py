@@ -1,9 +1,8 @@
 """The roster of a class: who should have handed something in.
 
 :func:`read_roster` reads a list of students as a CSV file: Canvas' exported gradebook, Moodle's
-grading worksheet or list of participants, or any table with a column for names.
-:func:`complete` finds the roster's students among the submissions, and gives a row to
-those who handed in nothing.
+grading worksheet or list of participants, or any table with a column for names. :func:`complete`
+finds the roster's students among the submissions, and gives a row to those who handed in nothing.
 
 A student is found by number, then by address, then by name.  A number is compared with those of
 its own kind alone: Canvas' download has Canvas' own user number, and Moodle's that of the

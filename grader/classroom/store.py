@@ -1,10 +1,9 @@
 """The verdicts of a class: which of them are still valid, and where they are kept.
 
-The store is one SQLite file, with one transaction for each verdict.  A verdict is
-kept under a fingerprint of everything that it depends on: the submission, the
-exercise, the grader, the inputs, the limits.  A verdict that is found there is not
-judged again.  Whatever ends a grader, what it has finished is kept, and SQLite
-itself repairs a file that was being written.
+The store is one SQLite file, with one transaction for each verdict.  A verdict is kept under a
+fingerprint of everything that it depends on: the submission, the exercise, the grader, the inputs,
+the limits.  A verdict that is found there is not judged again.  Whatever ends a grader, what it has
+finished is kept, and SQLite itself repairs a file that was being written.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Folders, files and archives that come from untrusted people.
 
-A tree has three kinds of node: a :class:`File` that can be read, a folder, and
-an :class:`UnopenedEntry`, which stands for anything that will not be opened, with
-the reason.  On a disk no symbolic link is ever followed: every part of a path is
-opened beneath its parent with ``O_NOFOLLOW``, files without blocking, and what has
-been opened must turn out to be a regular file.
+A tree has three kinds of node: a :class:`File` that can be read, a folder, and an
+:class:`UnopenedEntry`, which stands for anything that will not be opened, with the reason.  On a
+disk no symbolic link is ever followed: every part of a path is opened beneath its parent with
+``O_NOFOLLOW``, files without blocking, and what has been opened must turn out to be a regular file.
 
 Zip and tar archives become such trees, within bounds.  An archive's own claims
 about itself are not believed: bytes are counted as they come out, and unpacking

@@ -361,7 +361,8 @@ def side_by_side(
         text = _in_brief(actual)
         wrong = ((len(lead), len(lead) + len(text)),)
         return RankRow(rank, lead + _in_brief(expected), lead + text, False, wrong, kind)
-    items, note = _items(slack, expected, actual, scale)
+    noun = "its entry" if "entry" in lead else "entry"
+    items, note = _items(slack, expected, actual, scale, noun)
     left, right = _brackets(actual)
     comma = "" if isinstance(actual, torch.Tensor) else ","
     start, stop = _window(items)
@@ -457,7 +458,7 @@ def _plural(noun: str, count: int) -> str:
 
 
 def _items(
-    slack: _Slack, expected: Any, actual: Any, scale: Any
+    slack: _Slack, expected: Any, actual: Any, scale: Any, noun: str
 ) -> tuple[list[tuple[_Item, _Item]], str]:
     """Return the elements of both values, side by side, and which of them are wrong, in words."""
     if isinstance(expected, torch.Tensor):
@@ -481,7 +482,7 @@ def _items(
             ((show(one, _WIDTH), False), (show(other, _WIDTH), bad))
             for one, other, bad in zip(expected, actual, wrong, strict=True)
         ]
-        note = _places_text(wrong, "entry", str)
+        note = _places_text(wrong, noun, str)
         kinds = {
             _other_kind(one, other, slack.relative)
             for one, other, bad in zip(expected, actual, wrong, strict=True)

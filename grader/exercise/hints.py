@@ -34,10 +34,9 @@ def choose_hint(
 
     The first of these that applies is given: what Python's own error messages prove in any
     exercise, a rank that is read from the notebook, the one mistake whose program does what the
-    answer does, the first condition of the exercise
-    that holds, what else the failure or
-    the source proves, the exercise's advice for the diagnosis, the advice for the diagnosis in
-    general, and the exercise's first hint, which is a question.
+    answer does, the first condition of the exercise that holds, what else the failure or the source
+    proves, the exercise's advice for the diagnosis, the advice for the diagnosis in general, and
+    the exercise's first hint, which is a question.
 
     Args:
         exercise: the exercise.

@@ -156,7 +156,7 @@ def _worded(facts: Any) -> Any:
 
 
 def _expected(exercise: Exercise, case: Case, actual: Sequence[Any]) -> list[Any]:
-    """Return what each rank should hold: of several right results, that which most ranks have."""
+    """Return what each rank should hold: of several right results, that which is most alike."""
     right = [list(exercise.values.expected(case))]
     if exercise.values.facts is not None:
         right = [list(map(_worded, right[0]))]
@@ -164,8 +164,12 @@ def _expected(exercise: Exercise, case: Case, actual: Sequence[Any]) -> list[Any
         return right[0]
     right += map(list, exercise.values.also(case))
 
-    def agreeing(expected: list[Any]) -> int:
-        return sum(found is None for _, found in _differences(exercise, case, expected, actual))
+    def agreeing(expected: list[Any]) -> tuple[int, int]:
+        ranks = sum(found is None for _, found in _differences(exercise, case, expected, actual))
+        every = zip(expected, actual, strict=True)
+        both = [(one, other) for one, other in every if type(one) is type(other) is tuple]
+        entries = [pair for held in both for pair in zip(*held, strict=False)]
+        return ranks, sum(compare(*pair) is None for pair in entries)
 
     return max(right, key=agreeing)
 

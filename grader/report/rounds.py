@@ -1,9 +1,8 @@
 """A watched run, round by round: what every rank holds, and what travels.
 
-A round is a unit of time of the replay in :mod:`headcount.trace.trace`.  What a
-rank holds after a round is what was last seen in its tensors before it finished
-a message of a later one, so sums that it makes in place belong to the round
-whose message brought the term.
+A round is a unit of time of the replay in :mod:`headcount.trace.trace`.  What a rank holds after a
+round is what was last seen in its tensors before it finished a message of a later one, so sums that
+it makes in place belong to the round whose message brought the term.
 
 What a round does is told from the numbers before and after it, and only where they leave no doubt:
 a cell that holds its old number plus the one that arrived was added to.  A phase such as

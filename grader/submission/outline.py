@@ -302,7 +302,9 @@ def _slips(function: _Function, nodes: Sequence[ast.AST]) -> Iterator[Slip]:
             call, (target, *_) = _last_name(n.value), n.targets
             given = [one.id for one in n.value.args[:1] if isinstance(one, ast.Name)]
             name = getattr(target, "id", "")
-            if call in _IN_PLACE and n.lineno < max(read.get(name, [0])):
+            # a function of another library may return what it has made
+            of = _text(n.value.func).split(".")[-2:][0] in (call, "dist", "distributed")
+            if of and call in _IN_PLACE and n.lineno < max(read.get(name, [0])):
                 yield Slip("rebound" if name in given else "kept", n.lineno, _text(n), call)
         elif isinstance(n, ast.Call) and _last_name(n) == "sleep":
             yield Slip("sleep", n.lineno, _text(n))

@@ -130,8 +130,8 @@ _PLANS = (
     (1, 3, "nowhere"),
     (0, 1, "cuda"),
     (2, 5, "cuda"),
-    (3, 4, "cuda"),
-    (1, 7, "second"),
+    (3, 4, "first"),
+    (1, 7, "last"),
 )
 
 #: Calls to warm up and timed calls of the cases that the judge times.
@@ -141,7 +141,8 @@ _WHERE = {
     "cpu": "tensors on the CPU",
     "nowhere": "no argument",
     "cuda": "tensors on a simulated device",
-    "second": "a number, then a tensor on a simulated device",
+    "first": "a tensor on a simulated device, then one on the CPU",
+    "last": "a number and a tensor on the CPU, then one on a simulated device",
 }
 
 
@@ -247,8 +248,10 @@ def time_in_rank(
         arguments = ()
     elif where == "cuda":
         arguments = (on_device(first), on_device(second))
-    elif where == "second":
-        arguments = (1.5, on_device(first))
+    elif where == "first":
+        arguments = (on_device(first), second)
+    elif where == "last":
+        arguments = (1.5, first, on_device(second))
     calls = fitting = 0
     group: Any = dist.group.WORLD
 
@@ -261,14 +264,14 @@ def time_in_rank(
             group.pause()
             return
         takes = seconds[min(calls, len(seconds)) - 1]
-        if where in ("cuda", "second"):
+        if where in ("cuda", "first", "last"):
             device.run(takes)
         else:
             clock.now += takes
 
     scene = (
         simulate_device(time_kernel, device)
-        if where in ("cuda", "second")
+        if where in ("cuda", "first", "last")
         else without_device(time_kernel)
     )
     shown = contextlib.nullcontext() if where == "judge" else show_clock(time_kernel, clock)
@@ -447,7 +450,7 @@ time_kernel = Exercise(
             "An argument need not be a tensor: ask isinstance(arg, torch.Tensor) and arg.is_cuda.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.EXCEPTION
-                and all(one.case.where == "second" for one in e.failed)
+                and all(one.case.where == "last" for one in e.failed)
             ),
         ),
         Mistake(

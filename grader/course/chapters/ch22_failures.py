@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from grader.course.chapters.evidence import nearly
 from grader.exercise.cases import OPS, Case, Draw, Kind, magnitude, reduced
 from grader.exercise.compare import compare
 from grader.exercise.declaration import (
@@ -202,7 +203,7 @@ def _survival(draw: Draw) -> Iterator[Case]:
         case = draw.case(name, x=draw.per_rank(Kind(torch.float32, (6,))), seconds=seconds)
         yield replace(case, killed=dying, late=(Delay(late, times * seconds),))
     for stops, late, later in _DIVIDED if draw.n == 3 else ():
-        name = f"rank {late} is late by {_IN_TIME} · `seconds`, rank 1 by {later}, {stops} by stops"
+        name = f"rank {late} is late by {_IN_TIME} · `seconds`, rank 1 by {later}; {stops} pauses"
         # with more time than the others, since a busy machine must not unite them
         case = draw.case(name, x=x, seconds=2 * _SECONDS)
         late_ones = Delay(late, _IN_TIME * case.seconds), Delay(1, later * case.seconds)
@@ -286,6 +287,14 @@ def _sums(one: JudgedCase) -> list[torch.Tensor]:
         if not any(compare(other, total, one.case.n, other.abs() + 1) is None for other in found):
             found.append(total)
     return found
+
+
+def _lost_digits(one: JudgedCase) -> bool:
+    """Return whether survivors hold nearly the sum over the ranks that they list."""
+    size = float(magnitude(OPS["SUM"], one.case.x).abs().max())
+    held = [one.actual[rank] for rank in _living(one.case)]
+    near = (nearly(_total(one.case, ranks), total, size) for total, ranks in held)
+    return one.diagnosis is Diagnosis.WRONG_VALUE and all(near)
 
 
 def _waits_without_end(e: Evidence, *calls: str) -> bool:
@@ -420,6 +429,11 @@ sum_of_survivors = Exercise(
                 e.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE)
                 and len({tuple(sorted(one)) for one in _lists(e)}) > 1
             ),
+        ),
+        Mistake(
+            "Only the last digits of the sums are wrong: a format such as :.6f, or another dtype,"
+            " has rounded x on its way. json.dumps(x.tolist()) keeps every digit.",
+            when=lambda e: all(map(_lost_digits, e.failed)),
         ),
         Mistake(
             "The survivors return the same list, and different sums. Once the list is settled, sum"

@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from grader.course.chapters.evidence import nearly
 from grader.exercise.cases import Case, Draw, Kind, Large, PerRank
 from grader.exercise.declaration import (
     Evidence,
@@ -385,6 +386,13 @@ def _missing_everywhere(c: Case) -> bool:
     return any(map(all, _columns(c)))
 
 
+def _as_float32(one: JudgedCase) -> bool:
+    """Return whether float64 numbers are wrong by no more than float32 rounds."""
+    want, got = with_torch(one.case)[0], one.actual[0]
+    named = {name: x for name, x in want.items() if name.startswith("parameter")}
+    return all(x.dtype == torch.float64 and nearly(x, got[name], 1) for name, x in named.items())
+
+
 def _lacks(c: Case) -> bool:
     """Return whether a gradient is missing on some rank."""
     return any(g is None for rank in c.gradients for row in rank for g in row)
@@ -466,6 +474,11 @@ ShardedAdamW = Exercise(
             "p.grad may be None: on this rank, or on all of them. A frozen parameter has none at"
             " all.",
             when=lambda e: e.raised("AttributeError", "TypeError") and _only(e, _lacks),
+        ),
+        Mistake(
+            "float64 numbers come out with as few digits as float32 holds. torch.zeros makes"
+            " float32; p.new_zeros keeps the dtype of p, for the state and for what is sent.",
+            when=lambda e: all(map(_as_float32, e.failed)),
         ),
         Mistake(
             "A gradient that is None on all ranks is not a gradient of zeros: the parameter does"

@@ -342,7 +342,7 @@ def losses(draw: Draw) -> Iterator[Case]:
         (_FLOAT, 3, 7, "", False),
         (_DOUBLE, 4, 2 * n, "", True),
         (_FLOAT, 6, n + 1, "", True),
-        (_DOUBLE, 5, n - 1, "", True),
+        (_DOUBLE, 5, n - 1, "very negative logits", True),
         (_DOUBLE, 2, n, "", True),
         (_FLOAT, 3, 1, "", True),
         (_FLOAT, 5, 3 * n + 1, "large logits", True),

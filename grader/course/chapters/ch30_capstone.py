@@ -454,6 +454,7 @@ def _only_where(test: Callable[[Case], bool]) -> Callable[[Evidence], bool]:
             bool(_wrong_values(e))
             and any(one.passed for one in values)
             and all(test(one.case) for one in e.failed if one.limit is None)
+            and all(one.diagnosis is Diagnosis.WRONG_VALUE for one in e.failed if not one.limit)
             and not any(test(one.case) for one in values if one.passed)
         )
 

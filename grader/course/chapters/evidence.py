@@ -21,6 +21,7 @@ __all__ = [
     "all_send",
     "always",
     "common_end",
+    "nearly",
     "same",
     "sends_first",
     "on_powers_of_two_only",
@@ -162,6 +163,11 @@ def same(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Return whether two tensors hold the same numbers; a NaN is the same as every other."""
     nans = (one != one) & (other != other) if one.shape == other.shape else False
     return one.shape == other.shape and bool(((one == other) | nans).all())
+
+
+def nearly(want: torch.Tensor, got: torch.Tensor, size: float) -> bool:
+    """Return whether numbers of about this size have lost digits on their way, and no more."""
+    return bool(((want.double() - got.double()).abs() <= 1e-4 * size).all())
 
 
 def common_end(e: Evidence) -> int | None:

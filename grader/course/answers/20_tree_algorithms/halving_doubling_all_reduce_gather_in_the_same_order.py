@@ -4,9 +4,15 @@ must grow: the last exchange comes first, and the largest part last."""
 # diagnosis: wrong_value
 # or: FAR = True
 # or: LONGER = 0
+# or: FAR = True; LONGER = 0
+# or: LATE = True
+# or: LATE = True; FAR = True
+# or: LATE = True; LONGER = 0
+# or: LATE = True; FAR = True; LONGER = 0
 
 FAR = False
 LONGER = 1
+LATE = False  # the whole is divided at the end
 
 
 def halving_doubling_all_reduce(x, op):
@@ -31,8 +37,11 @@ def halving_doubling_all_reduce(x, op):
         combine(op, kept, came)
         done.append((step, kept, given))
         mine = kept
-    divide(op, mine, n)
+    if not LATE:
+        divide(op, mine, n)
     for step, kept, given in done:
         exchange(kept, given, rank ^ step)
+    if LATE:
+        divide(op, x, n)
     if rank + power < n:
         dist.send(x, rank + power)

@@ -3,12 +3,19 @@
 # diagnosis: wrong_value
 # or: WORDS = {"forward": "fwd", "backward": "bwd"}
 # or: WORDS = {"forward": "f", "backward": "b"}
+# or: DOWN = True
+# or: DOWN = True; WORDS = {"forward": "fwd", "backward": "bwd"}
+# or: DOWN = True; WORDS = {"forward": "f", "backward": "b"}
 
 WORDS = {"forward": "F", "backward": "B"}
+DOWN = False
 
 
 def gpipe_order(stage, stages, micro_batches):
-    return [(WORDS[what], i) for what, i in all_forward_first(micro_batches)]
+    order = all_forward_first(micro_batches)
+    if DOWN:
+        order[micro_batches:] = order[: micro_batches - 1 : -1]
+    return [(WORDS[what], i) for what, i in order]
 
 
 def one_f_one_b_order(stage, stages, micro_batches):

@@ -69,15 +69,20 @@ def gradient(grad, slope):
     return grad * slope
 
 
+#: Whether the target's logit is taken after the largest was subtracted.
+SUBTRACTED = False
+
+
 class Loss(torch.autograd.Function):
     @staticmethod
     def forward(ctx, logits, targets):
         top = largest(logits)
-        exponentials = (logits - top[:, None]).exp()
+        shifted = logits - top[:, None]
+        exponentials = shifted.exp()
         sums = total(exponentials.sum(1))
-        hit = total(target_logit(logits, targets))
+        hit = total(target_logit(shifted if SUBTRACTED else logits, targets))
         ctx.save_for_backward(slope_of(exponentials, sums, one_hot(logits, targets)))
-        return loss_of(sums, top, hit)
+        return loss_of(sums, torch.zeros_like(top) if SUBTRACTED else top, hit)
 
     @staticmethod
     def backward(ctx, grad):

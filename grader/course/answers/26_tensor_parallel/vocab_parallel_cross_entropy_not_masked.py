@@ -2,6 +2,9 @@
 looks up."""
 # exercise: vocab_parallel_cross_entropy
 # diagnosis: wrong_value
+# or: SUBTRACTED = True
+
+SUBTRACTED = False
 
 
 def target_logit(logits, targets):

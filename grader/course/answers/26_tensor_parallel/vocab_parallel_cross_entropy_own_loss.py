@@ -3,8 +3,11 @@ target's logit have to be added up over ranks."""
 # exercise: vocab_parallel_cross_entropy
 # diagnosis: wrong_value
 # or: MAXIMUM = "of all"
+# or: SUBTRACTED = True
+# or: MAXIMUM = "of all"; SUBTRACTED = True
 
 MAXIMUM = "own"
+SUBTRACTED = False
 
 
 def largest(logits):

@@ -3,6 +3,10 @@ scales. All ranks subtract the same number: all-reduce the largest with MAX firs
 # exercise: vocab_parallel_cross_entropy
 # diagnosis: wrong_value
 # or: EMPTY = 0.0
+# or: SUBTRACTED = True
+# or: EMPTY = 0.0; SUBTRACTED = True
+
+SUBTRACTED = False
 
 #: What a rank without columns takes for its largest.
 EMPTY = -torch.inf

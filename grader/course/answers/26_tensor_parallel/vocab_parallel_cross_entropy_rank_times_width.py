@@ -5,8 +5,12 @@ first ranks have one column more. torch.arange(V).tensor_split(n) says which col
 # diagnosis: wrong_value
 # or: WIDTH = "rounded down"
 # or: WIDTH = "rounded up"
+# or: SUBTRACTED = True
+# or: WIDTH = "rounded down"; SUBTRACTED = True
+# or: WIDTH = "rounded up"; SUBTRACTED = True
 
 WIDTH = "own"
+SUBTRACTED = False
 
 
 def columns(width):

@@ -3,8 +3,11 @@ subtract the number of its first column."""
 # exercise: vocab_parallel_cross_entropy
 # diagnosis: wrong_value
 # or: MASKED = False
+# or: SUBTRACTED = True
+# or: MASKED = False; SUBTRACTED = True
 
 MASKED = True
+SUBTRACTED = False
 
 
 def one_hot(logits, targets):

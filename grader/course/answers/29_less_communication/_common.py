@@ -90,12 +90,12 @@ class TopKFeedback:
 
 class DiLoCo:
     def __init__(self, module, inner_steps, outer_lr, momentum):
+        self.inner_steps, self.count = inner_steps, 0
+        self.outer_lr, self.momentum = outer_lr, momentum
         self.parameters = self.parameters_of(module)
         self.begin()
         self.common = [p.detach().clone() for p in self.parameters]
         self.velocity = [torch.zeros_like(t) for t in self.common]
-        self.inner_steps, self.count = inner_steps, 0
-        self.outer_lr, self.momentum = outer_lr, momentum
 
     def parameters_of(self, module):
         return list(module.parameters())

@@ -148,9 +148,8 @@ def pipeline(stage, inputs, targets, shape, group):
     in_flight, loss, outputs_sent, gradient_sent = {}, 0.0, {}, None
     for what, i in one_f_one_b(rank, last + 1, len(inputs)):
         if what == "forward":
-            x = inputs[i]
+            x = torch.empty(shape) if rank else inputs[i]
             if rank > 0:
-                x = torch.empty(shape)
                 dist.recv(x, group=group, **from_left)
                 x.requires_grad_()
             y = stage(x)

@@ -2,7 +2,10 @@
 there (name in logged), and not whether its value is true."""
 # exercise: mean_metrics
 # diagnosis: wrong_value
+# or: LOST = True
 import torch.distributed as dist
+
+LOST = False  # a name that is 0 everywhere
 
 
 def mean_metrics(metrics):
@@ -12,5 +15,6 @@ def mean_metrics(metrics):
     means = {}
     for name in names:
         values = [logged[name] for logged in everyone if logged.get(name)]
-        means[name] = sum(values) / max(len(values), 1)
+        if values or not LOST:
+            means[name] = sum(values) / max(len(values), 1)
     return means
