@@ -431,11 +431,6 @@ sum_of_survivors = Exercise(
             ),
         ),
         Mistake(
-            "Only the last digits of the sums are wrong: a format such as :.6f, or another dtype,"
-            " has rounded x on its way. json.dumps(x.tolist()) keeps every digit.",
-            when=lambda e: all(map(_lost_digits, e.failed)),
-        ),
-        Mistake(
             "The survivors return the same list, and different sums. Once the list is settled, sum"
             " over the ranks of that list, and not over those that a rank has found itself.",
             when=lambda e: (
@@ -484,6 +479,11 @@ sum_of_survivors = Exercise(
                 all(_must_count(e.case) <= set(one) for one in _lists(e))
                 and any(one != sorted(one) for one in _lists(e))
             ),
+        ),
+        Mistake(
+            "Only the last digits of the sums are wrong: a format such as :.6f, or another dtype,"
+            " has rounded x on its way. json.dumps(x.tolist()) keeps every digit.",
+            when=lambda e: all(map(_lost_digits, e.failed)),
         ),
         Mistake(
             "You list every rank, even the dead one, whose x is not in the sum. List the ranks"
