@@ -327,7 +327,8 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
     others = {number: bounds for number, bounds in grouped.items() if number not in exact}
     texts = [f"{number} ({_requirements(bounds)})" for number, bounds in others.items()]
     if exact:
-        if exact == ["0 messages"] and not texts:
+        bounds = [bound for number in exact for bound in grouped[number]]
+        if not texts and all((one.quantity, one.measured) == ("messages", 0) for one in bounds):
             return f"It has run on {where} at once, and without a message: none is needed."
         texts.insert(0, f"{listed(exact)}, exactly what is needed")
     return f"On {where}: {'; '.join(texts)}"
