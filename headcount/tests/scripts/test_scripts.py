@@ -149,6 +149,32 @@ def test_libraries_are_told_of_the_mapped_gpus_and_torch_is_not(tmp_path):
     assert printed.splitlines() == ["[0] True 1 True", "[0] False 0 False"]
 
 
+ONE_MORE = """\
+import sys
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+sends, receives = map(int, sys.argv[1:])
+for _ in range(receives if dist.get_rank() else sends):
+    dist.recv(torch.ones(1), 0) if dist.get_rank() else dist.send(torch.ones(1), 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sends", "receives", "why"),
+    [
+        (2, 3, "rank 1 waits for its 3rd message from rank 0, which has sent 2"),
+        (3, 2, "rank 0 waits with its 3rd message to rank 1, which has asked for 2"),
+    ],
+)
+def test_the_message_that_has_no_other_end_is_counted(tmp_path, sends, receives, why):
+    path = tmp_path / "train.py"
+    path.write_text(ONE_MORE)
+    (tmp_path / "there").mkdir()
+    ran, _ = execute(path, tmp_path / "there", 2, sends, receives)
+    assert why in ran.why()
+
+
 AS_NCCL = """\
 import sys
 import torch

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 from headcount.core.errors import signal_name
+from headcount.core.events import ANY
 from headcount.core.source_locations import live_line, with_source
 from headcount.core.verdict import Failure, Wait, amount, ranks_text
 from headcount.script.tally import CallTally
@@ -103,6 +104,7 @@ class ScriptRun:
         for wait in failure.waits:
             if wait.site is None or not wait.call:
                 continue
+            yield from self._messages(wait)
             mine = tally.passes(wait.rank, wait.call, wait.site)
             for peer in wait.peers:
                 theirs = tally.passes(peer, wait.call, wait.site)
@@ -118,6 +120,22 @@ class ScriptRun:
         if apart and apart != common:
             who = self._ranks_text(apart)
             yield f"the first that {who} made together from different lines was {_made(apart)}"
+
+    def _messages(self, wait: Wait) -> Iterator[str]:
+        """Yield for which message of a rank's another waits that has not been sent so often."""
+        ends = {
+            "recv": ("send", "for", "from", "sent"),
+            "send": ("recv", "with", "to", "asked for"),
+        }
+        if wait.call not in ends or len(wait.peers) != 1:
+            return
+        (peer,), (other, waits, way, done) = wait.peers, ends[wait.call]
+        mine = self.tally.messages[wait.rank, wait.call, peer]
+        theirs = self.tally.messages[peer, other, wait.rank]
+        # a receive from any rank may be for it as well
+        if 0 < theirs < mine and not self.tally.messages[peer, other, ANY]:
+            which = f"{waits} its {ordinal(mine)} message {way} rank {peer}"
+            yield f"rank {wait.rank} waits {which}, which has {done} {theirs:,}"
 
     def _ranks_text(self, ranks: Collection[int]) -> str:
         return "all ranks" if len(ranks) == self.ranks else ranks_text(sorted(ranks))

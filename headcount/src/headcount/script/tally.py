@@ -49,6 +49,8 @@ class CallTally:
     Attributes:
         calls: how many operations of each kind a rank has begun, by rank and kind.
         bytes: how many bytes a rank has put into its operations.
+        messages: how many ends of messages a rank has begun, by rank, ``send`` or ``recv``, and
+            peer.
         last_common: the last collective call that all members of its group have made, by rank.
         first_apart: the first of those without a root that they have made at different lines;
             calls that make groups do not count.
@@ -58,6 +60,7 @@ class CallTally:
         self.keeps = keeps
         self.calls: Counter[tuple[int, str]] = Counter()
         self.bytes: Counter[int] = Counter()
+        self.messages: Counter[tuple[int, str, int]] = Counter()
         self.last_common: dict[int, tuple[str, str, int]] = {}
         self.first_apart: dict[int, tuple[str, str, int]] = {}
         self._places: Counter[Place] = Counter()
@@ -71,6 +74,8 @@ class CallTally:
         self._places[place] += 1
         self._groups[place].add(op.group)
         self.bytes[op.rank] += _bytes(op)
+        if op.is_message:
+            self.messages[op.rank, op.kind, op.peer] += 1
 
     def done(self, op: Operation) -> None:
         """Add up how long a rank has waited for others to call what it had called."""
