@@ -307,7 +307,7 @@ def test_a_time_limit_names_a_collective_that_can_never_be_complete():
     for rank in (0, 2):
         matcher.end(rank)
     causes = RootCause(matcher)
-    causes.timed_out([1], {1: None}, "10 s")
+    causes.timed_out(causes.whereabouts([1], {1: None}), "10 s")
     assert causes.first().message == "no end after 10 s: rank 1 is still running"
     assert causes.first().detail == (
         "rank 1 calls all_reduce at line 3 and ranks 0, 2 never do: their functions have returned",
