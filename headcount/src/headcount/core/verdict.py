@@ -290,7 +290,7 @@ class Diagnosis(str, Enum):
         "wrong_dtype",
         words="wrong dtype",
         meaning="ends with a tensor of another dtype",
-        advice="Make buffers like the input: torch.empty_like(x) keeps shape and dtype.",
+        advice="A new tensor is float32 unless it is told: x.new_zeros(shape) keeps x's dtype.",
     )
     WRONG_VALUE = _Fields(
         "wrong_value",
