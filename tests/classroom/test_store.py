@@ -329,8 +329,12 @@ def test_a_change_in_any_module_of_the_grader_judges_again(package):
     """Judge, matcher, launcher and hints count for everybody; an exercise's modules for it."""
     before = marks(Sources(package))
     assert before == marks(Sources.read(ROOT / "grader", ROOT / "headcount" / "src" / "headcount"))
+    # of the thousands of known answers one of each chapter, since each time all files are read
+    of_chapter = {path.rpartition("/")[0]: path for path in package if "/answers/" in path}
+    asked = [path for path in package if "/answers/" not in path] + list(of_chapter.values())
     without_effect = []
-    for path, data in package.items():
+    for path in asked:
+        data = package[path]
         changed = Sources({**package, path: data + b"\n# changed\n"})
         whole = changed.engine != before["broadcast"][0]
         if not whole and not any(one != before[name] for name, one in marks(changed).items()):
