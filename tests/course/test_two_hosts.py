@@ -67,6 +67,7 @@ def test_delay_and_rate_of_the_wire_are_found_again(measured):
     sizes, seconds = measured.T
     # relative errors count: the fit is to hold for small messages as well as for large ones
     beta, alpha = np.polyfit(sizes, seconds, 1, w=1 / seconds)
-    # gloo sends when the receiver has said that it is ready: two ways
-    assert alpha == pytest.approx(2 * DELAY, rel=0.2)
+    # gloo sends when the receiver has said that it is ready: two ways, and neither one nor three;
+    # a busy machine adds some of its own
+    assert alpha == pytest.approx(2 * DELAY, rel=0.4)
     assert 1 / beta == pytest.approx(RATE, rel=0.2)

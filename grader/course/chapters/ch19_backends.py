@@ -16,7 +16,7 @@ from headcount.core.verdict import Diagnosis
 _BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 
 #: What no backend of the course is for, though torch names one for some of these devices.
-_OTHERS = ("meta", "vulkan", "mps", "xpu", "tpu")
+_OTHERS = ("meta", "mps", "tpu")
 
 #: What is no device type, but a part of one that has a backend, or begins with one.
 _PARTS = ("", "cp", "cudax")
