@@ -135,7 +135,7 @@ def _what_is_wrong(exercise: Exercise, evidence: Evidence, n: int) -> str:
     if not told:
         return ""
     (wrong_with, right_with), *others = told
-    also = "".join(f" The wrong ones alone have {one}, too: it may be why." for one, _ in others)
+    also = "".join(f" Only the wrong ones have {one}, which may be why." for one, _ in others)
     ranks = f"{n} rank{'s' * (n > 1)}"
     return (
         f"On {ranks} it is wrong with {wrong_with}, and right with {right_with}.{also} Follow one"

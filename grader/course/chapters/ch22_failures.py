@@ -291,7 +291,8 @@ def _sums(one: JudgedCase) -> list[torch.Tensor]:
 
 def _lost_digits(one: JudgedCase) -> bool:
     """Return whether survivors hold nearly the sum over the ranks that they list."""
-    size = float(magnitude(OPS["SUM"], one.case.x).abs().max())
+    # a fixed number of decimals costs small numbers more
+    size = magnitude(OPS["SUM"], one.case.x).abs().clamp(min=10)
     held = [one.actual[rank] for rank in _living(one.case)]
     near = (nearly(_total(one.case, ranks), total, size) for total, ranks in held)
     return one.diagnosis is Diagnosis.WRONG_VALUE and all(near)

@@ -390,7 +390,7 @@ def _as_float32(one: JudgedCase) -> bool:
     """Return whether float64 numbers are wrong by no more than float32 rounds."""
     want, got = with_torch(one.case)[0], one.actual[0]
     named = {name: x for name, x in want.items() if name.startswith("parameter")}
-    return all(x.dtype == torch.float64 and nearly(x, got[name], 1) for name, x in named.items())
+    return all(x.dtype == torch.float64 and nearly(x, got[name], 0.01) for name, x in named.items())
 
 
 def _lacks(c: Case) -> bool:

@@ -165,7 +165,7 @@ def same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.shape == other.shape and bool(((one == other) | nans).all())
 
 
-def nearly(want: torch.Tensor, got: torch.Tensor, size: float) -> bool:
+def nearly(want: torch.Tensor, got: torch.Tensor, size: torch.Tensor | float) -> bool:
     """Return whether numbers of about this size have lost digits on their way, and no more."""
     return bool(((want.double() - got.double()).abs() <= 1e-4 * size).all())
 

@@ -290,7 +290,8 @@ class Diagnosis(str, Enum):
         "wrong_dtype",
         words="wrong dtype",
         meaning="ends with a tensor of another dtype",
-        advice="A new tensor is float32 unless it is told: x.new_zeros(shape) keeps x's dtype.",
+        advice="torch.zeros makes float32 unless it is told otherwise; x.new_zeros(shape) keeps the"
+        " dtype of x.",
     )
     WRONG_VALUE = _Fields(
         "wrong_value",

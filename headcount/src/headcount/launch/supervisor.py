@@ -231,7 +231,7 @@ class CallSupervision:
         self._answered = [-math.inf] * self._size
         self._ask_again = now
         #: seconds without a report after which it is shown where the ranks are
-        self._quiet = QUIET
+        self._quiet, self._look_again = QUIET, now
 
     # What has come of it. ----------------------------------------------------
 
@@ -338,9 +338,12 @@ class CallSupervision:
 
         Return when to see again whether it is.
         """
-        follower, silent = self._job.follower, now - max(self._reported)
+        follower = self._job.follower
         if follower is None:
             return math.inf
+        if now < self._look_again:
+            return self._look_again
+        self._look_again, silent = now + _LOOKS, now - max(self._reported)
         if silent < QUIET:
             self._quiet = QUIET
         long = silent >= self._quiet
@@ -351,7 +354,7 @@ class CallSupervision:
             where = self._whereabouts(gently=True)
             if where is not None:
                 follower.shows(where, silent)
-        return now + _LOOKS
+        return self._look_again
 
     def _something_wrong(self) -> bool:
         return bool(self._causes.first()) or bool(stuck(self.matcher, certain=True))

@@ -435,7 +435,7 @@ def _cause_line(error: BaseException) -> str:
     if earlier is None:
         return ""
     how = "caused by" if error.__cause__ else "raised while handling"
-    what = f"{_name_of(earlier)}: {_text_of(earlier)[:200]}".rstrip(": ")
+    what = f"{_name_of(earlier)}: {_without_traceback(_text_of(earlier))[0][:200]}".rstrip(": ")
     lines = lines_of(earlier.__traceback__)
     return f"{how} {what}"[: NAME - 20] + (f" (line {lines[-1][1]})" if lines else "")
 
@@ -459,7 +459,7 @@ def _text_of(error: BaseException) -> str:
 
 
 #: A line of a traceback that names a place, and the line before its first.
-_FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.+)$')
+_FRAME = re.compile(r'^\s*File "(.+)", line (\d{1,9}), in (.+)$')
 _TRACEBACK = "Traceback (most recent call last):"
 
 

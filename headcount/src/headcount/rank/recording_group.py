@@ -379,7 +379,8 @@ class RecordingGroup(TorchGroup):
         if uneven:
             start = partial(self._broadcast_each, *given[:2])
         if self._may_be_nccl:
-            start = partial(_with_future, start, recorder, written)
+            begin = start
+            start = lambda: _WithFuture(begin(), recorder, written)  # noqa: E731
         gate = Gated(self._in_order(start))
         op = recorder.post(
             kind,
@@ -552,13 +553,15 @@ class _Several:
 
 
 class _WithFuture:
-    """A request of gloo's that has no future, where NCCL's has one."""
+    """A request of gloo's, which has a future also where gloo has none and NCCL has one."""
 
     def __init__(self, request: Any, recorder: Recorder, written: list[torch.Tensor]) -> None:
-        self.wait, self.result = request.wait, lambda: written
-        self._recorder, self._written = recorder, written
+        self.wait, self.result = request.wait, request.result
+        self._request, self._recorder, self._written = request, recorder, written
 
     def get_future(self) -> Any:
+        with contextlib.suppress(RuntimeError):  # gloo has none for some collectives
+            return self._request.get_future()
         whole: torch.futures.Future[Any] = torch.futures.Future()
 
         def follow() -> None:
@@ -573,16 +576,6 @@ class _WithFuture:
         self._recorder.helpers.add(waits)
         waits.start()
         return whole
-
-
-def _with_future(start: Callable[[], Any], recorder: Recorder, written: list[torch.Tensor]) -> Any:
-    """Start a collective, and return a request that has a future."""
-    request = start()
-    try:
-        request.get_future()
-    except RuntimeError:
-        return _WithFuture(request, recorder, written)
-    return request
 
 
 def _in_flight(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -61,7 +61,7 @@ _TOO_LONG = (
 #: What is said of a run that shows nothing.
 _ALONE = (
     "the ranks never communicated: none has called a collective, or sent a message. A library that"
-    " looks for GPUs may take each rank for the only one: try --cuda available"
+    " looks for GPUs may take each rank for the only one"
 )
 
 
@@ -282,7 +282,7 @@ def run_on_ranks(
         else:
             remarks = (_TOO_LONG, *remarks)
     if ranks > 1 and not failure and {kind for _, kind in follower.tally.calls} <= MAKE_GROUPS:
-        remarks = (_ALONE, *remarks)
+        remarks = (_ALONE + ": try --cuda available" * (script.cuda == "map"), *remarks)
     ran = ScriptRun(
         [script.name, *script.arguments],
         ranks,
