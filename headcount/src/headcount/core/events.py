@@ -8,6 +8,7 @@ them.  Ranks are global ranks everywhere, whatever group an operation belongs to
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated
 
 import msgspec
@@ -36,6 +37,9 @@ __all__ = [
     "Posted",
     "Handling",
     "Remarked",
+    "ReplicaStage",
+    "ReplicaValue",
+    "Replicas",
     "TookSet",
     "Seen",
     "Signature",
@@ -301,6 +305,59 @@ class TookSet(msgspec.Struct, array_like=True, tag="set", frozen=True):
     line: Line
 
 
+class ReplicaStage(str, Enum):
+    """What of an optimizer's tensors is compared between ranks, in the order of a step."""
+
+    BEGIN = "begin"
+    GRADIENT = "gradient"
+    PARAMETER = "parameter"
+    STATE = "state"
+    BUFFER = "buffer"
+
+
+class ReplicaValue(msgspec.Struct, array_like=True, frozen=True):
+    """What a rank holds of a tensor of which other ranks hold replicas.
+
+    Attributes:
+        group: the number of the group of those ranks, among the groups of the report.
+        key: the same on all of them, and on no other tensor of the group.
+        name: the tensor's name for people.
+        digest: a hash of its bits.
+        norm: its Euclidean norm; −1 for a gradient that is missing.
+    """
+
+    group: Amount
+    key: Name
+    name: Name
+    digest: int
+    norm: float
+
+
+class Replicas(msgspec.Struct, array_like=True, tag="replicas", frozen=True):
+    """What a rank holds of its replicas at a step of an optimizer.
+
+    Attributes:
+        optimizer: the name of its class.
+        number: how many other optimizers have made a step before its first.
+        step: how many steps it has made.
+        stage: what was looked at.
+        groups: the groups of ranks that hold replicas of one another.
+        calls: of each group, how often it has called ``all_reduce`` since the step before.
+        values: what the rank holds.
+        file, line: the script's line that makes the step.
+    """
+
+    optimizer: Name
+    number: Amount
+    step: Amount
+    stage: ReplicaStage
+    groups: Annotated[list[Ranks], Meta(max_length=_TENSORS)]
+    calls: Annotated[list[Amount], Meta(max_length=_TENSORS)]
+    values: Annotated[list[ReplicaValue], Meta(max_length=_TENSORS)]
+    file: Name
+    line: Line
+
+
 class Handling(msgspec.Struct, array_like=True, tag="handle", frozen=True):
     """The rank has begun its last operation while it handles an exception, as in ``finally``.
 
@@ -380,6 +437,7 @@ Event = (
     | Outside
     | Remarked
     | TookSet
+    | Replicas
     | Handling
     | Entered
     | Left

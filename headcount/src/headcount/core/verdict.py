@@ -397,6 +397,13 @@ class Diagnosis(str, Enum):
         advice="A rank knows that another has come only once a message tells it so, from that rank"
         " or through others.",
     )
+    REPLICAS_DIFFER = _Fields(
+        "replicas_differ",
+        words="replicas differ",
+        meaning="trains replicas that are no longer the same",
+        advice="Which call should have made them the same, and does every rank make it?",
+        communication_fault=True,
+    )
     WRONG_PEER = _Fields(
         "wrong_peer",
         words="a message between the wrong ranks",

@@ -26,6 +26,7 @@ from headcount.core.events import (
     Polled,
     Posted,
     Remarked,
+    Replicas,
     Seen,
     Violated,
 )
@@ -115,6 +116,8 @@ class EventValidator:
             self._remarks[rank] += 1
             if self._remarks[rank] > REMARKS:
                 raise BrokenFrame("more remarks than a recorder makes")
+        elif isinstance(event, Replicas):
+            self._replicas(rank, event)
         elif isinstance(event, Handling):
             if not 0 <= event.op == len(self._matcher.operations[rank]) - 1:
                 raise BrokenFrame("an exception that is handled in another operation than the last")
@@ -173,6 +176,17 @@ class EventValidator:
             raise BrokenFrame("a callback of an operation that it never began")
         if sum(1 + len(keys) for _, keys, _, _ in event.store) > THREADS:
             raise TooManyMessages(f"waits for more than {THREADS:,} entries of the store")
+
+    def _replicas(self, rank: int, event: Replicas) -> None:
+        if not self._matcher.is_script:
+            raise BrokenFrame("contents of replicas, which only scripts are asked for")
+        ranks = range(self._matcher.size)
+        if len(event.groups) != len(event.calls) or not all(
+            rank in members and all(one in ranks for one in members) for members in event.groups
+        ):
+            raise BrokenFrame("replicas on ranks that are not there")
+        if not all(value.group < len(event.groups) for value in event.values):
+            raise BrokenFrame("replicas in a group that it does not name")
 
     def _grouped(self, rank: int, event: Grouped) -> None:
         members, size = event.members, self._matcher.size

@@ -687,6 +687,7 @@ def signatures(
     root: int = -1,
     gloo: bool = False,
     uneven: bool = False,
+    sparse: bool = False,
 ) -> list[Signature]:
     """Return the signatures of a call: one, or one for each tensor if several are coalesced.
 
@@ -699,6 +700,7 @@ def signatures(
         root: the root's rank in the group, or −1.
         gloo: whether the transport takes what gloo takes, and nothing else.
         uneven: whether it takes lists of tensors of different shapes all the same.
+        sparse: whether the tensors are sparse, and it takes them.
 
     Raises:
         RuntimeError: the rank's own arguments do not fit together.
@@ -706,6 +708,7 @@ def signatures(
     """
     reader = _SignatureReader(kind, rank, place, size, root, gloo and not uneven)
     name = method if hasattr(reader, method) else OTHER_NAME[method]
+    gloo = gloo and not sparse
     tensors = tensors_in(arguments[:2]) if gloo else []
     for tensor in tensors:
         _require_gloo_tensor(tensor, kind, name in _IN_MEMORY)

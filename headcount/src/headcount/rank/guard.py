@@ -315,6 +315,11 @@ def remark(text: str, file: str = "", line: int = 0) -> None:
         _guard.recorder.remark(text, file, line)
 
 
+def current_recorder() -> Recorder | None:
+    """Return the recorder of this rank; None outside of a rank."""
+    return _guard.recorder
+
+
 def is_mapped(backend: str) -> bool:
     """Return whether gloo stands in for what a script names as its backend.
 

@@ -352,6 +352,8 @@ class RecordingGroup(TorchGroup):
         recorder.require_allowed(kind)
         written = tensors_in(args[:1])
         read = tensors_in(args[1:2])
+        # gloo adds up sparse tensors; their elements lie elsewhere afterwards, so none are watched
+        sparse = method == "allreduce" and not recorder.limited and _is_sparse(written)
         root, detail = self._agreement(args, kwargs)
         vectors = self.for_nccl and method in _ONE_TENSOR
         uneven = self._may_be_nccl and method == "allgather" and len({t.shape for t in written}) > 1
@@ -359,7 +361,7 @@ class RecordingGroup(TorchGroup):
         found = signatures(
             method, kind, taken, rank=recorder.rank, place=self.rank(), size=self.size(),
             root=-1 if root == ANY else self._members.index(root), gloo=self._backend.gloo_tensors,
-            uneven=uneven,
+            uneven=uneven, sparse=sparse,
         )  # fmt: skip
         shared = shared_outputs(kind, written)
         if shared:
@@ -388,13 +390,15 @@ class RecordingGroup(TorchGroup):
             peer=root,
             detail=detail,
             deferred=gate,
-            measure=written[0] if kind in SAME_SIZE and written else None,
+            measure=written[0] if kind in SAME_SIZE and written and not sparse else None,
             signatures=found,
             reads=read,
-            writes=written,
+            writes=() if sparse else written,
             shapes=[] if uneven else [one.shape for one in own_tensors(kind, written, read)],
         )
         self._posted(op, gate, in_flight)
+        if recorder.reduced is not None and kind == "all_reduce" and not sparse:
+            recorder.reduced(self._name, self._members, written)
         _note_history(method, written, read)
         if not in_flight:
             private = None  # nobody asks for it while it is in flight
@@ -576,6 +580,10 @@ class _WithFuture:
         self._recorder.helpers.add(waits)
         waits.start()
         return whole
+
+
+def _is_sparse(tensors: Sequence[torch.Tensor]) -> bool:
+    return bool(tensors) and all(one.layout is torch.sparse_coo for one in tensors)
 
 
 def _in_flight(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -28,7 +28,7 @@ import torch.multiprocessing
 
 from headcount.core.source_locations import follow_script, is_own
 from headcount.rank.cuda_mapping import MAPPED, map_cuda
-from headcount.rank.guard import remark
+from headcount.rank.guard import current_recorder, remark
 from headcount.rank.spawning import close_in_children, spawn_in_place
 
 __all__ = ["Script", "run_script"]
@@ -47,6 +47,7 @@ class Script:
         path: ``sys.path`` without its first entry, which is the script's folder.
         cuda: ``map`` to do on the CPU what it does on a GPU, ``available`` to tell it besides that
             there are GPUs, or ``off``.
+        checks_replicas: whether to report what its replicas hold after each step of an optimizer.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Script:
     environment: dict[str, str]
     path: list[str] = field(default_factory=list)
     cuda: str = "map"
+    checks_replicas: bool = False
 
     @property
     def root(self) -> str:
@@ -109,6 +111,11 @@ def run_script(script: Script) -> None:
     spawn_in_place(rank, size)
     if script.cuda != "off":
         map_cuda(note_mapping, size, rank, pretends=script.cuda == "available")
+    recorder = current_recorder()
+    if script.checks_replicas and recorder is not None:
+        from headcount.rank.replicas import ReplicaWatch  # few scripts ask for it
+
+        recorder.reduced = ReplicaWatch(recorder).reduced
     try:
         _execute(script)
     except SystemExit as end:

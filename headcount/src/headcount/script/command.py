@@ -29,6 +29,7 @@ from headcount.core.options import seconds, whole_number
 from headcount.core.resource_limits import DEFAULTS
 from headcount.core.semantics import Semantics, add_semantics
 from headcount.core.source_locations import following_script
+from headcount.trace.replicas import ReplicaComparison
 
 if TYPE_CHECKING:
     from headcount.core.verdict import Failure
@@ -58,6 +59,12 @@ _TOO_LONG = (
     " fewer steps"
 )
 
+#: What is said of a run in which nothing could be compared.
+_NO_REPLICAS = (
+    "no replicas were compared: no optimizer has made a step on parameters that are in"
+    " DistributedDataParallel, DTensors placed as replicas, or reduced as p.grad by the script"
+)
+
 #: What is said of a run that shows nothing.
 _ALONE = (
     "the ranks never communicated: none has called a collective, or sent a message. A library that"
@@ -82,6 +89,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--trace", metavar="FILE", help="write a trace that Perfetto opens: ui.perfetto.dev")
     add("--flight-recorder", metavar="DIR", help="write dumps as PyTorch's flight recorder does")
     add_semantics(parser)
+    text = "replicas: does every rank hold the same after each step of an optimizer?"
+    add("--check", choices=["replicas"], help=text)
     add("--strict", action="store_true", help="messages left over at the end are a fault, too")
     add("--seed", type=int, help="repeat the random numbers of an earlier run")
     add("-m", dest="module", action="store_true", help="SCRIPT is a module, as of python -m")
@@ -150,6 +159,7 @@ def run_script_command(
         # not the folder that Python puts first, which is this command's
         [one for one in sys.path[not getattr(sys.flags, "safe_path", False) :] if one] + [_home()],
         request.cuda,
+        request.check == "replicas",
     )
     ran, trace = run_on_ranks(
         script,
@@ -283,6 +293,17 @@ def run_on_ranks(
             remarks = (_TOO_LONG, *remarks)
     if ranks > 1 and not failure and {kind for _, kind in follower.tally.calls} <= MAKE_GROUPS:
         remarks = (_ALONE + ": try --cuda available" * (script.cuda == "map"), *remarks)
+    if script.checks_replicas:
+        drifted = follower.replicas
+        drifted.finish()
+        if failure is None:
+            failure = drifted.failure
+        elif drifted.failure is not None:
+            remarks = (f"before that, {drifted.failure.message}", *remarks)
+        if not drifted.compared:
+            remarks = (_NO_REPLICAS, *remarks)
+        if drifted.remark:
+            remarks = (drifted.remark, *remarks)
     ran = ScriptRun(
         [script.name, *script.arguments],
         ranks,
@@ -293,6 +314,7 @@ def run_on_ranks(
         outcome.seconds,
         outcome.failure is None,
         follower.signal,
+        follower.replicas.compared,
     )
     return ran, outcome.trace
 
@@ -391,6 +413,8 @@ class RunFollower:
         self.asked = False
         self.keeps = tally.keeps
         self.posted, self.done, self.called = tally.posted, tally.done, tally.called
+        self.replicas = ReplicaComparison(ranks)
+        self.held = self.replicas.take
         self._out = out
         self._parts = [bytearray() for _ in range(ranks)]
         self._width = len(str(ranks - 1))

@@ -76,6 +76,7 @@ class ScriptRun:
         ended: whether all ranks have ended well; a ``failure`` is then what NCCL's rules do not
             allow, or what was left over, and communication is at fault whatever it is.
         signal: the signal that has stopped it, or 0.
+        compared: how many tensors were compared with their replicas; 0 if that was not asked for.
     """
 
     command: Sequence[str]
@@ -87,6 +88,7 @@ class ScriptRun:
     seconds: float
     ended: bool = False
     signal: int = 0
+    compared: int = 0
 
     def status(self) -> int:
         """Return the exit status: 0, or why it failed."""
@@ -215,6 +217,11 @@ def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
 def _sums(run: ScriptRun) -> Iterator[tuple[str, str]]:
     """Yield what was called and sent, and who waited for whom."""
     tally = run.tally
+    if run.compared and run.failure is None:
+        yield (
+            "  same",
+            f"{_count(run.compared, 'tensor')} as the replicas on other ranks, bit for bit",
+        )
     kinds = Counter[str]()
     for (_, kind), number in tally.calls.items():
         kinds[kind] += number
@@ -261,6 +268,7 @@ def json_report(run: ScriptRun) -> str:
             {"rank": rank, "kind": kind, "count": number}
             for (rank, kind), number in sorted(tally.calls.items())
         ],
+        "replicas_compared": run.compared,
         "bytes": [tally.bytes[rank] for rank in range(run.ranks)],
         "longest_wait": None
         if longest is None

@@ -36,6 +36,7 @@ from headcount.core.events import (
     Polled,
     Posted,
     Remarked,
+    Replicas,
     Seen,
     Signature,
     TookSet,
@@ -270,6 +271,9 @@ class Follower(Protocol):
     def called(self, calls: Mapping[int, Operation]) -> None:
         """Take note that all members of a group have made a collective call, and agree."""
 
+    def held(self, rank: int, event: Replicas) -> None:
+        """Take note of what a rank holds of its replicas."""
+
 
 class _RecentOperations(Sequence[Operation]):
     """The operations of a rank by number, of which complete ones are forgotten after a while."""
@@ -426,6 +430,8 @@ class MessageMatcher:
                 self.handling[rank] = event
             case Remarked():
                 self._remarks.setdefault(event, set()).add(rank)
+            case Replicas() if self._follower is not None:
+                self._follower.held(rank, event)
             case TookSet(file=file, line=line):
                 self._sets_taken[Site(file, line)] = None
             case Entered(time=time):

@@ -1,0 +1,189 @@
+"""Compares what ranks hold of their replicas, and names the first that differ, and on which rank.
+
+What is compared comes from :mod:`headcount.rank.replicas`.  All ranks of a group make the steps of
+an optimizer in one order, so a step is compared once every one of them has reported it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from headcount.core.events import Replicas, ReplicaStage, ReplicaValue
+from headcount.core.verdict import Diagnosis, Failure, Site, ranks_text
+
+__all__ = ["ReplicaComparison"]
+
+#: Steps that are kept while some ranks have yet to report them: of an optimizer that only some
+#: ranks have, none is ever complete.
+_PENDING = 64
+
+#: Tensors that a report names, beside the first.
+_NAMED = 3
+
+#: Which report of which step: the optimizer's number, the step, and what was looked at.
+_Moment = tuple[int, int, ReplicaStage]
+
+#: A tensor of which there are replicas: their ranks, and its key.
+_Tensor = tuple[tuple[int, ...], str]
+
+
+class ReplicaComparison:
+    """What the ranks of a script have reported of their replicas.
+
+    Args:
+        size: the number of ranks.
+
+    Attributes:
+        failure: the first difference, once there is one.
+        remark: a fact about buffers, which are not expected to be the same; or empty.
+        compared: how many tensors have been compared.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.failure: Failure | None = None
+        self.remark = ""
+        self.compared = 0
+        self._size = size
+        self._pending: dict[_Moment, dict[int, Replicas]] = {}
+
+    def take(self, rank: int, event: Replicas) -> None:
+        """Add what a rank reports."""
+        moment = event.number, event.step, event.stage
+        reports = self._pending.setdefault(moment, {})
+        reports[rank] = event
+        if len(reports) == self._size:
+            self._compare(self._pending.pop(moment))
+        elif len(self._pending) > _PENDING:
+            self._compare(self._pending.pop(next(iter(self._pending))))
+
+    def finish(self) -> None:
+        """Compare what not all ranks have reported, since some have none of it."""
+        for reports in self._pending.values():
+            self._compare(reports)
+        self._pending.clear()
+
+    def _compare(self, reports: Mapping[int, Replicas]) -> None:
+        """Look for the first tensor that is not the same on all ranks that have it."""
+        found: dict[_Tensor, dict[int, ReplicaValue]] = defaultdict(dict)
+        for rank, report in reports.items():
+            for value in report.values:
+                found[tuple(report.groups[value.group]), value.key][rank] = value
+        # what a rank leaves out, it does not hold: a part of an optimizer's state, as in ZeRO
+        whole = {one: held for one, held in found.items() if len(held) == len(one[0])}
+        self.compared += len(whole)
+        differing = [
+            (members, held)
+            for (members, _), held in whole.items()
+            if len({value.digest for value in held.values()}) > 1
+        ]
+        if not differing:
+            return
+        members, held = differing[0]
+        report = reports[members[0]]
+        if report.stage is ReplicaStage.BUFFER:
+            self.remark = self.remark or _about_buffers(held, len(differing))
+        elif self.failure is None:
+            calls = [_calls(reports[rank], members) for rank in members]
+            self.failure = Failure(
+                Diagnosis.REPLICAS_DIFFER,
+                _message(report, held),
+                min(_odd_ranks(held)),
+                Site(report.file, report.line),
+                detail=tuple(_details(report, differing, len(whole), calls)),
+            )
+
+
+def _calls(report: Replicas, members: tuple[int, ...]) -> int:
+    """Return how often a rank has called all_reduce in a group since the step before."""
+    return next(
+        (
+            calls
+            for group, calls in zip(report.groups, report.calls, strict=True)
+            if tuple(group) == members
+        ),
+        0,
+    )
+
+
+def _by_contents(held: Mapping[int, ReplicaValue]) -> list[list[int]]:
+    """Return the ranks that hold the same, the fewest first."""
+    alike: dict[int, list[int]] = defaultdict(list)
+    for rank, value in sorted(held.items()):
+        alike[value.digest].append(rank)
+    return sorted(alike.values(), key=len)
+
+
+def _odd_ranks(held: Mapping[int, ReplicaValue]) -> list[int]:
+    """Return the ranks that hold something else than most; all, if there is no majority."""
+    *few, most = _by_contents(held)
+    if few and len(few[-1]) == len(most):
+        return sorted(held)
+    return sorted(rank for ranks in few for rank in ranks)
+
+
+_WHEN = {
+    ReplicaStage.BEGIN: "before the first step of {0}",
+    ReplicaStage.GRADIENT: "at step {1} of {0}",
+    ReplicaStage.PARAMETER: "after step {1} of {0}",
+    ReplicaStage.STATE: "after step {1} of {0}",
+}
+
+
+def _message(report: Replicas, held: Mapping[int, ReplicaValue]) -> str:
+    """Return which tensor differs, between which ranks, and when."""
+    name = next(iter(held.values())).name
+    what = f"the gradient of {name}" if report.stage is ReplicaStage.GRADIENT else name
+    odd = _odd_ranks(held)
+    when = _WHEN[report.stage].format(report.optimizer, report.step)
+    if len(odd) == len(held):
+        verb = f"{what} differs between {ranks_text(odd)}"
+    else:
+        others = [rank for rank in sorted(held) if rank not in odd]
+        verb = f"{ranks_text(odd)} {'holds' if len(odd) == 1 else 'hold'} another value of {what}"
+        verb += f" than {ranks_text(others)}"
+    norms = [_norm(held[ranks[0]]) for ranks in _by_contents(held)][:3]
+    place = f" at {Site(report.file, report.line)}" if report.file else ""
+    return f"{verb} {when}{place} (norms {', '.join(norms)})"
+
+
+def _norm(value: ReplicaValue) -> str:
+    return "none" if value.norm < 0 else f"{value.norm:.6g}"
+
+
+def _details(
+    report: Replicas,
+    differing: Sequence[tuple[tuple[int, ...], Mapping[int, ReplicaValue]]],
+    count: int,
+    calls: Sequence[int],
+) -> Iterator[str]:
+    """Yield what else differs, and what is known of the cause."""
+    names = [next(iter(held.values())).name for _, held in differing[1:]]
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"of {count} compared, so do {', '.join(names[:_NAMED])}{more}"
+    if report.stage is ReplicaStage.BEGIN:
+        yield "so no step has made them differ: were they loaded, or drawn, on each rank by itself?"
+    elif report.stage is ReplicaStage.GRADIENT and not any(calls):
+        yield (
+            "none of these ranks has called all_reduce in their group since the step before: in"
+            " DistributedDataParallel, a forward through model.module, or all of backward under"
+            " no_sync(), reduces nothing"
+        )
+    elif report.stage is ReplicaStage.GRADIENT:
+        times = sorted({*calls})
+        yield (
+            f"all_reduce was called {' or '.join(map(str, times))} times in their group since the"
+            " step before, and has not made them the same"
+        )
+    elif report.stage is ReplicaStage.PARAMETER:
+        yield (
+            "all that was compared before this step was the same, and so were its gradients: is the"
+            " step itself another one, as with another learning rate?"
+        )
+
+
+def _about_buffers(held: Mapping[int, ReplicaValue], count: int) -> str:
+    name = next(iter(held.values())).name
+    more = f" and {count - 1} more" if count > 1 else ""
+    return f"buffers are each rank's own: {name}{more} differ, as those of BatchNorm do"
