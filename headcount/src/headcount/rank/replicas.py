@@ -10,12 +10,13 @@ Only hashes leave the rank, outside of the script's groups, so the check cannot 
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -39,6 +40,14 @@ def digest(tensor: torch.Tensor) -> int:
     """Return a hash of a tensor's bits and of its size, in which each element's place counts."""
     dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
     return checksum(dense) << 32 | dense.numel() % 2**31
+
+
+#: Where torch keeps communication hooks that make gradients the same on all ranks.  Another may
+#: keep them apart on purpose, as torch's for local SGD does.
+_REDUCING = tuple(
+    f"torch.distributed.algorithms.ddp_comm_hooks.{name}"
+    for name in ("default_hooks", "mixed_precision_hooks", "powerSGD_hook", "quantization_hooks")
+)
 
 
 class _Replica(NamedTuple):
@@ -91,8 +100,22 @@ class ReplicaWatch:
         self._since = Counter[tuple[int, ...]]()
         self._followed = weakref.WeakKeyDictionary[torch.optim.Optimizer, _Followed]()
         self._numbers = itertools.count()
+        self._hooked = weakref.WeakSet[DistributedDataParallel]()
+        DistributedDataParallel.register_comm_hook = self._noting_hooks()  # type: ignore[method-assign]
         register_optimizer_step_pre_hook(self._before)
         register_optimizer_step_post_hook(self._after)
+
+    def _noting_hooks(self) -> Any:
+        """Return what registers communication hooks, and notes whose may keep ranks apart."""
+        register, hooked = DistributedDataParallel.register_comm_hook, self._hooked
+
+        @functools.wraps(register)
+        def noted(module: DistributedDataParallel, state: object, hook: Any) -> None:
+            if getattr(hook, "__module__", "") not in _REDUCING:
+                hooked.add(module)
+            register(module, state, hook)
+
+        return noted
 
     def reduced(self, group: str, members: Sequence[int], tensors: Sequence[torch.Tensor]) -> None:
         """Note an all-reduce of these tensors; the group's calls are in one order on all ranks."""
@@ -109,7 +132,7 @@ class ReplicaWatch:
     def _before(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
         """Report what an optimizer's parameters hold before its first step."""
         if optimizer not in self._followed:
-            self._followed[optimizer] = _look_at_modules(optimizer)
+            self._followed[optimizer] = _look_at_modules(optimizer, self._hooked)
         followed = self._followed[optimizer]
         if followed.number < 0 and (found := list(self._replicas(optimizer))):
             # one of this rank alone has no number, which other ranks would not have given
@@ -196,8 +219,13 @@ def _first_byte(tensor: torch.Tensor) -> int:
     return int(tensor.storage_offset()) * tensor.element_size()
 
 
-def _look_at_modules(optimizer: torch.optim.Optimizer) -> _Followed:
-    """Find the modules that an optimizer's parameters belong to, and what they are called there."""
+def _look_at_modules(
+    optimizer: torch.optim.Optimizer, hooked: Container[torch.nn.Module]
+) -> _Followed:
+    """Find the modules that an optimizer's parameters belong to, and what they are called there.
+
+    Those with ``hooked`` modules in DistributedDataParallel count as each rank's own.
+    """
     wanted = {id(one) for group in optimizer.param_groups for one in group["params"]}
     found = _Followed({}, {}, [])
     # by their types: asking an object for its class may run code of the script's
@@ -214,7 +242,7 @@ def _look_at_modules(optimizer: torch.optim.Optimizer) -> _Followed:
         ]
         for name, one in mine:
             found.names.setdefault(one, name)
-        if wrapper is not None and mine:
+        if wrapper is not None and mine and wrapper not in hooked:
             members = tuple(dist.get_process_group_ranks(wrapper.process_group))
             ignored = wrapper.parameters_to_ignore
             found.wrapped |= {one: members for name, one in mine if name not in ignored}
