@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -73,6 +74,29 @@ def test_torchs_own_dumps_are_explained(tmp_path):
     )
     assert f"train.py:{first}, while rank 1 calls all_gather of [[2]] Float at " in fault.text
     assert fault.text.endswith(f"train.py:{second}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "uneven",
+            "the default group, call 4: ranks 0, 1 wait in all_reduce at /job/train.py:17; rank 2"
+            " has not called it: the last call of rank 2 was number 3, all_reduce at"
+            " /job/train.py:17, which is complete",
+        ),
+        (
+            "different",
+            "the default group, call 2: rank 1 calls broadcast of [[2]] Float at /job/train.py:21,"
+            " while ranks 0, 2 call all_gather of [[2]] Float at /job/train.py:22",
+        ),
+    ],
+)
+def test_dumps_that_torch_2_11_has_written_are_explained(name, text):
+    """They are files that gloo's recorder has left of three ranks, and hold no path but theirs."""
+    folder = Path(__file__).parents[1] / "support" / "dumps" / "torch-2.11" / name
+    (fault,) = explain(read_dumps([folder])).faults
+    assert fault.text == text
 
 
 def steps():
