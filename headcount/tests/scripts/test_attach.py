@@ -22,7 +22,7 @@ TORCHRUN = [
 ]
 
 #: A command line that begins otherwise than ``python -m headcount``.
-PREPARED = "import sys; from headcount.cli import main; {}; sys.exit(main(sys.argv[1:]))"
+PREPARED = "from headcount.__main__ import run; {}; run()"
 
 
 def header(path):
