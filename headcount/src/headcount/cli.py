@@ -1,4 +1,4 @@
-"""The command line: ``headcount run``, ``explain`` and ``simulate``.
+"""The command line: ``headcount run``, ``explain``, ``attach`` and ``simulate``.
 
 Exit status: 0 all right; 1 something failed by itself, such as a script; 2 the request was wrong,
 as one line says; 3 a fault between ranks; 4 the time limit is over; 5 headcount itself has failed.
@@ -20,6 +20,7 @@ from headcount.core.errors import RequestError
 from headcount.core.files import contents
 from headcount.core.options import Parser, add_cluster_options, algorithms
 from headcount.core.semantics import add_semantics
+from headcount.script.attach.command import add_attach_options
 from headcount.script.command import add_explain_options, add_run_options
 
 __all__ = ["main"]
@@ -37,6 +38,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_explain_options(explain)
     explain.set_defaults(serve=_explain)
+    attach = commands.add_parser(
+        "attach", help="which rank holds up a job that hangs now, read from outside"
+    )
+    add_attach_options(attach)
+    attach.set_defaults(serve=_attach)
     simulate = commands.add_parser("simulate", help="run a function on simulated ranks")
     simulate.add_argument("file", metavar="FILE", help="the .py file that defines the function")
     simulate.add_argument("function", metavar="FUNCTION", help="the function")
@@ -58,6 +64,12 @@ def _explain(request: argparse.Namespace) -> int:
     from headcount.script.command import explain_command
 
     return explain_command(request)
+
+
+def _attach(request: argparse.Namespace) -> int:
+    from headcount.script.attach.command import attach_command
+
+    return attach_command(request)
 
 
 def _simulate(request: argparse.Namespace) -> int:

@@ -184,6 +184,18 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
             "weakref.finalize._registry",
         )
     ),
+    # a job that hangs
+    PrivateApi(
+        "torch._C._distributed_c10d._dump_fr_trace_json",
+        "prove that torch's recorder lies in memory where attach reads it (gloo's)",
+        ("script/attach/recorder_memory.py",),
+    ),
+    PrivateApi(
+        "torch.multiprocessing.start_processes",
+        "tell the ranks of mp.spawn from their stacks",
+        ("script/attach/processes.py",),
+        mentions="_wrap",
+    ),
     # torch: process groups
     PrivateApi(
         f"{_C10D}._canonicalize_group_rank",
@@ -211,8 +223,8 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     ),
     PrivateApi(
         f"{_C10D}._new_process_group_helper",
-        "make the groups of new_group recording groups",
-        ("rank/guard.py",),
+        "make the groups of new_group recording groups, and know for whom a new group waits",
+        ("rank/guard.py", "script/attach/waits.py"),
         parameters=("group_size", "group_rank", "global_ranks_in_group", "backend", "store"),
     ),
     PrivateApi(

@@ -18,7 +18,15 @@ from headcount.script.report import wait_object, wrapped
 from headcount.trace.deadlock import cycle_of
 from headcount.trace.flight_recorder import DEFAULT_GROUP, DumpedCall, Dumps, folded
 
-__all__ = ["Divergence", "Explanation", "explain", "explanation_json", "explanation_text"]
+__all__ = [
+    "Divergence",
+    "Explanation",
+    "call_kind",
+    "explain",
+    "explanation_json",
+    "explanation_text",
+    "held_up",
+]
 
 #: Collectives of which the members give tensors of different sizes, each its own.
 _UNEVEN = frozenset({"scatter", "gather", "all_to_all", "all_to_all_single", "reduce_scatter_v"})
@@ -105,14 +113,14 @@ def explain(dumps: Dumps) -> Explanation:
         (*causes, *effects),
         len(causes),
         tuple(culprits),
-        len(_held_up(waits, culprits)),
+        len(held_up(waits, culprits)),
         tuple(waits.values()),
         tuple(cycle),
         tuple(_gaps(dumps, held, {rank for fault in found for rank in fault.awaited})),
     )
 
 
-def _held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
+def held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
     """Return the ranks that wait for the culprits, or for ranks that wait for them."""
     behind = defaultdict(list)
     for rank, wait in waits.items():
@@ -174,8 +182,7 @@ def _divergences(dumps: Dumps, group: str, held: _Collectives) -> Iterator[Diver
         over = all(call.is_complete for call in row.values())
         for rank, call in sorted(row.items()):
             # sizes that differ hold nobody up where the call has ended
-            elements = () if over or call.name in _UNEVEN else call.elements
-            kinds.setdefault((call.name, elements), []).append(rank)
+            kinds.setdefault((call.name, ()) if over else call_kind(call), []).append(rank)
         where = f"{name}, call {number}"
         if len(kinds) > 1:
             sides = sorted(kinds.values(), key=len)
@@ -207,6 +214,11 @@ def _divergences(dumps: Dumps, group: str, held: _Collectives) -> Iterator[Diver
         if group in dumps.described and len(open_) == len(dumps.groups[group]):
             yield Divergence(name, f"{where}: {_unended(call, row)}", tuple(open_))
             return
+
+
+def call_kind(call: DumpedCall) -> tuple[str, tuple[int, ...]]:
+    """Return what the members of a group have to agree on: the collective, and its sizes."""
+    return call.name, () if call.name in _UNEVEN else call.elements
 
 
 def _unended(call: DumpedCall, row: Mapping[int, DumpedCall]) -> str:

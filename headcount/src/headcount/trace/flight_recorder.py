@@ -28,7 +28,18 @@ from headcount.core.events import INIT, WORLD
 from headcount.core.verdict import PATH, Site
 from headcount.trace.trace import Operation, Trace
 
-__all__ = ["DEFAULT_GROUP", "DumpedCall", "Dumps", "folded", "read_dumps", "write_dumps"]
+__all__ = [
+    "DEFAULT_GROUP",
+    "DumpEntry",
+    "DumpedCall",
+    "Dumps",
+    "folded",
+    "gloo_dumps",
+    "is_library",
+    "printable",
+    "read_dumps",
+    "write_dumps",
+]
 
 #: The version of the format that is written.
 VERSION = "2.10"
@@ -129,8 +140,8 @@ class _Frame(msgspec.Struct):
     line: int = 0
 
 
-class _DumpEntry(msgspec.Struct):
-    """A call as it is recorded; what is not needed is passed over."""
+class DumpEntry(msgspec.Struct):
+    """A call as torch's recorder has it, by torch's names; what is not needed is passed over."""
 
     profiling_name: str
     process_group: tuple[str, str]
@@ -142,6 +153,7 @@ class _DumpEntry(msgspec.Struct):
     input_dtypes: list[str] | None = None
     state: str | None = None
     retired: bool = False
+    time_created_ns: Annotated[int, Meta(ge=0, le=1 << 62)] = 0
     frames: list[_Frame] | None = None
 
 
@@ -152,7 +164,7 @@ class _Config(msgspec.Struct):
 
 
 class _Dump(msgspec.Struct):
-    entries: list[_DumpEntry]
+    entries: list[DumpEntry]
     pg_config: dict[str, _Config] = {}
     recorder: str = ""
 
@@ -202,10 +214,7 @@ def read_dumps(places: Sequence[str | Path]) -> Dumps:
         )
     groups.setdefault(DEFAULT_GROUP, range(max(known) + 1))
     described_groups = frozenset(groups)
-    for rank, made in calls.items():
-        for call in made:
-            if rank not in groups.get(call.group, ()):
-                groups[call.group] = sorted({*groups.get(call.group, ()), rank})
+    _add_callers(groups, calls)
     gloos = any(
         entry.profiling_name.startswith("gloo:")
         for dump in dumps.values()
@@ -214,6 +223,39 @@ def read_dumps(places: Sequence[str | Path]) -> Dumps:
     )
     cut = {rank for rank, dump in dumps.items() if dump.entries and dump.entries[0].record_id > 0}
     return Dumps(calls, groups, described_groups, frozenset(cut), tuple(unread), not gloos)
+
+
+def gloo_dumps(
+    entries: Mapping[int, Sequence[DumpEntry]], members: Mapping[str, Sequence[int]]
+) -> Dumps:
+    """Return what the gloo recorders of live ranks hold, as if they had dumped it.
+
+    Args:
+        entries: by rank, its calls in their order.
+        members: the groups whose members are known, by torch's names, ``0`` the default group.
+    """
+    named = {"0": DEFAULT_GROUP}
+    named |= dict(entry.process_group for made in entries.values() for entry in made)
+    known = {
+        own: (_full_name(own, named.get(own, ""), ranks), [*ranks])
+        for own, ranks in members.items()
+    }
+    calls = {rank: _calls(rank, made, known) for rank, made in sorted(entries.items())}
+    groups: dict[str, Sequence[int]] = dict(known.values())
+    described = frozenset(groups)
+    _add_callers(groups, calls)
+    cut = {rank for rank, made in entries.items() if made and made[0].record_id > 0}
+    return Dumps(calls, groups, described, frozenset(cut), (), False)
+
+
+def _add_callers(
+    groups: dict[str, Sequence[int]], calls: Mapping[int, Sequence[DumpedCall]]
+) -> None:
+    """Let the ranks that have called something in a group be members of it."""
+    for rank, made in calls.items():
+        for call in made:
+            if rank not in groups.get(call.group, ()):
+                groups[call.group] = sorted({*groups.get(call.group, ()), rank})
 
 
 def _files(places: Sequence[str | Path]) -> list[tuple[int, Path]]:
@@ -254,11 +296,13 @@ def _groups(config: Mapping[str, _Config]) -> dict[str, tuple[str, list[int]]]:
     found = {}
     for one in config.values():
         members = msgspec.json.decode(one.ranks or "[]", type=list[_Rank])
-        called = _group(one.name, one.desc)
-        if members and called != DEFAULT_GROUP:
-            called = f"{called} of {folded(members)}"
-        found[one.name] = called, members
+        found[one.name] = _full_name(one.name, one.desc, members), members
     return found
+
+
+def _full_name(name: str, description: str, members: Sequence[int]) -> str:
+    called = _group(name, description)
+    return f"{called} of {folded(members)}" if members and called != DEFAULT_GROUP else called
 
 
 def folded(ranks: Sequence[int]) -> str:
@@ -306,7 +350,7 @@ def printable(text: str) -> str:
 
 
 def _calls(
-    rank: int, entries: Sequence[_DumpEntry], groups: Mapping[str, tuple[str, list[int]]]
+    rank: int, entries: Sequence[DumpEntry], groups: Mapping[str, tuple[str, list[int]]]
 ) -> list[DumpedCall]:
     """Return the calls of a rank, batches in the place of their parts.
 
@@ -336,7 +380,7 @@ def _calls(
     return [call for parts in made.values() for call in parts]
 
 
-def _call(rank: int, entry: _DumpEntry, groups: Mapping[str, tuple[str, list[int]]]) -> DumpedCall:
+def _call(rank: int, entry: DumpEntry, groups: Mapping[str, tuple[str, list[int]]]) -> DumpedCall:
     own, description = entry.process_group
     name = printable(entry.profiling_name.partition(":")[2])
     message = _MESSAGE.match(name)
@@ -358,11 +402,16 @@ def _call(rank: int, entry: _DumpEntry, groups: Mapping[str, tuple[str, list[int
 
 def _site(frames: Sequence[_Frame]) -> Site | None:
     """Return the innermost line that is not a library's, as far as its name tells."""
-    libraries = ("/torch/", "/site-packages/", "/dist-packages/", "<frozen", "/lib/python")
     for frame in frames:
-        if frame.filename.endswith(".py") and not any(one in frame.filename for one in libraries):
+        if frame.filename.endswith(".py") and not is_library(frame.filename):
             return Site(f"{PATH}{printable(frame.filename)}", frame.line)
     return None
+
+
+def is_library(filename: str) -> bool:
+    """Return whether a file of a job that may run elsewhere is a library's, by its name alone."""
+    libraries = ("/torch/", "/site-packages/", "/dist-packages/", "<frozen", "/lib/python")
+    return any(one in filename for one in libraries)
 
 
 # Writing. -------------------------------------------------------------------------
