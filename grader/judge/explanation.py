@@ -34,7 +34,7 @@ def explain(
     if missed is failed:
         faults.append(f"{_describe_missed_point(exercise, missed, failed, cases)}{price}.")
     faults += [
-        f"Another fault, on {_describe_fault(exercise, other)}"
+        f"Another fault, on {_describe_fault(exercise, other, ': ')}"
         for other in _independent_faults(failed, cases)
         if not other.misses_point
     ]
@@ -45,11 +45,11 @@ def explain(
     return "\n".join(faults)
 
 
-def _describe_fault(exercise: Exercise, case: CaseVerdict) -> str:
+def _describe_fault(exercise: Exercise, case: CaseVerdict, between: str = ", ") -> str:
     """Return what is wrong with a case, and where."""
     where = _describe_place(exercise, case)
     # a plain function without an argument has one case only
-    between = ": " if exercise.parameters and not case.bounds else ", "
+    between = ": " if exercise.parameters and not case.bounds else between
     return f"{where}{between if where else ''}{case.message}"
 
 
@@ -93,7 +93,7 @@ def _describe_missed_point(
         # two wrong values may have one reason
         same = missed.diagnosis is failed.diagnosis
         begin = "Nor is it right" if same else "Another fault,"
-        fault = _describe_fault(exercise, missed)
+        fault = _describe_fault(exercise, missed, ": ")
         return f"{begin} on {fault}. That case is the point of the exercise"
     point = f"{missed.bounds[0].missed}: that is the point of this exercise"
     if missed is failed and any(case.minor for case in cases):

@@ -243,7 +243,7 @@ def case_words(case: CaseVerdict) -> str:
 def grid(verdict: ExerciseVerdict) -> list[tuple[str, list[Look]]]:
     """Return how the cases of every world size came out, with its name."""
     sizes: dict[str, list[Look]] = {}
-    for case in verdict.cases:
+    for case in sorted(verdict.cases, key=lambda one: (one.simulated, one.world_size)):
         sizes.setdefault(world(case), []).append(case_look(case))
     return list(sizes.items())
 

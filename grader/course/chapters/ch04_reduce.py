@@ -6,16 +6,7 @@ import torch
 
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
-from grader.exercise.cases import (
-    OPS,
-    Case,
-    Draw,
-    demo,
-    magnitude,
-    reduced,
-    reductions,
-    tags,
-)
+from grader.exercise.cases import OPS, Case, Draw, demo, magnitude, reduced, reductions, tags
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import combined, messages, point, rounds
 from headcount.core.verdict import Diagnosis

@@ -59,6 +59,10 @@ def _own_missing(e: Evidence) -> bool:
     return _wrong_entries(e) == {(r, r) for r in e.case.ranks}
 
 
+#: Whether no rank keeps its own x; what was never filled may hold another by chance.
+_own_lost = evidence.always(lambda e: not any(held[r] == r for r, held in enumerate(_owners(e))))
+
+
 def _last_missing(e: Evidence) -> bool:
     """Return whether every rank lacks just the piece that comes in the last round."""
     return _wrong_entries(e) == {(r, (r + 1) % e.case.n) for r in e.case.ranks}
@@ -123,8 +127,14 @@ ALL_SEND = Mistake(
     when=evidence.all_send,
 )
 
-#: Mistakes about who sends first, which buffers a message uses, and how entries are counted.
-PARTNERS = (ALL_SEND, NO_SUCH_ENTRY, *evidence.BUFFER_RACES)
+#: Mistakes about who sends first and to whom, which buffers a message uses, and how entries count.
+PARTNERS = (ALL_SEND, NO_SUCH_ENTRY, *evidence.BUFFER_RACES, evidence.XOR)
+
+IN_OTHER_PLACES = Mistake(
+    "Every rank has all n pieces, but not all in their places. Entry j of the list is for what rank"
+    " j had: into which entry does each message go?",
+    when=evidence.always(_shuffled),
+)
 
 WITHOUT_OWN = Mistake(
     "Your own x is missing: the list has an entry for every rank, yourself included.",
@@ -155,6 +165,7 @@ all_gather = Exercise(
         ),
         ONE_TENSOR,
         OWN_MISSING,
+        IN_OTHER_PLACES,
         WITHOUT_OWN,
         *PARTNERS,
     ),
@@ -199,6 +210,13 @@ ring_all_gather = Exercise(
                 and e.diagnosis is Diagnosis.WRONG_VALUE
             ),
         ),
+        Mistake(
+            "No rank's x is in any of the lists: does what goes round hold an x at all? In round"
+            " s = 0, 1, … send entry rank − s, in round 0 your own, into which x has to be copied"
+            " before. What comes is entry rank − s − 1, which you send in the next round.",
+            when=lambda e: {o for held in _owners(e) for o in held} == {None} and _own_lost(e),
+        ),
+        IN_OTHER_PLACES,
         WITHOUT_OWN,
         *PARTNERS,
     ),

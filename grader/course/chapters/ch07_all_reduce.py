@@ -7,13 +7,7 @@ import torch
 
 from grader.course.chapters import evidence
 from grader.exercise.cases import OPS, Case, Draw, Kind, demo, reductions, tags
-from grader.exercise.declaration import (
-    Evidence,
-    Exercise,
-    Mistake,
-    TrafficRules,
-    reduced_in_place,
-)
+from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, reduced_in_place
 from grader.exercise.limits import combined, messages, point, sent_elements
 from headcount.core.verdict import Diagnosis
 

@@ -13,6 +13,7 @@ from grader.course.chapters.ch05_all_gather import ALL_SEND, ONE_TENSOR
 from grader.exercise.cases import Case, Draw, Kind, PerRank, demo, kinds, nbytes, tag_lists
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, point, rounds, total_bytes
+from headcount.core.values import dtype_name
 from headcount.core.verdict import Diagnosis
 
 
@@ -109,6 +110,7 @@ all_to_all = Exercise(
             when=evidence.always(_only_own_entry_is_wrong),
         ),
         ALL_SEND,
+        evidence.XOR,
     ),
 )
 
@@ -151,7 +153,12 @@ def _uneven(draw: Draw) -> Iterator[Case]:
     for pattern, row in UNEVEN:
         counts = PerRank([PATTERNS[pattern](draw.n, i, j) for j in draw.ranks] for i in draw.ranks)
         rows = draw.per_rank([replace(row, shape=(sum(c), *row.shape)) for c in counts])
-        yield draw.case(f"{pattern}, rows of {row}", rows=rows, counts=counts)
+        of = (
+            f"rows of {row}"
+            if row.shape
+            else f"rows that are single {dtype_name(row.dtype)} numbers"
+        )
+        yield draw.case(f"{pattern}, {of}", rows=rows, counts=counts)
 
 
 def _pieces(c: Case) -> list[Sequence[torch.Tensor]]:
@@ -205,5 +212,6 @@ all_to_all_uneven = Exercise(
             when=evidence.always(_in_order_of_arrival(_arrived)),
         ),
         ALL_SEND,
+        evidence.XOR,
     ),
 )

@@ -65,18 +65,6 @@ def _sends_of_each(e: Evidence) -> set[int]:
     }
 
 
-def _is_butterfly(e: Evidence) -> bool:
-    """Return whether partners differ in one bit of their ranks, where both of them exist.
-
-    On three ranks these are also the pairs of a star.
-    """
-    largest = max(e.failed, key=lambda one: one.case.n)
-    ranks = largest.case.ranks
-    pairs = {(r, r ^ 1 << k) for r in ranks for k in range(tree_levels(largest.case.n))}
-    talk = {(op.rank, op.peer) for op in largest.trace.sends()}
-    return largest.case.n > 3 and talk == {(a, b) for a, b in pairs if b in ranks}
-
-
 def _sends_at_once(e: Evidence) -> bool:
     """Return whether each rank sends before it has heard of any other."""
     return all(
@@ -141,7 +129,7 @@ barrier = Exercise(
         Mistake(
             "Flipping a bit of the rank (rank ^ step) pairs all ranks only if n is a power of two."
             " A partner at (rank + step) % n exists for every n.",
-            when=lambda e: _early(e) and _is_butterfly(e),
+            when=lambda e: _early(e) and evidence.is_butterfly(e),
         ),
         Mistake(
             "The partner is always the same. After each round every rank knows of twice as many"

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from grader.course.chapters import evidence
-from grader.exercise.cases import (
-    OPS,
-    Case,
-    Draw,
-    Kind,
-    PerRank,
-    demo,
-    tags,
-)
+from grader.exercise.cases import OPS, Case, Draw, Kind, PerRank, demo, tags
 from grader.exercise.declaration import (
     Evidence,
     Exercise,
@@ -25,14 +17,7 @@ from grader.exercise.declaration import (
     Values,
     reduced_in_place,
 )
-from grader.exercise.limits import (
-    combined,
-    messages,
-    neighbours_only,
-    point,
-    rounds,
-    sent_elements,
-)
+from grader.exercise.limits import combined, messages, neighbours_only, point, rounds, sent_elements
 from headcount.core.verdict import Diagnosis
 
 # The schedule of a ring. ------------------------------------------------------------
@@ -59,9 +44,11 @@ def _questions(draw: Draw) -> Iterator[Case]:
     # on a ring of two, many mistakes look alike: a larger one comes first, and
     # it is not the one that the function runs on
     asked = PerRank((rank + 2) % 5 for rank in draw.ranks)
-    yield draw.case("rank r asks for ring_schedule((r + 2) % 5, 5)", rank=asked, world_size=5)
-    own = PerRank(draw.ranks)
-    yield draw.case(f"rank r asks for ring_schedule(r, {draw.n})", rank=own, world_size=draw.n)
+    # without a formula where one rank asks
+    name = "rank r asks for ring_schedule((r + 2) % 5, 5)" if draw.n > 1 else "ring_schedule(2, 5)"
+    yield draw.case(name, rank=asked, world_size=5)
+    name = f"rank r asks for ring_schedule(r, {draw.n})" if draw.n > 1 else "ring_schedule(0, 1)"
+    yield draw.case(name, rank=PerRank(draw.ranks), world_size=draw.n)
 
 
 ring_schedule = Exercise(

@@ -18,9 +18,11 @@ __all__ = [
     "AVERAGE_ALONE",
     "BUFFER_RACES",
     "NO_GROUPS",
+    "XOR",
     "all_send",
     "always",
     "common_end",
+    "is_butterfly",
     "nearly",
     "same",
     "sends_first",
@@ -176,3 +178,26 @@ def common_end(e: Evidence) -> int | None:
     ends = [{op.rank, op.peer} for op in largest.trace.sends()]
     common = set.intersection(*ends) if ends and largest.case.n > 2 else set()
     return min(common, default=None)
+
+
+def is_butterfly(e: Evidence) -> bool:
+    """Return whether partners are rank and rank ^ step, where both of them exist.
+
+    On three ranks these are also the pairs of a star.
+    """
+    largest = max(e.failed, key=lambda one: one.case.n)
+    n, ranks = largest.case.n, largest.case.ranks
+    talk = {(op.rank, op.peer) for op in largest.trace.sends()}
+    every_step, doubled = range(1, n), [1 << k for k in range(n.bit_length())]
+    return n > 3 and any(
+        talk == {(r, r ^ step) for r in ranks for step in steps if r ^ step in ranks}
+        for steps in (every_step, doubled)
+    )
+
+
+XOR = Mistake(
+    "rank ^ step finds a partner for every rank only if the number of ranks is a power of two: with"
+    " 3 ranks, 1 ^ 2 is 3, which does not exist, and ranks 1 and 2 never meet. Send to"
+    " (rank + step) % n and receive from (rank − step) % n, which exist for every n.",
+    when=lambda e: bool(e.case.n & (e.case.n - 1)) and is_butterfly(e),
+)

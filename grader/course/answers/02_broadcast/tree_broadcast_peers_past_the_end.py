@@ -1,5 +1,5 @@
-"""Where src is not rank 0 the tree goes past the last rank, and on at rank 0: a peer is (rank + step)
-% n or (rank − step) % n.
+"""Where src is not rank 0, some peers are past the last rank. The count goes on at rank 0 there: a
+peer is (rank + step) % n or (rank − step) % n.
 """
 # exercise: tree_broadcast
 # diagnosis: exception

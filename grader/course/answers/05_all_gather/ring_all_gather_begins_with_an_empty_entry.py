@@ -1,10 +1,6 @@
-"""Every entry but your own is as you have made it: in the first round you send the entry of the rank
-before you, which has not come yet. Begin with your own: in round s = 0, 1, … send entry rank − s, and
-receive entry rank − s − 1.
-"""
 # exercise: ring_all_gather
 # diagnosis: wrong_value
-# alike: messages
+# hint: No rank's x is in any of the lists
 import torch
 import torch.distributed as dist
 

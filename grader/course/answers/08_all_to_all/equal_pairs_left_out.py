@@ -1,19 +1,23 @@
-"""rank XOR step pairs every rank with every other one only if n is a power of two. With 3 ranks, 1
-XOR 2 is 3, which does not exist, and ranks 1 and 2 never meet. Rotate: send to (rank + step) % n,
-receive from (rank − step) % n."""
 # exercise: all_to_all
 # diagnosis: wrong_value
-# or: ZEROS = True
+# hint: ranks 1 and 2 never meet
+# or: FILL = "zeros"
+# or: FILL = "chunk"
+import torch
+import torch.distributed as dist
 
-ZEROS = False
+FILL = "nothing"
 
 
 def all_to_all(chunks):
     rank, n = dist.get_rank(), dist.get_world_size()
-    result = [torch.zeros_like(chunk) if ZEROS else chunk.clone() for chunk in chunks]
+    make = {"nothing": torch.empty_like, "zeros": torch.zeros_like, "chunk": torch.clone}[FILL]
+    result = [make(chunk) for chunk in chunks]
     result[rank].copy_(chunks[rank])
     for step in range(1, n):
         peer = rank ^ step
         if peer < n:
-            swap(chunks[peer], peer, result[peer], peer)
+            request = dist.isend(chunks[peer], peer)
+            dist.recv(result[peer], peer)
+            request.wait()
     return result

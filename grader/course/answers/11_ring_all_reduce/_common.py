@@ -2,10 +2,16 @@
 # or: STYLE = "rounded bounds"
 # or: STYLE = "rounded up"
 # or: STYLE = "last takes the rest"
+# or: OWNER_DIVIDES = True
+# or: OWNER_DIVIDES = True; STYLE = "rounded bounds"
+# or: OWNER_DIVIDES = True; STYLE = "rounded up"
+# or: OWNER_DIVIDES = True; STYLE = "last takes the rest"
 import torch
 import torch.distributed as dist
 
 STYLE = "tensor_split"
+#: Whether a chunk is divided by its owner, before the all-gather, and not all of x at the end.
+OWNER_DIVIDES = False
 
 
 def cut(x, n):
@@ -31,3 +37,14 @@ def combine(op, mine, came):
         mine *= came
     else:
         mine += came
+
+
+def own(op, chunk):
+    """Finish the chunk that the all-gather begins with."""
+    if op == dist.ReduceOp.AVG and OWNER_DIVIDES:
+        chunk.div_(dist.get_world_size())
+
+
+def finish(op, x):
+    if op == dist.ReduceOp.AVG and not OWNER_DIVIDES:
+        x.div_(dist.get_world_size())

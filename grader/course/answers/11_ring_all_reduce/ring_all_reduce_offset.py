@@ -28,10 +28,10 @@ def ring_all_reduce(x, op):
         dist.recv(came, left)
         request.wait()
         combine(op, mine, came)
+    own(op, chunks[(rank + FIRST) % n])
     for s in range(1, n):
         out, mine = chunks[(rank - s + SECOND) % n], chunks[(rank - s + SECOND - 1) % n]
         request = dist.isend(out, right)
         dist.recv(mine, left)
         request.wait()
-    if op == dist.ReduceOp.AVG:
-        x /= n
+    finish(op, x)

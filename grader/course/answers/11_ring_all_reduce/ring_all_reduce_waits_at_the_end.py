@@ -1,4 +1,4 @@
-"""The sends are waited for when a whole phase is over, but the chunk that is being sent is
+"""The sends of several steps are waited for together, but the chunk that is being sent is
 written to in a later step. Wait for a step's send before the next step begins.
 """
 # exercise: ring_all_reduce

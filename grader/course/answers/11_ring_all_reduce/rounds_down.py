@@ -1,0 +1,28 @@
+"""SUM is right, and the mean is rounded down, by // or by a conversion to integers. AVG is only for
+floating-point numbers, and / is their division.
+"""
+# exercise: ring_all_reduce
+# diagnosis: wrong_value
+# or: BEGIN = 1
+
+BEGIN = 0
+
+
+def ring_all_reduce(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    chunks = cut(x, n)
+    for s in range(1, n):
+        out, mine = chunks[(rank - s + BEGIN) % n], chunks[(rank - s + BEGIN - 1) % n]
+        came = torch.empty_like(mine)
+        request = dist.isend(out, right)
+        dist.recv(came, left)
+        request.wait()
+        combine(op, mine, came)
+    for s in range(1, n):
+        out, mine = chunks[(rank - s + BEGIN + 1) % n], chunks[(rank - s + BEGIN) % n]
+        request = dist.isend(out, right)
+        dist.recv(mine, left)
+        request.wait()
+    if op == dist.ReduceOp.AVG:
+        x //= n
