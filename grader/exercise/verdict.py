@@ -136,6 +136,8 @@ class CaseVerdict:
     status: Status
     diagnosis: Diagnosis | None = None
     message: str = ""
+    #: the call of a function on one rank with its inputs, where they are short
+    call: str = ""
     rank: int | None = None
     site: Site | None = None
     traffic: Traffic | None = None

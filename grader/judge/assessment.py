@@ -122,7 +122,29 @@ def _assess(
         ),
         misses_point=misses_point,
         minor=seen.minor,
+        call=_call(exercise, case) if shown else "",
     ), replace(seen, misses_point=misses_point)
+
+
+#: Characters of the longest call that a message shows, which are two lines of a terminal.
+_SHORT = 150
+
+
+def _call(exercise: Exercise, case: Case) -> str:
+    """Return the call of a function on one rank; nothing if a message has no room for it."""
+    # what an adapter makes of None, or passes in place of what is no column, is not known here
+    known = exercise.name.islower() and not {*exercise.parameters} - {*case.columns}
+    if exercise.world_sizes != (1,) or not known:
+        return ""
+    held = [case.columns[name] for name in exercise.parameters]
+    if exercise.adapter and any(one is None for one in held):
+        return ""
+    lists = [
+        one.tolist() if isinstance(one, torch.Tensor) and (one.numel() or one.dim() < 2) else one
+        for one in held
+    ]
+    call = f"{exercise.name}({', '.join(map(repr, lists))})"
+    return call if len(call) <= _SHORT else ""
 
 
 def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:
