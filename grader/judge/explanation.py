@@ -102,7 +102,8 @@ def _describe_missed_point(
         return f"Right values, but {point}"
     if missed is failed:
         return "This is the point of the exercise"
-    also = f"On {ranks(missed.world_size, missed.simulated)} there are also"
+    are = "is" if missed.bounds[0].measured == 1 else "are"
+    also = f"On {ranks(missed.world_size, missed.simulated)} there {are} also"
     return f"{also} {missed.bounds[0].missed}: that is the point of this exercise"
 
 
