@@ -33,24 +33,11 @@ def _all_wait_in(e: Evidence, call: str) -> bool:
     )
 
 
-def _all_receive_first(e: Evidence) -> bool:
-    """Return whether every rank waits for its left neighbour, and none has begun a send."""
-    return _all_wait_in(e, "recv") and (
-        not any(op.kind == "send" for ops in e.trace.operations for op in ops)
-        and all(
-            wait.peers == ((wait.rank - 1) % e.case.n,)
-            for wait in (e.failure and e.failure.waits) or ()
-        )
-    )
-
-
-def _waits_for_the_right(e: Evidence) -> bool:
-    """Return whether every rank waits to receive from the rank on its right, on a larger ring."""
-    return (
-        e.case.n > 2
-        and _all_wait_in(e, "recv")
-        and e.failure is not None
-        and all(wait.peers == ((wait.rank + 1) % e.case.n,) for wait in e.failure.waits)
+def _all_wait_for(e: Evidence, side: int) -> bool:
+    """Return whether every rank waits to receive from its neighbour on the left, −1, or right."""
+    waits = e.failure.waits if e.failure else ()
+    return _all_wait_in(e, "recv") and all(
+        wait.peers == ((wait.rank + side) % e.case.n,) for wait in waits
     )
 
 
@@ -113,12 +100,12 @@ unblock_ring = Exercise(
         Mistake(
             "Every rank receives first now. That is the same cycle with its arrows reversed: the"
             " ranks must not all do the same.",
-            when=_all_receive_first,
+            when=lambda e: _all_wait_for(e, -1) and not any(e.trace.sends()),
         ),
         Mistake(
             "Every rank waits for a message from its right neighbour. What goes to rank + 1 is"
             " received from rank − 1.",
-            when=_waits_for_the_right,
+            when=lambda e: e.case.n > 2 and _all_wait_for(e, 1),
         ),
         Mistake(
             "Every rank waits for its send to end, and the receives that are in flight are for"
