@@ -497,14 +497,14 @@ def miscalled(exercise: Exercise, evidence: Evidence) -> str:
     if name == exercise.name:
         return f"It is called as {exercise.signature}: keep these parameters, in this order."
     for part in evidence.source:
-        asked = ", ".join(part.parameters)
         if part.name.endswith(f".{name}") and evidence.failure and not evidence.failure.site:
             return (
-                f"It is called with other arguments than {name}({asked}), in line {part.line},"
-                " takes; the message says which."
+                f"It is called with other arguments than {name}({part.parameters}), in line"
+                f" {part.line}, takes; the message says which."
             )
         if part.name == name:
-            return f"You have defined it as {name}({asked}), in line {part.line}: call it so."
+            header = f"{name}({part.parameters})"
+            return f"You have defined it as {header}, in line {part.line}: call it so."
     return ""
 
 

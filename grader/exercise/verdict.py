@@ -163,6 +163,8 @@ class CaseVerdict:
     misses_point: bool = False
     #: whether it was judged, and not given up because of another case; the message says why
     judged: bool = True
+    #: the call of a function on one rank with its inputs, where they are short
+    call: str = ""
     #: whether the algorithm may be right all the same, see :func:`gravest`
     minor: bool = False
 

@@ -122,7 +122,24 @@ def _assess(
         ),
         misses_point=misses_point,
         minor=seen.minor,
+        call=_call(exercise, case) if shown else "",
     ), replace(seen, misses_point=misses_point)
+
+
+#: Characters of the longest call that a message shows, which are two lines of a terminal.
+_SHORT = 150
+
+
+def _call(exercise: Exercise, case: Case) -> str:
+    """Return the call of a function on one rank; nothing if a message has no room for it."""
+    held = [case.columns[name] for name in exercise.parameters if name in case.columns]
+    # what an adapter makes of None, or of a class or a text, is not known here
+    known = exercise.name.islower() and not (exercise.adapter and any(x is None for x in held))
+    if exercise.world_sizes != (1,) or len(held) < len(exercise.parameters) or not known:
+        return ""
+    lists = (x.tolist() if torch.is_tensor(x) and (x.dim() < 2 or len(x)) else x for x in held)
+    call = f"{exercise.name}({', '.join(map(repr, lists))})"
+    return call if len(call) <= _SHORT else ""
 
 
 def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:
@@ -207,13 +224,9 @@ def _differences(
     # worked out for all ranks at once: a magnitude may take as long as the oracle itself
     terms, scales = _terms_and_scales(exercise, case)
     name = exercise.values.result or ""
-    for rank in case.ranks:
-        yield (
-            rank,
-            compare(
-                expected[rank], actual[rank], terms, scales[rank], name, exercise.values.relative
-            ),
-        )
+    for rank, values in enumerate(zip(expected, actual, scales, strict=True)):
+        want, got, scale = values
+        yield rank, compare(want, got, terms, scale, name, exercise.values.relative)
 
 
 def _difference(
@@ -250,12 +263,11 @@ def _first_fault(
 ) -> Failure | None:
     for rank, result in enumerate(outcome.results):
         if exercise.values.result is not None and result.value is not None:
-            return Failure(
-                Diagnosis.WRONG_TYPE,
+            message = (
                 f"rank {rank} returns {describe(result.value)}; the result belongs into"
-                f" {exercise.values.result}, and nothing is returned",
-                rank,
+                f" {exercise.values.result}, and nothing is returned"
             )
+            return Failure(Diagnosis.WRONG_TYPE, message, rank)
     if difference is not None:
         return difference
     for rank, result in enumerate(outcome.results):
@@ -271,18 +283,12 @@ def _first_fault(
             )
         changed = _changed_argument(exercise, case, rank, result.arguments)
         if changed:
-            return Failure(
-                Diagnosis.INPUT_CHANGED,
-                f"rank {rank}: {changed} must stay as it was, but has changed",
-                rank,
-            )
+            message = f"rank {rank}: {changed} must stay as it was, but has changed"
+            return Failure(Diagnosis.INPUT_CHANGED, message, rank)
         if exercise.values.result is None and result.aliases:
             name = list(case.columns)[result.aliases[0]]
-            return Failure(
-                Diagnosis.ALIASED,
-                f"rank {rank}: the result shares memory with {name}; return a copy",
-                rank,
-            )
+            message = f"rank {rank}: the result shares memory with {name}; return a copy"
+            return Failure(Diagnosis.ALIASED, message, rank)
     if exercise.traffic.proof and (failure := exercise.traffic.proof(case, outcome.trace)):
         return failure
     return _wrong_message(exercise, case, outcome.trace)
@@ -413,17 +419,11 @@ def _rank_rows(
     if not actual:
         return ()
     terms, scales = _terms_and_scales(exercise, case)
+    relative, report = exercise.values.relative, exercise.adapter is not None
+    held = zip(case.ranks, expected, actual, scales, strict=True)
     rows = tuple(
-        side_by_side(
-            rank,
-            expected[rank],
-            actual[rank],
-            terms,
-            scales[rank],
-            exercise.values.relative,
-            report=exercise.adapter is not None,
-        )
-        for rank in case.ranks
+        side_by_side(rank, want, got, terms, scale, relative, report=report)
+        for rank, want, got, scale in held
     )
     return () if all(row.right for row in rows) else rows
 
@@ -471,15 +471,9 @@ def assess_limit(
     found = [one for one in right if one is not None]
     if not found:
         wrong = next(v for v in verdicts if v.world_size == n and not v.passed)
-        return CaseVerdict(
-            limit.quantity,
-            n,
-            Status.FAILED,
-            wrong.diagnosis,
-            "not judged: no run of this world size gave the right result",
-            is_limit=True,
-            judged=False,
-        ), None
+        message = "not judged: no run of this world size gave the right result"
+        unjudged = CaseVerdict(limit.quantity, n, Status.FAILED, wrong.diagnosis, message)
+        return replace(unjudged, is_limit=True, judged=False), None
     broken = [one for one in found if not one.bound.holds]
     # an input of which the limit asks something says more than one of which it asks nothing
     telling = [one for one in found if one.bound.asked]

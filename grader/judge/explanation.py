@@ -54,12 +54,12 @@ def _describe_fault(exercise: Exercise, case: CaseVerdict, between: str = ", ") 
 
 
 def _describe_place(exercise: Exercise, case: CaseVerdict) -> str:
-    """Return the number of ranks and the name of a case."""
+    """Return the number of ranks and the name of a case, and the call of a plain function."""
     # a plain function is called on one rank, which is not worth saying
     world = ranks(case.world_size, case.simulated) if exercise.world_sizes != (1,) else ""
     # the message on a limit names it already; without an argument there is one input only
     name = case.name if exercise.parameters and not case.bounds else ""
-    return ", ".join(part for part in (world, name) if part)
+    return ", ".join(part for part in (world, name, case.call) if part)
 
 
 def _independent_faults(lead: CaseVerdict, cases: Sequence[CaseVerdict]) -> Iterator[CaseVerdict]:
@@ -102,7 +102,8 @@ def _describe_missed_point(
         return f"Right values, but {point}"
     if missed is failed:
         return "This is the point of the exercise"
-    also = f"On {ranks(missed.world_size, missed.simulated)} there are also"
+    are = "is" if missed.bounds[0].measured == 1 else "are"
+    also = f"On {ranks(missed.world_size, missed.simulated)} there {are} also"
     return f"{also} {missed.bounds[0].missed}: that is the point of this exercise"
 
 

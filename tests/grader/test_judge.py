@@ -807,3 +807,13 @@ def test_time_counts_from_when_the_last_rank_enters():
     matcher.call_spans = [CallSpan(one, round(3.1e9), "returned") for one in entered]
     (limit,) = survivors.traffic.limits
     assert limit.judge(case, matcher.trace()).measured == 1
+
+
+def test_a_message_has_the_call_where_it_is_short():
+    exercises = catalogue()
+    verdict = judge(lambda waits_for: [0], exercises["stuck_ranks"])
+    assert "no ranks, stuck_ranks({}): " in verdict.message
+    verdict = judge(lambda n, alpha, beta: -1.0, exercises["crossover_bytes"])
+    assert ", crossover_bytes(10, " in verdict.message
+    verdict = judge(lambda sizes, seconds: (1.0, 1.0), exercises["fit_alpha_beta"])
+    assert "fit_alpha_beta(" not in verdict.message

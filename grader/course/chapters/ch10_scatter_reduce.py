@@ -267,9 +267,11 @@ def segments(draw: Draw) -> Iterator[Case]:
         ("empty segments", torch.bfloat16, (1, 0, 1, 4, 1, 0, 1), 6, 5),
         ("no rows", torch.float32, (), 3, 2),
         ("many rows", torch.float32, _many(draw, 1000, 7), 8, 3),
+        # in one segment, since a sum may run over the rows of all
+        ("with nan and inf", torch.float64, (0,) * 8, 1, 4),
     )
     for name, dtype, ids, num_segments, width in kinds:
-        values = Kind(dtype, (len(ids), width))
+        values = Kind(dtype, (len(ids), width), special=name == "with nan and inf")
         yield draw.case(
             f"{name}, {values} in {num_segments}",
             values=draw.tensor(values),
@@ -289,7 +291,9 @@ def means(c: Case) -> Report:
 def segment_sizes(c: Case) -> Report:
     """Return how large the terms are; running sums are allowed, so all rows count."""
     counts = c.segment_ids.bincount(minlength=c.num_segments)[:, None].double()
-    result = c.values.double().abs().sum(0) / counts.clamp(min=1) * (counts > 0)
+    # what is not finite is compared exactly
+    total = c.values.double().abs().sum(0).nan_to_num(0, 0, 0)
+    result = total / counts.clamp(min=1) * (counts > 0)
     slopes = (c.cotangent.double().abs() / counts.clamp(min=1)).sum(0)
     return [{"result": result, "gradient of values": slopes.expand(c.values.shape)}] * c.n
 

@@ -33,24 +33,11 @@ def _all_wait_in(e: Evidence, call: str) -> bool:
     )
 
 
-def _all_receive_first(e: Evidence) -> bool:
-    """Return whether every rank waits for its left neighbour, and none has begun a send."""
-    return _all_wait_in(e, "recv") and (
-        not any(op.kind == "send" for ops in e.trace.operations for op in ops)
-        and all(
-            wait.peers == ((wait.rank - 1) % e.case.n,)
-            for wait in (e.failure and e.failure.waits) or ()
-        )
-    )
-
-
-def _waits_for_the_right(e: Evidence) -> bool:
-    """Return whether every rank waits to receive from the rank on its right, on a larger ring."""
-    return (
-        e.case.n > 2
-        and _all_wait_in(e, "recv")
-        and e.failure is not None
-        and all(wait.peers == ((wait.rank + 1) % e.case.n,) for wait in e.failure.waits)
+def _all_wait_for(e: Evidence, side: int) -> bool:
+    """Return whether every rank waits to receive from its neighbour on the left, −1, or right."""
+    waits = e.failure.waits if e.failure else ()
+    return _all_wait_in(e, "recv") and all(
+        wait.peers == ((wait.rank + side) % e.case.n,) for wait in waits
     )
 
 
@@ -113,12 +100,12 @@ unblock_ring = Exercise(
         Mistake(
             "Every rank receives first now. That is the same cycle with its arrows reversed: the"
             " ranks must not all do the same.",
-            when=_all_receive_first,
+            when=lambda e: _all_wait_for(e, -1) and not any(e.trace.sends()),
         ),
         Mistake(
             "Every rank waits for a message from its right neighbour. What goes to rank + 1 is"
             " received from rank − 1.",
-            when=_waits_for_the_right,
+            when=lambda e: e.case.n > 2 and _all_wait_for(e, 1),
         ),
         Mistake(
             "Every rank waits for its send to end, and the receives that are in flight are for"
@@ -156,11 +143,24 @@ def _sums(e: Evidence) -> bool:
     return all(torch.allclose(held.double(), would, 2e-2, 2e-2) for held in e.actual)
 
 
+def _too_high(e: Evidence) -> bool:
+    """Return whether rank 0's x comes back as one number wherever it is smaller than that."""
+    x, largest = e.case.x[0], reduced(OPS["MAX"], e.case.x)
+    others = [(held - largest)[held != largest + x].max() for held in e.actual]
+    would = [(largest + x.clamp(min=other)).double() for other in others]
+    # what is added to a much larger number loses digits
+    pairs = zip(e.actual, would, strict=True)
+    return len(x) > 1 and all(torch.allclose(held.double(), one, 1e-2, 0) for held, one in pairs)
+
+
 def _of_both_signs(draw: Draw) -> Iterator[Case]:
     for kind in kinds(draw.n):
         x = draw.per_rank(replace(kind, special=False))  # gloo's maximum may lose a NaN
         # rank 0's numbers are negative where they are readable, too: 0 is no neutral number
         yield draw.case(f"{kind}", x=PerRank(t if r % 2 else -t - 1 for r, t in enumerate(x)))
+    far = draw.per_rank(Kind(torch.float32, (9,)))
+    # nor is any other number that floats go beyond
+    yield draw.case("9 float32 numbers far below 0", x=PerRank(-1e36 * (t.abs() + 1) for t in far))
 
 
 unblock_order = Exercise(
@@ -179,6 +179,12 @@ unblock_order = Exercise(
             "That is the sum over ranks plus rank 0's x: all_reduce sums unless you say"
             " op=dist.ReduceOp.MAX.",
             when=evidence.always(_sums),
+        ),
+        Mistake(
+            "Where rank 0's x is very small, a larger number comes back: the other ranks put it in"
+            " the place of rank 0's x, and MAX takes the larger. Let them put in what no x is"
+            " smaller than: −inf, and for integers torch.iinfo(x.dtype).min.",
+            when=evidence.always(_too_high),
         ),
         Mistake(
             "Integers have no −inf. There the number that no x is smaller than is"

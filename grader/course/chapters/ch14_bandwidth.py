@@ -191,7 +191,7 @@ def _before_the_first(c: Case, operations: Sequence[Operation]) -> Sequence[Oper
 
 
 def not_lined_up(c: Case, trace: Trace) -> Failure | None:
-    """Return a failure if a rank can start its clock while another has not arrived yet.
+    """Return a failure if a rank can begin to be timed while another has not arrived yet.
 
     A barrier or an all-reduce lines all ranks up, and so does any exchange of messages
     after which each rank has heard from every other.
@@ -206,8 +206,8 @@ def not_lined_up(c: Case, trace: Trace) -> Failure | None:
         if missing:
             return Failure(
                 Diagnosis.NOT_SYNCHRONIZED,
-                f"rank {rank} can start its clock before rank {missing[0]} has come: nothing lines"
-                " the ranks up after the calls to warm up and before the first that counts",
+                f"rank {rank} can begin the first call that counts before rank {missing[0]} has"
+                " come: nothing lines the ranks up between the calls to warm up and that call",
                 rank,
             )
     return None

@@ -417,6 +417,9 @@ STEPS = 3
 #: An upper bound on the roundings in a gradient of these networks.
 ROUNDINGS = 1000
 
+#: The network that rank 0 evaluates after the last step, while no other rank does.
+EVALUATED = "batch norm"
+
 #: What a rank says of a step in which the answer has refused a second backward.
 REFUSED = "RuntimeError"
 
@@ -450,6 +453,7 @@ def training(draw: Draw) -> Iterator[Case]:
                     # no rank takes the last expert; and not all take the same one
                     batch[r][0, 0] = (r + step) % 2
         more = f", {backwards} backwards in a step" if backwards > 1 else ""
+        more += ", rank 0 evaluates at the end" * (architecture == EVALUATED)
         yield draw.case(
             f"{architecture}, buckets of {cap} bytes{more}",
             architecture=architecture,
@@ -538,6 +542,8 @@ def train_in_rank(
                 gradient = torch.zeros_like(p)
             step[f"gradient of {name}"] = gradient
         report[f"step {number}"] = step
+    if architecture == EVALUATED and dist.get_rank() == 0 and isinstance(wrapped, nn.Module):
+        loss_of(wrapped.eval(), architecture, batches[0])
     own = {id(p) for p in module.parameters()}
     report["parameters seen by an optimizer"] = len({id(p) for p in wrapped.parameters()} & own)
     return report
@@ -705,13 +711,19 @@ def _as_many_as(number: Callable[[Case, nn.Module], int]) -> Callable[[Evidence]
     return seen
 
 
-def _first_step_is_right(c: Case, actual: Sequence[Any]) -> bool:
-    """Return whether the gradients of the first batch are right on all ranks."""
-    reported = zip(reports(c, mean), actual, sizes(c), strict=True)
-    return all(
+def _first_step_is_right(e: Evidence) -> bool:
+    """Return whether gradients are wrong, and those of the first batch right on all ranks."""
+    reported = zip(reports(e.case, mean), e.actual, sizes(e.case), strict=True)
+    return e.diagnosis is Diagnosis.WRONG_GRADIENT and all(
         compare(want["step 1"], held["step 1"], ROUNDINGS, scale["step 1"]) is None
         for want, held, scale in reported
     )
+
+
+def _refuses_a_later_step(e: Evidence) -> bool:
+    """Return whether the answer raises after the first step, where each has one backward only."""
+    refuses = e.raised("RuntimeError") and e.written("raise RuntimeError") and _once(e.case)
+    return refuses and _timeline(e.trace, (e.failure and e.failure.rank) or 0).count(STEP) > 1
 
 
 def _in_finish(e: Evidence) -> bool:
@@ -769,15 +781,13 @@ BucketedDDP = Exercise(
         magnitude=lambda c: list(sizes(c)),
     ),
     traffic=TrafficRules(
-        limits=(
-            *(
-                point(replace(limit, applies=_once))
-                for limit in (
-                    calls({"all_reduce"}, "=", reductions),
-                    largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c))),
-                    overlaps("all_reduce", READY, STEP, must_overlap),
-                )
-            ),
+        limits=tuple(
+            point(replace(limit, applies=_once))
+            for limit in (
+                calls({"all_reduce"}, "=", reductions),
+                largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c))),
+                overlaps("all_reduce", READY, STEP, must_overlap),
+            )
         ),
         least=lambda c, expected: moved(c, [report["weights"] for report in expected]),
         allowed=frozenset({"all_reduce", "broadcast"}),
@@ -817,11 +827,9 @@ BucketedDDP = Exercise(
             ),
         ),
         Mistake(
-            "The first step is right, a later one is not. After finish_gradient_synchronization"
+            "The first step goes well, a later one does not. After finish_gradient_synchronization"
             " everything must be as it was before the first backward: counts, requests, buffers.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_GRADIENT and _first_step_is_right(e.case, e.actual)
-            ),
+            when=lambda e: _refuses_a_later_step(e) or _first_step_is_right(e),
         ),
         Mistake(
             "Where a rank does not use a parameter, it has no gradient, and no hook is called: what"

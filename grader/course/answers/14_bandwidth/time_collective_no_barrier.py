@@ -1,7 +1,7 @@
 # exercise: time_collective
 # diagnosis: not_synchronized
 # hint: before the clock is read
-# says: can start its clock before rank
+# says: can begin the first call that counts before rank
 import time
 
 import torch

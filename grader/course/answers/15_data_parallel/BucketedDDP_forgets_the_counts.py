@@ -1,6 +1,6 @@
 # exercise: BucketedDDP
 # diagnosis: wrong_gradient
-# hint: later one is not
+# hint: a later one does not
 import torch
 import torch.distributed as dist
 from torch import nn

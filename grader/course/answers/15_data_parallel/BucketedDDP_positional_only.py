@@ -1,6 +1,6 @@
 # exercise: BucketedDDP
 # diagnosis: exception
-# hint: It is called with other arguments
+# hint: forward has to take whatever the module takes
 # Forward takes one argument only
 import torch
 import torch.distributed as dist

@@ -1,5 +1,5 @@
-"""A rank that has no gradient at all returns at once, and the others wait for it. It cannot know
-that they have some: it has to take part all the same, with zeros.
+"""A rank that has no gradient takes no part, and the others wait for it. It cannot know whether they
+have one: it has to take part all the same, with zeros.
 """
 # exercise: average_gradients
 # diagnosis: deadlock

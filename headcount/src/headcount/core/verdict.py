@@ -134,7 +134,7 @@ class Diagnosis(str, Enum):
     )
     FORBIDDEN_CALL = _Fields(
         "forbidden_call",
-        words="a call that is not allowed here",
+        words="something that is not allowed here",
         meaning="calls what it should write itself",
         advice="Leave this call out, and make do with those that the message allows.",
         gravity=Gravity.WORTHLESS,
