@@ -716,9 +716,10 @@ run(step_of_pipeline, 4, swap_with_both, semantics="nccl", may_fail=True)
 # - **Odd and even.** Odd ranks begin each swap with the receive. Of two neighbours, one is odd and one is even.
 #
 # There is a second thing to think of. When the grader counts rounds, a rank sends one message at a time and receives
-# one at a time, in the order in which it lists them. If stages 1 and 2 both serve the neighbour before them first, both
-# send to the left, while stage 0 sends to the right, *into* stage 1, where the message from stage 2 is just arriving.
-# If all stages send forward first, and then backward, no two messages arrive at a rank in the same round.
+# one at a time. Those of a batch have no order, so the best one counts. All others count in the order of their calls: if
+# stages 1 and 2 both serve the neighbour before them first, both send to the left, while stage 0 sends to the right,
+# *into* stage 1, where the message from stage 2 is just arriving. If all stages send forward first, and then backward,
+# no two messages arrive at a rank in the same round.
 #
 # ## Exercise: both directions at once
 #

@@ -538,8 +538,9 @@ def _places_text(wrong: Sequence[bool], noun: str, name: Callable[[int], str]) -
     places = [place for place, bad in enumerate(wrong) if bad]
     count, of = len(places), len(wrong)
     if count == of > 1:
-        number = _NUMBERS[of] if of < len(_NUMBERS) else f"{of}"
-        return number if of == 2 else f"all {number}"
+        if of == 2:
+            return "both" * (noun != "its entry")  # entries of a pair that is itself an entry
+        return f"all {_NUMBERS[of] if of < len(_NUMBERS) else of}"
     if count == 1:
         return f"{noun} {name(places[0])}" if of > 1 else ""
     if count == 2:
@@ -591,10 +592,10 @@ def _in_brief(value: Any) -> str:
 
 
 def _listed(texts: Sequence[str], of: int, left: str, comma: str, right: str) -> str:
-    """Return as many texts of a sequence as fit, and how long it is if some do not."""
-    shown = 0
+    """Return the texts of a pair, or as many as fit, and how many there are if some do not."""
+    shown = of if of == 2 else 0
     while shown < len(texts) and sum(map(len, texts[: shown + 1])) + 2 * shown <= _WIDTH:
         shown += 1
     shown = max(shown, min(1, len(texts)))
     rest = f"{comma.rstrip() or ''} … ({of} in all)" if shown < of else ""
-    return f"{left}{short(comma.join(texts[:shown]), _WIDTH)}{rest}{right}"
+    return f"{left}{comma.join(texts[:shown])}{rest}{right}"

@@ -49,7 +49,7 @@ def choose_hint(
     if evidence is not None and evidence.failed:
         every = (
             misused, slipped, reads_global, lambda exercise, evidence: recognise(evidence),
-            rounded, _hint_of_condition, _scattered, miscalled, disagreed, to_itself, rebound,
+            rounded, _hint_of_condition, _refused, miscalled, disagreed, to_itself, rebound,
             some_ranks_only, slept, shut_in,
         )  # fmt: skip
         for prove in every:
@@ -62,12 +62,18 @@ def choose_hint(
     return hint or exercise.help.hints[0]
 
 
-def _scattered(exercise: Exercise, evidence: Evidence) -> str:
-    """Return the hint for a message in memory with gaps; an exercise may know of a worse fault."""
+def _refused(exercise: Exercise, evidence: Evidence) -> str:
+    """Return why torch refused a message or a gradient; an exercise may know of a worse fault."""
     if evidence.raised("NotContiguous"):
         return (
             "A message needs a tensor that is contiguous in memory, and a slice, a transpose or a"
             " gradient often is not: call .contiguous() first."
+        )
+    if "modified by an inplace operation" in evidence.exception.message:
+        return (
+            "Backward needs a tensor that was written into after it was computed, such as what"
+            " softmax or topk returns. Make a new one instead: masked_fill without an underscore,"
+            " torch.where, or clone() before you write."
         )
     return ""
 
@@ -161,19 +167,14 @@ def _listed(words: Sequence[str]) -> str:
 def _hint_of_condition(exercise: Exercise, evidence: Evidence) -> str:
     """Return the hint of the first condition that holds, or an empty string."""
     for mistake in exercise.mistakes:
-        if _condition_holds(mistake.when, evidence):
-            return mistake.hint
+        with contextlib.suppress(*_ABSENT):
+            if mistake.when(evidence):
+                return mistake.hint
     return ""
 
 
 #: What is raised by looking into values or traffic that a case does not have.
 _ABSENT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
-
-
-def _condition_holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
-    with contextlib.suppress(*_ABSENT):
-        return bool(when(evidence))
-    return False
 
 
 def agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
@@ -284,7 +285,8 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
             "yield makes a generator of a function: a call of it runs none of its lines. Leave"
             " yield out."
         )
-    if evidence.diagnosis is Diagnosis.WRONG_TYPE and _returns_nothing(exercise, evidence):
+    own = [part for part in evidence.source[:1] if part.name == exercise.name and not part.returns]
+    if evidence.diagnosis is Diagnosis.WRONG_TYPE and own and exercise.returns:
         return (
             f"{exercise.name} never returns anything: a function without return gives None."
             " End it with return and the result."
@@ -526,12 +528,6 @@ def _misspelt(name: str, known: Iterable[str], begin: str) -> str:
         f"Nothing is called {name} where this line runs: is it defined, in a cell that you have"
         " run, and spelt the same?"
     )
-
-
-def _returns_nothing(exercise: Exercise, evidence: Evidence) -> bool:
-    """Return whether a result should be returned, and no return has a value."""
-    asked = exercise.returns and evidence.source and evidence.source[0].name == exercise.name
-    return bool(asked) and not evidence.source[0].returns
 
 
 def rebound(exercise: Exercise, evidence: Evidence) -> str:

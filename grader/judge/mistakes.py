@@ -9,6 +9,7 @@ the grader's own, so they share processes; it never runs a student's code.
 from __future__ import annotations
 
 import marshal
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -117,16 +118,11 @@ def _agreeing_in_all(
         if len(left) > budget:
             return left if done >= ENOUGH else []
         budget -= len(left)
-        left = _agreeing_in(one, runs, left)
+        agreeing = runs.agreeing(left, one)
+        left = [entry for entry, agrees in zip(left, agreeing, strict=True) if agrees]
         if not left or (done >= SURE and len({mistake.hint for mistake, _ in left}) == 1):
             break
     return left
-
-
-def _agreeing_in(one: JudgedCase, runs: _MistakeRuns, known: list[_Known]) -> list[_Known]:
-    """Return those whose programs do in a case what the answer did."""
-    agreeing = runs.agreeing(known, one)
-    return [entry for entry, agrees in zip(known, agreeing, strict=True) if agrees]
 
 
 def _telling(evidence: Evidence) -> JudgedCase | None:
@@ -306,11 +302,16 @@ def _computed_once(function: Callable[[Case], Sequence[Any]]) -> Callable[[Case]
 def _fail_alike(one: Failure, other: Failure | None) -> bool:
     """Return whether two runs have ended for the same reason, at whatever line."""
     return other is not None and (
-        one.raised == other.raised
+        _raised(one) == _raised(other)
         and one.race == other.race
         and one.ended == other.ended
         and _wait_edges(one.waits) == _wait_edges(other.waits)
     )
+
+
+def _raised(failure: Failure) -> str:
+    """Return what was raised, without the names of classes, by which autograd calls its nodes."""
+    return re.sub(r"\w+Backward\b", "", str(failure.raised))
 
 
 def _wait_edges(waits: Sequence[Wait]) -> set[tuple[int, str, tuple[int, ...]]]:

@@ -26,6 +26,7 @@ def marked(row):
         ((1, 1), [1, 0], "[1, 0]", "[1, 1]", ["0"], "entry 1"),
         ([T([1.0]), T([3.0, 4.0])], [T([1.0]), T([3.0, 5.0])], "entry 1: [3 5]", "entry 1: [3 4]",
          ["5"], "element 1"),
+        ([(0, 1), (0, 2)], [(0, 1), (3, 4)], "entry 1: (3, 4)", "entry 1: (0, 2)", ["3", "4"], ""),
         ({"result": T([1.0]), "gradient of x": T([2.0])},
          {"result": T([1.0]), "gradient of x": T([4.0])},
          "gradient of x: [4]", "gradient of x: [2]", ["4"], ""),
@@ -88,4 +89,7 @@ def test_a_right_value_stands_alone():
     row = side_by_side(0, T([1, 2]), T([1, 2]))
     assert (row.right, row.actual, row.wrong, row.note) == (True, "[1 2]", (), "")
     assert side_by_side(0, [T([1.5]), T([2])], [T([1.5]), T([2])]).actual == "[[1.5], [2]]"
+    row = side_by_side(0, (torch.arange(100), [0, 2]), (torch.arange(100), [0, 2]))
+    assert row.actual.startswith("([0 1 2 ")
+    assert row.actual.endswith("… (100 in all)], [0, 2])")
     assert side_by_side(0, 1.0, 1, relative=1e-9).right

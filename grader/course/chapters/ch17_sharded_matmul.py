@@ -166,7 +166,8 @@ _EMPTY = Mistake(
 
 _SIZES = Mistake(
     "It works where n divides the length. gloo's all_gather takes pieces of one size only: pad"
-    " every piece to the longest, which is -(-length // n), and cut the padding off on arrival.",
+    " every piece to the longest, and cut the padding off on arrival. The longest is -(-length //"
+    " n); if no argument says what the length is, let the ranks tell each other theirs first.",
     when=_only_where(_uneven, Diagnosis.EXCEPTION, Diagnosis.SIZE_MISMATCH),
 )
 

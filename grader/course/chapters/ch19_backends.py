@@ -107,8 +107,8 @@ device_for = Exercise(
             "torch.device('cuda', 1) can be named on any machine: do not ask whether the GPU is"
             " there.",
             when=lambda e: (
-                e.diagnosis is Diagnosis.EXCEPTION
-                and not e.case.refused
+                e.diagnosis in (Diagnosis.EXCEPTION, Diagnosis.WRONG_VALUE)
+                and e.case.backend == "nccl"
                 and e.calls("is_available", "device_count", "is_nccl_available")
             ),
         ),

@@ -872,6 +872,18 @@ FullySharded = Exercise(
             when=lambda e: _only(e, lambda c: bool(c.architecture == ALONE)),
         ),
         Mistake(
+            "full_state_dict leaves out the buffers. self.module.state_dict() has them, beside the"
+            " parameters.",
+            when=lambda e: any(
+                isinstance(state, Mapping)
+                and state
+                and "buffers" in e.case.architecture
+                and not any(str(name).endswith(tuple(BUFFERS)) for name in state)
+                for report in _reports(e.here)
+                for state in [report["full_state_dict after __init__"]]
+            ),
+        ),
+        Mistake(
             "A small parameter is cut as well. Only parameters of more than 128 elements are held"
             " as shards: p.numel() > 128.",
             when=lambda e: any(report.get(SMALL_IN_SHARDS) for report in _reports(e.here)),

@@ -4,12 +4,14 @@ place of token order[i]: torch.zeros_like(x).index_copy(0, order, back)."""
 # diagnosis: wrong_value
 # or: DROPPED = "zeros"
 # or: DROPPED = "put back"
+# or: DROPPED = "put back, or else zeros"
 
 DROPPED = "left out"
 
 
 def put_back(x, order, back):
-    if len(back) == len(x) or DROPPED == "left out":
+    if DROPPED == "left out" or (len(back) == len(x) and "else" not in DROPPED):
         return back
-    places = order if DROPPED == "put back" else order.sort()[0]
+    put = DROPPED == "put back" or len(back) == len(x)
+    places = order if put else order.sort()[0]
     return torch.zeros_like(x).index_copy(0, places, back)

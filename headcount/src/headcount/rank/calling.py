@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import dis
 import functools
 import inspect
 import os
@@ -337,7 +336,10 @@ def raised(
 #: Python names a function whose arguments do not fit in its message, and nowhere else.
 _CALLED = re.compile(r"(?:[\w.<>]+\.)?(\w+)\(\) (?:takes|got|missing) ")
 
-#: So does it with the type of what cannot be assigned into.
+#: So does it with a variable that has no value yet; one instruction may read two of them.
+_UNSET = re.compile(r"\blocal variable '(\w+)' ")
+
+#: And with the type of what cannot be assigned into.
 _UNCHANGEABLE = re.compile(r"'(tuple)' object does not support item assignment$")
 
 
@@ -351,9 +353,8 @@ def _lacking(error: BaseException) -> tuple[str, str]:
         name = error.name if type(error.name) is str else ""
         if innermost is not None and name in innermost.tb_frame.f_code.co_freevars:
             name = ""  # a function around this one defines it, but has not given it a value yet
-    elif type(error) is UnboundLocalError and innermost is not None:
-        reads = dis.get_instructions(innermost.tb_frame.f_code)
-        name = next((one.argval for one in reads if one.offset == innermost.tb_lasti), "")
+    elif type(error) is UnboundLocalError and (unset := _UNSET.search(_text_of(error)[:TEXT])):
+        name = unset[1]
     elif type(error) is AttributeError:
         name = error.name
         kind = type(error.obj)
