@@ -140,7 +140,7 @@ REASONS: dict[str, dict[str, str]] = {
         "sizes and times are finite": _FORMULAS,
         "a model that is trained has finite numbers": _MODELS + " train_uneven",
         "a product with 0 makes a NaN of an infinity, and zeros may pad": _PRODUCTS,
-        "a matrix of zeros and ones is a right way to add rows": "segment_mean combine_experts",
+        "a matrix of zeros and ones is a right way to add rows": "combine_experts",
         "gloo's maximum may lose a NaN": "unblock_order",
         "a mean of single numbers has no place beside it": "unblock_branch",
         "a mean that is NaN is neither better nor worse": "should_stop",

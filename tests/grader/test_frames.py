@@ -70,6 +70,8 @@ def of_type(kind):
                 if not one.required
             },
         )  # fmt: skip
+    if isinstance(kind, inspect.EnumType):
+        return st.sampled_from([*kind.cls])
     if isinstance(kind, inspect.UnionType):
         return st.one_of(*map(of_type, kind.types))
     if isinstance(kind, inspect.ListType):
