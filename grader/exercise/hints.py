@@ -19,7 +19,7 @@ import torch.distributed as dist
 from grader.exercise.cases import Case, PerRank, op_name
 from grader.exercise.compare import compare
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
-from headcount.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis, counted
 
 __all__ = ["agree", "choose_hint"]
 
@@ -96,15 +96,18 @@ def _advise_smallest_world(exercise: Exercise, evidence: Evidence) -> str:
     right = {one.case.n for one in evidence.passed if one.limit is None} - {
         one.case.n for one in evidence.failed
     }
-    which = _what_is_wrong(exercise, evidence, n)
-    if which:
+    if which := _what_is_wrong(exercise, evidence, n):
         return which
+    here = [one for one in evidence.judged if one.case.n == n and one.limit is None]
+    failed = {one.case.name for one in here if not one.passed}
+    pass_too = {one.case.name for one in here if one.passed and _holds(one)}
+    if pass_too and len(failed) == 1:
+        return f'On {counted(n, "rank")} only "{failed.pop()}" fails: what sets it apart?'
     if n == 1:
         return "It is wrong with one rank already, where no other takes part: begin there."
-    here = [one for one in evidence.judged if one.case.n == n and one.limit is None]
-    # where other inputs of this size are right, it is not the number of ranks that makes it wrong
-    alike = right and max(right) > 1 and not any(one.passed and _holds(one) for one in here)
-    fewer = f" With {max(right)} it is right: what is new?" if alike else ""
+    # where other inputs of this size pass, it is not the number of ranks that makes it wrong
+    alike = max(right, default=0) > 1 and not pass_too
+    fewer = f" With {max(right)} all cases pass: what is new?" if alike else ""
     if all(op.makes_group for ops in evidence.trace.operations for op in ops):
         return f"Take {n} ranks, and work out by hand what each of them returns.{fewer}"
     return f"Take {n} ranks and a tensor of few numbers, and follow every message by hand.{fewer}"
@@ -118,7 +121,7 @@ def _holds(one: JudgedCase) -> bool:
 
 
 def _what_is_wrong(exercise: Exercise, evidence: Evidence, n: int) -> str:
-    """Return with which values of an argument it is wrong on ``n`` ranks, if others are right."""
+    """Return with which values of an argument cases fail on ``n`` ranks, if others pass."""
     there = [
         one
         for one in evidence.judged
@@ -141,11 +144,11 @@ def _what_is_wrong(exercise: Exercise, evidence: Evidence, n: int) -> str:
     if not told:
         return ""
     (wrong_with, right_with), *others = told
-    also = "".join(f" Only the wrong ones have {one}, which may be why." for one, _ in others)
-    ranks = f"{n} rank{'s' * (n > 1)}"
+    also = "".join(f" Only those that fail have {one}, which may be why." for one, _ in others)
     return (
-        f"On {ranks} it is wrong with {wrong_with}, and right with {right_with}.{also} Follow one"
-        " that is wrong through your lines, and one that is right: where do they part?"
+        f"On {counted(n, 'rank')} the cases with {wrong_with} fail, and those with {right_with}"
+        f" pass.{also} Follow one that fails through your lines, and one that passes: where do they"
+        " part?"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -104,7 +105,7 @@ def test_what_is_not_finite_in_a_mistake_is_no_measure_of_the_rest(number):
 def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
     assert "Take 2 ranks" in hint(declare(), own)
     assert "Take 3 ranks" in hint(declare(), left)
-    assert "With 2 it is right" in hint(declare(), left)
+    assert "With 2 all cases pass" in hint(declare(), left)
 
 
 def test_a_last_hint_without_code_is_not_the_whole_answer():
@@ -392,7 +393,16 @@ def test_with_which_arguments_it_is_wrong_is_told():
         word = Diagnosis.WRONG_VALUE if case.k < 0 else None
         seen.append(JudgedCase(case, word, list(case.x), None, Trace(((),) * 3)))
     found = choose_hint(exercise, Diagnosis.WRONG_VALUE, Evidence(tuple(seen)))
-    assert found.startswith("On 3 ranks it is wrong with k = -1, and right with k = 1.")
+    assert found.startswith("On 3 ranks the cases with k = -1 fail, and those with k = 1 pass.")
+
+
+def test_the_only_case_that_fails_is_named():
+    exercise = declare()
+    (case,) = exercise.cases(1, 2)
+    good = JudgedCase(replace(case, name="plain"), None, [1, 1], None, Trace(((),) * 2))
+    bad = replace(good, case=replace(case, name="tied"), diagnosis=Diagnosis.WRONG_VALUE)
+    found = choose_hint(exercise, Diagnosis.WRONG_VALUE, Evidence((bad, good, good, bad)))
+    assert found == 'On 2 ranks only "tied" fails: what sets it apart?'
 
 
 def test_whole_numbers_that_went_through_a_float_are_recognised():
