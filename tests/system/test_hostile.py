@@ -128,12 +128,10 @@ def test_an_attack_fails_and_harms_nobody(fixture, outside):
     words = fixture.diagnosis.split(" or ") if fixture.diagnosis else [None]
     assert str(verdict.status) == fixture.verdict, verdict.message
     assert verdict.diagnosis in words, verdict.message
-    if fixture.score == "some":
-        assert 0 < verdict.score < verdict.max_score
-    elif fixture.score:
-        assert verdict.score == float(fixture.score)
-    else:
-        assert verdict.score == (verdict.max_score if fixture.verdict == "passed" else 0)
+    full = verdict.max_score if fixture.verdict == "passed" else 0
+    scores = fixture.score.split(" or ") if fixture.score else [full]
+    some = "some" in scores and 0 < verdict.score < verdict.max_score
+    assert some or verdict.score in [float(one) for one in scores if one != "some"]
     assert fixture.says in verdict.message
     assert SECRET not in said
     assert "BREACH" not in said

@@ -1,8 +1,8 @@
 # promise: what a rank reports in a call has an end, and the judge keeps little of it
 # exercise: broadcast
 # verdict: failed
-# diagnosis: too_many_messages
-# score: some
+# diagnosis: too_many_messages or tampering
+# score: some or 0
 import os
 import socket
 import stat
@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 
 def flood():
-    """Report 40,000 marks of 4 kB, as the recorder would."""
+    """Report 40,000 marks of 4 kB, as the recorder would; what it says itself may come between."""
     body = msgspec.msgpack.encode(["mark", "\N{GRINNING FACE}" * 1024, 1])
     for fd in range(3, 256):
         try:
