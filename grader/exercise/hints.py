@@ -504,12 +504,11 @@ def miscalled(exercise: Exercise, evidence: Evidence) -> str:
     for part in evidence.source:
         if part.name.endswith(f".{name}") and evidence.failure and not evidence.failure.site:
             return (
-                f"It is called with other arguments than {name}({part.parameters}), in line"
+                f"It is called with other arguments than {name}({part.header}), in line"
                 f" {part.line}, takes; the message says which."
             )
         if part.name == name:
-            header = f"{name}({part.parameters})"
-            return f"You have defined it as {header}, in line {part.line}: call it so."
+            return f"You have defined it as {name}({part.header}), in line {part.line}: call it so."
     return ""
 
 

@@ -69,7 +69,8 @@ class Outline(msgspec.Struct, frozen=True):
     Attributes:
         name: its name; a method's is ``Class.method``.
         line: the line at which it begins in its file or cell.
-        parameters: as they are written.
+        parameters: their names, in order.
+        header: the same as they are written.
         returns: whether it returns a value anywhere.
         yields: whether it is a generator.
         calls: the called expressions as they are written: ``dist.send``, ``out.copy_``.
@@ -84,7 +85,8 @@ class Outline(msgspec.Struct, frozen=True):
 
     name: str
     line: int
-    parameters: str
+    parameters: list[str]
+    header: str
     returns: bool
     yields: bool
     calls: list[str]
@@ -237,6 +239,7 @@ def _outline(node: _Function, name: str, outside: Mapping[str, Any] = {}) -> Out
     return Outline(
         name,
         node.lineno,
+        parameters,
         _text(given),
         returns,
         yields,

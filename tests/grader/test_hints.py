@@ -245,7 +245,7 @@ def test_an_outline_of_a_file_and_of_a_live_function_say_the_same():
     live = outline_live(answer)
     assert [part.name for part in live] == ["answer"]  # helper is no global of this module
     assert live[0].returns
-    assert live[0].parameters == "x"
+    assert (live[0].parameters, live[0].header) == (["x"], "x")
     assert live[0].calls == ["helper"]
     text = "def helper(a):\n    for i in range(1, 3):\n        a += i\ndef f(x):\n    helper(x)\n"
     parts = outline([text], ["f"])["f"]
