@@ -1,6 +1,6 @@
 # exercise: shift
 # diagnosis: wrong_value
-# hint: wrong with k = -1
+# hint: the cases with k = -1
 # Uses abs(k)
 import torch
 import torch.distributed as dist
