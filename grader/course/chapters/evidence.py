@@ -188,7 +188,9 @@ def is_butterfly(e: Evidence) -> bool:
     largest = max(e.failed, key=lambda one: one.case.n)
     n, ranks = largest.case.n, largest.case.ranks
     talk = {(op.rank, op.peer) for op in largest.trace.sends()}
-    every_step, doubled = range(1, n), [1 << k for k in range(n.bit_length())]
+    doubled = [1 << k for k in range(n.bit_length())]
+    # with a power of two, all steps are all pairs, however they are found
+    every_step = range(1, n) if n & (n - 1) else doubled
     return n > 3 and any(
         talk == {(r, r ^ step) for r in ranks for step in steps if r ^ step in ranks}
         for steps in (every_step, doubled)
@@ -199,5 +201,5 @@ XOR = Mistake(
     "rank ^ step finds a partner for every rank only if the number of ranks is a power of two: with"
     " 3 ranks, 1 ^ 2 is 3, which does not exist, and ranks 1 and 2 never meet. Send to"
     " (rank + step) % n and receive from (rank − step) % n, which exist for every n.",
-    when=lambda e: bool(e.case.n & (e.case.n - 1)) and is_butterfly(e),
+    when=lambda e: all(one.case.n & (one.case.n - 1) for one in e.failed) and is_butterfly(e),
 )
