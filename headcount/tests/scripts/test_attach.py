@@ -87,13 +87,19 @@ def attach(*words, begin=("-m", "headcount"), **more):
     )  # fmt: skip
 
 
+def attach_when_begun(*words, **more):
+    """Attach until there are ranks: a launcher has none yet when it has just begun."""
+    while True:
+        done = attach(*words, **more)
+        if done.returncode != 2 or "no rank is at" not in done.stderr:
+            return done
+
+
 def judged(pid, folder, *words, **more):
     """Attach until a fault is seen: before, ranks are on their way to where they will stand."""
     report = folder / "report.json"
     while True:
-        done = attach(pid, "--json", report, *words, **more)
-        if done.returncode == 2 and "no rank is at" in done.stderr:
-            continue  # its launcher has just begun
+        done = attach_when_begun(pid, "--json", report, *words, **more)
         assert done.returncode in (0, 3), done.stderr
         if done.returncode == 3:
             return done.stdout, json.loads(report.read_text())
@@ -130,8 +136,8 @@ def test_a_job_that_moves_is_neither_accused_nor_changed(tmp_path):
         out, path = folder / "out", SCRIPTS / "moving" / "train.py"
         with out.open("w") as file, started(path, folder / "end", folder=folder, out=file) as job:
             for _ in range(attaches):
-                done = attach(job.pid)
-                assert done.returncode == 0, done.stdout
+                done = attach_when_begun(job.pid)
+                assert done.returncode == 0, done.stdout + done.stderr
                 assert "✗" not in done.stdout
             (folder / "end").touch()
             assert job.wait() == 0
