@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import pytest
 import torch
 
 from headcount.core.events import Replicas, ReplicaStage, ReplicaValue
-from headcount.rank.replicas import digest
+from headcount.rank.replicas import ReplicaWatch, digest
 from headcount.trace.replicas import ReplicaComparison
 from scripts.test_scripts import execute
 
@@ -70,7 +71,7 @@ WRONG = {
     "drawn_on_each": (
         "torch.manual_seed(rank); model[0].reset_parameters()\n" + BY_HAND.format(change=""),
         2, "0.weight differs between ranks 0 and 1 before the first step of SGD",
-        "of 4 compared, so do 0.bias",
+        "of 4 compared, so does 0.bias",
     ),
     "one_gradient_left_out": (
         BY_HAND.format(change="if step == 2: model[2].weight.grad += rank"),
@@ -375,6 +376,34 @@ def test_of_steps_that_one_rank_alone_makes_few_are_kept():
     compared.finish()
     assert compared.compared == 1000
     assert "after step 999 of SGD" in compared.failure.message
+
+
+def test_a_step_is_suspected_only_of_what_was_the_same_before_it():
+    def why(*seen):
+        compared = ReplicaComparison(2)
+        for stage, step in (*seen, (ReplicaStage.PARAMETER, 3)):
+            for rank in range(2):
+                differs = rank * ((stage, step) == (ReplicaStage.PARAMETER, 3))
+                compared.take(rank, report(step, differs, stage=stage))
+        return compared.failure.detail
+
+    before, gradient = (ReplicaStage.PARAMETER, 2), (ReplicaStage.GRADIENT, 3)
+    assert "is the step itself another one" in "".join(why(before, gradient))
+    assert why(before) == ()  # as where gradients are sparse
+    assert why(gradient) == ()  # as where they have met for the first time
+    assert why((ReplicaStage.PARAMETER, 1), gradient) == ()
+
+
+def test_memory_that_is_reduced_and_freed_is_forgotten_without_a_step():
+    kept = ReplicaWatch.__new__(ReplicaWatch)
+    kept._reduced, kept._full = {}, 1024
+    kept._since, kept._calls = Counter(), Counter()
+    again = torch.ones(4)
+    for _ in range(5000):
+        kept.reduced("world", (0, 1), [torch.ones(4)])
+        kept.reduced("world", (0, 1), [again])
+    assert len(kept._reduced) <= 1025
+    assert sum(len(parts) for _, parts in kept._reduced.values()) <= 1025
 
 
 def test_the_ranks_of_the_minority_are_named():

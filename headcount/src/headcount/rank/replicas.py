@@ -69,7 +69,7 @@ class _Followed:
         met: those whose gradients have met others in a call of the script's.
         number: how many optimizers with replicas have made a step before its first; −1 as long as
             it has none.
-        step: how many steps it has made since.
+        step: how many steps it has made.
     """
 
     names: dict[int, str]
@@ -80,8 +80,12 @@ class _Followed:
     step: int = 0
 
 
-#: A part of a memory that has been reduced: first and last byte, its ranks, and the call.
-_Reduced = tuple[int, int, tuple[int, ...], str]
+#: Who has reduced a part of a memory, and in which call.
+_Reduced = tuple[tuple[int, ...], str]
+
+#: Memories that are kept between two steps before it is looked which are no more: a script may
+#: never make a step.
+_FULL = 1024
 
 
 class ReplicaWatch:
@@ -94,7 +98,8 @@ class ReplicaWatch:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         #: by memory, with a reference that keeps its number from being given to another
-        self._reduced: dict[int, tuple[StorageWeakRef, list[_Reduced]]] = {}
+        self._reduced: dict[int, tuple[StorageWeakRef, dict[tuple[int, int], _Reduced]]] = {}
+        self._full = _FULL
         #: by group, how often it has called all_reduce: in all, and since the last step
         self._calls = Counter[str]()
         self._since = Counter[tuple[int, ...]]()
@@ -126,8 +131,11 @@ class ReplicaWatch:
             memory = _memory_of(tensor)
             first = _first_byte(tensor)
             call = f"{group} {self._calls[group]} {place}"
-            known = self._reduced.setdefault(memory.cdata, (memory, []))
-            known[1].append((first, first + tensor.nbytes, ranks, call))
+            parts = self._reduced.setdefault(memory.cdata, (memory, {}))[1]
+            parts[first, first + tensor.nbytes] = ranks, call
+        if len(self._reduced) > self._full:
+            left = {at: one for at, one in self._reduced.items() if not one[0].expired()}  # type: ignore[no-untyped-call]
+            self._reduced, self._full = left, max(_FULL, 2 * len(left))
 
     def _before(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
         """Report what an optimizer's parameters hold before its first step."""
@@ -135,15 +143,16 @@ class ReplicaWatch:
             self._followed[optimizer] = _look_at_modules(optimizer, self._hooked)
         followed = self._followed[optimizer]
         if followed.number < 0 and (found := list(self._replicas(optimizer))):
-            # one of this rank alone has no number, which other ranks would not have given
+            # one of this rank alone has no number, which other ranks would not have given; and
+            # gradients may meet only after some steps that each rank makes by itself
             followed.number = next(self._numbers)
             self._report(optimizer, ReplicaStage.BEGIN, found)
 
     def _after(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
         """Report what a step has made of gradients, parameters, state and buffers."""
         followed = self._followed[optimizer]
+        followed.step += 1
         if followed.number >= 0:
-            followed.step += 1
             found = list(self._replicas(optimizer))
             gradients, state = [], []
             for parameter, replica in found:
@@ -189,7 +198,8 @@ class ReplicaWatch:
         if gradient is None or gradient.layout is not torch.strided:
             return None
         first = _first_byte(gradient)
-        for begin, end, members, call in self._reduced.get(_memory_of(gradient).cdata, ("", []))[1]:
+        _, parts = self._reduced.get(_memory_of(gradient).cdata, (None, {}))
+        for (begin, end), (members, call) in parts.items():
             if begin <= first and first + gradient.nbytes <= end and len(members) > 1:
                 return _Replica(members, f"{call} {first - begin}", name)
         return None

@@ -46,6 +46,8 @@ class ReplicaComparison:
         self.compared = 0
         self._size = size
         self._pending: dict[_Moment, dict[int, Replicas]] = {}
+        #: by optimizer, what was looked at, and tensor: the last step at which it was the same
+        self._same: dict[tuple[int, ReplicaStage, _Tensor], int] = {}
 
     def take(self, rank: int, event: Replicas) -> None:
         """Add what a rank reports."""
@@ -72,14 +74,16 @@ class ReplicaComparison:
         # what a rank leaves out, it does not hold: a part of an optimizer's state, as in ZeRO
         whole = {one: held for one, held in found.items() if len(held) == len(one[0])}
         self.compared += len(whole)
-        differing = [
-            (members, held)
-            for (members, _), held in whole.items()
-            if len({value.digest for value in held.values()}) > 1
-        ]
+        differing = []
+        for one, held in whole.items():
+            if len({value.digest for value in held.values()}) > 1:
+                differing.append((one, held))
+            else:
+                report = reports[one[0][0]]
+                self._same[report.number, report.stage, one] = report.step
         if not differing:
             return
-        members, held = differing[0]
+        (members, _), held = differing[0]
         report = reports[members[0]]
         if report.stage is ReplicaStage.BUFFER:
             self.remark = self.remark or _about_buffers(held, len(differing))
@@ -89,8 +93,24 @@ class ReplicaComparison:
                 Diagnosis.REPLICAS_DIFFER,
                 _message(report, held),
                 min(_odd_ranks(held)),
-                Site(report.file, report.line),
-                detail=tuple(_details(report, differing, len(whole), calls)),
+                Site(report.file, report.line) if report.file else None,
+                detail=(
+                    *_details(report, differing, len(whole), calls),
+                    *self._about_step(report, differing[0][0]),
+                ),
+            )
+
+    def _about_step(self, report: Replicas, tensor: _Tensor) -> Iterator[str]:
+        """Yield that the step itself has made a tensor differ, if all before it was the same."""
+        begin, before, gradient = (
+            self._same.get((report.number, stage, tensor))
+            for stage in (ReplicaStage.BEGIN, ReplicaStage.PARAMETER, ReplicaStage.GRADIENT)
+        )
+        after = report.stage is ReplicaStage.PARAMETER and gradient == report.step
+        if after and report.step - 1 in (begin, before):
+            yield (
+                "it was the same before this step, and so was its gradient: is the step itself"
+                " another one, as with another learning rate?"
             )
 
 
@@ -123,7 +143,7 @@ def _odd_ranks(held: Mapping[int, ReplicaValue]) -> list[int]:
 
 
 _WHEN = {
-    ReplicaStage.BEGIN: "before the first step of {0}",
+    ReplicaStage.BEGIN: "before step {2} of {0}",
     ReplicaStage.GRADIENT: "at step {1} of {0}",
     ReplicaStage.PARAMETER: "after step {1} of {0}",
     ReplicaStage.STATE: "after step {1} of {0}",
@@ -135,16 +155,17 @@ def _message(report: Replicas, held: Mapping[int, ReplicaValue]) -> str:
     name = next(iter(held.values())).name
     what = f"the gradient of {name}" if report.stage is ReplicaStage.GRADIENT else name
     odd = _odd_ranks(held)
-    when = _WHEN[report.stage].format(report.optimizer, report.step)
+    when = _WHEN[report.stage].format(report.optimizer, report.step, report.step + 1)
+    when = when.replace("before step 1 of", "before the first step of")
     if len(odd) == len(held):
         verb = f"{what} differs between {ranks_text(odd)}"
     else:
         others = [rank for rank in sorted(held) if rank not in odd]
         verb = f"{ranks_text(odd)} {'holds' if len(odd) == 1 else 'hold'} another value of {what}"
         verb += f" than {ranks_text(others)}"
-    norms = [_norm(held[ranks[0]]) for ranks in _by_contents(held)][:3]
+    norms = [f"{_norm(held[one[0]])} on {ranks_text(one)}" for one in _by_contents(held)][:_NAMED]
     place = f" at {Site(report.file, report.line)}" if report.file else ""
-    return f"{verb} {when}{place} (norms {', '.join(norms)})"
+    return f"{verb} {when}{place} (norm {', '.join(norms)})"
 
 
 def _norm(value: ReplicaValue) -> str:
@@ -153,7 +174,7 @@ def _norm(value: ReplicaValue) -> str:
 
 def _details(
     report: Replicas,
-    differing: Sequence[tuple[tuple[int, ...], Mapping[int, ReplicaValue]]],
+    differing: Sequence[tuple[_Tensor, Mapping[int, ReplicaValue]]],
     count: int,
     calls: Sequence[int],
 ) -> Iterator[str]:
@@ -161,8 +182,9 @@ def _details(
     names = [next(iter(held.values())).name for _, held in differing[1:]]
     if names:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"of {count} compared, so do {', '.join(names[:_NAMED])}{more}"
-    if report.stage is ReplicaStage.BEGIN:
+        do = "does" if len(names) == 1 else "do"
+        yield f"of {count} compared, so {do} {', '.join(names[:_NAMED])}{more}"
+    if report.stage is ReplicaStage.BEGIN and not report.step:
         yield "so no step has made them differ: were they loaded, or drawn, on each rank by itself?"
     elif report.stage is ReplicaStage.GRADIENT and not any(calls):
         yield (
@@ -171,19 +193,16 @@ def _details(
             " no_sync(), reduces nothing"
         )
     elif report.stage is ReplicaStage.GRADIENT:
-        times = sorted({*calls})
+        times = [*map(str, sorted({*calls}))]
+        often = "once" if times == ["1"] else f"{' or '.join(times)} times"
         yield (
-            f"all_reduce was called {' or '.join(map(str, times))} times in their group since the"
-            " step before, and has not made them the same"
-        )
-    elif report.stage is ReplicaStage.PARAMETER:
-        yield (
-            "all that was compared before this step was the same, and so were its gradients: is the"
-            " step itself another one, as with another learning rate?"
+            f"all_reduce was called {often} in their group since the step before, and has not made"
+            " them the same"
         )
 
 
 def _about_buffers(held: Mapping[int, ReplicaValue], count: int) -> str:
     name = next(iter(held.values())).name
     more = f" and {count - 1} more" if count > 1 else ""
-    return f"buffers are each rank's own: {name}{more} differ, as those of BatchNorm do"
+    differ = "differ" if more else "differs"
+    return f"buffers are each rank's own: {name}{more} {differ}, as those of BatchNorm do"

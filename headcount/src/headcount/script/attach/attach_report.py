@@ -79,7 +79,7 @@ def _verdict_text(readings: JobReadings, one: Verdict) -> str:
 def _doing(readings: JobReadings, found: JobWaits, rank: int) -> str:
     """Return where a rank stands, and what it does there."""
     if readings.is_gone(rank):
-        return "is gone: no process has this rank, and all ranks were started on what was read"
+        return "is gone: no process that was read has this rank"
     if rank not in readings.last:
         return "was not read: it is dead, or on another machine (--write DIR there, --job DIR)"
     reading = readings.last[rank]
