@@ -5,21 +5,32 @@ from __future__ import annotations
 import ast
 import gc
 import types
+from collections import Counter
 from itertools import chain, pairwise
 
 import pytest
 import torch
 
 from headcount.core.codec import pack, unpack
-from headcount.core.events import ANY, WORLD, Completed, Posted
+from headcount.core.events import (
+    ANY,
+    WORLD,
+    Completed,
+    Posted,
+    Replicas,
+    ReplicaStage,
+    ReplicaValue,
+)
 from headcount.core.program import is_stub
 from headcount.core.set_orders import rewrite, sets_of_rank
 from headcount.launch.event_validation import EventValidator
 from headcount.rank.recorder import Recorder
+from headcount.rank.replicas import ReplicaWatch
 from headcount.script.explain import explain
 from headcount.trace.deadlock import stuck
 from headcount.trace.flight_recorder import DumpedCall, Dumps
 from headcount.trace.message_matcher import MessageMatcher
+from headcount.trace.replicas import ReplicaComparison
 from support.growth import LIMIT, growth
 
 
@@ -273,3 +284,32 @@ def test_explaining_dumps(dumps):
         return lambda: explain(made)
 
     assert growth(work, 250) < LIMIT
+
+
+# Replicas. --------------------------------------------------------------------------
+
+
+def test_comparing_replicas_takes_time_in_proportion_to_tensors_and_steps():
+    def report(step, tensors):
+        values = [ReplicaValue(0, f"w {at}", "w", 7, 1.0) for at in range(tensors)]
+        stage = ReplicaStage.PARAMETER
+        return Replicas("SGD", 0, step, stage, [[0, 1]], [1], values, "a.py", 1)
+
+    def compare(steps, tensors):
+        reports = [report(step, tensors) for step in range(steps)]
+        compared = ReplicaComparison(2)
+        return lambda: [compared.take(rank, one) for one in reports for rank in range(2)]
+
+    assert growth(lambda n: compare(1, n), 2_000) < LIMIT
+    assert growth(lambda n: compare(n, 4), 400) < LIMIT
+
+
+def test_reductions_that_no_step_follows_take_time_in_proportion_to_their_number():
+    def work(n):
+        watch = ReplicaWatch.__new__(ReplicaWatch)
+        watch._reduced, watch._full = {}, 64
+        watch._since, watch._calls = Counter(), Counter()
+        kept = [torch.ones(1) for _ in range(n)]
+        return lambda: [watch.reduced("world", (0, 1), [one]) for one in kept]
+
+    assert growth(work, 1_000) < LIMIT
