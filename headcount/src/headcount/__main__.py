@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -19,15 +18,7 @@ def run() -> int:
     """Serve the command line, and return the exit status."""
     from headcount.cli import main
 
-    status = main()
-    if sys.argv[1:2] == ["attach"]:
-        # it has made calls of torch's, and nothing of their end is needed: all is written.  One run
-        # of about a hundred crashed after its report, for a reason that is not known
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-        os._exit(status)
-    return status
+    return main()
 
 
 if __name__ == "__main__":

@@ -11,12 +11,13 @@ import psutil
 
 from headcount.core.errors import RequestError
 from headcount.script.attach.kernel import file_lock, sleeps_in, why_denied
+from headcount.script.attach.own_torch import OwnTorch
 from headcount.script.attach.process_memory import Memory, UnknownLayout
 from headcount.script.attach.processes import LiveJob, find_job
 from headcount.script.attach.readings import JobReadings, RankReading, WorkerReading
-from headcount.script.attach.recorder_memory import KnownRecorder, check_layout, read_recorder
+from headcount.script.attach.recorder_memory import KnownRecorder, read_recorder
 from headcount.script.attach.stacks import NoStack, own_frame, stack_of, torch_call
-from headcount.script.attach.store_keys import arrivals, ranks_at
+from headcount.script.attach.store_keys import ranks_at
 
 __all__ = ["Observer"]
 
@@ -36,11 +37,12 @@ class Observer:
     """
 
     def __init__(self, pids: Sequence[int], store: tuple[str, int] | None = None) -> None:
+        self._torch = OwnTorch()
         arrived = None
         if store is not None:
             try:
-                arrived = arrivals(*store)
-            except (OSError, RuntimeError) as error:
+                arrived = self._torch.arrivals(*store)
+            except (OSError, RuntimeError, UnknownLayout) as error:
                 raise RequestError(
                     f"no store answers at {store[0]}:{store[1]}: {_first_line(error)}"
                 ) from None
@@ -51,10 +53,9 @@ class Observer:
                 raise
             self.job = find_job(pids, arrived.get("0", {}))
         self._store = store or self.job.store
-        # it imports torch, which takes long, and no reading shall wait for it
         self._recorder: KnownRecorder | str
         try:
-            self._recorder = check_layout()
+            self._recorder = self._torch.known_recorder()
         except (UnknownLayout, OSError) as error:
             self._recorder = _first_line(error)
 
@@ -85,8 +86,8 @@ class Observer:
             return {}
         try:
             pids = {rank: process.pid for rank, process in self.job.ranks.items()}
-            return ranks_at(arrivals(*self._store), pids)
-        except (OSError, RuntimeError, psutil.Error) as error:
+            return ranks_at(self._torch.arrivals(*self._store), pids)
+        except (OSError, RuntimeError, UnknownLayout, psutil.Error) as error:
             where = "{}:{}".format(*self._store)
             notes.append(f"the job's store at {where} cannot be read: {_first_line(error)}")
             return {}

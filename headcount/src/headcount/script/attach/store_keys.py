@@ -1,7 +1,7 @@
 """What the store of a job says of who has come to the making of each group.
 
 Gloo's ranks leave their addresses there.  The store is only read; a port that does not answer is
-found by a plain connection, since torch's own prints pages about it.
+found by a plain connection, since torch's own tries for long.
 """
 
 from __future__ import annotations
