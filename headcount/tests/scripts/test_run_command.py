@@ -70,6 +70,43 @@ def test_a_module_gets_its_arguments_its_folder_and_torchruns_variables(project)
     assert report["command"] == ["trainer.train", "--json", "--ranks", "x"]
 
 
+LAUNCHED = """\
+import os, sys
+import torch.distributed as dist
+ranks, sizes = sys.argv[1].split(","), sys.argv[2].split(",")
+if "RANK" not in ranks:
+    torchs = {{"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "TORCHELASTIC_RUN_ID"}}
+    assert not torchs & {{*os.environ}}
+(rank,), (size,) = {{os.environ[one] for one in ranks}}, {{os.environ[one] for one in sizes}}
+{}
+dist.barrier()
+assert (dist.get_rank(), dist.get_world_size()) == (int(rank), int(size))
+"""
+BY_ADDRESS = (
+    "dist.init_process_group('gloo', init_method='tcp://127.0.0.1:1',"
+    " rank=int(rank), world_size=int(size))"
+)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "ranks", "sizes", "status"),
+    [
+        ("torchrun", "RANK,LOCAL_RANK", "WORLD_SIZE,LOCAL_WORLD_SIZE", 0),
+        ("slurm", "SLURM_PROCID,SLURM_LOCALID", "SLURM_NTASKS,SLURM_TASKS_PER_NODE", 1),
+        ("mpi", "OMPI_COMM_WORLD_RANK,PMI_RANK", "OMPI_COMM_WORLD_SIZE,PMI_SIZE", 1),
+    ],
+)
+def test_a_launcher_tells_ranks_who_they_are(project, launcher, ranks, sizes, status):
+    """And torch finds nothing to meet by where no launcher of its own has said it."""
+    (project / "own.py").write_text(LAUNCHED.format(BY_ADDRESS))
+    (project / "torchs.py").write_text(LAUNCHED.format("dist.init_process_group('gloo')"))
+    for script, expected in (("own.py", 0), ("torchs.py", status)):
+        done = command(project, "--launcher", launcher, script, ranks, sizes)
+        assert done.returncode == expected, done.stderr
+    said = "environment variable RANK expected, but not set"
+    assert (said in " ".join(done.stderr.split())) == (status == 1)
+
+
 @pytest.mark.exhaustive
 def test_a_script_imports_from_the_folders_of_pythonpath(project):
     for name in ("first", "second"):

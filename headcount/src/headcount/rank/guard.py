@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import os
 import sys
 import types
 import warnings
@@ -362,6 +363,8 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
         name = str(backend or "undefined").lower()
         if not is_mapped(name):
             raise ValueError(f"backend {name!r} is not recorded; gloo and nccl are")
+        if store is None and (init_method or "env://") == "env://":
+            world_size, rank = _by_environment(world_size, rank)
         if world_size not in (-1, None, size):
             raise ValueError(
                 f"the script asks for {world_size} ranks, and {size} run: --ranks {world_size}"
@@ -399,6 +402,25 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
         for name in MANAGEMENT:
             if (ours := closed.get(vars(module).get(name))) is not None:
                 setattr(module, name, ours)
+
+
+def _by_environment(world_size: Any, rank: Any) -> tuple[Any, Any]:
+    """Return what torch takes from the environment for what a call leaves out.
+
+    Raises:
+        ValueError: a variable is not set, as torch says it.
+    """
+    names = ["RANK"] * (rank in (-1, None)) + ["WORLD_SIZE"] * (world_size in (-1, None))
+    for name in (*names, "MASTER_ADDR", "MASTER_PORT"):
+        if not os.environ.get(name):
+            raise ValueError(
+                "Error initializing torch.distributed using env:// rendezvous: environment variable"
+                f" {name} expected, but not set"
+            )
+    found = {"RANK": rank, "WORLD_SIZE": world_size} | {
+        name: int(os.environ[name]) for name in names
+    }
+    return found["WORLD_SIZE"], found["RANK"]
 
 
 def _meet(rank: int, size: int, store: c10d.Store) -> None:

@@ -1,6 +1,6 @@
 """A person's own script in a rank: it runs as ``torchrun`` would run it.
 
-The script gets its arguments, its working directory, the environment of ``torchrun``, and a module
+The script gets its arguments, its working directory, the environment of its launcher, and a module
 ``__main__`` of its own; what it does with the default process group is up to it, see
 :func:`headcount.rank.guard.open_management`.
 """
@@ -29,6 +29,7 @@ import torch.multiprocessing
 from headcount.core.source_locations import follow_script, is_own
 from headcount.rank.cuda_mapping import MAPPED, map_cuda
 from headcount.rank.guard import current_recorder, remark
+from headcount.rank.launcher_variables import launcher_variables
 from headcount.rank.spawning import close_in_children, spawn_in_place
 
 __all__ = ["Script", "run_script"]
@@ -48,6 +49,7 @@ class Script:
         cuda: ``map`` to do on the CPU what it does on a GPU, ``available`` to tell it besides that
             there are GPUs, or ``off``.
         checks_replicas: whether to report what its replicas hold after each step of an optimizer.
+        launcher: whose variables tell it its rank.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Script:
     path: list[str] = field(default_factory=list)
     cuda: str = "map"
     checks_replicas: bool = False
+    launcher: str = "torchrun"
 
     @property
     def root(self) -> str:
@@ -91,17 +94,10 @@ def run_script(script: Script) -> None:
     os.chdir(script.folder)
     os.environ.clear()
     os.environ.update(script.environment)
-    for name, value in _ELASTIC.items():
-        os.environ.setdefault(name, value)  # torchrun may have set it
-    os.environ.update(
-        RANK=str(rank),
-        LOCAL_RANK=str(rank),
-        ROLE_RANK=str(rank),
-        GROUP_RANK="0",
-        WORLD_SIZE=str(size),
-        LOCAL_WORLD_SIZE=str(size),
-        ROLE_WORLD_SIZE=str(size),
-    )
+    if script.launcher == "torchrun":
+        for name, value in _ELASTIC.items():
+            os.environ.setdefault(name, value)  # torchrun may have set it
+    os.environ.update(launcher_variables(script.launcher, rank, size))
     torch.set_num_threads(int(os.environ.setdefault("OMP_NUM_THREADS", "1")))
     sys.path[:] = [script.folder if script.is_module else script.root, *script.path]
     sys.argv[:] = [script.name, *script.arguments]

@@ -29,6 +29,7 @@ from headcount.core.options import seconds, whole_number
 from headcount.core.resource_limits import DEFAULTS
 from headcount.core.semantics import Semantics, add_semantics
 from headcount.core.source_locations import following_script
+from headcount.rank.launcher_variables import LAUNCHERS
 from headcount.trace.replicas import ReplicaComparison
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add_semantics(parser)
     text = "replicas: does every rank hold the same after each step of an optimizer?"
     add("--check", choices=["replicas"], help=text)
+    text = "whose variables tell a rank which one it is, such as SLURM_PROCID (torchrun)"
+    add("--launcher", choices=LAUNCHERS, default=LAUNCHERS[0], help=text)
     add("--strict", action="store_true", help="messages left over at the end are a fault, too")
     add("--seed", type=int, help="repeat the random numbers of an earlier run")
     add("-m", dest="module", action="store_true", help="SCRIPT is a module, as of python -m")
@@ -155,11 +158,12 @@ def run_script_command(
         request.module,
         list(request.arguments),
         folder,
-        {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), **_of_all_ranks(variables)},
+        _environment(variables, request.launcher),
         # not the folder that Python puts first, which is this command's
         [one for one in sys.path[not getattr(sys.flags, "safe_path", False) :] if one] + [_home()],
         request.cuda,
         request.check == "replicas",
+        request.launcher,
     )
     ran, trace = run_on_ranks(
         script,
@@ -357,8 +361,11 @@ def _ranks_of(variables: Mapping[str, str]) -> int:
 _BY_RANK = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK"})
 
 
-def _of_all_ranks(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if name not in _BY_RANK}
+def _environment(variables: Mapping[str, str], launcher: str) -> dict[str, str]:
+    """Return the variables that are the same for all ranks; only torchrun says where to meet."""
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+    same = {name: value for name, value in variables.items() if name not in _BY_RANK}
+    return {**(meeting if launcher == "torchrun" else {}), **same}
 
 
 def _home() -> str:
