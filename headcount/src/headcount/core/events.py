@@ -380,10 +380,15 @@ class Entered(msgspec.Struct, array_like=True, tag="enter", frozen=True):
 
 
 class Left(msgspec.Struct, array_like=True, tag="leave", frozen=True):
-    """The student's function has returned, or raised."""
+    """The student's function has returned, or raised.
+
+    Attributes:
+        groups: how often it has called ``new_group`` as all ranks have to.
+    """
 
     raised: bool
     time: Time
+    groups: Amount = 0
 
 
 class Marked(msgspec.Struct, array_like=True, tag="mark", frozen=True):

@@ -96,6 +96,16 @@ class RootCause:
                 op.rank,
                 op.site,
             )
+        made = self._matcher.groups_made
+        if len({*made.values()}) > 1 and not self._matcher.killed | self._matcher.late:
+            few, many = min(made, key=made.__getitem__), max(made, key=made.__getitem__)
+            return Failure(
+                Diagnosis.ORDER_MISMATCH,
+                f"rank {few} calls new_group for {counted(made[few], 'group')}, and rank {many} for"
+                f" {made[many]}; every rank has to call it for every group, also where it is no"
+                " member",
+                few,
+            )
         for op in self._matcher.unwaited():
             towards = {"send": "to", "recv": "from"}.get(op.kind)
             peer = "any rank" if op.wildcard and not op.matched else f"rank {op.peer}"

@@ -261,7 +261,11 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
     ) -> Any:
         if _guard.script and _guard.recorder is not None:
             _guard.recorder.backend = _spoken(backend) if backend else _guard.spoken
-        return make_any(ranks, timeout, backend, *args, **kwargs)
+        before = c10d._world.group_count
+        made = make_any(ranks, timeout, backend, *args, **kwargs)
+        if _guard.recorder is not None and c10d._world.group_count > before:
+            _guard.recorder.groups += 1  # use_local_synchronization does not count
+        return made
 
     c10d._new_group_with_tag = told
 

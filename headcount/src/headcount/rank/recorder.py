@@ -325,6 +325,8 @@ class Recorder:
     #: threads of ours, which run no code of the student's
     helpers: weakref.WeakSet[threading.Thread] = field(default_factory=weakref.WeakSet)
     _marks: int = 0
+    #: how often this call has asked for a group, be it of other ranks
+    groups: int = 0
     _groups: int = 0
     #: operations are numbered on from call to call, so that a late thread of an earlier call
     #: does not report an operation of this one; reports count from this call's first
@@ -358,7 +360,7 @@ class Recorder:
         """Start a new trace for a new case, watching tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
         self.snapshots = TensorSnapshots(self.emit, watched) if watched else None
-        self._first, self._marks, self.watcher = self._next, 0, None
+        self._first, self._marks, self.groups, self.watcher = self._next, 0, 0, None
         for op in list(self._flights):
             self._land(op)
         self._lost.clear()

@@ -439,11 +439,11 @@ class _Rank:
         except BaseException:
             self._emit_uncompiled()
             self._recorder.report_remarks()
-            self._emit(Left(True, time.monotonic_ns()), False)
+            self._emit(Left(True, time.monotonic_ns(), self._recorder.groups), False)
             raise
         finished = time.monotonic_ns()
         self._emit_uncompiled()
-        self._emit(Left(False, finished), False)
+        self._emit(Left(False, finished, self._recorder.groups), False)
         return value, finished
 
 

@@ -372,6 +372,8 @@ class MessageMatcher:
             self.groups |= {name: _Group(one.members) for name, one in before.groups.items()}
         self.tensor_snapshots: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.call_spans = [CallSpan()] * size
+        #: by rank, how often it has called new_group as all ranks have to
+        self.groups_made: dict[int, int] = {}
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
         self.pauses: list[list[PauseSpan]] = [[] for _ in range(size)]
         self.choices: list[Operation] = []
@@ -436,7 +438,8 @@ class MessageMatcher:
                 self._sets_taken[Site(file, line)] = None
             case Entered(time=time):
                 self.call_spans[rank] = CallSpan(time)
-            case Left(time=time, raised=raised):
+            case Left(time=time, raised=raised, groups=groups):
+                self.groups_made[rank] = groups
                 how = "raised" if raised else "returned"
                 self.call_spans[rank] = self.call_spans[rank].ended_at(time, how)
             case Marked():
@@ -620,6 +623,8 @@ class MessageMatcher:
     def idle(self) -> bool:
         """Return whether every rank has ended, and every operation is complete."""
         done = all(op.done is not None for ops in self.operations for op in ops)
+        # torch numbers the groups on each rank by itself, and goes on from there
+        done = done and len({*self.groups_made.values()}) < 2
         return done and len(self.ended) == self.size and not self.unreceived()
 
     def _to_complete(self) -> list[Operation]:

@@ -1,10 +1,10 @@
 # exercise: pair_group
-# diagnosis: none
+# diagnosis: order_mismatch
+# hint: come to the end of the list
 import torch.distributed as dist
 
 
 def pair_group(pairs):
-    """A rank without a pair makes no group, which only its next group would show."""
     if not any(dist.get_rank() in pair for pair in pairs):
         return None
     own = None
