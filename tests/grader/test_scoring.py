@@ -14,7 +14,7 @@ from grader.judge.judge import Judge, Settings
 from grader.judge.scoring import earns_points
 from grader.submission.submission import Submission
 from headcount.core.values import tensors_in
-from headcount.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis, Failure
 from headcount.launch.launchers import default_launcher
 from headcount.launch.world import Outcome, RankResult
 from headcount.trace.trace import Trace
@@ -54,6 +54,17 @@ def test_no_case_that_earns_is_passed_by_doing_nothing(name):
                 results = tuple(RankResult(idle(*args), args) for args in given)
                 verdict, _ = assess(exercise, case, Outcome(results, None, silence, (), 0.0))
                 assert not (verdict.passed and earns_points(exercise, case)), (n, case.name, how)
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_a_run_that_ends_before_its_results_gets_a_verdict(name):
+    """Whatever an exercise says of values, it says nothing where there are none."""
+    exercise = catalogue()[name]
+    n = min(exercise.world_sizes, key=lambda size: (size < 2, size))
+    for case in exercise.cases(1, n):
+        for diagnosis in (Diagnosis.EXCEPTION, Diagnosis.DEADLOCK, Diagnosis.NONDETERMINISTIC):
+            ended = Outcome((), Failure(diagnosis, "it ended", 0), Trace(((),) * n), (), 0.0)
+            assert assess(exercise, case, ended)[0].diagnosis is diagnosis
 
 
 #: The same where a call is more than passing arguments; ``first`` is the first tensor.

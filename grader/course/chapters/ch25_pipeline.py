@@ -164,6 +164,12 @@ def _right_look(c: Case) -> list[Any]:
     return [{_IN_FLIGHT: most_in_flight(order)}]
 
 
+def _holds_too_many(one: JudgedCase) -> bool:
+    """Return whether an order is complete, and needs more memory than it should."""
+    is_wrong = one.case.look == "flight" and one.diagnosis is Diagnosis.WRONG_VALUE
+    return is_wrong and bool(one.actual[0])
+
+
 one_f_one_b_order = Exercise(
     signature=(
         "one_f_one_b_order(stage: int, stages: int, micro_batches: int) -> list[tuple[str, int]]"
@@ -172,7 +178,7 @@ one_f_one_b_order = Exercise(
     inputs=_looks,
     world_sizes=(1,),
     values=Values(_right_look, facts=_facts),
-    point=lambda one: bool(one.case.look == "flight" and one.diagnosis and one.actual[0]),
+    point=_holds_too_many,
 )
 
 
