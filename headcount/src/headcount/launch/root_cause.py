@@ -222,6 +222,9 @@ class RootCause:
         """Note where ranks are at a time limit, which ``after`` names."""
         if where is not None:
             self._found.append(replace(where, message=f"no end after {after}: {where.message}"))
+        elif not stuck(self._matcher, certain=True):
+            # whatever ranks have told, a wait has its end
+            self._found.append(Failure(Diagnosis.TIMEOUT, f"no end after {after}"))
 
     def whereabouts(self, running: list[int], sites: dict[int, Site | None]) -> Failure | None:
         """Return as a failure where ranks are that have not ended.

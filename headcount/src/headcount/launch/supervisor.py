@@ -507,6 +507,8 @@ class CallSupervision:
             self._supervisor.joined.add(rank)
         elif rank in self.matcher.ended:
             self._causes.forged(rank, "a second answer")
+        elif isinstance(message, Returned) and not self._job.entry:
+            self._causes.forged(rank, "an answer before it was called")
         elif isinstance(message, Returned) and rank in self.matcher.killed:
             self._causes.forged(rank, "an answer after the step at which it is killed")
         elif isinstance(message, Returned):
