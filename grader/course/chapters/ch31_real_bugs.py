@@ -632,14 +632,16 @@ def _losses(draw: Draw) -> Iterator[Case]:
         ("the mean is as good as best", above, 0.0),
         ("all losses are as good as best", same, 0.0),
     )
-    for i, (name, off, margin) in enumerate(cases):
-        for sign in (1, -1):  # a sum is larger than a mean, or smaller
-            one = (n - 1 + i) % n
-            # numbers that n divides, so that a mean is exact in whichever way it is computed
-            best = sign * n * (8 + int(draw.tensor(Kind(torch.int64, (1,)))) % 8)
-            loss = PerRank(float(best + n * (off[(r - one) % n] + margin)) for r in draw.ranks)
-            words = f"{name.format(f'rank {one}')} ({'positive' if sign > 0 else 'negative'})"
-            yield draw.case(words, loss=loss, best=float(best))
+    # a sum is larger than a mean, or smaller; and no rank can tell by counting which case it is in
+    pairs = [(i, sign) for i in range(len(cases)) for sign in (1, -1)]
+    for place in draw.tensor(Kind(torch.int64, (len(pairs),))).argsort().tolist():
+        i, sign = pairs[place]
+        (name, off, margin), one = cases[i], (n - 1 + i) % n
+        # numbers that n divides, so that a mean is exact in whichever way it is computed
+        best = sign * n * (8 + int(draw.tensor(Kind(torch.int64, (1,)))) % 8)
+        loss = PerRank(float(best + n * (off[(r - one) % n] + margin)) for r in draw.ranks)
+        words = f"{name.format(f'rank {one}')} ({'positive' if sign > 0 else 'negative'})"
+        yield draw.case(words, loss=loss, best=float(best))
     # 0.7 is no float32, and 0.7 − 10⁻¹² is not 0.7; on more than two ranks a sum is rounded
     equal = ((0.7, 0.7), (-0.7, -0.7)) if n <= 2 else ()
     for loss, best in (*equal, (0.7 - 1e-12, 0.7)):
@@ -659,6 +661,8 @@ should_stop = Exercise(
     values=Values(lambda c: [sum(c.loss) / c.n >= c.best] * c.n),
     traffic=TrafficRules(
         limits=(calls({"all_reduce", "send"}, "≤", lambda c: c.n),),
+        # whatever it is told of the others' losses
+        least=lambda c, _: c.n * (c.n > 1),
         allowed=frozenset({"all_reduce"}),
     ),
     mistakes=(
