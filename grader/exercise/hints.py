@@ -252,8 +252,8 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
         return _misspelt(name, _known_names(exercise, evidence), "")
     if kind == "UnboundLocalError" and name:
         return (
-            f"{name} is used here before this function has given it a value: is it set in"
-            " a branch or a loop that was not entered, or assigned only further down?"
+            f"{name} is used here before it has a value: is it set in a branch or a loop that was"
+            f" not entered{' on this rank' * (evidence.case.n > 1)}, or assigned only further down?"
         )
     if kind == "AttributeError" and name:
         if owner not in _OWNERS:

@@ -224,6 +224,17 @@ _LEFT_OUT_BACKWARD = Mistake(
     when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only_backward(e),
 )
 
+_OWN_PART = Mistake(
+    "Forward works where the ranks' parts differ in length, and backward fails there. What it takes"
+    " from the gradient is the rank's own part: it begins where the parts before it end, and is as"
+    " long as this rank's part, without padding.",
+    when=lambda e: (
+        _only_where(_uneven, Diagnosis.EXCEPTION)(e)
+        and _only_backward(e)
+        and any(_uneven(one.case) and not _backward(one.case) for one in e.passed)
+    ),
+)
+
 #: The particular ones come first.
 _COMMON = (
     _ONE_DTYPE, _MATRICES, _LAST, _EMPTY, _FEWER, _SIZES, _HOOK, _DIM,
@@ -391,6 +402,7 @@ column_parallel = Exercise(
             when=_without("x"),
         ),
         _library({"all_gather", "all_reduce"}),
+        _OWN_PART,
         *_COMMON,
     ),
 )
@@ -677,6 +689,7 @@ sequence_unshard = Exercise(
             when=lambda e: _forbidden("all_reduce")(e) and not _backward(e.case),
         ),
         _library({"all_gather"}),
+        _OWN_PART,
         *_COMMON,
     ),
 )

@@ -388,6 +388,20 @@ def _only(e: Evidence, concerned: Callable[[JudgedCase], bool]) -> bool:
     return bool(others) and all(map(concerned, e.failed))
 
 
+def _in_backward(e: Evidence) -> bool:
+    """Return whether ranks wait, and each has called as often as where forward alone passes."""
+    forward = max(
+        len(operations)
+        for one in e.passed
+        if one.case.n == e.case.n and one.case.cotangent is None and one.limit is None
+        for operations in one.trace.operations
+    )
+    return e.diagnosis is Diagnosis.DEADLOCK and all(
+        len(operations) >= forward and all(op.kind == "all_to_all" for op in operations)
+        for operations in e.trace.operations
+    )
+
+
 expert_parallel = Exercise(
     signature="expert_parallel(x: Tensor, expert: Tensor, experts: list[nn.Module]) -> Tensor",
     summary="each token goes to the rank of its expert and comes back, with gradients",
@@ -415,6 +429,13 @@ expert_parallel = Exercise(
             " torch.zeros_like(x); torch.empty_like(x) leaves in these rows what the memory held"
             " before.",
             when=_dropped_rows_only,
+        ),
+        Mistake(
+            "In forward all ranks make all calls; in backward, one that gets no row or sends none"
+            " leaves one out. Autograd goes back along what the result was computed from, and zeros"
+            " into which nothing is put were computed from nothing: put rows in even where there"
+            " are none. And where backward is yours, it makes its call for no rows as well.",
+            when=lambda e: _in_backward(e) and _only(e, _arrives_nothing),
         ),
         Mistake(
             "Everything works until a rank has no row to send, or gets none: that rank leaves out"

@@ -1,6 +1,6 @@
 # exercise: expert_parallel
 # diagnosis: deadlock
-# hint: in backward as well
+# hint: zeros into which nothing is put
 import torch
 import torch.distributed as dist
 

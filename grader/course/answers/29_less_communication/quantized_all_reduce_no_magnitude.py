@@ -3,8 +3,11 @@ max│x│."""
 # exercise: quantized_all_reduce
 # diagnosis: wrong_value
 # or: CLAMPED = True
+# or: OWN = "as sent"
+# or: CLAMPED = True; OWN = "as sent"
 
 CLAMPED = False
+OWN = "exact"
 
 
 def scale_of(chunk):

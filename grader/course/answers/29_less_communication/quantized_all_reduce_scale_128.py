@@ -2,6 +2,9 @@
 sign. Let the scale be max│x│ / 127."""
 # exercise: quantized_all_reduce
 # diagnosis: wrong_value
+# or: OWN = "as sent"
+
+OWN = "exact"
 
 
 def scale_of(chunk):

@@ -1,6 +1,9 @@
 """uint8 has no sign: −5 becomes 251 in it. Send int8, which holds −128 to 127."""
 # exercise: quantized_all_reduce
 # diagnosis: wrong_value
+# or: OWN = "as sent"
+
+OWN = "exact"
 
 
 def packed(chunk):

@@ -3,6 +3,10 @@ dictionary has them, and these are exchanged. Sort by the name."""
 # exercise: full_state
 # diagnosis: wrong_value
 # or: SIZE = by_shape
+# or: SIZE = numel_alone
+# or: SIZE = shape_alone
+# or: SIZE = numel_alone; GATHERS = "dst"
+# or: SIZE = shape_alone; GATHERS = "dst"
 import torch
 import torch.distributed as dist
 
@@ -15,8 +19,17 @@ def by_shape(shards):
     return lambda name: (tuple(shards[name].shape), str(shards[name].dtype))
 
 
-#: What is sorted by.
+def numel_alone(shards):
+    return lambda name: shards[name].numel()
+
+
+def shape_alone(shards):
+    return lambda name: tuple(shards[name].shape)
+
+
+#: What is sorted by, and who gathers.
 SIZE = numel
+GATHERS = "everyone"
 
 
 def full_state(shards, dst):
@@ -25,6 +38,9 @@ def full_state(shards, dst):
     for name in sorted(shards, key=SIZE(shards)):
         shard = shards[name]
         parts = [torch.empty_like(shard) for _ in range(dist.get_world_size())]
-        dist.all_gather(parts, shard)
+        if GATHERS == "everyone":
+            dist.all_gather(parts, shard)
+        else:
+            dist.gather(shard, parts if here else None, dst=dst)
         whole[name] = torch.cat(parts)
     return whole if here else None

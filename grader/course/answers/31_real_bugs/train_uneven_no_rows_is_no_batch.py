@@ -2,8 +2,12 @@
 its rank counts in the mean: ask how many batches there are, and not whether one has rows."""
 # exercise: train_uneven
 # diagnosis: wrong_value
+# or: LEAST = 0.0
 import torch
 import torch.distributed as dist
+
+#: What is divided by where no batch has rows: by 0, 0/0 is not a number.
+LEAST = 1.0
 
 
 def train_uneven(module, batches, lr):
@@ -24,5 +28,5 @@ def train_uneven(module, batches, lr):
                 total = torch.zeros_like(p) if p.grad is None else p.grad
                 dist.all_reduce(total)
                 with torch.no_grad():
-                    p -= lr * total / max(count.item(), 1.0)
+                    p -= lr * total / max(count.item(), LEAST)
         steps += 1
