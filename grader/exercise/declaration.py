@@ -36,7 +36,7 @@ from grader.exercise.limits import Limit
 from grader.exercise.verdict import Bound, Comparison, gravest
 from grader.submission.outline import Outline
 from headcount.core.program import packed_by_value
-from headcount.core.verdict import Diagnosis, Failure, RaisedException
+from headcount.core.verdict import HEADCOUNT, Diagnosis, Failure, RaisedException
 from headcount.trace.trace import Trace
 
 __all__ = [
@@ -146,6 +146,10 @@ class Evidence:
     def raised(self, *kinds: str) -> bool:
         """Return whether a rank has raised an exception of one of these classes, by name."""
         return self.exception.kind in kinds
+
+    def refused(self, kind: str) -> bool:
+        """Return whether a call of a rank was refused by this exception of headcount's."""
+        return self.exception.owner == HEADCOUNT and self.exception.kind == kind
 
     @property
     def actual(self) -> Sequence[Any]:

@@ -64,7 +64,7 @@ def choose_hint(
 
 def _refused(exercise: Exercise, evidence: Evidence) -> str:
     """Return why torch refused a message or a gradient; an exercise may know of a worse fault."""
-    if evidence.raised("NotContiguous"):
+    if evidence.refused("NotContiguous"):
         return (
             "A message needs a tensor that is contiguous in memory, and a slice, a transpose or a"
             " gradient often is not: call .contiguous() first."
@@ -260,7 +260,7 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
             return ""
         called, known = _OWNERS[owner]
         return _misspelt(name, dir(known), f"{called} has no ")
-    if evidence.raised("GroupIsSetUp"):
+    if evidence.refused("GroupIsSetUp"):
         return (
             "The process group is set up before your function is called, and used again after it:"
             " leave out init_process_group and destroy_process_group, and call dist.get_rank()"
@@ -271,9 +271,9 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
             "A tuple cannot be changed, and tensor_split, split, chunk and unbind make tuples:"
             " list(...) makes a list of one. Or write into the tensor: chunks[i].copy_(...)."
         )
-    if evidence.raised("TensorAsRank"):
+    if evidence.refused("TensorAsRank"):
         return "The tensor comes first, and then the rank: dist.send(x, dst) and dist.recv(x, src)."
-    if evidence.raised("NoTensorToFill"):
+    if evidence.refused("NoTensorToFill"):
         return (
             "dist.recv fills a tensor that you give it, and returns the rank of the sender:"
             " buffer = torch.empty_like(x), and then dist.recv(buffer, src)."
@@ -486,7 +486,7 @@ def disagreed(exercise: Exercise, evidence: Evidence) -> str:
 
 def to_itself(exercise: Exercise, evidence: Evidence) -> str:
     """Return what a refused message to the rank itself proves, or an empty string."""
-    if not evidence.raised("PeerIsSelf"):
+    if not evidence.refused("PeerIsSelf"):
         return ""
     return (
         "A rank sends to itself, or receives from itself, and that is refused. What a rank has"

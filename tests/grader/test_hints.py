@@ -19,6 +19,7 @@ from grader.submission.submission import Submission
 from headcount.core.verdict import Diagnosis, Failure
 from headcount.launch.launchers import default_launcher
 from headcount.launch.root_cause import RootCause
+from headcount.rank.arguments import PeerIsSelf
 from headcount.rank.calling import raised as as_data
 from headcount.trace.message_matcher import MessageMatcher
 from headcount.trace.trace import Trace
@@ -116,17 +117,21 @@ def test_a_last_hint_without_code_is_not_the_whole_answer():
 # What an exception proves. ----------------------------------------------------------
 
 
-class PeerIsSelf(ValueError):
-    """As the recording group raises it."""
+class OwnPeerIsSelf(ValueError):
+    """A class of the program's that has the name of one of headcount's."""
+
+
+OwnPeerIsSelf.__name__ = "PeerIsSelf"
 
 
 def raised(statements, source):
     """The hint for an answer that ends with what these statements raise."""
     causes = RootCause(MessageMatcher(2))
     with pytest.raises(
-        (NameError, AttributeError, TypeError, PeerIsSelf, NotImplementedError)
+        (NameError, AttributeError, TypeError, PeerIsSelf, OwnPeerIsSelf, NotImplementedError)
     ) as caught:
-        exec(statements, {"torch": torch, "ranks": dist, "PeerIsSelf": PeerIsSelf})
+        names = {"torch": torch, "ranks": dist, "PeerIsSelf": PeerIsSelf, "Own": OwnPeerIsSelf}
+        exec(statements, names)
     causes.raised(0, as_data("call", caught.value))
     exercise, failure = declare(), causes.first()
     (case,) = exercise.cases(1, 2)
@@ -146,6 +151,9 @@ NOTHING_PROVED = "It failed in the quoted line"
         ("dist.get_rank()", "import torch.distributed as dist."),
         ("rank", "function: rank = dist.get_rank()."),
         ("raise NameError(\"name 'rank' is not defined\")", NOTHING_PROVED),
+        ("raise NameError('', name='rank')", NOTHING_PROVED),
+        ("raise AttributeError('', name='Send', obj=ranks)", NOTHING_PROVED),
+        ("raise Own('the peer is the same as the rank')", NOTHING_PROVED),
         ("def f():\n    def g(): return rank\n    g()\n    rank = 1\nf()", NOTHING_PROVED),
         ("ranks.Send()", "torch.distributed has no Send. Did you mean send?"),
         ("torch.quuxes(1)", "torch has no quuxes."),

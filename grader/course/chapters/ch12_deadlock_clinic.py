@@ -86,7 +86,7 @@ unblock_ring = Exercise(
         Mistake(
             "There is no such rank. The last rank's right neighbour is rank 0, and rank 0's left"
             " one is the last: (rank + 1) % n and (rank − 1) % n.",
-            when=lambda e: e.raised("NoSuchRank"),
+            when=lambda e: e.refused("NoSuchRank"),
         ),
         Mistake(
             "Neighbours swap in pairs. On a ring what you send goes to the right, and what you get"

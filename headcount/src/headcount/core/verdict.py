@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 __all__ = [
     "BESIDE",
+    "HEADCOUNT",
     "PATH",
     "Diagnosis",
     "Failure",
@@ -627,6 +628,10 @@ class Wait:
     other_tag: bool = False
 
 
+#: The owner of exceptions with which headcount refuses a call.
+HEADCOUNT = "headcount"
+
+
 class RaisedException(NamedTuple):
     """An exception that a rank has raised.
 
@@ -636,7 +641,8 @@ class RaisedException(NamedTuple):
         name: what Python could not use: a name that is not defined or has no value yet, an
             attribute that is not there, a function that was called with other arguments than it
             takes; empty for all other exceptions.
-        owner: the module, or the class of the object with its module, that lacks the attribute.
+        owner: the module, or the class of the object with its module, that lacks the attribute;
+            :data:`HEADCOUNT` for one of its own exceptions, whose names any class may have.
     """
 
     kind: str = ""

@@ -164,7 +164,9 @@ class RootCause:
         """Note that a rank's call raised, or that its program could not be loaded."""
         site = Site(*raised.frames[-1][:2]) if raised.frames else None
         where = f"rank {rank}, {site}" if site else f"rank {rank}"
-        what = f"{raised.kind}: {raised.message}" if raised.message else raised.kind
+        # in one line: what a program says must not look like lines of the report
+        kind = raised.kind if raised.kind.isidentifier() else repr(raised.kind)
+        what = " ".join(f"{kind}: {raised.message}".split()).removesuffix(":")
         frames = tuple(SourceLine(Site(file, line), name) for file, line, name in raised.frames)
         detail = (raised.earlier,) if raised.earlier else ()
         if raised.unwritten:

@@ -47,6 +47,7 @@ __all__ = [
     "ONE_BY_ONE",
     "OTHER_NAME",
     "PeerIsSelf",
+    "REFUSALS",
     "REFUSED",
     "SAME_SIZE",
     "called",
@@ -96,6 +97,9 @@ class NoTensorToFill(TypeError):
 class GroupIsSetUp(RuntimeError):
     """The default group is set up, or ended, by the exercise itself."""
 
+
+#: All of them.
+REFUSALS = (NoSuchRank, NotContiguous, PeerIsSelf, TensorAsRank, NoTensorToFill, GroupIsSetUp)
 
 _CPU = torch.device("cpu")
 

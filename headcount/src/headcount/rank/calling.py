@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import dis
 import functools
 import inspect
 import os
@@ -32,8 +33,9 @@ from headcount.core.source_locations import (
     shorten_name,
 )
 from headcount.core.values import DEEP, tensors_in
-from headcount.core.verdict import BESIDE, Site
+from headcount.core.verdict import BESIDE, HEADCOUNT, Site
 from headcount.core.wire import Raised
+from headcount.rank.arguments import REFUSALS
 from headcount.rank.recorder import ForbiddenCall
 from headcount.rank.recording_group import OVERLOAD
 from headcount.rank.requests import TransportError, WaitExpired
@@ -349,7 +351,11 @@ def _lacking(error: BaseException) -> tuple[str, str]:
     owner: object = ""
     innermost = _innermost(error)
     # a class of the program's own may do anything when it is looked at
-    if type(error) is NameError:
+    if any(type(error) is one for one in REFUSALS):
+        owner = HEADCOUNT
+    elif innermost is not None and _is_raised_by_program(innermost):
+        pass  # what it says of itself proves nothing
+    elif type(error) is NameError:
         name = error.name if type(error.name) is str else ""
         if innermost is not None and name in innermost.tb_frame.f_code.co_freevars:
             name = ""  # a function around this one defines it, but has not given it a value yet
@@ -376,6 +382,13 @@ def _innermost(error: BaseException) -> TracebackType | None:
     while entry is not None and entry.tb_next is not None:
         entry = entry.tb_next
     return entry
+
+
+def _is_raised_by_program(entry: TracebackType) -> bool:
+    """Return whether a program's own ``raise`` has raised an exception, and not what it did."""
+    code = entry.tb_frame.f_code
+    raises = code.co_code[entry.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    return raises and is_students(code.co_filename)
 
 
 def _unparsed(error: BaseException) -> list[tuple[str, int, str]]:
