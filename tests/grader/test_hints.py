@@ -124,14 +124,16 @@ class OwnPeerIsSelf(ValueError):
 OwnPeerIsSelf.__name__ = "PeerIsSelf"
 
 
+_NAMES = {"torch": torch, "ranks": dist, "PeerIsSelf": PeerIsSelf, "Own": OwnPeerIsSelf}
+
+
 def raised(statements, source):
     """The hint for an answer that ends with what these statements raise."""
     causes = RootCause(MessageMatcher(2))
     with pytest.raises(
         (NameError, AttributeError, TypeError, PeerIsSelf, OwnPeerIsSelf, NotImplementedError)
     ) as caught:
-        names = {"torch": torch, "ranks": dist, "PeerIsSelf": PeerIsSelf, "Own": OwnPeerIsSelf}
-        exec(statements, names)
+        exec(statements, {**_NAMES})
     causes.raised(0, as_data("call", caught.value))
     exercise, failure = declare(), causes.first()
     (case,) = exercise.cases(1, 2)
