@@ -130,6 +130,10 @@ def _build(architecture: str) -> nn.Module:
         module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
         module[0].requires_grad_(False)
         return module
+    if architecture == "transposed":
+        layer = nn.Linear(3, 4)
+        layer.weight = nn.Parameter(torch.zeros(3, 4).t())  # not contiguous
+        return layer
     return _Counted()
 
 
@@ -162,7 +166,7 @@ def _sync_in_rank(
 
 
 def _modules(draw: Draw) -> Iterator[Case]:
-    architectures = ("linear", "batch norm", "tied", "frozen", "buffers")
+    architectures = ("linear", "batch norm", "tied", "frozen", "buffers", "transposed")
     for i, architecture in enumerate(architectures):
         src = (draw.n - 1 + i) % draw.n
         tensors = list(_tensors_of(_build(architecture)).values())
