@@ -17,6 +17,6 @@ def broadcast(x, src):
 @torch.no_grad()
 def sync_parameters(module, src):
     for _, tensor in [*module.named_parameters(), *module.named_buffers()]:
-        mine = tensor.detach().clone()
+        mine = tensor.detach().clone(memory_format=torch.contiguous_format)
         broadcast(mine, src)
         tensor.copy_(mine)
