@@ -24,14 +24,7 @@ from headcount.core.values import (
 )
 from headcount.core.verdict import Diagnosis
 
-__all__ = [
-    "Difference",
-    "compare",
-    "differing_bits",
-    "side_by_side",
-    "tolerance",
-    "wrong_elements",
-]
+__all__ = ["Difference", "compare", "differing_bits", "side_by_side", "tolerance", "wrong_elements"]
 
 
 #: Keys of a mapping: that of the entry called "the result", and the prefix of gradients.
@@ -111,23 +104,18 @@ def _compare(expected: Any, actual: Any, slack: _Slack, scale: Any, path: str) -
     if slack.relative and isinstance(expected, float):
         return _compare_number(expected, actual, slack.relative, scale, path)
     if expected is None:
-        if actual is None:
-            return None
-        return Difference(
-            Diagnosis.WRONG_TYPE, f"{_subject(path)} should be None, but is {describe(actual)}"
-        )
+        kept = actual is None
+        return None if kept else _differs(Diagnosis.WRONG_TYPE, path, "None", describe(actual))
     # Python takes a bool for an int, but True is no rank, and 2.0 is no count
     if type(actual) is not type(expected):
-        return Difference(
-            Diagnosis.WRONG_TYPE,
-            f"{_subject(path)} should be {_with_value(expected)}, but is {describe(actual)}",
-        )
+        return _differs(Diagnosis.WRONG_TYPE, path, _with_value(expected), describe(actual))
     if actual != expected and not (expected != expected and actual != actual):  # both NaN
-        return Difference(
-            Diagnosis.WRONG_VALUE,
-            f"{_subject(path)} should be {_value(expected)}, but is {show(actual)}",
-        )
+        return _differs(Diagnosis.WRONG_VALUE, path, _value(expected), show(actual))
     return None
+
+
+def _differs(diagnosis: Diagnosis, path: str, wanted: str, got: str) -> Difference:
+    return Difference(diagnosis, f"{_subject(path)} should be {wanted}, but is {got}")
 
 
 def _with_value(expected: Any) -> str:
@@ -148,10 +136,8 @@ def _compare_number(
     expected: float, actual: Any, relative: float, scale: Any, path: str
 ) -> Difference | None:
     if type(actual) not in (int, float):
-        return Difference(
-            Diagnosis.WRONG_TYPE,
-            f"{_subject(path)} should be a number ({expected:.5g}), but is {describe(actual)}",
-        )
+        wanted = f"a number ({expected:.5g})"
+        return _differs(Diagnosis.WRONG_TYPE, path, wanted, describe(actual))
     size = abs(expected) if scale is None else scale
     try:
         number = float(actual)
@@ -162,8 +148,7 @@ def _compare_number(
     same = actual == expected or (math.isnan(expected) and math.isnan(number))
     if same or (finite and abs(number - expected) <= relative * size):
         return None
-    want, got = _told_apart(expected, number)
-    return Difference(Diagnosis.WRONG_VALUE, f"{_subject(path)} should be {want}, but is {got}")
+    return _differs(Diagnosis.WRONG_VALUE, path, *_told_apart(expected, number))
 
 
 def _told_apart(one: float, other: float) -> tuple[str, str]:
@@ -181,10 +166,7 @@ def _compare_sequence(
     pair = isinstance(expected, tuple) and len(expected) == 2
     wanted = "a pair" if pair else f"a list of {len(expected)}"
     if not isinstance(actual, (list, tuple)):
-        return Difference(
-            Diagnosis.WRONG_TYPE,
-            f"{_subject(path)} should be {wanted}, but is {describe(actual)}",
-        )
+        return _differs(Diagnosis.WRONG_TYPE, path, wanted, describe(actual))
     if len(actual) != len(expected):
         return Difference(
             Diagnosis.WRONG_SHAPE,
@@ -228,20 +210,15 @@ def _compare_tensor(
 ) -> Difference | None:
     subject = _subject(path)
     if not isinstance(actual, (torch.Tensor, UnsentTensor)):
-        return Difference(
-            Diagnosis.WRONG_TYPE,
-            f"{subject} should be {describe(expected)}, but is {describe(actual)}",
-        )
+        return _differs(Diagnosis.WRONG_TYPE, path, describe(expected), describe(actual))
     if actual.shape != expected.shape:
         return Difference(
             Diagnosis.WRONG_SHAPE,
             f"{subject} should have shape {tuple(expected.shape)}, but has {tuple(actual.shape)}",
         )
     if actual.dtype != expected.dtype:
-        return Difference(
-            Diagnosis.WRONG_DTYPE,
-            f"{subject} should be {dtype_name(expected.dtype)}, but is {dtype_name(actual.dtype)}",
-        )
+        names = dtype_name(expected.dtype), dtype_name(actual.dtype)
+        return _differs(Diagnosis.WRONG_DTYPE, path, *names)
     if isinstance(actual, UnsentTensor):
         return Difference(
             Diagnosis.WRONG_SHAPE,

@@ -122,38 +122,44 @@ def _holds(one: JudgedCase) -> bool:
 
 def _what_is_wrong(exercise: Exercise, evidence: Evidence, n: int) -> str:
     """Return with which values of an argument cases fail on ``n`` ranks, if others pass."""
-    there = [
-        one
-        for one in evidence.judged
-        if one.case.n == n and one.limit is None and not (one.passed and not _holds(one))
-    ]
-    told: list[tuple[str, str]] = []
+    held = [one for one in evidence.judged if one.limit is None and (not one.passed or _holds(one))]
+    there = [one for one in held if one.case.n == n]
+    several = [one for one in held if one.case.n > 1]
+    told: list[tuple[str, list[str]]] = []
     # a case may have columns that an adapter alone knows
-    known = [name for name in exercise.parameters if there and name in there[0].case.columns]
-    for name in known:
-        values: dict[bool, dict[str, None]] = {True: {}, False: {}}
-        for one in there:
-            values[one.passed] |= dict.fromkeys(_words_of(name, one.case.columns[name]))
-        right, wrong = (list(values[passed]) for passed in (True, False))
-        if right and wrong and not {*right} & {*wrong}:
+    for name in (one for one in exercise.parameters if there and one in there[0].case.columns):
+        sides = _words_with(name, there)
+        if all(sides) and not {*sides[0]} & {*sides[1]}:
             is_number = not isinstance(there[0].case.columns[name], PerRank) and name != "op"
             what = f"{name} = " * is_number
-            told.insert(
-                0 if is_number else len(told), (what + _listed(wrong), what + _listed(right))
-            )
+            words = [what + _listed([*side]) for side in sides]
+            told.insert(0 if is_number else len(told), (name, words))
     if not told:
         return ""
-    (wrong_with, right_with), *others = told
-    also = "".join(f" Only those that fail have {one}, which may be why." for one, _ in others)
+    (_, (wrong, right)), *others = told
+    also = "".join(
+        f" Only those that fail have {with_it}, which may be why."
+        for name, (with_it, _) in others
+        if not set.intersection(*map(set, _words_with(name, several)))
+    )
     return (
-        f"On {counted(n, 'rank')} the cases with {wrong_with} fail, and those with {right_with}"
+        f"On {counted(n, 'rank')} the cases with {wrong} fail, and those with {right}"
         f" pass.{also} Follow one that fails through your lines, and one that passes: where do they"
         " part?"
     )
 
 
-def _words_of(name: str, value: Any) -> set[str]:
+def _words_with(name: str, cases: Sequence[JudgedCase]) -> list[dict[str, None]]:
+    """Return the values of an argument with which cases fail, and those with which they pass."""
+    return [
+        {word: None for one in cases if one.passed == passed for word in _words_of(name, one)}
+        for passed in (False, True)
+    ]
+
+
+def _words_of(name: str, one: JudgedCase) -> set[str]:
     """Return the values of an argument that a hint can name; of tensors their dtypes."""
+    value = one.case.columns[name]
     if isinstance(value, PerRank):
         tensors = (held for held in value if isinstance(held, torch.Tensor))
         return {str(held.dtype).removeprefix("torch.") for held in tensors}
@@ -226,10 +232,7 @@ _IMPORTED = {
     "F": "import torch.nn.functional as F",
 }
 #: What a rank asks for; in the notebook these names are often something else, or nothing.
-_ASKED_FOR = {
-    "rank": "dist.get_rank()",
-    "world_size": "dist.get_world_size()",
-}
+_ASKED_FOR = {"rank": "dist.get_rank()", "world_size": "dist.get_world_size()"}
 #: Modules and classes whose attributes are known, with what people call them.
 _OWNERS = {
     "torch.distributed": ("torch.distributed", dist),
@@ -311,6 +314,11 @@ def slipped(exercise: Exercise, evidence: Evidence) -> str:
         code = f"`{slip.text}` in line {slip.line}"
         if slip.kind == "raise" and evidence.raised("NotImplementedError"):
             return f"{code} is left over from the stub, and the function ends there: delete it."
+        if slip.kind == "dropped" and evidence.diagnosis is Diagnosis.WRONG_VALUE:
+            return (
+                f"{code} makes a new tensor, and nothing keeps it: what it is made from stays as it"
+                " was. Keep the result, or write it where it belongs, as with out=...."
+            )
         if slip.kind == "named":
             return f"{code} only names the function. It is called with parentheses: {slip.text}()."
         back = _RETURNED.get(slip.call, "None")
@@ -359,30 +367,43 @@ def some_ranks_only(exercise: Exercise, evidence: Evidence) -> str:
 
 
 def shut_in(exercise: Exercise, evidence: Evidence) -> str:
-    """Return what a circle of some ranks, all in one kind of call, proves of a deadlock."""
+    """Return what a circle of ranks, all in one kind of call, proves of a deadlock."""
     failure = evidence.failure
     if failure is None or evidence.diagnosis is not Diagnosis.DEADLOCK:
         return ""
-    # where all ranks do the same, the exercise's own advice says more
-    some = len(failure.cycle) < evidence.case.n
-    circle = [wait for wait in failure.waits if some and wait.rank in failure.cycle]
-    pending = {
-        op.kind
+    circle = [wait for wait in failure.waits if wait.rank in failure.cycle]
+    pending = [
+        op
         for wait in circle
         for op in evidence.trace.operations[wait.rank]
         if op.is_message and not op.matched
-    }
+    ]
     ranks = _listed([str(wait.rank) for wait in circle]) if circle else ""
-    if circle and {wait.call for wait in circle} == pending == {"send"}:
+    kinds = {wait.call for wait in circle}, {op.kind for op in pending}
+    # where all ranks do the same, the exercise's own advice says more
+    some = len(failure.cycle) < evidence.case.n
+    if some and kinds == ({"send"}, {"send"}):
         return (
             f"Ranks {ranks} all wait in a send, which ends only when the other side receives, and"
             " none of them comes to its receive. Start the sends with isend, receive, and then"
             " wait; or let one of them receive first."
         )
-    if circle and {wait.call for wait in circle} == pending == {"recv"}:
+    if some and kinds == ({"recv"}, {"recv"}):
         return (
             f"Ranks {ranks} all wait in a receive, and none of them has sent what the next one"
             " waits for: one has to send first."
+        )
+    sent = {(op.rank, op.peer) for op in pending if op.kind == "send"}
+    awaited = {(peer, wait.rank) for wait in failure.waits for peer in wait.peers}
+    if (
+        kinds[0] == {"recv"}
+        and {rank for rank, _ in sent} == {*failure.cycle}
+        and not sent & awaited
+    ):
+        return (
+            f"Ranks {ranks} have all started a send and wait to receive, but none of these messages"
+            " goes to a rank that waits for it: where each rank sends to rank + k, what comes is"
+            " from rank − k."
         )
     return ""
 
@@ -411,19 +432,18 @@ def reads_global(exercise: Exercise, evidence: Evidence) -> str:
 
 
 def rounded(exercise: Exercise, evidence: Evidence) -> str:
-    """Return what wrong integers prove that have become floats on their way, or an empty string."""
-    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
-    values = exercise.values
-    for one in evidence.failed:
-        # of several right results the one that is nearly held
-        right = [values.expected(one.case), *(values.also(one.case) if values.also else ())]
-        near = [found for found in (_integers(each, one.actual) for each in right) if found]
-        if one.diagnosis is not Diagnosis.WRONG_VALUE or not near:
-            return ""
-        pairs += near[0]
-    want, got = (torch.cat([one.flatten() for one in side]) for side in zip(*pairs, strict=True))
+    """Return what wrong numbers prove that lost digits on their way, or an empty string."""
+    want, got = _nearly_held(exercise, evidence, torch.float64)
     wrong = want != got
-    for dtype, bits in ((torch.float64, 53), (torch.float32, 24)):
+    if len(want) and bool((got.float() == got)[wrong].all()):
+        return (
+            "These numbers of float64 have been float32 on their way, and have only seven right"
+            " digits left. New tensors, as torch.tensor and torch.zeros make them, are float32"
+            " unless you say otherwise: give them the dtype of the input."
+        )
+    want, got = _nearly_held(exercise, evidence, torch.int64)
+    wrong = want != got
+    for dtype, bits in ((torch.float64, 53), (torch.float32, 24)) if len(want) else ():
         largest = want[wrong].abs().amax()
         fits = got[wrong].to(dtype).to(torch.int64) == got[wrong]
         close = (got - want).abs() <= largest >> (bits - _SLACK)
@@ -439,8 +459,28 @@ def rounded(exercise: Exercise, evidence: Evidence) -> str:
 _SLACK = 4
 
 
-def _integers(want: Any, got: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return the tensors of integers that ranks should hold, with those that they do hold.
+def _nearly_held(
+    exercise: Exercise, evidence: Evidence, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return all numbers of this dtype that ranks should hold in what failed, and do hold.
+
+    Both are empty if any case has failed in another way than by what a float32 rounds.
+    """
+    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+    values, nothing = exercise.values, torch.empty(0, dtype=dtype)
+    for one in evidence.failed:
+        # of several right results the one that is nearly held
+        right = [values.expected(one.case), *(values.also(one.case) if values.also else ())]
+        near = [found for found in (_near(each, one.actual, dtype) for each in right) if found]
+        if one.diagnosis is not Diagnosis.WRONG_VALUE or not near:
+            return nothing, nothing
+        pairs += near[0]
+    want, got = (torch.cat([one.flatten() for one in side]) for side in zip(*pairs, strict=True))
+    return want, got
+
+
+def _near(want: Any, got: Any, dtype: torch.dtype) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return the tensors of a dtype that ranks should hold, with those that they do hold.
 
     The list is empty if none of them differs, or one does by more than a float32 rounds.
     """
@@ -452,14 +492,14 @@ def _integers(want: Any, got: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
         if isinstance(want, (list, tuple)):
             for pair in zip(want, got, strict=True):
                 collect(*pair)
-        elif isinstance(want, torch.Tensor) and want.dtype == torch.int64 == got.dtype:
+        elif isinstance(want, torch.Tensor) and want.dtype == dtype == got.dtype:
             pairs.append((want, got))
 
     with contextlib.suppress(*_ABSENT):
         collect(want, got)
         # a small one may be what is left where large ones cancel
         near = all(
-            bool(((g - w).abs() <= w.abs().max() >> (24 - _SLACK)).all())
+            bool(((g - w).abs() <= w.abs().max() / 2 ** (24 - _SLACK)).all())
             for w, g in pairs
             if w.numel()
         )

@@ -230,11 +230,7 @@ def _differences(
 
 
 def _difference(
-    exercise: Exercise,
-    case: Case,
-    outcome: Outcome,
-    expected: Sequence[Any],
-    actual: Sequence[Any],
+    exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any], actual: Sequence[Any]
 ) -> Failure | None:
     """Return the first rank whose result is wrong, with the line of its last receive."""
     every = _differences(exercise, case, expected, actual)
@@ -285,9 +281,12 @@ def _first_fault(
         if changed:
             message = f"rank {rank}: {changed} must stay as it was, but has changed"
             return Failure(Diagnosis.INPUT_CHANGED, message, rank)
-        if exercise.values.result is None and result.aliases:
-            name = list(case.columns)[result.aliases[0]]
-            message = f"rank {rank}: the result shares memory with {name}; return a copy"
+        held = exercise.values.result
+        shared = [list(case.columns)[place] for place in result.aliases]
+        if shared and (result.value is not None if held is None else held in shared):
+            name = next(one for one in shared if one != held)
+            what, do = (held, "copy the numbers") if held else ("the result", "return a copy")
+            message = f"rank {rank}: {what} shares memory with {name}; {do}"
             return Failure(Diagnosis.ALIASED, message, rank)
     if exercise.traffic.proof and (failure := exercise.traffic.proof(case, outcome.trace)):
         return failure

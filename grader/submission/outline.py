@@ -20,13 +20,7 @@ import msgspec
 
 from headcount.core.source_locations import is_students
 
-__all__ = [
-    "Outline",
-    "Slip",
-    "UnusedAssignment",
-    "outline",
-    "outline_live",
-]
+__all__ = ["Outline", "Slip", "UnusedAssignment", "outline", "outline_live"]
 
 #: Longest source in characters that is outlined; the longest chapter has 60,000.
 _LONGEST = 400_000
@@ -51,7 +45,7 @@ class Slip(msgspec.Struct, frozen=True):
     Attributes:
         kind: ``raise``, a stub's; ``named``, where a call was meant; ``rebound`` and ``kept``, a
             result of ``recv`` and the like, under the name of its tensor or another; ``branch``, a
-            collective for some ranks only; ``sleep``.
+            collective for some ranks only; ``sleep``; ``dropped``, a new tensor that nothing keeps.
         line: the line in its file or cell.
         text: the code; of a branch, its condition.
         call: what is called, or meant to be.
@@ -190,9 +184,7 @@ def _definitions(body: Iterable[ast.stmt]) -> Iterator[_Function | ast.ClassDef]
 
 
 def _reach(
-    name: str,
-    find: Callable[[str], _Function | ast.ClassDef | None],
-    outside: Mapping[str, Any],
+    name: str, find: Callable[[str], _Function | ast.ClassDef | None], outside: Mapping[str, Any]
 ) -> list[Outline]:
     """Return the outlines of a definition and of all that it names, directly or in a helper.
 
@@ -271,6 +263,10 @@ _COLLECTIVE = frozenset({
 _IN_PLACE = _COLLECTIVE | {"recv", "irecv", "isend"}
 
 
+#: Functions of torch that make a new tensor, and do nothing else.
+_NEW = frozenset({"minimum", "maximum", "mul", "div", "true_divide", "cat", "stack"})
+
+
 def _slips(function: _Function, nodes: Sequence[ast.AST]) -> Iterator[Slip]:
     """Yield the slips in a function."""
     used = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
@@ -309,6 +305,8 @@ def _slips(function: _Function, nodes: Sequence[ast.AST]) -> Iterator[Slip]:
             of = _text(n.value.func).split(".")[-2:][0] in (call, "dist", "distributed")
             if of and call in _IN_PLACE and n.lineno < max(read.get(name, [0])):
                 yield Slip("rebound" if name in given else "kept", n.lineno, _text(n), call)
+        elif id(n) in stated and isinstance(n, ast.Call) and _drops(n):
+            yield Slip("dropped", n.lineno, _text(n))
         elif isinstance(n, ast.Call) and _last_name(n) == "sleep":
             yield Slip("sleep", n.lineno, _text(n))
         elif isinstance(n, ast.If) and any(_last_name(one) in {*ranks, "get_rank"}
@@ -329,6 +327,12 @@ def _slips(function: _Function, nodes: Sequence[ast.AST]) -> Iterator[Slip]:
             and (n.attr in _ASKED or (n.attr in _TO_CALL and id(n) in stated))
         ):
             yield Slip("named", n.lineno, _text(n), n.attr)
+
+
+def _drops(call: ast.Call) -> bool:
+    """Return whether all that a call does is to make a new tensor."""
+    names = {word.arg for word in call.keywords}
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _NEW and "out" not in names
 
 
 def _last_name(node: ast.AST) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import isclose
 from typing import Any
 
 import torch
@@ -25,7 +24,7 @@ from grader.exercise.declaration import (
 )
 from grader.exercise.limits import A_TIME, LONGER, draw_seconds, mistimed, name_timed, undecided
 from grader.instruments import Clock, mark_time, show_clock
-from headcount.core.verdict import Diagnosis, Failure
+from headcount.core.verdict import Diagnosis, Failure, counted
 from headcount.launch.world import Pause
 from headcount.trace.trace import Operation, Trace, heard_from
 
@@ -246,7 +245,7 @@ def _operations(draw: Draw) -> Iterator[Case]:
             if world_size == 1 and op == "send_recv":
                 continue  # a single rank has no rank to send to
             yield draw.case(
-                f"{op}, {world_size} ranks",
+                f"{op}, {counted(world_size, 'rank')}",
                 op=op, nbytes=24 if world_size == 3 else 1_000_008, seconds=0.7,
                 world_size=world_size,
             )  # fmt: skip
@@ -373,7 +372,7 @@ time_collective = Exercise(
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE
                 and e.case.warmup > 0
-                and all(isclose(v, over_all_calls(e.case), rel_tol=1e-6) for v in _result(e))
+                and all(math.isclose(v, over_all_calls(e.case), rel_tol=1e-6) for v in _result(e))
             ),
         ),
         Mistake(

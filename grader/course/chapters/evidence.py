@@ -33,7 +33,8 @@ __all__ = [
 BUFFER_RACES = (
     Mistake(
         "A message is received into a tensor that is still being sent, and may reach the other"
-        " side in its place. Receive into another one, such as torch.empty_like(x), or wait first.",
+        " side in its place. Receive into a new tensor, as torch.empty_like makes, or wait first,"
+        " if nothing needs the old numbers.",
         when=lambda e: e.races("recv", "send"),
     ),
     Mistake(

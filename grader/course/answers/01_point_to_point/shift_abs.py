@@ -1,7 +1,8 @@
+"""For a negative k the shift goes the other way, as if k were positive. Each rank returns the x of
+rank (r − k) mod n there, too: send to (rank + k) % n and receive from (rank − k) % n, whatever the
+sign of k."""
 # exercise: shift
 # diagnosis: wrong_value
-# hint: the cases with k = -1
-# Uses abs(k)
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: shift
 # diagnosis: wrong_value
-# hint: the cases with k = -1
+# hint: as if k were positive
 import torch
 import torch.distributed as dist
 

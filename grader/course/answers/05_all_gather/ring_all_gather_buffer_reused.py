@@ -1,6 +1,6 @@
 # exercise: ring_all_gather
 # diagnosis: buffer_race
-# hint: Receive into another one
+# hint: Receive into a new tensor
 # Receives into the buffer that is still being sent.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: ring_all_gather
 # diagnosis: deadlock
-# hint: to one side and receives from the other
+# hint: what comes is from rank − k
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: ring_reduce_scatter
 # diagnosis: buffer_race
-# hint: Receive into another one
+# hint: Receive into a new tensor
 # Receives into the partial result that is still being sent.
 import torch
 import torch.distributed as dist

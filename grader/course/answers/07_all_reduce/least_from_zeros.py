@@ -1,5 +1,6 @@
-"""The result is never above 0 for MIN, or never below 0 for MAX: the total begins with zeros, and
-often 0 is smaller, or larger, than all the numbers. Begin with a rank's own numbers."""
+"""The result is never above 0 for MIN, or never below 0 for MAX: 0, or a number close to it, takes
+part, and is often smaller, or larger, than all the others. Begin with a rank's own numbers.
+(torch.finfo(...).tiny is the smallest positive number; .min is the smallest of all.)"""
 # exercise: all_reduce_rooted, all_reduce_sharded
 # diagnosis: wrong_value
 # or: FROM_ZEROS = (R.MIN,)

@@ -1,6 +1,5 @@
-"""Some ranks end with a partial result. Either the root answers them before it has heard from all
-ranks, or the sum passes them by and the finished one is never handed out to them. Combine the x of
-all ranks first, and then broadcast."""
+"""Some ranks end with a partial result: the root answers each of them before it has heard from all.
+Combine the x of all ranks first, and then broadcast, in a loop of its own."""
 # exercise: all_reduce_rooted
 # diagnosis: wrong_value
 # or: AVERAGES = "last"

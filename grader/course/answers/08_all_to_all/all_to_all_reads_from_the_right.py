@@ -1,6 +1,6 @@
 # exercise: all_to_all
 # diagnosis: deadlock
-# hint: comes from the rank s places to the left
+# hint: what comes is from rank − k
 import torch
 import torch.distributed as dist
 

@@ -1,5 +1,6 @@
-"""Rank 0's x comes back as 0 where it is negative: the other ranks put zeros in its place, and MAX takes
-the larger. Let them put in what no x is smaller than: −inf, and for integers torch.iinfo(x.dtype).min."""
+"""Rank 0's x comes back as 0, or as a number close to it, where it is negative: the other ranks put
+that in its place, and MAX takes the larger. Let them put in what no x is smaller than: −inf, and
+for integers torch.iinfo(x.dtype).min."""
 # exercise: unblock_order
 # diagnosis: wrong_value
 import torch

@@ -1,7 +1,7 @@
+"""Where a latency costs nothing, only the bytes count, and the ring has fewer of those: it is no
+slower at any size, so the answer is 0, even where bytes cost nothing either."""
 # exercise: crossover_bytes
 # diagnosis: wrong_value
-# hint: even where bytes cost nothing
-import math
 
 
 def crossover_bytes(n, alpha, beta):

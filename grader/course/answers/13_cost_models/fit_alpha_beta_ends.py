@@ -1,8 +1,9 @@
-"""That is the line through the smallest and the largest size alone. All points count: least squares.
-"""
+"""That is the line through the smallest and the largest size alone. All points count: least
+squares."""
 # exercise: fit_alpha_beta
 # diagnosis: wrong_value
 # or: HELD = "through the largest"
+# or: HELD = "best for the two"
 # or: LAST = "first of several"
 # or: HELD = "through the largest"; LAST = "first of several"
 
@@ -19,4 +20,6 @@ def fit_alpha_beta(sizes, seconds):
     alpha = t - beta * s
     if HELD == "through the largest" and alpha < 0:
         return 0.0, time / size
+    if HELD == "best for the two":
+        return allowed(alpha, beta, [s, size], [t, time])
     return allowed(alpha, beta, sizes, seconds)

@@ -377,7 +377,8 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
     Attributes:
         value: the packed result.
         arguments: the arguments as they are after the call, packed.
-        aliases: positions of arguments that share memory with the result, as text.
+        aliases: positions of arguments that share memory with the result, as text, or with each
+            other if there is none.
         time: when the call returned, in nanoseconds.
         replaced: positions of arguments that hold other tensors than before the call.
         omitted: the part of the result that was too large to be sent; empty if nothing was.

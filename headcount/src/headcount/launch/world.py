@@ -156,7 +156,8 @@ class RankResult:
     Attributes:
         value: the returned value.
         arguments: the rank's arguments as they are after the call.
-        aliases: positions of arguments that share memory with the value.
+        aliases: positions of arguments that share memory with the value, or with each other if it
+            is ``None``.
         finished: when the call returned, in nanoseconds of the monotonic clock.
         replaced: positions of arguments that hold other tensors than before the call.
         omitted: the part of the value that was too large to be sent; empty if nothing was.

@@ -144,7 +144,10 @@ def warnings_to(remark: Callable[[str, str, int], None]) -> Iterator[None]:
 
 
 def aliases(value: Any, arguments: Any) -> list[str]:
-    """Return the positions of the arguments that share memory with the result."""
+    """Return the positions of the arguments that share memory with the result.
+
+    Where there is none, they are those that share memory with each other.
+    """
 
     def storages(tree: Any) -> set[int]:
         return {
@@ -154,6 +157,12 @@ def aliases(value: Any, arguments: Any) -> list[str]:
         }
 
     theirs = [storages(argument) for argument in arguments]
+    if value is None:
+        return [
+            str(i)
+            for i, storage in enumerate(theirs)
+            if any(storage & other for j, other in enumerate(theirs) if j != i)
+        ]
     # a result may be a list of a million numbers: it is walked only if there is memory to share
     mine = storages(value) if any(theirs) else set()
     return [str(i) for i, storage in enumerate(theirs) if mine & storage]
