@@ -252,7 +252,11 @@ def _weighed(answer: Callable[..., Any], options: dict[str, Any], most: int) -> 
     places = group.pause()
     cleared &= step(torch.ones(sum(p.numel() for p in parameters)))
     shown = torch.cat([p.detach().flatten() for p in parameters])[places]
-    return {_key(0, 3): shown, "gradients cleared by zero_grad": cleared}
+    return {_SAMPLE: shown, "gradients cleared by zero_grad": cleared}
+
+
+#: What ranks report of large parameters, of which too much would travel.
+_SAMPLE = "a sample of the parameters after step 3"
 
 
 def _pieces(flat: torch.Tensor) -> list[torch.Tensor]:
@@ -281,8 +285,7 @@ def with_torch(c: Case) -> list[dict[str, Any]]:
             for i, p in enumerate(parameters):
                 report[_key(i, step + 1)] = p.detach().clone()
     if c.secrets:  # of the large case, ranks report the last step
-        last = _key(0, len(c.gradients[0]))
-        report = {last: report[last]}
+        report = {_SAMPLE: report[_key(0, len(c.gradients[0]))]}
     return [{**report, "gradients cleared by zero_grad": True}] * c.n
 
 
