@@ -9,6 +9,7 @@ import re
 import sys
 import tracemalloc
 import types
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,7 @@ from headcount.core.errors import RequestError, UnreadableFile
 from headcount.core.files import LARGEST_FILE
 from headcount.core.program import load
 from headcount.core.verdict import Site
+from support.growth import LIMIT, growth
 
 
 @pytest.fixture(autouse=True)
@@ -258,6 +260,29 @@ def test_a_notebook_is_read_without_its_outputs_wherever_it_is_cut(indent):
 def test_what_is_no_notebook_stays_as_it_is(text):
     outputs = OutputFilter()
     assert outputs.feed(text.encode()) + outputs.close() == text.encode()
+
+
+def with_sources(sources):
+    return replace(read("def f(): pass", "a.py"), sources=sources)
+
+
+def test_quoting_takes_time_in_proportion_to_the_lines_that_are_quoted():
+    def work(n):
+        submission = with_sources({"a.py": "#\n" * n})
+        return lambda: [submission.quote(Site("a.py", line)) for line in range(1, n)]
+
+    assert growth(work, 2000) < LIMIT
+
+
+def test_what_is_quoted_takes_little_memory_and_is_the_answers_own_before_what_it_imports():
+    submission = with_sources({"b.py": "x\n" * 100, "a.py": "xy\n" * (8 << 20)})
+    tracemalloc.start()
+    try:
+        assert submission.quote(Site("a.py", 1000)) == "xy"
+        assert tracemalloc.get_traced_memory()[1] < 48 << 20
+    finally:
+        tracemalloc.stop()
+    assert submission.quote(Site("a.py", 8 << 20)) == submission.quote(Site("b.py", 1)) == ""
 
 
 def without_outputs(data):
