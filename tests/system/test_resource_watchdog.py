@@ -73,6 +73,12 @@ def test_what_forked_processes_share_counts_once_until_they_write_to_it(top):
     assert max(watchdog.resident() for _ in range(10)) > 1200 * MB
 
 
+def test_the_time_that_a_message_names_is_the_limit_and_not_what_was_left_of_it(top):
+    watchdog = ResourceWatchdog(top.pid, 600 * MB, 40, spent=40)
+    watchdog._thread.join()
+    assert watchdog.reason[1].startswith("the submission took over 40 s in all")
+
+
 @pytest.mark.parametrize("listed", [True, False])
 def test_descendants_are_found_whether_or_not_the_kernel_lists_children(top, monkeypatch, listed):
     if listed and not Path(f"/proc/self/task/{os.getpid()}/children").exists():
