@@ -449,7 +449,7 @@ def _integers(want: Any, got: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
     def collect(want: Any, got: Any) -> None:
         if isinstance(want, dict):
             want, got = list(want.values()), list(got.values())
-        if isinstance(want, (list, tuple)):
+        if isinstance(want, (list, tuple)) and not isinstance(got, torch.Tensor):
             for pair in zip(want, got, strict=True):
                 collect(*pair)
         elif isinstance(want, torch.Tensor) and want.dtype == torch.int64 == got.dtype:

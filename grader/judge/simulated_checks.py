@@ -19,6 +19,7 @@ from grader.exercise.verdict import CaseVerdict, Status
 from grader.judge.assessment import assess, not_run
 from headcount.core.errors import RequestError
 from headcount.core.program import Program
+from headcount.core.resource_limits import DEFAULTS
 from headcount.launch.launchers import Launcher
 from headcount.launch.world import Job
 from headcount.simulation.clusters import Cluster, Flat
@@ -53,6 +54,7 @@ def grown(
     seed: int,
     seconds: float,
     memory: int,
+    answer: int,
     failed: CaseVerdict | None,
     more: Callable[[int], None] = lambda cases: None,
 ) -> list[CaseVerdict]:
@@ -65,13 +67,16 @@ def grown(
         seed: the seed of the inputs.
         seconds: the time limit, by the wall clock.
         memory: bytes that all ranks together may allocate.
+        answer: bytes of tensors that a rank may send back.
         failed: a case that the answer has failed before, after which nothing is run.
         more: is told how many cases that were.
     """
     growth = exercise.traffic.growth
     assert growth is not None
     if failed is None:
-        run = run_grown(launcher, exercise, program, growth.size, Flat(), seed, seconds, memory)
+        run = run_grown(
+            launcher, exercise, program, growth.size, Flat(), seed, seconds, memory, answer=answer
+        )
         verdicts = list(run.verdicts)
     else:
         given_up = replace(not_run(_case(exercise, seed, growth.size), failed), simulated=True)
@@ -99,11 +104,12 @@ def run_grown(
     memory: int,
     eager: int = -1,
     algorithms: Mapping[str, str] = MappingProxyType({}),
+    answer: int = DEFAULTS.answer,
 ) -> SimulatedOutcome:
     """Run an answer on ``n`` simulated ranks, and judge what they hold and have sent.
 
     Args:
-        launcher, exercise, program, seed, seconds, memory: as in :func:`grown`; of an exercise
+        launcher, exercise, program, seed, seconds, memory, answer: as in :func:`grown`; of one
             without a growth, the first input is taken.
         n: the number of ranks.
         cluster: gives the costs of messages.
@@ -125,6 +131,7 @@ def run_grown(
         adapter=exercise.packed_adapter(),
         allowed=exercise.traffic.allowed,
         seconds=seconds,
+        answer_limit=answer,
     )
     simulation = simulate(
         launcher,
