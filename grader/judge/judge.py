@@ -421,10 +421,8 @@ class _Check:
             self._launcher,
             self._exercise,
             self._submission.program,
-            self._settings.seed,
+            self._settings,
             max(0.0, min(clock_seconds(self._settings, 1, simulated=True), left)),
-            self._settings.memory,
-            self._settings.answer,
             gravest(findings.verdicts),
             self._count_judged,
         )

@@ -285,7 +285,8 @@ def test_a_check_takes_no_longer_frames_from_many_ranks_than_from_few(monkeypatc
     monkeypatch.setattr(FrameChannel, "limit", lambda self, longest, *_: taken.append(longest))
     exercise = catalogue()["ring_all_reduce"]
     program = Submission.from_file(ACCEPTED).program
-    verdicts = grown(default_launcher(), exercise, program, 3, 60.0, 8 << 30, 1 << 20, None)
+    settings = Settings(3, answer=1 << 20)
+    verdicts = grown(default_launcher(), exercise, program, settings, 60.0, None)
     assert all(verdict.passed for verdict in verdicts)
     assert max(taken) < 64 << 20
 
