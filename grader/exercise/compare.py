@@ -24,14 +24,7 @@ from headcount.core.values import (
 )
 from headcount.core.verdict import Diagnosis
 
-__all__ = [
-    "Difference",
-    "compare",
-    "differing_bits",
-    "side_by_side",
-    "tolerance",
-    "wrong_elements",
-]
+__all__ = ["Difference", "compare", "differing_bits", "side_by_side", "tolerance", "wrong_elements"]
 
 
 #: Keys of a mapping: that of the entry called "the result", and the prefix of gradients.
@@ -182,8 +175,7 @@ def _compare_sequence(
     wanted = "a pair" if pair else f"a list of {len(expected)}"
     if not isinstance(actual, (list, tuple)):
         return Difference(
-            Diagnosis.WRONG_TYPE,
-            f"{_subject(path)} should be {wanted}, but is {describe(actual)}",
+            Diagnosis.WRONG_TYPE, f"{_subject(path)} should be {wanted}, but is {describe(actual)}"
         )
     if len(actual) != len(expected):
         return Difference(

@@ -226,10 +226,7 @@ _IMPORTED = {
     "F": "import torch.nn.functional as F",
 }
 #: What a rank asks for; in the notebook these names are often something else, or nothing.
-_ASKED_FOR = {
-    "rank": "dist.get_rank()",
-    "world_size": "dist.get_world_size()",
-}
+_ASKED_FOR = {"rank": "dist.get_rank()", "world_size": "dist.get_world_size()"}
 #: Modules and classes whose attributes are known, with what people call them.
 _OWNERS = {
     "torch.distributed": ("torch.distributed", dist),

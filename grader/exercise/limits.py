@@ -263,11 +263,7 @@ def messages(relation: str, asked: Callable[[Case], int]) -> Limit:
 def total_bytes(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the bytes sent, summed over ranks."""
     return Limit(
-        "bytes in all",
-        lambda trace: trace.traffic.bytes,
-        relation,
-        asked,
-        Diagnosis.TOO_MANY_BYTES,
+        "bytes in all", lambda trace: trace.traffic.bytes, relation, asked, Diagnosis.TOO_MANY_BYTES
     )
 
 
@@ -535,11 +531,7 @@ def given(kind: str, relation: str, asked: Callable[[Case], int]) -> Limit:
         return max(by_rank, default=0)
 
     return Limit(
-        f"elements that one rank gives to {kind}",
-        most,
-        relation,
-        asked,
-        Diagnosis.TOO_MANY_BYTES,
+        f"elements that one rank gives to {kind}", most, relation, asked, Diagnosis.TOO_MANY_BYTES
     )
 
 

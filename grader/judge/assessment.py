@@ -230,11 +230,7 @@ def _differences(
 
 
 def _difference(
-    exercise: Exercise,
-    case: Case,
-    outcome: Outcome,
-    expected: Sequence[Any],
-    actual: Sequence[Any],
+    exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any], actual: Sequence[Any]
 ) -> Failure | None:
     """Return the first rank whose result is wrong, with the line of its last receive."""
     every = _differences(exercise, case, expected, actual)

@@ -56,12 +56,7 @@ class CaseRunner:
         worlds: the worlds of the check.
     """
 
-    def __init__(
-        self,
-        exercise: Exercise,
-        settings: Settings,
-        worlds: WorldPool,
-    ) -> None:
+    def __init__(self, exercise: Exercise, settings: Settings, worlds: WorldPool) -> None:
         self._exercise = exercise
         self._settings = settings
         self._worlds = worlds

@@ -20,14 +20,7 @@ from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import choose_hint
 from grader.exercise.limits import hangs_on_nccl
 from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status, gravest
-from grader.judge.assessment import (
-    Measured,
-    assess_limit,
-    kept_trace,
-    measure,
-    not_run,
-    too_late,
-)
+from grader.judge.assessment import Measured, assess_limit, kept_trace, measure, not_run, too_late
 from grader.judge.case_order import CaseOrder
 from grader.judge.case_runs import CaseRun, CaseRunner
 from grader.judge.cpp_answers import Preparation, compiled

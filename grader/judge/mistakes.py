@@ -150,8 +150,7 @@ def _cases_to_agree_in(evidence: Evidence) -> Iterator[JudgedCase]:
     )
     # on few ranks many mistakes look alike
     failed = sorted(
-        (one for one in others if not one.passed),
-        key=lambda one: (one is not telling, -one.case.n),
+        (one for one in others if not one.passed), key=lambda one: (one is not telling, -one.case.n)
     )
     for pair in zip_longest(failed, passed):
         yield from (one for one in pair if one is not None)

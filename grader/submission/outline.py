@@ -20,13 +20,7 @@ import msgspec
 
 from headcount.core.source_locations import is_students
 
-__all__ = [
-    "Outline",
-    "Slip",
-    "UnusedAssignment",
-    "outline",
-    "outline_live",
-]
+__all__ = ["Outline", "Slip", "UnusedAssignment", "outline", "outline_live"]
 
 #: Longest source in characters that is outlined; the longest chapter has 60,000.
 _LONGEST = 400_000
@@ -190,9 +184,7 @@ def _definitions(body: Iterable[ast.stmt]) -> Iterator[_Function | ast.ClassDef]
 
 
 def _reach(
-    name: str,
-    find: Callable[[str], _Function | ast.ClassDef | None],
-    outside: Mapping[str, Any],
+    name: str, find: Callable[[str], _Function | ast.ClassDef | None], outside: Mapping[str, Any]
 ) -> list[Outline]:
     """Return the outlines of a definition and of all that it names, directly or in a helper.
 

@@ -104,11 +104,7 @@ class Submission:
 
     @classmethod
     def from_bytes(
-        cls,
-        data: bytes,
-        label: str,
-        wanted: Iterable[str] = (),
-        beside: Beside | None = None,
+        cls, data: bytes, label: str, wanted: Iterable[str] = (), beside: Beside | None = None
     ) -> Submission:
         """Return the definitions in the contents of a file whose path is ``label``.
 
