@@ -354,13 +354,14 @@ class ResourceWatchdog:
     Args:
         pid: the sandbox's process.
         memory: bytes that its descendants may have resident together.
-        seconds: time that it may live.
+        seconds: time that a submission has, which a message names.
+        spent: how much of that is over.
     """
 
-    def __init__(self, pid: int, memory: int, seconds: float) -> None:
+    def __init__(self, pid: int, memory: int, seconds: float, spent: float = 0.0) -> None:
         self._top = psutil.Process(pid)
         self._memory = memory
-        self._until = time.monotonic() + seconds
+        self._until = time.monotonic() + seconds - spent
         self._seconds = seconds
         self._done = threading.Event()
         #: by process, the resident bytes that it shared when the kernel was last asked
@@ -619,7 +620,9 @@ class _SubmissionSandbox:
         """Return the server in the sandbox, and start it if it is not running."""
         if self._launcher is None:
             self._launcher = new_sandbox(self._hidden) if self._limits.sandbox else ForkServer()
-            self._watchdog = ResourceWatchdog(self._launcher.pid, self._limits.memory, self.left)
+            memory, seconds = self._limits.memory, self._limits.submission
+            pid, spent = self._launcher.pid, seconds - self.left
+            self._watchdog = ResourceWatchdog(pid, memory, seconds, spent)
         return self._launcher
 
     def discard(self) -> None:

@@ -489,7 +489,7 @@ def _near(want: Any, got: Any, dtype: torch.dtype) -> list[tuple[torch.Tensor, t
     def collect(want: Any, got: Any) -> None:
         if isinstance(want, dict):
             want, got = list(want.values()), list(got.values())
-        if isinstance(want, (list, tuple)):
+        if isinstance(want, (list, tuple)) and not isinstance(got, torch.Tensor):
             for pair in zip(want, got, strict=True):
                 collect(*pair)
         elif isinstance(want, torch.Tensor) and want.dtype == dtype == got.dtype:
@@ -552,6 +552,10 @@ def miscalled(exercise: Exercise, evidence: Evidence) -> str:
     return ""
 
 
+#: Names that another one is compared with, the nearest in length, and their longest.
+_MOST_NAMES, _LONGEST_NAME = 1000, 60
+
+
 def _known_names(exercise: Exercise, evidence: Evidence) -> list[str]:
     names = {name for part in evidence.source for name in (part.name, *part.assigned)}
     return [*names, *exercise.parameters, "dist", "torch", *dir(builtins)]
@@ -559,7 +563,10 @@ def _known_names(exercise: Exercise, evidence: Evidence) -> list[str]:
 
 def _misspelt(name: str, known: Iterable[str], begin: str) -> str:
     """Return advice on a name that nearly exists; names with leading underscores are left out."""
-    public = sorted({other for other in known if not other.startswith("_") and other != name})
+    public = sorted(
+        {one for one in known if one[:1] != "_" and one != name and len(one) <= _LONGEST_NAME},
+        key=lambda one: (abs(len(one) - len(name)), one),
+    )[: _MOST_NAMES if len(name) <= _LONGEST_NAME else 0]
     close = difflib.get_close_matches(name, public, 3, 0.75)
     lower = [other for other in public if other.lower() == name.lower()]
     if lower or close:

@@ -6,21 +6,11 @@ student's code reads (``clock``), and simulate a CUDA device (``device``).
 """
 
 from grader.instruments.clock import Clock, mark_time, show_clock
-from grader.instruments.device import (
-    Device,
-    OnDevice,
-    on_device,
-    simulate_device,
-    without_device,
-)
+from grader.instruments.device import Device, OnDevice, on_device, simulate_device, without_device
 from grader.instruments.gradients import UNSEEN, differentiate, mark_unseen_collectives
 from grader.instruments.groups import group_as_data
 from grader.instruments.lines import count_lines
-from grader.instruments.operations import (
-    count_operations,
-    elementwise_by_hand,
-    refuse_operations,
-)
+from grader.instruments.operations import count_operations, elementwise_by_hand, refuse_operations
 from grader.instruments.storages import (
     HeldStorages,
     PeakStorages,

@@ -26,11 +26,7 @@ _SECONDS = ("perf_counter", "monotonic", "time")
 _PROCESSOR = ("process_time", "thread_time")
 
 #: Functions that hold a clock as a default argument.
-_WITH_DEFAULTS: tuple[Any, ...] = (
-    timeit.timeit,
-    timeit.repeat,
-    timeit.Timer.__init__,
-)
+_WITH_DEFAULTS: tuple[Any, ...] = (timeit.timeit, timeit.repeat, timeit.Timer.__init__)
 
 
 class Clock:

@@ -22,7 +22,7 @@ from grader.exercise.limits import hangs_on_nccl
 from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status, gravest
 from grader.judge.assessment import Measured, assess_limit, kept_trace, measure, not_run, too_late
 from grader.judge.case_order import CaseOrder
-from grader.judge.case_runs import CaseRunner
+from grader.judge.case_runs import CaseRun, CaseRunner
 from grader.judge.cpp_answers import Preparation, compiled
 from grader.judge.explanation import explain
 from grader.judge.findings import Findings, SizeFindings
@@ -177,6 +177,10 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
     return None
 
 
+#: Bytes, as they come, of what ranks hold that is kept until there is a hint; it may take ten
+#: times as much in memory, and right answers to an exercise have up to 3 MB.
+MOST_KEPT = 32 << 20
+
 #: The cases of an exercise by world size.
 _Plan = dict[int, list[Case]]
 
@@ -225,7 +229,7 @@ class _Check:
         self._deadline = time.monotonic() + settings.patience
         self._outlines = tuple(submission.outlines.get(exercise.name, ()))
         self._count = count
-        self._done = 0
+        self._done, self._room = 0, MOST_KEPT
         self._total = len(self._inputs) + sum(map(len, self._limits.values()))
         self._total += grown_cases(exercise) if self._grows else 0
 
@@ -335,7 +339,7 @@ class _Check:
                 continue
             found = runner.run(case, gravity)
             verdict = verdicts[i] = found.verdict
-            judged[i] = replace(found.judged, trace=kept_trace(found.outcome))
+            judged[i] = self._as_evidence(found)
             self._count_judged(1)
             gravity = max(gravity, found.judged.gravity)
             if verdict.passed:
@@ -366,6 +370,12 @@ class _Check:
             remark,
             hint,
         )
+
+    def _as_evidence(self, found: CaseRun) -> JudgedCase:
+        """Return a judged case with what its ranks hold, while there is room for that."""
+        self._room -= sum(result.nbytes for result in found.outcome.results)
+        kept = replace(found.judged, trace=kept_trace(found.outcome))
+        return kept if self._room >= 0 else replace(kept, actual=(), arguments=())
 
     def _remark(self, case: Case, outcome: Outcome) -> str:
         """Return the exercise's remark on a right run, or what the run gives cause to remark."""
@@ -404,9 +414,8 @@ class _Check:
             self._launcher,
             self._exercise,
             self._submission.program,
-            self._settings.seed,
+            self._settings,
             max(0.0, min(clock_seconds(self._settings, 1, simulated=True), left)),
-            self._settings.memory,
             gravest(findings.verdicts),
             self._count_judged,
         )

@@ -17,8 +17,10 @@ from grader.exercise.declaration import Exercise
 from grader.exercise.limits import Limit
 from grader.exercise.verdict import CaseVerdict, Status
 from grader.judge.assessment import assess, not_run
+from grader.judge.settings import Settings
 from headcount.core.errors import RequestError
 from headcount.core.program import Program
+from headcount.core.resource_limits import DEFAULTS
 from headcount.launch.launchers import Launcher
 from headcount.launch.world import Job
 from headcount.simulation.clusters import Cluster, Flat
@@ -50,9 +52,8 @@ def grown(
     launcher: Launcher,
     exercise: Exercise,
     program: Program,
-    seed: int,
+    settings: Settings,
     seconds: float,
-    memory: int,
     failed: CaseVerdict | None,
     more: Callable[[int], None] = lambda cases: None,
 ) -> list[CaseVerdict]:
@@ -62,19 +63,21 @@ def grown(
         launcher: starts the process.
         exercise: an exercise with a growth.
         program: the answer's code.
-        seed: the seed of the inputs.
+        settings: the seed of the inputs, and the limits but for that on time.
         seconds: the time limit, by the wall clock.
-        memory: bytes that all ranks together may allocate.
         failed: a case that the answer has failed before, after which nothing is run.
         more: is told how many cases that were.
     """
     growth = exercise.traffic.growth
     assert growth is not None
     if failed is None:
-        run = run_grown(launcher, exercise, program, growth.size, Flat(), seed, seconds, memory)
+        n, seed, most, answer = growth.size, settings.seed, settings.memory, settings.answer
+        run = run_grown(launcher, exercise, program, n, Flat(), seed, seconds, most, answer=answer)
         verdicts = list(run.verdicts)
     else:
-        given_up = replace(not_run(_case(exercise, seed, growth.size), failed), simulated=True)
+        given_up = replace(
+            not_run(_case(exercise, settings.seed, growth.size), failed), simulated=True
+        )
         verdicts = [given_up]
         verdicts += [
             replace(given_up, name=limit.quantity, is_limit=True) for limit in _limits(exercise)
@@ -99,12 +102,14 @@ def run_grown(
     memory: int,
     eager: int = -1,
     algorithms: Mapping[str, str] = MappingProxyType({}),
+    answer: int = DEFAULTS.answer,
 ) -> SimulatedOutcome:
     """Run an answer on ``n`` simulated ranks, and judge what they hold and have sent.
 
     Args:
-        launcher, exercise, program, seed, seconds, memory: as in :func:`grown`; of an exercise
-            without a growth, the first input is taken.
+        launcher, exercise, program: as in :func:`grown`; of one without a growth, the first input
+            is taken.
+        seed, seconds, memory, answer: as in :class:`grader.judge.settings.Settings`.
         n: the number of ranks.
         cluster: gives the costs of messages.
         eager: bytes up to which a send does not wait for its receive; −1 for none.
@@ -125,6 +130,7 @@ def run_grown(
         adapter=exercise.packed_adapter(),
         allowed=exercise.traffic.allowed,
         seconds=seconds,
+        answer_limit=answer,
     )
     simulation = simulate(
         launcher,

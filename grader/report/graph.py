@@ -17,15 +17,7 @@ from grader.report.summary import listed
 from headcount.core.verdict import Wait
 from headcount.report import visible
 
-__all__ = [
-    "Edge",
-    "Layout",
-    "Point",
-    "Rect",
-    "WaitForGraph",
-    "graph_of",
-    "laid_out",
-]
+__all__ = ["Edge", "Layout", "Point", "Rect", "WaitForGraph", "graph_of", "laid_out"]
 
 
 # The layout of a small directed graph: boxes, arrows between them, words on the arrows.

@@ -32,9 +32,7 @@ def _asset(name: str) -> str:
 
 
 def player(
-    film: FrameSequence,
-    reference: FrameSequence | None = None,
-    beside: FrameSequence | None = None,
+    film: FrameSequence, reference: FrameSequence | None = None, beside: FrameSequence | None = None
 ) -> Markup:
     """Return the rounds as a piece of HTML, alone or beside others.
 
@@ -82,9 +80,7 @@ SAME = "Every round is as in the course's solution."
 
 
 def description(
-    film: FrameSequence,
-    reference: FrameSequence | None = None,
-    beside: FrameSequence | None = None,
+    film: FrameSequence, reference: FrameSequence | None = None, beside: FrameSequence | None = None
 ) -> str:
     """Return the rounds as text, and where they differ from a reference or what is beside them."""
     if beside is not None:
@@ -124,9 +120,7 @@ def _side_by_side(*films: FrameSequence) -> str:
 
 
 def replay_page(
-    film: FrameSequence,
-    reference: FrameSequence | None = None,
-    beside: FrameSequence | None = None,
+    film: FrameSequence, reference: FrameSequence | None = None, beside: FrameSequence | None = None
 ) -> Markup:
     """Return the rounds as a whole page."""
     what = film.title if beside is None else f"{film.title} beside {beside.title}"

@@ -281,12 +281,7 @@ def _exchange(process: subprocess.Popen[bytes], given: bytes, until: float) -> t
     until = min(until, time.monotonic() + DEFAULTS.compiling)
     left = memoryview(given)
     found = {process.stdout: bytearray(), process.stderr: bytearray()}
-    with (
-        process.stdin,
-        process.stdout,
-        process.stderr,
-        selectors.DefaultSelector() as selector,
-    ):
+    with process.stdin, process.stdout, process.stderr, selectors.DefaultSelector() as selector:
         for pipe in (process.stdin, *found):
             os.set_blocking(pipe.fileno(), False)
         selector.register(process.stdin, selectors.EVENT_WRITE)

@@ -138,10 +138,7 @@ _MACHINE = ("/proc/cpuinfo", "/sys/devices/system/cpu")
 count_as_own(f"{SANDBOX}/grader", f"{SANDBOX}/headcount")
 
 #: The packages of which modules are shown.
-_PACKAGES = (
-    Path(__file__).resolve().parent.parent,
-    Path(headcount.__file__).resolve().parent,
-)
+_PACKAGES = (Path(__file__).resolve().parent.parent, Path(headcount.__file__).resolve().parent)
 
 #: The folders of a Python that are needed, should the checkout be one.
 _PYTHONS = ("bin", "include", "lib", "lib64", "share")
@@ -560,10 +557,7 @@ class Sandbox(Client):
         pool = self._pool
         if self._cpp_builder is None:
             self._cpp_builder = CppBuilder(
-                pool.built,
-                BUILT,
-                lambda shown: compiling_command(shown, pool.hidden),
-                self._user,
+                pool.built, BUILT, lambda shown: compiling_command(shown, pool.hidden), self._user
             )
         return self._cpp_builder
 

@@ -36,10 +36,16 @@ _LONGEST_KEY = 16
 #: Depths of the objects that have these keys: the notebook, and a cell of its list of cells.
 _NOTEBOOK, _CELL = 1, 3
 
-_STRUCTURE = re.compile(rb'["{}\[\],:]')
+_STRUCTURE = re.compile(rb'["{}\[\],:]|\\["\\]')
 
-#: All up to the next bracket, or to a string that has no end in the piece.
-_WITHOUT_BRACKETS = re.compile(rb'(?:[^"{}\[\]]+|"[^"\\]*(?:\\.[^"\\]*)*")*', re.DOTALL)
+#: Tokens of a value to leave out that are looked at one by one, and of a whole notebook.
+_SINGLY, _MOST_TOKENS = 32, 1 << 19
+
+#: Bytes of such a value that are looked at together: at first, and at most.
+_FEW, _BLOCK = 1 << 10, 1 << 16
+
+#: By how much a byte changes the depth.
+_STEPS = bytes({123: 1, 91: 1, 125: 255, 93: 255}.get(byte, 0) for byte in range(256))
 
 #: The byte order marks of UTF-16 and UTF-32, the longer ones first.
 _MARKS = (
@@ -97,6 +103,8 @@ def read_source(
             piece = decoder.decode(piece).encode("utf-8", "surrogatepass")
         if outputs is not None:
             piece = outputs.feed(piece)
+            if outputs.tokens > _MOST_TOKENS:
+                raise UnreadableFile(f"{label} has more than {_MOST_TOKENS:,} strings and brackets")
         kept.append(piece)
         kept_size += len(piece)
         if kept_size > LARGEST_FILE:
@@ -115,10 +123,15 @@ class OutputFilter:
 
     It knows as much of JSON as it takes to find where a value ends: strings, and brackets.  What
     is no JSON stays as far as it can, so that a parser says what is wrong with it.  It keeps
-    nothing of what it leaves out, whatever the nesting.
+    nothing of what it leaves out, whatever the nesting, and goes through long values as arrays:
+    a loop over what a small archive unpacks to would hold up a class.
+
+    Attributes:
+        tokens: how many it has looked at one by one.
     """
 
     def __init__(self) -> None:
+        self.tokens = 0
         self._held = b""
         self._depth = 0
         #: the brackets that are open, as far as a cell's
@@ -126,34 +139,35 @@ class OutputFilter:
         self._in_string = False
         #: the beginning of the last string, which may be a key
         self._string = b""
-        #: the depth of the object whose value is being left out; 0 if none is
-        self._object = 0
+        #: the depth of the object whose value is being left out, 0 if none is; the first token
+        self._object = self._first = 0
 
     def feed(self, piece: bytes) -> bytes:
         """Return what is to be kept of the next piece."""
         data = self._held + piece
-        self._held = b""
+        # half an escape waits for the other half
+        whole = len(data) - (len(data) - len(data.rstrip(b"\\"))) % 2
+        data, self._held = data[:whole], data[whole:]
         kept: list[bytes] = []
         start = at = 0  # kept up to `start`, looked at up to `at`
-        while True:
+        while self.tokens <= _MOST_TOKENS:
+            self.tokens += 1
+            if self._object and self.tokens > self._first + _SINGLY:
+                at = self._skip(data, at)
             if self._in_string:
                 end = self._end_of_string(data, at)
                 if len(self._string) < _LONGEST_KEY:
-                    stop = len(data) if end < 0 else end
-                    self._string += data[at : min(stop, at + _LONGEST_KEY)]
-                if end < 0:
+                    self._string += data[at : min(end, at + _LONGEST_KEY)]
+                if end == len(data):
                     break
                 self._in_string = False
                 at = end + 1
                 continue
-            if self._depth > self._object > 0:
-                skipped = _WITHOUT_BRACKETS.match(data, at)
-                at = skipped.end() if skipped is not None else at
             found = _STRUCTURE.search(data, at)
             if found is None:
                 break
             token, place = found[0], found.start()
-            at = place + 1
+            at = found.end()
             if token == b'"':
                 self._in_string, self._string = True, b""
             elif token in b"{[":
@@ -168,10 +182,10 @@ class OutputFilter:
             elif token == b"," and self._object and self._depth == self._object:
                 start = self._resume(place)
             elif token == b":" and not self._object and self._starts_value_to_leave_out():
-                self._object = self._depth
+                self._object, self._first = self._depth, self.tokens
                 kept += (data[start:at], b"null")
         if not self._object:
-            kept.append(data[start : len(data) - len(self._held)])
+            kept.append(data[start:])
         return b"".join(kept)
 
     def close(self) -> bytes:
@@ -180,7 +194,8 @@ class OutputFilter:
 
     def _resume(self, place: int) -> int:
         """End the value that is left out; what follows it is kept again."""
-        self._object = 0
+        self._object, self._string = 0, b""
+        del self._open[self._depth :]
         return place
 
     def _starts_value_to_leave_out(self) -> bool:
@@ -190,15 +205,43 @@ class OutputFilter:
         return at_key and self._string in _NO_SOURCE
 
     def _end_of_string(self, data: bytes, at: int) -> int:
-        """Return the index of the quote that ends a string, or -1; hold back half an escape."""
-        while True:
-            end = data.find(b'"', at)
-            stop = len(data) if end < 0 else end
-            backslashes = stop - at - len(data[at:stop].rstrip(b"\\"))
-            if end < 0:
-                if backslashes % 2:
-                    self._held = b"\\"
-                return -1
-            if backslashes % 2 == 0:
-                return end
-            at = end + 1
+        """Return the index of the quote that ends a string, or of the data's end."""
+        end, size = data.find(b'"', at), 64
+        if end < 0 or data[end - 1] != ord("\\"):
+            return len(data) if end < 0 else end
+        while at < len(data):
+            block = _without_escapes(data[at : at + size])
+            end = block.find(b'"')
+            if end >= 0:
+                return at + end
+            at, size = at + len(block), min(2 * size, _BLOCK)
+        return at
+
+    def _skip(self, data: bytes, at: int) -> int:
+        """Return the index of the token that ends the value left out, or of the data's end."""
+        import numpy as np
+
+        size = _FEW
+        while at < len(data):
+            if self._in_string:  # a picture is long
+                at = self._end_of_string(data, at)
+            block = _without_escapes(data[at : at + size])
+            codes = np.frombuffer(block, np.uint8)
+            outside = (np.cumsum(codes == ord('"'), dtype=np.uint8) & 1) == self._in_string
+            steps = np.frombuffer(block.translate(_STEPS), np.int8) * outside
+            depths = np.cumsum(steps, dtype=np.int32) + self._depth
+            ends = depths < self._object
+            ends |= (codes == ord(",")) & outside & (depths == self._object)
+            if ends.any():
+                self._depth, self._in_string = self._object, False
+                return at + int(ends.argmax())
+            if block:
+                self._depth, self._in_string = int(depths[-1]), not outside[-1]
+            at, size = at + len(block), min(2 * size, _BLOCK)
+        return at
+
+
+def _without_escapes(block: bytes) -> bytes:
+    """Return text with other bytes for its escapes, and without half of one at its end."""
+    plain = block.replace(rb"\\", b"__").replace(rb"\"", b"__")
+    return plain[:-1] if plain.endswith(b"\\") else plain

@@ -20,6 +20,7 @@ import tokenize
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,9 @@ _PYTHON_MAGICS = frozenset({"time", "capture", "prun"})
 
 #: The first line of a notebook's cell that says how to run it.
 _CELL_MAGIC = re.compile(r"^%%[^\n]*", re.MULTILINE)
+
+#: Characters from which lines are quoted: millions of lines would take gigabytes.
+_QUOTABLE = 1 << 20
 
 _PERCENT = re.compile(r"^# ?%%", re.MULTILINE)
 
@@ -100,11 +104,7 @@ class Submission:
 
     @classmethod
     def from_bytes(
-        cls,
-        data: bytes,
-        label: str,
-        wanted: Iterable[str] = (),
-        beside: Beside | None = None,
+        cls, data: bytes, label: str, wanted: Iterable[str] = (), beside: Beside | None = None
     ) -> Submission:
         """Return the definitions in the contents of a file whose path is ``label``.
 
@@ -175,8 +175,17 @@ class Submission:
         """Return the text of a line, or an empty string where it is not known."""
         if self.program.live:
             return live_line(site)
-        lines = self.sources.get(site.file, "").splitlines()
+        lines = self._lines.get(site.file, [])
         return lines[site.line - 1].strip() if 0 < site.line <= len(lines) else ""
+
+    @cached_property
+    def _lines(self) -> dict[str, list[str]]:
+        """The lines of each file, its own before those it imports, as far as they are quoted."""
+        lines, left = {}, _QUOTABLE
+        for name, text in reversed(self.sources.items()):
+            lines[name] = text[:left].splitlines()
+            left -= min(left, len(text))
+        return lines
 
 
 def _percent_cells(whole: Chunk) -> list[Chunk]:

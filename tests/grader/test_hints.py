@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import replace
 
@@ -175,6 +176,28 @@ NOTHING_PROVED = "It failed in the quoted line"
 def test_what_an_exception_proves(statements, text):
     source = "def combine(a, b): pass\ndef from_the_right(x):\n    buffer = x\n    combine(x)"
     assert text in raised(statements, source)
+
+
+def test_a_misspelt_name_is_compared_with_a_bounded_number_of_short_ones(monkeypatch):
+    compared = []
+    matches = difflib.get_close_matches
+
+    def counting(name, names, *more):
+        compared.extend(names)
+        return matches(name, names, *more)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counting)
+    names = [
+        *("f" * 70 + str(n) for n in range(100)),
+        *(f"other_{n}" for n in range(3000)),
+        "buffer",
+    ]
+    text = "\n    ".join(f"{name} = x" for name in names)
+    source = f"def from_the_right(x):\n    {text}"
+    assert raised("bufer", source) == "There is no bufer. Did you mean buffer?"
+    assert len(compared) == 1000
+    assert max(map(len, compared)) < 60
+    assert "Nothing is called" in raised("f" * 71, source)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from grader.exercise.declaration import JudgedCase, Mistake
 from grader.exercise.hints import choose_hint
 from grader.exercise.limits import messages
 from grader.exercise.verdict import Bound, CaseVerdict, Status, gravest
+from grader.judge import judge as judges
 from grader.judge.judge import Judge, Settings
 from grader.judge.world_factories import ProcessWorldFactory
 from grader.submission.submission import Submission
@@ -613,6 +614,22 @@ def test_advice_comes_before_what_helps_in_general():
     exercise = declare(advice={Diagnosis.TIMEOUT: "special"})
     assert choose_hint(exercise, Diagnosis.TIMEOUT, None) == "special"
     assert "loop there ever end" in choose_hint(declare(), Diagnosis.TIMEOUT, None)
+
+
+@pytest.mark.parametrize("most, kept", [(1 << 20, 3), (300, 1), (0, 0)])
+def test_what_ranks_hold_is_kept_for_hints_up_to_a_limit(monkeypatch, most, kept):
+    monkeypatch.setattr(judges, "MOST_KEPT", most)
+    seen = []
+    verdict = judge(
+        lambda x: x,
+        declare(
+            inputs=lambda draw: [draw.case(name, x=draw.per_rank(KIND)) for name in "abc"],
+            mistakes=(Mistake("", when=lambda e: seen.extend(e.judged)),),
+            world_sizes=(3,),
+        ),
+    )
+    assert (verdict.diagnosis, len(seen)) == (Diagnosis.WRONG_VALUE, 3)
+    assert [len(one.actual) for one in seen] == [3] * kept + [0] * (3 - kept)
 
 
 def test_a_mistake_that_cannot_tell_is_passed_over():

@@ -17,10 +17,12 @@ from grader.api.simulate import cluster_of, simulate, simulate_answer
 from grader.cli.main import main
 from grader.course.costs import ring_all_reduce_seconds
 from grader.judge.judge import Judge, Settings
+from grader.judge.simulated_checks import grown
 from grader.report.text import exercise_report
 from grader.submission.submission import Submission
 from headcount.core.errors import RequestError, RunFailed
 from headcount.core.verdict import Diagnosis
+from headcount.launch.frame_channel import FrameChannel
 from headcount.launch.launchers import default_launcher
 from headcount.report import plain
 from headcount.simulation.clusters import Flat, Nodes
@@ -276,6 +278,17 @@ def test_what_fails_on_many_ranks_only():
     assert verdict.message.startswith("67 simulated ranks, SUM of one number a chunk: ")
     assert all(case.passed for case in verdict.cases if not case.simulated)
     assert 0 < verdict.score < verdict.max_score
+
+
+def test_a_check_takes_no_longer_frames_from_many_ranks_than_from_few(monkeypatch):
+    taken = []
+    monkeypatch.setattr(FrameChannel, "limit", lambda self, longest, *_: taken.append(longest))
+    exercise = catalogue()["ring_all_reduce"]
+    program = Submission.from_file(ACCEPTED).program
+    settings = Settings(3, answer=1 << 20)
+    verdicts = grown(default_launcher(), exercise, program, settings, 60.0, None)
+    assert all(verdict.passed for verdict in verdicts)
+    assert max(taken) < 64 << 20
 
 
 def test_what_fails_on_real_ranks_is_not_simulated():

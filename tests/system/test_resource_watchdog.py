@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -71,6 +72,13 @@ def test_what_forked_processes_share_counts_once_until_they_write_to_it(top):
     assert top.stdout.readline() == "\n"
     # what they have written to is theirs alone, which one of the next ten looks finds out
     assert max(watchdog.resident() for _ in range(10)) > 1200 * MB
+
+
+def test_the_time_that_a_message_names_is_the_limit_and_not_what_was_left_of_it(top):
+    watchdog = ResourceWatchdog(top.pid, 600 * MB, 40, spent=40)
+    (thread,) = (one for one in threading.enumerate() if one.name == "resource-watchdog")
+    thread.join()
+    assert watchdog.reason[1].startswith("the submission took over 40 s in all")
 
 
 @pytest.mark.parametrize("listed", [True, False])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
 import sys
 import tracemalloc
 import types
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +19,7 @@ from headcount.core.errors import RequestError, UnreadableFile
 from headcount.core.files import LARGEST_FILE
 from headcount.core.program import load
 from headcount.core.verdict import Site
+from support.growth import LIMIT, growth
 
 
 @pytest.fixture(autouse=True)
@@ -256,6 +260,87 @@ def test_a_notebook_is_read_without_its_outputs_wherever_it_is_cut(indent):
 def test_what_is_no_notebook_stays_as_it_is(text):
     outputs = OutputFilter()
     assert outputs.feed(text.encode()) + outputs.close() == text.encode()
+
+
+def with_sources(sources):
+    return replace(read("def f(): pass", "a.py"), sources=sources)
+
+
+def test_quoting_takes_time_in_proportion_to_the_lines_that_are_quoted():
+    def work(n):
+        submission = with_sources({"a.py": "#\n" * n})
+        return lambda: [submission.quote(Site("a.py", line)) for line in range(1, n)]
+
+    assert growth(work, 2000) < LIMIT
+
+
+def test_what_is_quoted_takes_little_memory_and_is_the_answers_own_before_what_it_imports():
+    submission = with_sources({"b.py": "x\n" * 100, "a.py": "xy\n" * (8 << 20)})
+    tracemalloc.start()
+    try:
+        assert submission.quote(Site("a.py", 1000)) == "xy"
+        assert tracemalloc.get_traced_memory()[1] < 48 << 20
+    finally:
+        tracemalloc.stop()
+    assert submission.quote(Site("a.py", 8 << 20)) == submission.quote(Site("b.py", 1)) == ""
+
+
+def without_outputs(data):
+    """What is kept of a notebook, byte by byte."""
+    kept, opened, string, inside, left_out = b"", [], b"", False, 0
+    for byte in re.findall(rb'\\["\\]|.', data):
+        if inside or byte == b'"':
+            string = string + byte if inside else b""
+            inside = not inside or byte != b'"'
+        elif byte in b"[{":
+            opened.append(byte)
+        elif byte in b"]},":
+            if 0 < left_out == len(opened):
+                left_out, string = 0, b""
+            del opened[len(opened) - (byte != b",") :]
+        elif byte == b":" and not left_out and string.strip(b'"') in KEYS and opened in PATHS:
+            left_out = len(opened)
+            kept += b":null"
+            continue
+        kept += byte if not left_out else b""
+    return kept
+
+
+KEYS = (b"outputs", b"attachments", b"metadata")
+PATHS = ([b"{"], [b"{", b"[", b"{"])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_leaving_out_in_bulk_keeps_what_leaving_out_byte_by_byte_does(seed):
+    draw = random.Random(seed)
+    words = draw.sample(
+        [b'"outputs"', b'"metadata"', b'"cells"', b":", b",", b"[", b"]", b"{", b"}", b'"', b"\\",
+         b'\\"', b'""', b'"\\\\"', b'"[\\""', b"1", b' "x', b'{"cells":[{"outputs":['],
+        draw.randint(3, 18),
+    )  # fmt: skip
+    for length in (50, 4000):
+        begin = draw.choice([b"", b'{"metadata":', b'{"cells":[{"outputs":['])
+        data = begin + b"".join(draw.choices(words, k=length))
+        outputs, kept, at = OutputFilter(), [], 0
+        while at < len(data):
+            size = draw.randint(1, draw.choice([2, 100, 10_000]))
+            kept.append(outputs.feed(data[at : at + size]))
+            at += size
+        assert b"".join(kept) + outputs.close() == without_outputs(data)
+
+
+@pytest.mark.parametrize("unit", [b"[]", b"[", b",", b'"",', b'["",["]"],', b'"\\"",'])
+def test_brackets_in_outputs_are_not_gone_through_one_by_one(unit):
+    outputs = OutputFilter()
+    for piece in (b'{"metadata": [', *[unit * 50_000] * 8):
+        outputs.feed(piece)
+    assert outputs.tokens < 100
+
+
+def test_a_notebook_of_brackets_is_refused(tmp_path):
+    (tmp_path / "a.ipynb").write_bytes(b'{"cells": [' + b"[]," * 300_000)
+    with pytest.raises(UnreadableFile, match="more than 524,288 strings and brackets"):
+        Submission.from_file(tmp_path / "a.ipynb")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])

@@ -141,6 +141,12 @@ def test_answers_that_are_too_much_together_are_said_to_be(monkeypatch):
     assert play(lambda: torch.zeros(1000), 8).failure is None
 
 
+def test_a_lower_limit_on_each_answer_lowers_that_on_all():
+    outcome = play(lambda: torch.zeros(10_000), 64, answer_limit=50_000)
+    assert "up to 1.6 MB can be brought back" in outcome.failure.message
+    assert play(lambda: torch.zeros(10_000), 32, answer_limit=50_000).failure is None
+
+
 def test_a_result_that_cannot_be_told_is_its_ranks_fault_and_not_the_simulations():
     class Odd(dict):
         def items(self):

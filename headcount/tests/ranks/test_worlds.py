@@ -465,6 +465,16 @@ def test_whatever_is_returned_arrives_as_itself_or_as_its_name(value, kind):
     assert isinstance(outcome.results[0].value, kind)
 
 
+def test_what_ranks_return_has_a_limit_together():
+    def answer():
+        return ["x" * 99_000] * 42
+
+    failure = play(answer, 7, answer_limit=0).failure
+    assert failure.diagnosis is Diagnosis.OUTPUT_LIMIT
+    assert "returns too much beside what the others do" in failure.message
+    assert play(answer, 2, answer_limit=0).failure is None
+
+
 def test_a_list_within_itself_arrives_cut():
     def answer():
         loop = []

@@ -274,6 +274,13 @@ def test_nothing_can_compute_with_a_tensor_that_was_not_sent():
     assert not isinstance(large, torch.Tensor)
 
 
+def test_tensors_of_more_bytes_than_are_packed_are_not_unpacked():
+    packed = pack([torch.zeros(2), {"x": torch.zeros(3)}])
+    assert len(unpack(packed, limit=20)) == 2
+    with pytest.raises(BrokenFrame):
+        unpack(packed, limit=19)
+
+
 def test_a_tensor_that_came_may_be_written_to():
     found = unpack(pack([torch.zeros(2)] * 2))
     found[0] += 1

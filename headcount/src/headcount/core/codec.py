@@ -313,7 +313,7 @@ def pack_known(value: Any, limit: int, home: torch.device = _CPU) -> bytes | Non
     return None if packer.opaque or packer.omitted else packed
 
 
-def unpack(data: bytes, home: torch.device = _CPU) -> Any:
+def unpack(data: bytes, home: torch.device = _CPU, limit: float = math.inf) -> Any:
     """Return the value that :func:`pack` packed; its tensors are new, writable, and on ``home``.
 
     Raises:
@@ -321,7 +321,7 @@ def unpack(data: bytes, home: torch.device = _CPU) -> Any:
         MemoryError: this process has no memory for it.
     """
     try:
-        return _Unpacker(home).value(_decoder.decode(data))
+        return _Unpacker(home, limit).value(_decoder.decode(data))
     except Exception as error:
         if out_of_memory(error):  # this machine is at fault, and not the answer
             raise MemoryError(short(str(error))) from error
@@ -336,10 +336,11 @@ class _Unpacker:
 
     Args:
         home: the device for its tensors.
+        room: bytes that they may have together.
     """
 
-    def __init__(self, home: torch.device) -> None:
-        self.home = home
+    def __init__(self, home: torch.device, room: float) -> None:
+        self.home, self.room = home, room
         self.nodes = 0
 
     def value(self, node: Any, depth: int = 0) -> Any:
@@ -388,7 +389,8 @@ class _Unpacker:
         Raises:
             ValueError: it has more of them, or fewer.
         """
-        if math.prod(shape) * dtype.itemsize != len(data):
+        self.room -= len(data)
+        if self.room < 0 or math.prod(shape) * dtype.itemsize != len(data):
             raise ValueError(f"a tensor of shape {tuple(shape)} in {len(data)} bytes")
         if not data:  # torch takes no empty buffer
             return torch.empty(shape, dtype=dtype, device=self.home)

@@ -398,6 +398,12 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
     changes: Annotated[list[tuple[Name, bytes, bytes]], Meta(max_length=_ARGUMENTS)] = []
     unseen: Annotated[list[Name], Meta(max_length=_ARGUMENTS)] = []
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all values that it holds."""
+        held = (len(before) + len(after) for _, before, after in self.changes)
+        return len(self.value) + len(self.arguments) + sum(held)
+
 
 class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     """The call, or loading the program, raised.

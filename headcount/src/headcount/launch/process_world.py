@@ -286,7 +286,7 @@ class ProcessWorld:
                 results = tuple(
                     RankResult(None, arguments)
                     if reply is None
-                    else _result(reply, len(arguments), job.follows)
+                    else _result(reply, len(arguments), job)
                     for reply, arguments in zip(call.replies(), job.arguments, strict=True)
                 )
             except BrokenFrame as error:
@@ -329,14 +329,14 @@ class ProcessWorld:
         self._launcher.settle()
 
 
-def _result(reply: Returned, arguments: int, follows: bool) -> RankResult:
+def _result(reply: Returned, arguments: int, job: Job) -> RankResult:
     """Return a rank's answer as a result.
 
     Raises:
         BrokenFrame: the answer was forged.
         MemoryError: the judge has no memory for it.
     """
-    after = unpack(reply.arguments)
+    after = unpack(reply.arguments, limit=job.answer_limit)
     if not isinstance(after, tuple) or len(after) != arguments:
         raise BrokenFrame(f"it has not {arguments} arguments")
     places = set(map(str, range(arguments)))
@@ -346,14 +346,14 @@ def _result(reply: Returned, arguments: int, follows: bool) -> RankResult:
     replaced = tuple(map(int, reply.replaced))
     changes: tuple[ArgumentChange, ...] = ()
     unseen: tuple[str, ...] = ()
-    if follows:
+    if job.follows:
         changes = tuple(
             ArgumentChange(name, unpack(before), unpack(now)) for name, before, now in reply.changes
         )
         unseen = tuple(reply.unseen)
-    value, drew = unpack(reply.value), reply.drew
+    value, drew, nbytes = unpack(reply.value, limit=job.answer_limit), reply.drew, reply.nbytes
     return RankResult(
-        value, after, aliases, reply.time, replaced, reply.omitted, drew, changes, unseen
+        value, after, aliases, reply.time, replaced, reply.omitted, drew, changes, unseen, nbytes
     )
 
 

@@ -17,7 +17,7 @@ from typing import NoReturn
 from headcount.core.codec import STRUCTURE, pack
 from headcount.core.errors import WorldError
 from headcount.core.events import WORLD, Event, Inspected, Paused
-from headcount.core.verdict import Failure, Site, ranks_text
+from headcount.core.verdict import Diagnosis, Failure, Site, ranks_text
 from headcount.core.wire import (
     REPORTS,
     BrokenFrame,
@@ -215,6 +215,8 @@ class CallSupervision:
         self._pause = _PauseOfAll({})
         self._steps = StepCount(job.killed.step) if job.killed is not None else None
         self._replies: dict[int, Returned] = {}
+        #: bytes that all ranks together may still return
+        self._room = 32 * job.answer_limit + STRUCTURE
         #: the ranks of a script that have ended their process with status 0
         self._left: set[int] = set()
         self._output = (
@@ -512,6 +514,9 @@ class CallSupervision:
         elif isinstance(message, Returned) and rank in self.matcher.killed:
             self._causes.forged(rank, "an answer after the step at which it is killed")
         elif isinstance(message, Returned):
+            self._room -= message.nbytes
+            if self._room < 0:
+                raise Refused("returns too much beside what the others do", Diagnosis.OUTPUT_LIMIT)
             self._replies[rank] = message
             self.matcher.end(rank)
         elif isinstance(message, Raised):

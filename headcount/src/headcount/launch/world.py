@@ -165,6 +165,7 @@ class RankResult:
         changes: what became of the arguments that the program is bound to; of a rank that
             returned nothing, and where the job follows them.
         unseen: the names of those whose changes cannot be told.
+        nbytes: the bytes in which it has come.
     """
 
     value: Any
@@ -176,6 +177,7 @@ class RankResult:
     drew: bool = False
     changes: tuple[ArgumentChange, ...] = ()
     unseen: tuple[str, ...] = ()
+    nbytes: int = 0
 
 
 def omission(results: Sequence[RankResult], limit: int) -> Failure | None:

@@ -260,7 +260,7 @@ class SimulationProcess:
             folder=environment.folder,
             sealed=environment.sealed,
             answer_limit=job.answer_limit,
-            answers=ANSWERS,
+            answers=min(ANSWERS, 32 * job.answer_limit),
             allowed=None if job.allowed is None else sorted(job.allowed),
             algorithms=functions,
             modules=_modules() if environment.sealed else [],
@@ -330,8 +330,8 @@ class _Listener:
         self.failure: Failure | None = None
         self.answer: Simulated | None = None
         self.results: list[RankResult] = []
-        self._most = len(job.arguments)
-        self._received = 0
+        self._job = job
+        self._received, self._most = 0, min(ANSWERS, 32 * job.answer_limit)
 
     @property
     def output(self) -> str:
@@ -370,17 +370,18 @@ class _Listener:
         if isinstance(message, Simulated):
             self.answer = message
         elif isinstance(message, Answered):
-            self._received += len(message.value) + len(message.arguments)
-            if len(self.results) == self._most:
-                raise BrokenFrame(f"more than the {self._most} answers of its ranks")
-            if self._received > ANSWERS:
-                raise BrokenFrame(f"answers of {self._received} bytes, where {ANSWERS} are allowed")
-            after = unpack(message.arguments)
+            size, nbytes = len(self._job.arguments), len(message.value) + len(message.arguments)
+            self._received += nbytes
+            if len(self.results) == size:
+                raise BrokenFrame(f"more than the {size} answers of its ranks")
+            if self._received > self._most:
+                raise BrokenFrame(f"answers of over {self._most} bytes, which are allowed")
+            after = unpack(message.arguments, limit=self._job.answer_limit)
             if not isinstance(after, tuple):
                 kind = with_article(type(after).__name__)
                 raise BrokenFrame(f"{kind} as the arguments of a rank, which are a tuple")
-            value = unpack(message.value)
-            self.results.append(RankResult(value, after, omitted=message.omitted))
+            value = unpack(message.value, limit=self._job.answer_limit)
+            self.results.append(RankResult(value, after, omitted=message.omitted, nbytes=nbytes))
         elif isinstance(message, Raised):
             if message.memory:
                 text = "the ranks need more memory than all of them may have together"
@@ -427,7 +428,7 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
     try:
         results = listener.results
         if answer.excess:
-            return Simulation((), _too_much(answer.excess), output=listener.output)
+            return Simulation((), _too_much(answer.excess, request.answers), output=listener.output)
         _require_valid(answer, request, size, len(results))
         allowed = None if request.allowed is None else frozenset(request.allowed)
         matcher = _matched(answer.reports, answer.returned, size, allowed)
@@ -479,10 +480,10 @@ def _require_valid(answer: Simulated, request: Simulate, size: int, results: int
         raise BrokenFrame(f"a record of {recorded} events, where {request.recorded} were asked for")
 
 
-def _too_much(nbytes: int) -> Failure:
+def _too_much(nbytes: int, most: int) -> Failure:
     return Failure(
         Diagnosis.OUTPUT_LIMIT,
-        f"the ranks return more than {amount(nbytes - 1)} in all, and up to {amount(ANSWERS)} can"
+        f"the ranks return more than {amount(nbytes - 1)} in all, and up to {amount(most)} can"
         " be brought back; return less from each, such as a sum or a part, or simulate fewer",
     )
 
