@@ -129,7 +129,7 @@ def test_the_rank_that_holds_up_the_job_is_named_with_its_line(path, tmp_path):
     assert "missing" not in text
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "attaches",
     [pytest.param(4, marks=pytest.mark.exhaustive), pytest.param(30, marks=pytest.mark.nightly)],
