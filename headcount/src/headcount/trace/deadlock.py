@@ -250,7 +250,8 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
             never += " what fits"  # it has sent something, as the text of the wait says
         message += f"; but {_ranks(ended)} {has} already {over} and will never {never}"
     detail = tuple(f"rank {rank} {waits[rank].text}" for rank in dead if rank not in named[:4])
-    if _freed_by_buffers(state, dead):
+    # a rank that receives from one that sends would need more than buffers: that one's next call
+    if all(waits[rank].call == "send" for rank in named) and _freed_by_buffers(state, dead):
         detail += (_BUFFERS,)
     first = waits[named[0]]
     return Failure(
