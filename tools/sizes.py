@@ -49,7 +49,7 @@ class Part:
 
 PARTS = (
     Part("headcount", ("headcount/src",), 31_050, 25_000),
-    Part("grader without the course", ("grader",), 29_805, 27_000, ("grader/course",)),
+    Part("grader without the course", ("grader",), 29_825, 27_000, ("grader/course",)),
     Part("chapters", ("grader/course/chapters",), 12_770, 12_000),
 )
 

@@ -433,17 +433,21 @@ def reads_global(exercise: Exercise, evidence: Evidence) -> str:
 
 def rounded(exercise: Exercise, evidence: Evidence) -> str:
     """Return what wrong numbers prove that lost digits on their way, or an empty string."""
-    want, got = _nearly_held(exercise, evidence, torch.float64)
-    wrong = want != got
-    if len(want) and bool((got.float() == got)[wrong].all()):
+    held = _nearly_held(exercise, evidence)
+    nothing = torch.empty(0), torch.empty(0)
+    want, got = held.get(torch.float64, nothing)
+    wrong = (want != got) & got.isfinite()
+    # where a rank reports by name, the exercise knows what each number went through
+    by_name = any(isinstance(held, dict) for held in evidence.actual)
+    if not by_name and wrong.any() and bool((got.float() == got)[wrong].all()):
         return (
             "These numbers of float64 have been float32 on their way, and have only seven right"
             " digits left. New tensors, as torch.tensor and torch.zeros make them, are float32"
             " unless you say otherwise: give them the dtype of the input."
         )
-    want, got = _nearly_held(exercise, evidence, torch.int64)
-    wrong = want != got
-    for dtype, bits in ((torch.float64, 53), (torch.float32, 24)) if len(want) else ():
+    want, got = held.get(torch.int64, nothing)
+    is_known, wrong = not wrong.any(), want != got
+    for dtype, bits in ((torch.float64, 53), (torch.float32, 24)) if is_known and len(want) else ():
         largest = want[wrong].abs().amax()
         fits = got[wrong].to(dtype).to(torch.int64) == got[wrong]
         close = (got - want).abs() <= largest >> (bits - _SLACK)
@@ -455,32 +459,40 @@ def rounded(exercise: Exercise, evidence: Evidence) -> str:
     return ""
 
 
+#: The dtypes whose numbers a float32 does not hold.
+_LONG = (torch.float64, torch.int64)
+
 #: Bits that several roundings may cost.
 _SLACK = 4
 
 
 def _nearly_held(
-    exercise: Exercise, evidence: Evidence, dtype: torch.dtype
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return all numbers of this dtype that ranks should hold in what failed, and do hold.
+    exercise: Exercise, evidence: Evidence
+) -> dict[torch.dtype, tuple[torch.Tensor, torch.Tensor]]:
+    """Return the numbers, by dtype, that ranks should hold in what failed, and do hold.
 
-    Both are empty if any case has failed in another way than by what a float32 rounds.
+    There are none if any case holds other values than by what a float32 rounds.
     """
     pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
-    values, nothing = exercise.values, torch.empty(0, dtype=dtype)
+    values = exercise.values
     for one in evidence.failed:
+        if one.diagnosis in (Diagnosis.ALIASED, Diagnosis.INPUT_CHANGED):
+            continue  # its values are right
         # of several right results the one that is nearly held
         right = [values.expected(one.case), *(values.also(one.case) if values.also else ())]
-        near = [found for found in (_near(each, one.actual, dtype) for each in right) if found]
+        near = [found for found in (_near(each, one.actual) for each in right) if found]
         if one.diagnosis is not Diagnosis.WRONG_VALUE or not near:
-            return nothing, nothing
+            return {}
         pairs += near[0]
-    want, got = (torch.cat([one.flatten() for one in side]) for side in zip(*pairs, strict=True))
-    return want, got
+    sides = {
+        dtype: zip(*((w.flatten(), g.flatten()) for w, g in pairs if w.dtype == dtype), strict=True)
+        for dtype in {w.dtype for w, _ in pairs}
+    }
+    return {dtype: (torch.cat(want), torch.cat(got)) for dtype, (want, got) in sides.items()}
 
 
-def _near(want: Any, got: Any, dtype: torch.dtype) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return the tensors of a dtype that ranks should hold, with those that they do hold.
+def _near(want: Any, got: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return the tensors of long numbers that ranks should hold, with those that they do hold.
 
     The list is empty if none of them differs, or one does by more than a float32 rounds.
     """
@@ -492,19 +504,27 @@ def _near(want: Any, got: Any, dtype: torch.dtype) -> list[tuple[torch.Tensor, t
         if isinstance(want, (list, tuple)) and not isinstance(got, torch.Tensor):
             for pair in zip(want, got, strict=True):
                 collect(*pair)
-        elif isinstance(want, torch.Tensor) and want.dtype == dtype == got.dtype:
+        elif isinstance(want, torch.Tensor) and want.dtype == got.dtype in _LONG:
             pairs.append((want, got))
 
     with contextlib.suppress(*_ABSENT):
         collect(want, got)
-        # a small one may be what is left where large ones cancel
-        near = all(
-            bool(((g - w).abs() <= w.abs().max() / 2 ** (24 - _SLACK)).all())
-            for w, g in pairs
-            if w.numel()
-        )
+        near = all(_is_near(*pair) for pair in pairs)
         return pairs if near and any(not torch.equal(*pair) for pair in pairs) else []
     return []
+
+
+def _is_near(want: torch.Tensor, got: torch.Tensor) -> bool:
+    """Return whether numbers differ by what a float32 rounds, beside the largest of them.
+
+    A small one may be what is left where large ones cancel; what is infinite or NaN stays so.
+    """
+    finite = want.isfinite()
+    same = torch.equal(want[~finite].nan_to_num(), got[~finite].nan_to_num())
+    want, got = want[finite], got[finite]
+    return same and (
+        not len(want) or bool(((got - want).abs() <= want.abs().max() / 2 ** (24 - _SLACK)).all())
+    )
 
 
 def disagreed(exercise: Exercise, evidence: Evidence) -> str:

@@ -32,7 +32,6 @@ _Record = list[tuple[str, int]]
 #: Records in short: each letter stands for a call, the same one on all ranks.  A capital letter is
 #: the operation of the small one, on another number of elements; of b and d the number is the same.
 _RECORDS: dict[str, Sequence[str]] = {
-    "no ranks": (),
     "one rank": ("abca",),
     "no calls": ("", "", ""),
     "all agree": ("abcab",) * 4,

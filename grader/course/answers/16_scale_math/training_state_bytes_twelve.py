@@ -1,5 +1,5 @@
-"""12 bytes are the optimizer alone, without weight and gradient; or they are everything but the
-exact copy of the weight in float32, which the optimizer keeps beside momentum and variance."""
+"""12 bytes a parameter: weight and gradient take 2 each, and the optimizer keeps three numbers
+of 4 bytes beside them, an exact copy of the weight, the momentum and the variance. That makes 16."""
 # exercise: training_state_bytes
 # diagnosis: wrong_value
 
