@@ -476,10 +476,11 @@ def _nearly_held(
     pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
     values = exercise.values
     for one in evidence.failed:
-        if one.diagnosis in (Diagnosis.ALIASED, Diagnosis.INPUT_CHANGED):
-            continue  # its values are right
         # of several right results the one that is nearly held
         right = [values.expected(one.case), *(values.also(one.case) if values.also else ())]
+        is_other = one.diagnosis is not Diagnosis.WRONG_VALUE and len(one.actual) == one.case.n
+        if is_other and any(agree(exercise, one.case, each, one.actual) for each in right):
+            continue  # as of a result that is right, and no copy
         near = [found for found in (_near(each, one.actual) for each in right) if found]
         if one.diagnosis is not Diagnosis.WRONG_VALUE or not near:
             return {}

@@ -244,6 +244,11 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         ("rank/guard.py", "simulation/calls.py"),
     ),
     PrivateApi(
+        f"{_C10D}._world.group_count",
+        "count the calls of new_group that all ranks have to make",
+        ("rank/guard.py",),
+    ),
+    PrivateApi(
         f"{_C10D}._world.pg_group_ranks",
         "translate ranks between groups",
         ("rank/arguments.py", "simulation/calls.py"),
