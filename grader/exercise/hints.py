@@ -442,8 +442,8 @@ def rounded(exercise: Exercise, evidence: Evidence) -> str:
     if not by_name and wrong.any() and bool((got.float() == got)[wrong].all()):
         return (
             "These numbers of float64 have been float32 on their way, and have only seven right"
-            " digits left. New tensors, as torch.tensor and torch.zeros make them, are float32"
-            " unless you say otherwise: give them the dtype of the input."
+            " digits left. .float() makes them so; and new tensors, as torch.tensor and torch.zeros"
+            " make them, are float32 unless you give them the dtype of the input."
         )
     want, got = held.get(torch.int64, nothing)
     wrong = want != got

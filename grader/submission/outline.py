@@ -263,8 +263,9 @@ _COLLECTIVE = frozenset({
 _IN_PLACE = _COLLECTIVE | {"recv", "irecv", "isend"}
 
 
-#: Functions of torch that make a new tensor, and do nothing else.
-_NEW = frozenset({"minimum", "maximum", "mul", "div", "true_divide", "cat", "stack"})
+#: Functions of torch that make a new tensor, and do nothing else; the first are methods as well.
+_NEW_OF_TENSORS = frozenset({"minimum", "maximum", "mul", "div", "true_divide"})
+_NEW = _NEW_OF_TENSORS | {"cat", "stack"}
 
 
 def _slips(function: _Function, nodes: Sequence[ast.AST]) -> Iterator[Slip]:
@@ -331,8 +332,10 @@ def _slips(function: _Function, nodes: Sequence[ast.AST]) -> Iterator[Slip]:
 
 def _drops(call: ast.Call) -> bool:
     """Return whether all that a call does is to make a new tensor."""
-    names = {word.arg for word in call.keywords}
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _NEW and "out" not in names
+    if not isinstance(call.func, ast.Attribute) or any(word.arg == "out" for word in call.keywords):
+        return False
+    # an object of the program's own may have a method of this name
+    return call.func.attr in (_NEW if _text(call.func.value) == "torch" else _NEW_OF_TENSORS)
 
 
 def _last_name(node: ast.AST) -> str:

@@ -14,6 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from headcount.script.attach.own_torch import OwnTorch
+from headcount.script.attach.process_memory import UnknownLayout
+
 SCRIPTS = Path(__file__).resolve().parent
 HUNG = sorted((SCRIPTS / "hung").glob("*.py"))
 TORCHRUN = [
@@ -192,6 +195,15 @@ def test_a_rank_or_its_worker_leads_to_the_job_and_a_folder_carries_it(tmp_path)
     assert done.returncode == 3
     assert "never entered: rank 1 holds up ranks 0, 2" in done.stdout
     assert "other.json is no file of attach --write" in " ".join(done.stdout.split())
+
+
+def test_a_torch_that_ends_before_its_answer_is_said():
+    others = {*psutil.Process().children()}
+    asked = OwnTorch()
+    (child,) = {*psutil.Process().children()} - others
+    child.kill()
+    with pytest.raises(UnknownLayout, match="the process that asks torch has ended with -9"):
+        asked.known_recorder()
 
 
 @pytest.mark.parametrize(

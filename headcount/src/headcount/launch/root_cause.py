@@ -102,8 +102,8 @@ class RootCause:
             return Failure(
                 Diagnosis.ORDER_MISMATCH,
                 f"rank {few} calls new_group for {counted(made[few], 'group')}, and rank {many} for"
-                f" {made[many]}; every rank has to call it for every group, also where it is no"
-                " member",
+                f" {made[many]}; every rank has to call it for every group, even for those that it"
+                " is not in",
                 few,
             )
         for op in self._matcher.unwaited():
