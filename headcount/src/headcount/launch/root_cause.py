@@ -98,7 +98,7 @@ class RootCause:
             )
         made = self._matcher.groups_made
         if len({*made.values()}) > 1 and not self._matcher.killed | self._matcher.late:
-            few, many = min(made, key=made.__getitem__), max(made, key=made.__getitem__)
+            few, many = (choose(sorted(made), key=made.__getitem__) for choose in (min, max))
             return Failure(
                 Diagnosis.ORDER_MISMATCH,
                 f"rank {few} calls new_group for {counted(made[few], 'group')}, and rank {many} for"
