@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -58,7 +59,7 @@ def test_every_exercise_is_a_task_with_its_statement(capsys):
     ]
 
 
-def test_the_page_has_every_field_and_counts_the_attacks(capsys):
+def test_the_page_has_every_field_and_its_numbers_are_true(capsys):
     page = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
     assert main(["tasks", "broadcast", "--json"]) == 0
     (task,) = json.loads(capsys.readouterr().out)["tasks"]
@@ -67,11 +68,10 @@ def test_the_page_has_every_field_and_counts_the_attacks(capsys):
         re.findall(r"`(\w+)`", row.split("|")[1]) for row in fields.splitlines() if "|" in row
     ]
     assert sorted(name for names in described for name in names) == sorted(task)
-    fixtures = attacks()
-    families = {fixture.path.parent for fixture in fixtures}
-    controls = sum(fixture.path.name.startswith("control_") for fixture in fixtures)
-    assert f"{len(fixtures) - controls} attacks in {len(families)} families" in page
-    assert f"beside {controls} controls" in page
+    kinds = Counter(fixture.path.name.startswith("control_") for fixture in attacks())
+    assert "more than 150 attacks" in page
+    assert kinds[False] > 150
+    assert kinds[True]
     assert f"all {len(course_index())} solutions" in page
 
 

@@ -1,6 +1,6 @@
 # exercise: ring_attention
 # diagnosis: buffer_race
-# hint: Receive into another
+# hint: still being sent
 import math
 
 import torch
