@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headcount.core.verdict import Diagnosis, Failure
     from headcount.launch.backends import backends
     from headcount.pytest_plugin import assert_no_hang
+    from headcount.rank.same import same
     from headcount.runs import Run, run
     from headcount.simulations import SimulatedRun, simulate
     from headcount.trace.trace import Trace
@@ -57,6 +58,7 @@ _HOMES = {
     "backends": "launch.backends",
     "mark": "core.events",
     "run": "runs",
+    "same": "rank.same",
     "simulate": "simulations",
 }
 
@@ -76,6 +78,7 @@ __all__ = [
     "backends",
     "mark",
     "run",
+    "same",
     "simulate",
 ]
 

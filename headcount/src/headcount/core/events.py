@@ -40,6 +40,8 @@ __all__ = [
     "ReplicaStage",
     "ReplicaValue",
     "Replicas",
+    "Same",
+    "SameValue",
     "TookSet",
     "Seen",
     "Signature",
@@ -358,6 +360,37 @@ class Replicas(msgspec.Struct, array_like=True, tag="replicas", frozen=True):
     line: Line
 
 
+class SameValue(msgspec.Struct, array_like=True, frozen=True):
+    """A part of a value that should be the same on all ranks.
+
+    Attributes:
+        key: which part, as ``['lr']`` or ``[0]``; empty for the whole.
+        digest: a hash of its type and its bits.
+        text: it, or what is known of it, for people.
+    """
+
+    key: Name
+    digest: int
+    text: Name
+
+
+class Same(msgspec.Struct, array_like=True, tag="same", frozen=True):
+    """What a rank holds of a value that should be the same, see :func:`headcount.same`.
+
+    Attributes:
+        members: the ranks that should hold the same.
+        name: what the script calls it, or empty.
+        values: its parts.
+        file, line: where the script asks.
+    """
+
+    members: Ranks
+    name: Name
+    values: Annotated[list[SameValue], Meta(max_length=_TENSORS)]
+    file: Name
+    line: Line
+
+
 class Handling(msgspec.Struct, array_like=True, tag="handle", frozen=True):
     """The rank has begun its last operation while it handles an exception, as in ``finally``.
 
@@ -443,6 +476,7 @@ Event = (
     | Remarked
     | TookSet
     | Replicas
+    | Same
     | Handling
     | Entered
     | Left

@@ -27,6 +27,7 @@ from headcount.core.events import (
     Posted,
     Remarked,
     Replicas,
+    Same,
     Seen,
     Violated,
 )
@@ -118,6 +119,10 @@ class EventValidator:
                 raise BrokenFrame("more remarks than a recorder makes")
         elif isinstance(event, Replicas):
             self._replicas(rank, event)
+        elif isinstance(event, Same):
+            ranks = range(self._matcher.size)
+            if rank not in event.members or not all(one in ranks for one in event.members):
+                raise BrokenFrame("a value that ranks should share which are not there")
         elif isinstance(event, Handling):
             if not 0 <= event.op == len(self._matcher.operations[rank]) - 1:
                 raise BrokenFrame("an exception that is handled in another operation than the last")

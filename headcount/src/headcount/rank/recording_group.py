@@ -21,7 +21,7 @@ from torch.autograd.graph import increment_version
 from torch.distributed.constants import default_pg_timeout
 
 from headcount.core.codec import unpack
-from headcount.core.events import ANY
+from headcount.core.events import ANY, Same
 from headcount.core.source_locations import line_here
 from headcount.core.values import reduction_name, tensors_in
 from headcount.core.verdict import Diagnosis
@@ -186,6 +186,10 @@ class RecordingGroup(TorchGroup):
     def mark(self, text: str) -> None:
         """Report that the rank is at a named place; see :func:`headcount.core.events.mark`."""
         self._recorder.mark(text)
+
+    def same(self, event: Same) -> None:
+        """Report what the rank holds of a value; see :func:`headcount.same`."""
+        self._recorder.emit(event, False)
 
     def pause(self) -> Any:
         """Wait until the judge lets this rank go on, and return what it tells then.

@@ -31,15 +31,10 @@ from torch.optim.optimizer import (
 
 from headcount.core.events import Replicas, ReplicaStage, ReplicaValue
 from headcount.core.source_locations import NAME, line_here
-from headcount.rank.recorder import Recorder, checksum
+from headcount.rank.recorder import Recorder
+from headcount.rank.same import digest
 
-__all__ = ["ReplicaWatch", "digest"]
-
-
-def digest(tensor: torch.Tensor) -> int:
-    """Return a hash of a tensor's bits and of its size, in which each element's place counts."""
-    dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    return checksum(dense) << 32 | dense.numel() % 2**31
+__all__ = ["ReplicaWatch"]
 
 
 #: Where torch keeps communication hooks that make gradients the same on all ranks.  Another may

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import torch
 
-from headcount.core.events import Outside, Remarked, Signature, Violated
+from headcount.core.events import Event, Matched, Outside, Remarked, Signature, Violated
 from headcount.core.source_locations import TEXT, line_here
 from headcount.core.values import reduction_name
 from headcount.core.verdict import Diagnosis, Site
@@ -417,6 +417,7 @@ class Builtins:
             rank's, whether the program caught it or not.
         raced: the first call whose outputs are one and the same memory, with its rank.
         warned: what ranks do that breaks no rule and is probably a mistake, once for each line.
+        same: what ranks hold of values that should be the same.
     """
 
     def __init__(
@@ -434,6 +435,7 @@ class Builtins:
         self.disagreements: dict[int, Disagreement] = {}
         self.raced: list[tuple[int, Violated]] = []
         self.warned: dict[tuple[int, Outside | Remarked], None] = {}
+        self.same: list[tuple[int, Event | Matched]] = []
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return the algorithm of an allowed collective, or another function that it needs."""

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from headcount.core.events import ANY, Signature
+from headcount.core.events import ANY, Same, Signature
 from headcount.core.source_locations import line_here
 from headcount.core.values import tensors_in
 from headcount.core.verdict import Site
@@ -165,6 +165,10 @@ class SimulatedGroup(TorchGroup):
         """Record that the running rank is at a named place; see :func:`headcount.mark`."""
         if self._world.recorder is not None:
             self._world.recorder.mark(text)
+
+    def same(self, event: Same) -> None:
+        """Record what the running rank holds of a value; see :func:`headcount.same`."""
+        self._builtins.same.append((self._world.running().number, event))
 
     def destroy(self, line: int) -> None:
         """Record that the running rank has destroyed the group; the other ranks keep it."""

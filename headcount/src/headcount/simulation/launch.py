@@ -81,6 +81,7 @@ MODULES = (
     "headcount.simulation.world",
     "headcount.trace",
     "headcount.trace.message_matcher",
+    "headcount.trace.replicas",
     "headcount.trace.trace",
     "headcount.trace.wait_state",
     "headcount.trace.wildcard_schedules",

@@ -112,7 +112,10 @@ def _outcome(
         excess = _tell_answers(request, world, arguments, tell, errors)
         fine = not errors
     recorded = recorder is not None and not recorder.full
+    same = builtins.same
     whole = record is not None and not record.full and bool(record.reports)
+    whole = whole and record is not None and len(record.reports) + len(same) <= request.recorded
+    reports = record.reports if whole and record else _Remains(world, builtins, fine).events
     return Simulated(
         ended=[str(rank.ended) for rank in world.ranks if rank.ended is not None] if fine else [],
         messages=world.messages,
@@ -122,7 +125,7 @@ def _outcome(
             for rank, error in errors.items()
         },
         returned=[rank.number for rank in world.ranks if rank.ended is not None],
-        reports=record.reports if whole and record else _Remains(world, builtins, fine).events,
+        reports=[*reports, *same],
         whole=whole,
         events=recorder.events if recorder is not None and recorded else [],
         overflow=recorder is not None and recorder.full,

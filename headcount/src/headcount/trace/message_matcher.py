@@ -37,12 +37,14 @@ from headcount.core.events import (
     Posted,
     Remarked,
     Replicas,
+    Same,
     Seen,
     Signature,
     TookSet,
     Violated,
 )
 from headcount.core.verdict import Diagnosis, Failure, Site, counted, ranks_text
+from headcount.trace.replicas import SameValues
 from headcount.trace.trace import CallSpan, Operation, PauseSpan, Trace
 from headcount.trace.wait_state import Awaited
 
@@ -381,6 +383,7 @@ class MessageMatcher:
         self._sends, self._receives, self._wildcards = _Queues(), _Queues(), _Queues()
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
+        self._same = SameValues()
         self._outside: dict[Outside, set[int]] = {}
         self._remarks: dict[Remarked, set[int]] = {}
         self._sets_taken: dict[Site, None] = {}
@@ -434,6 +437,9 @@ class MessageMatcher:
                 self._remarks.setdefault(event, set()).add(rank)
             case Replicas() if self._follower is not None:
                 self._follower.held(rank, event)
+            case Same():
+                if (failure := self._same.take(rank, event)) and len(self._failures) < _ENOUGH:
+                    self._failures.append(failure)
             case TookSet(file=file, line=line):
                 self._sets_taken[Site(file, line)] = None
             case Entered(time=time):
@@ -706,7 +712,7 @@ class MessageMatcher:
         for remark, ranks in sorted(self._remarks.items(), key=lambda item: min(item[1])):
             at = f", {Site(remark.file, remark.line)}" if remark.line else ""
             said.append(f"{ranks_text(sorted(ranks))}{at}: {remark.text}")
-        return (*said, *self._shape_remarks)
+        return (*said, *self._shape_remarks, *self._same.remarks())
 
     # The trace. --------------------------------------------------------------
 

@@ -6,13 +6,14 @@ an optimizer in one order, so a step is compared once every one of them has repo
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from headcount.core.events import Replicas, ReplicaStage, ReplicaValue
-from headcount.core.verdict import Diagnosis, Failure, Site, ranks_text
+from headcount.core.events import Replicas, ReplicaStage, ReplicaValue, Same, SameValue
+from headcount.core.values import short
+from headcount.core.verdict import Diagnosis, Failure, Site, counted, ranks_text
 
-__all__ = ["ReplicaComparison"]
+__all__ = ["ReplicaComparison", "SameValues"]
 
 #: Steps that are kept while some ranks have yet to report them: of an optimizer that only some
 #: ranks have, none is ever complete.
@@ -126,7 +127,11 @@ def _calls(report: Replicas, members: tuple[int, ...]) -> int:
     )
 
 
-def _by_contents(held: Mapping[int, ReplicaValue]) -> list[list[int]]:
+#: What a rank holds of a tensor, or of a part of a value.
+_Held = ReplicaValue | SameValue
+
+
+def _by_contents(held: Mapping[int, _Held]) -> list[list[int]]:
     """Return the ranks that hold the same, the fewest first."""
     alike: dict[int, list[int]] = defaultdict(list)
     for rank, value in sorted(held.items()):
@@ -134,7 +139,7 @@ def _by_contents(held: Mapping[int, ReplicaValue]) -> list[list[int]]:
     return sorted(alike.values(), key=len)
 
 
-def _odd_ranks(held: Mapping[int, ReplicaValue]) -> list[int]:
+def _odd_ranks(held: Mapping[int, _Held]) -> list[int]:
     """Return the ranks that hold something else than most; all, if there is no majority."""
     *few, most = _by_contents(held)
     if few and len(few[-1]) == len(most):
@@ -157,15 +162,19 @@ def _message(report: Replicas, held: Mapping[int, ReplicaValue]) -> str:
     odd = _odd_ranks(held)
     when = _WHEN[report.stage].format(report.optimizer, report.step, report.step + 1)
     when = when.replace("before step 1 of", "before the first step of")
-    if len(odd) == len(held):
-        verb = f"{what} differs between {ranks_text(odd)}"
-    else:
-        others = [rank for rank in sorted(held) if rank not in odd]
-        verb = f"{ranks_text(odd)} {'holds' if len(odd) == 1 else 'hold'} another value of {what}"
-        verb += f" than {ranks_text(others)}"
     norms = [f"{_norm(held[one[0]])} on {ranks_text(one)}" for one in _by_contents(held)][:_NAMED]
     place = f" at {Site(report.file, report.line)}" if report.file else ""
-    return f"{verb} {when}{place} (norm {', '.join(norms)})"
+    return f"{_who_differs(what, sorted(held), odd)} {when}{place} (norm {', '.join(norms)})"
+
+
+def _who_differs(what: str, ranks: Sequence[int], odd: Sequence[int]) -> str:
+    """Return which ranks hold something else than which others."""
+    if len(odd) == len(ranks):
+        return f"{what or 'the value'} differs between {ranks_text(odd)}"
+    others = [rank for rank in ranks if rank not in odd]
+    verb = "holds" if len(odd) == 1 else "hold"
+    of = f" of {what}" if what else ""
+    return f"{ranks_text(odd)} {verb} another value{of} than {ranks_text(others)}"
 
 
 def _norm(value: ReplicaValue) -> str:
@@ -179,11 +188,7 @@ def _details(
     calls: Sequence[int],
 ) -> Iterator[str]:
     """Yield what else differs, and what is known of the cause."""
-    names = [next(iter(held.values())).name for _, held in differing[1:]]
-    if names:
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        do = "does" if len(names) == 1 else "do"
-        yield f"of {count} compared, so {do} {', '.join(names[:_NAMED])}{more}"
+    yield from _also(count, [next(iter(held.values())).name for _, held in differing[1:]])
     if report.stage is ReplicaStage.BEGIN and not report.step:
         yield "so no step has made them differ: were they loaded, or drawn, on each rank by itself?"
     elif report.stage is ReplicaStage.GRADIENT and not any(calls):
@@ -206,3 +211,106 @@ def _about_buffers(held: Mapping[int, ReplicaValue], count: int) -> str:
     more = f" and {count - 1} more" if count > 1 else ""
     differ = "differ" if more else "differs"
     return f"buffers are each rank's own: {name}{more} {differ}, as those of BatchNorm do"
+
+
+# Values of one's own. ----------------------------------------------------------------
+
+#: Parts of values that are kept while some ranks have yet to report theirs.
+KEPT = 1 << 18
+
+#: Characters of a value's name and of a key in it that a message shows.
+_LONG = 120
+
+#: Those who compare a value, and by which name or on which line.
+_Place = tuple[tuple[int, ...], str]
+
+
+class SameValues:
+    """What ranks have reported of values that should be the same, see :func:`headcount.same`."""
+
+    def __init__(self) -> None:
+        self._calls = Counter[tuple[int, _Place]]()
+        self._open: dict[tuple[_Place, int], dict[int, Same]] = {}
+        self._kept = 0
+        self._lost = 0
+
+    def take(self, rank: int, event: Same) -> Failure | None:
+        """Add what a rank reports; return the difference once all have, and there is one."""
+        place = tuple(event.members), event.name or str(Site(event.file, event.line))
+        self._calls[rank, place] += 1
+        moment = place, self._calls[rank, place]
+        reports = self._open.setdefault(moment, {})
+        reports[rank] = event
+        self._kept += len(event.values)
+        if len(reports) == len(event.members):
+            self._forget(moment)
+            return _difference(reports, moment[1])
+        while self._kept > KEPT and len(self._open) > 1:
+            self._lost += 1
+            self._forget(next(iter(self._open)))
+        return None
+
+    def _forget(self, moment: tuple[_Place, int]) -> None:
+        self._kept -= sum(len(report.values) for report in self._open.pop(moment).values())
+
+    def remarks(self) -> Iterator[str]:
+        """Yield why a value has not been compared: some ranks never came where others did."""
+        if self._lost:
+            yield (
+                f"headcount.same: {counted(self._lost, 'value')} could not be kept until all ranks"
+                " had come, and so were not compared"
+            )
+        for ((members, _), number), reports in self._open.items():
+            report, absent = reports[min(reports)], sorted({*members} - {*reports})
+            came, times = ranks_text(sorted(reports)), counted(number, "time")
+            verb, never = ("calls" if len(one) == 1 else "call" for one in (reports, absent))
+            yield (
+                f"{Site(report.file, report.line)}: {short(report.name) or 'the value'} is not"
+                f" compared: {came} {verb} headcount.same there {times},"
+                f" {ranks_text(absent)} {never} it less often"
+            )
+            return  # what comes later is missing for the same reason
+
+
+def _difference(reports: Mapping[int, Same], number: int) -> Failure | None:
+    """Return the first part of a value that is not the same in all reports, if there is one."""
+    held: dict[str, dict[int, SameValue]] = defaultdict(dict)
+    for rank, report in sorted(reports.items()):
+        for value in report.values:
+            held[value.key][rank] = value
+    differing = [
+        (key, {rank: parts.get(rank, SameValue(key, 0, "nothing")) for rank in sorted(reports)})
+        for key, parts in held.items()
+        if len(parts) < len(reports) or len({one.digest for one in parts.values()}) > 1
+    ]
+    if not differing:
+        return None
+    key, parts = differing[0]
+    odd = _odd_ranks(parts)
+    report = reports[odd[0]]
+    shown = [
+        f"{short(parts[ranks[0]].text)} on {ranks_text(ranks)}"
+        for ranks in _by_contents(parts)[:_NAMED]
+    ]
+    what = short(f"{report.name}{key}", _LONG)
+    site = Site(report.file, report.line)
+    often = "" if number == 1 else f", call {number:,} of headcount.same there"
+    more = [key for key, _ in differing[1:]]
+    return Failure(
+        Diagnosis.REPLICAS_DIFFER,
+        f"{_who_differs(what, [*parts], odd)} at {site}{often} ({'; '.join(shown)})",
+        odd[0],
+        site,
+        detail=_also(
+            len(held), [short(f"{report.name}{key}", _LONG) or "the whole" for key in more]
+        ),
+    )
+
+
+def _also(count: int, names: Sequence[str]) -> tuple[str, ...]:
+    """Return which of those that are compared differ as well."""
+    if not names:
+        return ()
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    do = "does" if len(names) == 1 else "do"
+    return (f"of {count} compared, so {do} {', '.join(names[:_NAMED])}{more}",)
