@@ -48,8 +48,8 @@ class Part:
 
 
 PARTS = (
-    Part("headcount", ("headcount/src",), 31_350, 25_000),
-    Part("grader without the course", ("grader",), 29_825, 27_000, ("grader/course",)),
+    Part("headcount", ("headcount/src",), 31_385, 25_000),
+    Part("grader without the course", ("grader",), 29_830, 27_000, ("grader/course",)),
     Part("chapters", ("grader/course/chapters",), 12_770, 12_000),
 )
 

@@ -97,6 +97,7 @@ def run(
     kill: tuple[int, int] | None = None,
     seed: int | None = None,
     semantics: str = "gloo",
+    check: str = "",
 ) -> Run:
     """Run a function on every rank of a fresh world of processes; see :func:`headcount.run`.
 
@@ -107,14 +108,14 @@ def run(
         function: called as ``function(*arguments)`` on every rank.
         world_size: how many ranks.
         arguments: the same for every rank.
-        seconds, may_fail, backend, kill, seed, semantics: as of :func:`headcount.run`.
+        seconds, may_fail, backend, kill, seed, semantics, check: as of :func:`headcount.run`.
 
     Raises:
         RunFailed: a rank raised, died, hung or broke a rule of communication.  A notebook shows
             the same card for it as for a failed run that is returned.
         RequestError: the function cannot be sent to other processes; or the
             backend is not to be had here; or there is no rank to kill; or there are no such
-            semantics.
+            semantics, or no such check.
     """
     recall_prediction()
     program = live_program(function, *arguments)
@@ -128,5 +129,6 @@ def run(
         kill=kill,
         seed=seed,
         semantics=semantics,
+        check=check,
     )
     return call.on_ranks(Run, may_fail)

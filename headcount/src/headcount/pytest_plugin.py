@@ -29,6 +29,7 @@ def assert_no_hang(
     seconds: float = 60.0,
     seed: int | None = None,
     semantics: str = "gloo",
+    check: str = "",
 ) -> list[Any]:
     """Run a function on real ranks, and return what each has returned.
 
@@ -41,6 +42,7 @@ def assert_no_hang(
         seconds: after which a function that only computes has failed.
         seed: repeats the random numbers of an earlier run; each rank draws its own.
         semantics: ``nccl`` fails a run that ends well if it could hang or fail on NCCL.
+        check: ``replicas`` also fails a run in which replicas of a model drift apart.
 
     Raises:
         AssertionError: a rank raised, hung or broke a rule of communication; the text names ranks
@@ -57,6 +59,7 @@ def assert_no_hang(
         may_fail=True,
         seed=seed,
         semantics=semantics,
+        check=check,
     )
     if done.failure is not None:
         raise AssertionError(f"on {ranks} ranks: {done!r}")
@@ -65,7 +68,10 @@ def assert_no_hang(
 
 def pytest_configure(config: Any) -> None:
     """Declare the mark."""
-    config.addinivalue_line("markers", "ranks(n): run the test on n ranks of torch.distributed")
+    config.addinivalue_line(
+        "markers",
+        "ranks(n, **options): run the test on n ranks of torch.distributed, as assert_no_hang does",
+    )
 
 
 def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
@@ -77,5 +83,5 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     (ranks,) = mark.args
     names = inspect.signature(pyfuncitem.obj).parameters
     given = [pyfuncitem.funcargs[name] for name in names]
-    assert_no_hang(pyfuncitem.obj, *given, ranks=ranks)
+    assert_no_hang(pyfuncitem.obj, *given, ranks=ranks, **mark.kwargs)
     return True

@@ -171,6 +171,7 @@ class Call:
     kill: tuple[int, int] | None = None
     seed: int | None = None
     semantics: str = "gloo"
+    check: str = ""
 
     def on_ranks(self, kind: type[_Result], may_fail: bool = False) -> _Result:
         """Make the call, print what the ranks print, and return the run.
@@ -184,6 +185,8 @@ class Call:
         """
         (size,) = valid_sizes([self.size])
         rules, program = semantics_named(self.semantics), self.program
+        if self.check not in ("", "replicas"):
+            raise RequestError(f"check is 'replicas' or nothing, not {self.check!r}")
         killed = None if self.kill is None else _to_kill(self.kill, size, self.backend)
         job = Job(
             self.name,
@@ -192,6 +195,7 @@ class Call:
             seconds=self.seconds,
             killed=killed,
             follows=bool(self.arguments),
+            replicas=bool(self.check),
         )
         drawn = fresh_seed() if self.seed is None else self.seed
         with stoppable() as launcher:
@@ -211,11 +215,14 @@ class Call:
         for rank, text in enumerate(outcome.output):
             for line in text.splitlines():
                 print(f"[rank {rank}] {line}")
-        for warning in outcome.trace.warnings:
+        failure = outcome.failure or omission(outcome.results, job.answer_limit)
+        notes: list[str] = []
+        if outcome.replicas is not None:
+            failure, notes = outcome.replicas.judged(failure)
+        for warning in (*outcome.trace.warnings, *notes):
             print(f"warning: {warning}")
         if self.seed is None and any(result.drew for result in outcome.results):
             print(note_on_seed(drawn))
-        failure = outcome.failure or omission(outcome.results, job.answer_limit)
         if failure is None and rules is Semantics.NCCL:
             failure = nccl_fault(outcome.trace)
         finished = kind(
@@ -243,6 +250,7 @@ def run(
     kill: tuple[int, int] | None = None,
     seed: int | None = None,
     semantics: str = "gloo",
+    check: str = "",
 ) -> Run:
     """Run a function on every rank of a fresh world of processes.
 
@@ -273,12 +281,14 @@ def run(
             draws its own, as processes do that ``torchrun`` starts.
         semantics: ``nccl`` fails a run that ends well if it could hang or fail on NCCL; see
             ``docs/nccl.md``.
+        check: ``replicas`` also fails a run in which replicas of a model drift apart, and names
+            step, tensor and rank; see ``docs/run.md``.
 
     Raises:
         RunFailed: a rank raised, died, hung or broke a rule of communication.
         RequestError: the function cannot be sent to other processes; or the
             backend is not to be had here; or there is no rank to kill; or there are no such
-            semantics.
+            semantics, or no such check.
     """
     call = Call(
         program=live_program(function, *arguments),
@@ -290,6 +300,7 @@ def run(
         kill=kill,
         seed=seed,
         semantics=semantics,
+        check=check,
     )
     return call.on_ranks(Run, may_fail)
 

@@ -60,6 +60,15 @@ def test_wrong():
         dist.barrier()
 
 
+@pytest.mark.ranks(2, check="replicas")
+def test_drifting():
+    parameter = torch.nn.Parameter(torch.ones(1) * dist.get_rank())
+    optimizer = torch.optim.SGD([parameter], 0.1)
+    parameter.sum().backward()
+    dist.all_reduce(parameter.grad)
+    optimizer.step()
+
+
 def test_without_ranks():
     assert not dist.is_initialized()
 """
@@ -74,6 +83,9 @@ def test_pytest_runs_a_marked_test_on_ranks(tmp_path):
          "--strict-markers", "-q", str(tmp_path / "test_ranks.py")],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert "1 failed, 2 passed" in done.stdout, done.stdout
+    assert "2 failed, 2 passed" in done.stdout, done.stdout
     assert "rank 0 waits in barrier at line 22 for rank 1" in " ".join(done.stdout.split())
+    assert "differs between ranks 0 and 1 before the first step of SGD" in " ".join(
+        done.stdout.split()
+    )
     assert "headcount/" not in done.stdout

@@ -7,7 +7,9 @@ from collections import Counter
 
 import pytest
 import torch
+import torch.distributed as dist
 
+import headcount
 from headcount.core.events import Replicas, ReplicaStage, ReplicaValue
 from headcount.rank.replicas import ReplicaWatch, digest
 from headcount.trace.replicas import ReplicaComparison
@@ -295,7 +297,7 @@ def run(text, tmp_path, ranks):
     path = tmp_path / "train.py"
     path.write_text(BEGIN + text + "dist.destroy_process_group()\n")
     (tmp_path / "there").mkdir()
-    ran, printed = execute(path, tmp_path / "there", ranks, checks_replicas=True)
+    ran, printed = execute(path, tmp_path / "there", ranks, replicas=True)
     return ran, printed, path.read_text().splitlines()
 
 
@@ -318,6 +320,33 @@ def test_what_may_differ_is_not_accused(name, tmp_path):
     assert any(one.startswith("no replicas were compared") for one in ran.remarks) is none
     own = [one for one in ran.remarks if one.startswith("buffers are each rank's own")]
     assert len(own) == (name == "dropout_and_batch_norm")
+
+
+@pytest.mark.parametrize("drifts", [False, True])
+def test_a_function_on_ranks_is_checked_as_a_script_is(drifts, capsys):
+    def train():
+        torch.manual_seed(0)
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1 * (1 + drifts * dist.get_rank()))
+        for _ in range(2):
+            model(torch.ones(1, 2)).sum().backward()
+            for p in model.parameters():
+                dist.all_reduce(p.grad)
+            optimizer.step()
+
+    done = headcount.run(train, 2, check="replicas", may_fail=True)
+    assert (done.failure is not None) is drifts
+    if drifts:
+        assert "weight differs between ranks 0 and 1 after step 1 of SGD" in done.failure.message
+        assert headcount.run(train, 2).failure is None
+    assert "warning" not in capsys.readouterr().out
+
+
+def test_a_function_without_replicas_is_told_so_and_no_other_check_is_known(capsys):
+    assert headcount.run(dist.barrier, 2, check="replicas").failure is None
+    assert "warning: no replicas were compared" in capsys.readouterr().out
+    with pytest.raises(headcount.RequestError, match="check is 'replicas' or nothing, not 'all'"):
+        headcount.run(dist.barrier, 2, check="all")
 
 
 # Hashes. ----------------------------------------------------------------------------
@@ -373,9 +402,9 @@ def test_of_steps_that_one_rank_alone_makes_few_are_kept():
         compared.take(1, report(step, step > 998))
     assert compared.compared >= 900
     assert compared.failure is None
-    compared.finish()
+    failure, _ = compared.judged(None)
     assert compared.compared == 1000
-    assert "after step 999 of SGD" in compared.failure.message
+    assert "after step 999 of SGD" in failure.message
 
 
 def test_a_step_is_suspected_only_of_what_was_the_same_before_it():

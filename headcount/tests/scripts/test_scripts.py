@@ -35,7 +35,7 @@ def header(path):
     return dict(re.findall(r"^# (\w+): (.+)$", path.read_text(), re.M))
 
 
-def execute(path, folder, ranks, *arguments, seconds=60.0, judged=(), **more):
+def execute(path, folder, ranks, *arguments, seconds=60.0, judged=(), replicas=False, **more):
     """Run a script in a folder; return what it came to, and what its ranks printed.
 
     Args:
@@ -54,7 +54,9 @@ def execute(path, folder, ranks, *arguments, seconds=60.0, judged=(), **more):
     out = io.StringIO()
     launcher = default_launcher()
     try:
-        ran, _ = run_on_ranks(script, ranks, launcher, out, seconds, None, *judged)
+        ran, _ = run_on_ranks(
+            script, ranks, launcher, out, seconds, None, *judged, replicas=replicas
+        )
         return ran, out.getvalue()
     finally:
         launcher.settle()

@@ -257,6 +257,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
         answer_limit: bytes of tensors that may be sent back.
         killed_at: the step at which this rank is killed, see :class:`StepCount`; None for never.
         follows: whether to tell what became of the arguments that the program is bound to.
+        replicas: whether to tell what the rank's replicas hold after each step of an optimizer.
         delay: seconds that this rank waits before it enters.
         held: seconds that it stops between two calls of the store.
     """
@@ -270,6 +271,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
     answer_limit: int
     killed_at: int | None = None
     follows: bool = False
+    replicas: bool = False
     delay: float = 0.0
     held: float = 0.0
 

@@ -63,6 +63,7 @@ class EventValidator:
         pauses: whether the case lets ranks pause.
         limited: whether there are limits on how much a rank reports; there are none on a person's
             own script.
+        replicas: whether it was asked what ranks hold of their replicas.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class EventValidator:
         inside: bool = False,
         pauses: bool = False,
         limited: bool = True,
+        replicas: bool = False,
     ) -> None:
         self._matcher = matcher
         self._allowed = allowed
@@ -83,6 +85,7 @@ class EventValidator:
         self._inside = inside
         self._pauses = pauses
         self._limited = limited
+        self._replicated = replicas
         self._events = [0] * matcher.size
         self._remarks = [0] * matcher.size
         self._views = views if views is not None else [{} for _ in range(matcher.size)]
@@ -183,8 +186,8 @@ class EventValidator:
             raise TooManyMessages(f"waits for more than {THREADS:,} entries of the store")
 
     def _replicas(self, rank: int, event: Replicas) -> None:
-        if not self._matcher.is_script:
-            raise BrokenFrame("contents of replicas, which only scripts are asked for")
+        if not self._replicated:
+            raise BrokenFrame("contents of replicas, which nobody has asked for")
         ranks = range(self._matcher.size)
         if len(event.groups) != len(event.calls) or not all(
             rank in members and all(one in ranks for one in members) for members in event.groups

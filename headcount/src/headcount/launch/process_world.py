@@ -218,7 +218,10 @@ class ProcessWorld:
         self._failed = found.failure is not None
         seconds = time.monotonic() - started
         trace = found.trace or Trace(((),) * size)
-        return Outcome(found.results, found.failure, trace, output, seconds, found.moved, reported)
+        replicas = self._supervisor.call.matcher.replicas if job.replicas else None
+        return Outcome(
+            found.results, found.failure, trace, output, seconds, found.moved, reported, replicas
+        )
 
     def _join_and_load(self, size: int) -> Failure | None:
         """Wait until all ranks have joined, and the first ``size`` have loaded as a world.
@@ -259,6 +262,7 @@ class ProcessWorld:
                     answer_limit=job.answer_limit,
                     killed_at=job.killed.step if job.killed is not None and dies else None,
                     follows=job.follows,
+                    replicas=job.replicas,
                     delay=delays.get(rank, 0.0),
                     held=held.get(rank, 0.0),
                 ),

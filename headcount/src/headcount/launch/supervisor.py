@@ -209,6 +209,7 @@ class CallSupervision:
             supervisor.views,
             pauses=bool(job.pauses),
             limited=job.follower is None,
+            replicas=job.replicas,
         )
         self._causes = RootCause(matcher)
         self._pauses = iter(job.pauses)

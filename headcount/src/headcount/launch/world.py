@@ -18,6 +18,7 @@ from headcount.core.resource_limits import DEFAULTS
 from headcount.core.verdict import Diagnosis, Failure, amount
 from headcount.core.wire import AT_RETURN
 from headcount.trace.message_matcher import Follower
+from headcount.trace.replicas import ReplicaComparison
 from headcount.trace.trace import Trace
 from headcount.trace.wildcard_schedules import WildcardPolicy
 
@@ -111,6 +112,8 @@ class Job:
         pauses: what is done each time that all ranks pause; they go on at once after these.
         follows: whether ranks that return nothing tell what became of the arguments that the
             program is bound to.
+        replicas: whether what ranks hold of their replicas is compared after each step of an
+            optimizer.
         follower: follows a person's own script, on which there are no limits.
     """
 
@@ -131,6 +134,7 @@ class Job:
     network: tuple[float, float] | None = None
     pauses: tuple[Pause, ...] = ()
     follows: bool = False
+    replicas: bool = False
     follower: ScriptFollower | None = None
 
 
@@ -211,6 +215,7 @@ class Outcome:
         seconds: how long the job took, by the wall clock.
         moved: bytes that the kernel counted on the network; None outside a sandbox.
         reported: bytes in which the ranks told of all this, where there is a limit on them.
+        replicas: what was compared of replicas, if the job asks for it.
     """
 
     results: tuple[RankResult, ...]
@@ -220,6 +225,7 @@ class Outcome:
     seconds: float
     moved: int | None = None
     reported: int = 0
+    replicas: ReplicaComparison | None = None
 
 
 class ScriptFollower(Follower, Protocol):

@@ -28,7 +28,7 @@ import torch.multiprocessing
 
 from headcount.core.source_locations import follow_script, is_own
 from headcount.rank.cuda_mapping import MAPPED, map_cuda
-from headcount.rank.guard import current_recorder, remark
+from headcount.rank.guard import remark
 from headcount.rank.launcher_variables import launcher_variables
 from headcount.rank.spawning import close_in_children, spawn_in_place
 
@@ -48,7 +48,6 @@ class Script:
         path: ``sys.path`` without its first entry, which is the script's folder.
         cuda: ``map`` to do on the CPU what it does on a GPU, ``available`` to tell it besides that
             there are GPUs, or ``off``.
-        checks_replicas: whether to report what its replicas hold after each step of an optimizer.
         launcher: whose variables tell it its rank.
     """
 
@@ -59,7 +58,6 @@ class Script:
     environment: dict[str, str]
     path: list[str] = field(default_factory=list)
     cuda: str = "map"
-    checks_replicas: bool = False
     launcher: str = "torchrun"
 
     @property
@@ -107,11 +105,6 @@ def run_script(script: Script) -> None:
     spawn_in_place(rank, size)
     if script.cuda != "off":
         map_cuda(note_mapping, size, rank, pretends=script.cuda == "available")
-    recorder = current_recorder()
-    if script.checks_replicas and recorder is not None:
-        from headcount.rank.replicas import ReplicaWatch  # few scripts ask for it
-
-        recorder.reduced = ReplicaWatch(recorder).reduced
     try:
         _execute(script)
     except SystemExit as end:

@@ -30,7 +30,6 @@ from headcount.core.resource_limits import DEFAULTS
 from headcount.core.semantics import Semantics, add_semantics
 from headcount.core.source_locations import following_script
 from headcount.rank.launcher_variables import LAUNCHERS
-from headcount.trace.replicas import ReplicaComparison
 
 if TYPE_CHECKING:
     from headcount.core.verdict import Failure
@@ -58,12 +57,6 @@ KEPT_FOR_NCCL = 200_000
 _TOO_LONG = (
     f"NCCL's rules are not applied: a rank has begun more than {KEPT_FOR_NCCL:,} operations; run"
     " fewer steps"
-)
-
-#: What is said of a run in which nothing could be compared.
-_NO_REPLICAS = (
-    "no replicas were compared: no optimizer has made a step on parameters that are in"
-    " DistributedDataParallel, DTensors placed as replicas, or reduced as p.grad by the script"
 )
 
 #: What is said of a run that shows nothing.
@@ -162,7 +155,6 @@ def run_script_command(
         # not the folder that Python puts first, which is this command's
         [one for one in sys.path[not getattr(sys.flags, "safe_path", False) :] if one] + [_home()],
         request.cuda,
-        request.check == "replicas",
         request.launcher,
     )
     ran, trace = run_on_ranks(
@@ -174,6 +166,7 @@ def run_script_command(
         request.seed,
         Semantics(request.semantics),
         request.strict,
+        request.check == "replicas",
     )
     with following_script(script.root, folder):
         report = text_report(ran, shutil.get_terminal_size().columns)
@@ -242,6 +235,7 @@ def run_on_ranks(
     seed: int | None = None,
     semantics: Semantics = Semantics.GLOO,
     strict: bool = False,
+    replicas: bool = False,
 ) -> tuple[ScriptRun, Trace]:
     """Run a script on recorded ranks, and hand on what they print.
 
@@ -256,6 +250,7 @@ def run_on_ranks(
         seed: of the random numbers that ranks draw; a fresh one by default.
         semantics: by whose rules a run is judged that ends well.
         strict: whether what is left over when all ranks have ended is a fault.
+        replicas: whether to compare what ranks hold of their replicas.
     """
     from headcount.core.packing import live_program
     from headcount.core.random_numbers import fresh_seed
@@ -275,6 +270,7 @@ def run_on_ranks(
         allowed=None,
         strict=False,
         seconds=seconds,
+        replicas=replicas,
         follower=follower,
     )
     program = live_program(run_script, script)
@@ -297,17 +293,9 @@ def run_on_ranks(
             remarks = (_TOO_LONG, *remarks)
     if ranks > 1 and not failure and {kind for _, kind in follower.tally.calls} <= MAKE_GROUPS:
         remarks = (_ALONE + ": try --cuda available" * (script.cuda == "map"), *remarks)
-    if script.checks_replicas:
-        drifted = follower.replicas
-        drifted.finish()
-        if failure is None:
-            failure = drifted.failure
-        elif drifted.failure is not None:
-            remarks = (f"before that, {drifted.failure.message}", *remarks)
-        if not drifted.compared:
-            remarks = (_NO_REPLICAS, *remarks)
-        if drifted.remark:
-            remarks = (drifted.remark, *remarks)
+    if outcome.replicas is not None:
+        failure, notes = outcome.replicas.judged(failure)
+        remarks = (*notes, *remarks)
     ran = ScriptRun(
         [script.name, *script.arguments],
         ranks,
@@ -318,7 +306,7 @@ def run_on_ranks(
         outcome.seconds,
         outcome.failure is None,
         follower.signal,
-        follower.replicas.compared,
+        outcome.replicas.compared if outcome.replicas is not None else 0,
     )
     return ran, outcome.trace
 
@@ -420,8 +408,6 @@ class RunFollower:
         self.asked = False
         self.keeps = tally.keeps
         self.posted, self.done, self.called = tally.posted, tally.done, tally.called
-        self.replicas = ReplicaComparison(ranks)
-        self.held = self.replicas.take
         self._out = out
         self._parts = [bytearray() for _ in range(ranks)]
         self._width = len(str(ranks - 1))

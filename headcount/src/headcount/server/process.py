@@ -383,6 +383,10 @@ class _Rank:
         self._recorder.begin(allowed, call.strict, call.watched)
         self._steps = None if call.killed_at is None else StepCount(call.killed_at)
         sets_of_rank(self._set_orders, lambda *place: self._emit(TookSet(*place), True))
+        if call.replicas:
+            from headcount.rank.replicas import ReplicaWatch  # few calls ask for it
+
+            self._recorder.reduced = ReplicaWatch(self._recorder).reduced
         snapshots = self._recorder.snapshots
         stage = "call"
         given = [tensors_in(argument) for argument in arguments]

@@ -44,7 +44,7 @@ from headcount.core.events import (
     Violated,
 )
 from headcount.core.verdict import Diagnosis, Failure, Site, counted, ranks_text
-from headcount.trace.replicas import SameValues
+from headcount.trace.replicas import ReplicaComparison, SameValues
 from headcount.trace.trace import CallSpan, Operation, PauseSpan, Trace
 from headcount.trace.wait_state import Awaited
 
@@ -273,9 +273,6 @@ class Follower(Protocol):
     def called(self, calls: Mapping[int, Operation]) -> None:
         """Take note that all members of a group have made a collective call, and agree."""
 
-    def held(self, rank: int, event: Replicas) -> None:
-        """Take note of what a rank holds of its replicas."""
-
 
 class _RecentOperations(Sequence[Operation]):
     """The operations of a rank by number, of which complete ones are forgotten after a while."""
@@ -383,6 +380,7 @@ class MessageMatcher:
         self._sends, self._receives, self._wildcards = _Queues(), _Queues(), _Queues()
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
+        self.replicas = ReplicaComparison(size)
         self._same = SameValues()
         self._outside: dict[Outside, set[int]] = {}
         self._remarks: dict[Remarked, set[int]] = {}
@@ -435,8 +433,8 @@ class MessageMatcher:
                 self.handling[rank] = event
             case Remarked():
                 self._remarks.setdefault(event, set()).add(rank)
-            case Replicas() if self._follower is not None:
-                self._follower.held(rank, event)
+            case Replicas():
+                self.replicas.take(rank, event)
             case Same():
                 if (failure := self._same.take(rank, event)) and len(self._failures) < _ENOUGH:
                     self._failures.append(failure)

@@ -22,6 +22,12 @@ _PENDING = 64
 #: Tensors that a report names, beside the first.
 _NAMED = 3
 
+#: What is said of a run in which nothing could be compared.
+_NO_REPLICAS = (
+    "no replicas were compared: no optimizer has made a step on parameters that are in"
+    " DistributedDataParallel, DTensors placed as replicas, or reduced as p.grad by the script"
+)
+
 #: Which report of which step: the optimizer's number, the step, and what was looked at.
 _Moment = tuple[int, int, ReplicaStage]
 
@@ -60,11 +66,24 @@ class ReplicaComparison:
         elif len(self._pending) > _PENDING:
             self._compare(self._pending.pop(next(iter(self._pending))))
 
-    def finish(self) -> None:
-        """Compare what not all ranks have reported, since some have none of it."""
+    def judged(self, failure: Failure | None) -> tuple[Failure | None, list[str]]:
+        """Return why a run that is over has failed, and what else there is to say of replicas.
+
+        Args:
+            failure: why it has failed otherwise, if it has.
+        """
+        # some ranks have none of what others have reported
         for reports in self._pending.values():
             self._compare(reports)
         self._pending.clear()
+        notes = [self.remark] if self.remark else []
+        if not self.compared:
+            notes.append(_NO_REPLICAS)
+        if failure is None:
+            return self.failure, notes
+        if self.failure is not None:
+            notes.append(f"before that, {self.failure.message}")
+        return failure, notes
 
     def _compare(self, reports: Mapping[int, Replicas]) -> None:
         """Look for the first tensor that is not the same on all ranks that have it."""
