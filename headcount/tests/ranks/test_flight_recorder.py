@@ -417,6 +417,47 @@ def test_of_a_group_that_no_dump_describes_nobody_says_that_all_have_called(tmp_
     assert found.gaps[0].startswith("gloo's recorder notes no messages")
 
 
+#: By rank, the number of the last call in the second of two dumps, and whether it has ended.
+TWICE = {
+    "stuck": ([(3, True), (3, True), (4, False)], "ranks 0-2: no call begun or ended"),
+    "slow": (
+        [(6, True), (6, True), (7, False)],
+        "ranks 0-2 have begun 3 calls more since the earlier dumps",
+    ),
+    "stuck_later": (
+        [(3, True), (6, True), (4, False)],
+        "rank 1 has begun 3 calls more since the earlier dumps; ranks 0, 2: no call begun or ended",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_of_two_dumps_it_is_said_which_ranks_have_gone_on(tmp_path, name):
+    groups = {"0": ("default_pg", [0, 1, 2])}
+
+    def dump(folder, lasts):
+        (tmp_path / folder).mkdir()
+        for rank, (last, over) in enumerate(lasts):
+            calls = [(-1, "all_reduce", "0", number, True) for number in range(1, last)]
+            calls.append((-1, "all_reduce", "0", last, over))
+            dumped(tmp_path / folder, rank, calls, groups)
+        return read_dumps([tmp_path / folder])
+
+    before = dump("before", [(3, True), (3, True), (4, False)])
+    lasts, said = TWICE[name]
+    after = dump("after", lasts)
+    assert explain(after).faults
+    found = explain(after, before)
+    assert found.since.startswith(said)
+    assert bool(found.faults) is (name != "slow")
+    text = " ".join(explanation_text(found, after, 80).split())
+    assert said in text
+    assert ("? 3 dumps" in text and "the job goes on" in text) is (name == "slow")
+    if name == "slow":
+        with pytest.raises(RequestError, match="rank 0 was further on in the dumps of --before"):
+            explain(before, after)
+
+
 def test_dumps_are_given_as_files_and_patterns_and_folders(tmp_path):
     recorded(right, 3, tmp_path)
     (tmp_path / "notes.txt").write_text("no dump, and of no rank")

@@ -98,6 +98,10 @@ def add_explain_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``explain``."""
     text = "folders, files or patterns; the files' names end in the numbers of their ranks"
     parser.add_argument("dumps", metavar="DUMPS", nargs="+", help=text)
+    text = (
+        "dumps of the same job, minutes earlier: which ranks have gone on since, and which stand?"
+    )
+    parser.add_argument("--before", metavar="DUMPS", nargs="+", help=text)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -211,14 +215,14 @@ def explain_command(request: argparse.Namespace) -> int:
     """Explain the dumps of a job: 0 if they show no fault, 3 if they show one.
 
     Raises:
-        RequestError: there are no dumps.
+        RequestError: there are no dumps, or the earlier ones are none of this job's.
     """
     from headcount.script.explain import explain, explanation_json, explanation_text
     from headcount.script.report import ExitStatus
     from headcount.trace.flight_recorder import read_dumps
 
     dumps = read_dumps(request.dumps)
-    found = explain(dumps)
+    found = explain(dumps, read_dumps(request.before) if request.before else None)
     if request.json:
         print(explanation_json(found))
     else:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from headcount.core.errors import RequestError
 from headcount.core.verdict import Wait
 from headcount.script.report import wait_object, wrapped
 from headcount.trace.deadlock import cycle_of
@@ -66,6 +67,7 @@ class Explanation:
         waits: by rank, what it waited for when its dump was written.
         cycle: ranks that wait for each other, in a circle.
         gaps: what the dumps do not say, and what would make them say it.
+        since: who has gone on since earlier dumps, and who has not; empty if there are none.
     """
 
     faults: tuple[Divergence, ...]
@@ -75,15 +77,27 @@ class Explanation:
     waits: tuple[Wait, ...]
     cycle: tuple[int, ...]
     gaps: tuple[str, ...]
+    since: str = ""
 
 
-def explain(dumps: Dumps) -> Explanation:
-    """Find where the members of each group part, who waits for whom, and who for nobody."""
+def explain(dumps: Dumps, before: Dumps | None = None) -> Explanation:
+    """Find where the members of each group part, who waits for whom, and who for nobody.
+
+    Args:
+        dumps: of a job.
+        before: earlier ones of the same job.  A rank that has gone on since then waits for this
+            moment only, as far as anybody can know: nothing is concluded from its waits.
+
+    Raises:
+        RequestError: those are later, or of another job.
+    """
+    moved = _moved(before, dumps) if before is not None else {}
     held = _collectives_by_group(dumps)
     found = [fault for group in dumps.groups for fault in _divergences(dumps, group, held[group])]
     ends = _ends(dumps)
     found += _messages(dumps, ends)
-    waits = {wait.rank: wait for wait in _waits(dumps, held, ends)}
+    found = [fault for fault in found if fault.differs or moved.keys().isdisjoint(fault.waiting)]
+    waits = {wait.rank: wait for wait in _waits(dumps, held, ends) if wait.rank not in moved}
     found += _unheard(dumps, waits, {rank for fault in found for rank in fault.awaited})
     cycle = cycle_of(waits)
     circle = {*cycle}
@@ -117,6 +131,7 @@ def explain(dumps: Dumps) -> Explanation:
         tuple(waits.values()),
         tuple(cycle),
         tuple(_gaps(dumps, held, {rank for fault in found for rank in fault.awaited})),
+        _since(dumps, before, moved) if before is not None else "",
     )
 
 
@@ -133,6 +148,56 @@ def held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
         held |= new
         coming += new
     return held
+
+
+# Two dumps of one job. --------------------------------------------------------------
+
+#: By group, and apart for messages: the number of the last call, and of the last that has ended.
+_Progress = dict[tuple[str, bool], tuple[int, int]]
+
+
+def _progress(calls: Sequence[DumpedCall]) -> _Progress:
+    found: _Progress = {}
+    for call in calls:
+        kind = call.group, bool(call.messages)
+        last, ended = found.get(kind, (0, 0))
+        ended = max(ended, call.number) if call.is_complete else ended
+        found[kind] = max(last, call.number), ended
+    return found
+
+
+def _moved(before: Dumps, dumps: Dumps) -> dict[int, int]:
+    """Return the ranks that have gone on since earlier dumps, and how many calls they have begun.
+
+    Raises:
+        RequestError: some rank was further on in the earlier dumps.
+    """
+    found = {}
+    for rank in sorted(before.calls.keys() & dumps.calls.keys()):
+        old, new = _progress(before.calls[rank]), _progress(dumps.calls[rank])
+        # a buffer may have lost all calls of a group since then
+        if any(new[kind] < old[kind] for kind in old.keys() & new.keys()):
+            raise RequestError(
+                f"rank {rank} was further on in the dumps of --before than in the others: are they"
+                " the later ones, or of another job?"
+            )
+        if new != old:
+            steps = (new[kind][0] - old.get(kind, (0, 0))[0] for kind in new)
+            found[rank] = sum(steps)
+    return found
+
+
+def _since(dumps: Dumps, before: Dumps, moved: Mapping[int, int]) -> str:
+    """Return who has gone on since earlier dumps, and who has not."""
+    both = before.calls.keys() & dumps.calls.keys()
+    still = folded(sorted(both - moved.keys())) if both - moved.keys() else ""
+    if not moved:
+        return f"{still}: no call begun or ended since the earlier dumps" if still else ""
+    fewest, most = min(moved.values()), max(moved.values())
+    steps = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    verb = "has" if len(moved) == 1 else "have"
+    rest = f"; {still}: no call begun or ended" if still else ""
+    return f"{folded([*moved])} {verb} begun {steps} calls more since the earlier dumps{rest}"
 
 
 # Collectives. ---------------------------------------------------------------------
@@ -393,6 +458,10 @@ def _named(group: str) -> str:
     return "the default group" if group == DEFAULT_GROUP else group
 
 
+def _waits_anywhere(dumps: Dumps) -> bool:
+    return any(not call.is_complete for calls in dumps.calls.values() for call in calls)
+
+
 # Reports. -------------------------------------------------------------------------
 
 
@@ -403,6 +472,8 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
     of = f"{count} dump{'s' * (count != 1)} with {calls:,} call{'s' * (calls != 1)}"
     if not found.faults and not calls:
         lines = [("", f"? {of}: there is nothing to compare")]
+    elif not found.faults and found.since and not found.waits and _waits_anywhere(dumps):
+        lines = [("", f"? {of}: the job goes on, or went on until a moment ago")]
     elif not found.faults and (found.waits or dumps.missing):
         why = "yet ranks wait" if found.waits else "and not all dumps are there"
         lines = [("", f"? {of}: nothing differs in what they hold, {why}")]
@@ -433,6 +504,7 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
     if len(alike) > _SHOWN:
         rest = sum(sorted(map(len, alike.values()))[_SHOWN:])
         lines.append(("", f"  … and {rest} more, as --json lists"))
+    lines += [("  since", found.since)] * bool(found.since)
     lines += [("  note", gap) for gap in found.gaps]
     return wrapped(lines, width)
 
@@ -450,5 +522,6 @@ def explanation_json(found: Explanation) -> str:
             "waits": [wait_object(wait) for wait in found.waits],
             "cycle": list(found.cycle),
             "gaps": list(found.gaps),
+            "since": found.since,
         }
     )
