@@ -31,13 +31,23 @@ def test_a_function_that_hangs_says_which_rank_waits_and_where():
             dist.recv(torch.zeros(1), 0)
 
     line = line_in(one_sided, "recv")
-    with pytest.raises(AssertionError, match=rf"(?s)on 2 ranks: .*rank 1 .*line {line}"):
+    with pytest.raises(AssertionError, match=rf"(?s)on 2 ranks: .*rank 1 .*test_pytest_plugin\.py:{line}"):
         assert_no_hang(one_sided)
     default_launcher().settle()
 
 
+MODULE = """
+import torch.distributed as dist
+
+
+def one_sided():
+    if dist.get_rank() == 1:
+        dist.barrier()
+"""
+
 TESTS = """
 import pytest
+import step
 import torch
 import torch.distributed as dist
 
@@ -69,6 +79,29 @@ def test_drifting():
     optimizer.step()
 
 
+@pytest.mark.ranks(2)
+def test_that_one_rank_skips():
+    if dist.get_rank() == 1:
+        pytest.skip("no GPU here")
+
+
+@pytest.mark.ranks(2)
+def test_that_is_not_right_yet():
+    pytest.xfail("not yet")
+
+
+@pytest.mark.ranks(2)
+def test_what_makes_its_own_group():
+    dist.init_process_group("gloo")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.ranks(2)
+def test_what_stands_in_a_module():
+    step.one_sided()
+
+
 def test_without_ranks():
     assert not dist.is_initialized()
 """
@@ -77,15 +110,17 @@ def test_without_ranks():
 @pytest.mark.exhaustive
 def test_pytest_runs_a_marked_test_on_ranks(tmp_path):
     (tmp_path / "test_ranks.py").write_text(TESTS)
+    (tmp_path / "step.py").write_text(MODULE)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "headcount.pytest_plugin",
          "-p", "no:cacheprovider",
-         "--strict-markers", "-q", str(tmp_path / "test_ranks.py")],
-        capture_output=True, text=True, check=False,
+         "--strict-markers", "-q", "-rs", "test_ranks.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert "2 failed, 2 passed" in done.stdout, done.stdout
-    assert "rank 0 waits in barrier at line 22 for rank 1" in " ".join(done.stdout.split())
-    assert "differs between ranks 0 and 1 before the first step of SGD" in " ".join(
-        done.stdout.split()
-    )
+    said = " ".join(done.stdout.split())
+    assert "3 failed, 3 passed, 1 skipped, 1 xfailed" in said, done.stdout
+    assert "rank 0 waits in barrier at test_ranks.py:23 for rank 1" in said
+    assert "rank 1 waits in barrier at step.py:7 for rank 0" in said
+    assert "differs between ranks 0 and 1 before the first step of SGD" in said
+    assert "no GPU here" in said
     assert "headcount/" not in done.stdout

@@ -37,6 +37,7 @@ __all__ = [
     "is_mapped",
     "join",
     "open_management",
+    "keep_default_group",
     "refuse_management_call",
     "override_dispatcher",
     "remark",
@@ -60,6 +61,8 @@ class _Guard:
         self.is_open = False
         #: whether the program is a person's own script, which may do what it likes
         self.script = False
+        #: whether calls that make and destroy the default group do nothing
+        self.is_made = False
         #: how many default groups a script has made, and what it has asked of the last
         self.turn = 0
         self.spoken = ""
@@ -452,9 +455,18 @@ def refuse_management_call(name: str) -> Callable[..., None]:
     """Return the replacement of a function of :data:`MANAGEMENT`, which refuses the call."""
 
     def call(*args: Any, **kwargs: Any) -> None:
-        raise GroupIsSetUp(default_group_stays(name))
+        if not _guard.is_made:
+            raise GroupIsSetUp(default_group_stays(name))
 
     return call
+
+
+def keep_default_group() -> None:
+    """Let calls that make the default group, and destroy it, do nothing from now on.
+
+    It is there all the time, and code that is tested may be written to make it.
+    """
+    _guard.is_made = True
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -467,8 +479,9 @@ def destroy_process_group(group: Any = None) -> None:
         GroupIsSetUp: the group is the default group.
     """
     if group is None or group is c10d.GroupMember.WORLD:
-        raise GroupIsSetUp(default_group_stays("destroy_process_group"))
-    if group != c10d.GroupMember.NON_GROUP_MEMBER:
+        if not _guard.is_made:
+            raise GroupIsSetUp(default_group_stays("destroy_process_group"))
+    elif group != c10d.GroupMember.NON_GROUP_MEMBER:
         group.destroy(line_here()[1])
 
 
