@@ -31,7 +31,9 @@ def test_a_function_that_hangs_says_which_rank_waits_and_where():
             dist.recv(torch.zeros(1), 0)
 
     line = line_in(one_sided, "recv")
-    with pytest.raises(AssertionError, match=rf"(?s)on 2 ranks: .*rank 1 .*test_pytest_plugin\.py:{line}"):
+    with pytest.raises(
+        AssertionError, match=rf"(?s)on 2 ranks: .*rank 1 .*test_pytest_plugin\.py:{line}"
+    ):
         assert_no_hang(one_sided)
     default_launcher().settle()
 

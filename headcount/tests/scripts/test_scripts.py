@@ -646,3 +646,27 @@ def test_the_documentation_lists_every_fault_with_what_is_said():
     for path in WRONG:
         (row,) = re.findall(rf"^\| \[{path.stem}\]\(.*?\): .*? \| (.*) \|$", text, re.M)
         assert row == Diagnosis(header(path)["diagnosis"]).words, path.stem
+
+
+def test_both_lines_of_calls_that_do_not_match_are_quoted_the_odd_one_first(tmp_path, monkeypatch):
+    text = (
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "dist.init_process_group('gloo')\n"
+        "if dist.get_rank() == 2:\n"
+        "    dist.all_reduce(torch.ones(1), op=dist.ReduceOp.MAX)  # alone\n"
+        "dist.all_reduce(torch.ones(1))  # everybody\n"
+    )
+    ran, printed = execute_text(text, tmp_path, 3)
+    assert ran.failure is not None, printed
+    (odd, line), (_, other) = ran.failure.sides
+    assert (odd, line.line, other.line) == (2, 5, 6)
+    monkeypatch.chdir(tmp_path)  # names of files are relative
+    shown = text_report(ran, 100)
+    quoted = [one.strip() for one in shown.splitlines() if one.startswith("  rank")]
+    assert quoted[0].startswith("rank 2  train.py:5: dist.all_reduce(")
+    assert quoted[1] == "rank 0  train.py:6: dist.all_reduce(torch.ones(1))  # everybody"
+    assert json.loads(json_report(ran))["failure"]["sides"] == [
+        {"rank": 2, "file": "train.py", "line": 5},
+        {"rank": 0, "file": "train.py", "line": 6},
+    ]

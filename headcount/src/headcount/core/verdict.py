@@ -686,3 +686,6 @@ class Failure:
     race: tuple[str, ...] = ()
     #: of a collective to which each rank gives one tensor: two sizes that should be the same
     sizes: tuple[int, ...] = ()
+    #: of calls that do not match, on lines of their own: the two ranks and lines, first the one
+    #: that fewer ranks have called
+    sides: tuple[tuple[int, Site], ...] = ()

@@ -202,7 +202,10 @@ def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
     words = f"stopped by {signal_name(run.signal)}" if run.signal else failure.diagnosis.words
     first = f"ended well {after}, but: {words}" if run.ended else f"{words} {after}"
     yield "", f"✗ {first}: {failure.message}"
-    for frame in failure.frames:
+    for rank, site in failure.sides:
+        if text := live_line(site):
+            yield f"  rank {rank}", f"{site}: {text}"
+    for frame in failure.frames if not failure.sides else ():
         if frame.text:
             there = [wait.rank for wait in failure.waits if wait.site == frame.site]
             who = f"rank {there[0]}" if len(there) == 1 else "at"
@@ -307,6 +310,9 @@ def _failure(failure: Failure, why: list[str]) -> dict[str, Any]:
         "line": site.line if site else None,
         "waits": [wait_object(wait) for wait in failure.waits],
         "ended": list(failure.ended),
+        "sides": [
+            {"rank": rank, "file": site.path, "line": site.line} for rank, site in failure.sides
+        ],
         "why": why,
         "frames": [
             {"file": frame.site.path, "line": frame.site.line, "function": frame.function}

@@ -11,9 +11,9 @@ are compared, before the transport can abort or misread.
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -687,12 +687,17 @@ class MessageMatcher:
         found = []
         for group in self.groups.values():
             for calls in group.open.values():
-                pairs = combinations((calls[rank] for rank in sorted(calls)), 2)
-                said = (disagreement(one, other, group.members) for one, other in pairs)
-                failure = next(filter(None, said), None)
-                if failure:
-                    found.append(failure)
-                    break
+                for one, other in combinations((calls[rank] for rank in sorted(calls)), 2):
+                    if failure := disagreement(one, other, group.members):
+                        break
+                else:
+                    continue
+                at = Counter(call.site for call in calls.values())
+                sides = sorted((one, other), key=lambda call: at[call.site])
+                if one.site and other.site and one.site != other.site:
+                    failure = replace(failure, sides=tuple((op.rank, op.site) for op in sides))
+                found.append(failure)
+                break
         return found
 
     @property
