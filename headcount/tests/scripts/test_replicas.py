@@ -322,6 +322,26 @@ def test_what_may_differ_is_not_accused(name, tmp_path):
     assert len(own) == (name == "dropout_and_batch_norm")
 
 
+@pytest.mark.parametrize("order", ["[1, 2]", "[1, 2] if rank else [2, 1]"])
+def test_shards_of_one_layer_meet_in_fsdp(order, tmp_path):
+    text = (
+        "from torch.distributed.fsdp import fully_shard\n"
+        "net = torch.nn.Sequential(*[torch.nn.Linear(8, 8, bias=False) for _ in range(4)])\n"
+        "for block in net: fully_shard(block)\n"
+        "fully_shard(net)\n"
+        f"order = {order}\n"
+        "net[0].set_modules_to_forward_prefetch([net[k] for k in order])\n"
+        "net(torch.ones(2, 8)).sum().backward()\n"
+    )
+    ran, printed, _ = run(text, tmp_path, 2)
+    if "rank" in order:
+        assert ran.failure is not None, printed
+        assert "what FSDP gathers differs between ranks 0 and 1" in ran.failure.message
+        assert "(2.weight on rank 0; 1.weight on rank 1)" in ran.failure.message
+    else:
+        assert ran.failure is None, printed
+
+
 @pytest.mark.parametrize("drifts", [False, True])
 def test_a_function_on_ranks_is_checked_as_a_script_is(drifts, capsys):
     def train():

@@ -101,9 +101,7 @@ def test_calls_are_compared_by_name_or_by_line_and_in_their_order():
         assert compared.take(1, call) is None
     elsewhere = says(("", "x"), members=(0, 1), name="n", line=30)
     found = compared.take(1, elsewhere)
-    assert "n differs between ranks 0 and 1 at line 20, call 2 of headcount.same there" in (
-        found.message
-    )
+    assert "n differs between ranks 0 and 1 at line 20, the 2nd time" in (found.message)
     assert [*compared.remarks()] == []
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Wait",
     "amount",
     "counted",
+    "ordinal",
     "ranks_text",
     "duration",
 ]
@@ -607,6 +608,12 @@ def amount(nbytes: int) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: "1 message", "2,000 messages"."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def ordinal(number: int) -> str:
+    """Return a number as it counts places: "1st", "112th"."""
+    suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{'th' if number % 100 in (11, 12, 13) else suffix}"
 
 
 @dataclass(frozen=True)

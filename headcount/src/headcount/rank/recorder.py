@@ -314,8 +314,9 @@ class Recorder:
     backend: str = ""
     #: an instrument that is told of receives and waits, if there is one
     watcher: ReceiveWatcher | None = None
-    #: told of each all-reduce of a script: the group's name, its ranks, and the tensors
-    reduced: Callable[[str, Sequence[int], Sequence[torch.Tensor]], None] | None = None
+    #: told of each collective, if replicas are checked: its kind, the group's name, its ranks, and
+    #: the tensors
+    met: Callable[[str, str, Sequence[int], Sequence[torch.Tensor]], None] | None = None
     #: the thread that the student's functions are called in
     main: int = field(default_factory=threading.get_ident)
     #: by thread, the operation that it waits for

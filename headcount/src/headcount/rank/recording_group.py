@@ -401,8 +401,8 @@ class RecordingGroup(TorchGroup):
             shapes=[] if uneven else [one.shape for one in own_tensors(kind, written, read)],
         )
         self._posted(op, gate, in_flight)
-        if recorder.reduced is not None and kind == "all_reduce" and not sparse:
-            recorder.reduced(self._name, self._members, written)
+        if recorder.met is not None and not sparse:
+            recorder.met(kind, self._name, self._members, written)
         _note_history(method, written, read)
         if not in_flight:
             private = None  # nobody asks for it while it is in flight

@@ -15,9 +15,11 @@ import gc
 import itertools
 import sys
 import weakref
+import zlib
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -29,8 +31,9 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from headcount.core.events import Replicas, ReplicaStage, ReplicaValue
+from headcount.core.events import Replicas, ReplicaStage, ReplicaValue, Same, SameValue
 from headcount.core.source_locations import NAME, line_here
+from headcount.core.values import short
 from headcount.rank.recorder import Recorder
 from headcount.rank.same import digest
 
@@ -116,6 +119,17 @@ class ReplicaWatch:
             register(module, state, hook)
 
         return noted
+
+    def met(
+        self, kind: str, group: str, members: Sequence[int], tensors: Sequence[torch.Tensor]
+    ) -> None:
+        """Note a collective, in which tensors of all ranks of a group meet."""
+        if kind == "all_reduce":
+            self.reduced(group, members, tensors)
+        elif kind == "all_gather" and (names := _gathered_by_fsdp()):
+            file, line, _ = line_here()
+            told = [SameValue("", zlib.crc32(names.encode()), short(names))]
+            self._recorder.emit(Same(list(members), "what FSDP gathers", told, file, line), False)
 
     def reduced(self, group: str, members: Sequence[int], tensors: Sequence[torch.Tensor]) -> None:
         """Note an all-reduce of these tensors; the group's calls are in one order on all ranks."""
@@ -214,6 +228,20 @@ class ReplicaWatch:
             list(map(list, groups)), [self._since[one] for one in groups], told, file, line,
         )  # fmt: skip
         self._recorder.emit(event, False)
+
+
+def _gathered_by_fsdp() -> str:
+    """Return the names of the parameters of which FSDP's ``fully_shard`` gathers the shards now.
+
+    Shards of layers of one shape meet without an error, if ranks prefetch in another order.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "foreach_all_gather":
+        frame = frame.f_back
+    if frame is None or "fsdp" not in frame.f_code.co_filename:
+        return ""
+    names = [getattr(one, "_param_fqn", None) for one in frame.f_locals.get("fsdp_params", ())]
+    return ", ".join(map(str, names)) if all(names) else ""
 
 
 def _memory_of(tensor: torch.Tensor) -> StorageWeakRef:

@@ -13,7 +13,7 @@ from typing import Any
 from headcount.core.errors import signal_name
 from headcount.core.events import ANY
 from headcount.core.source_locations import live_line, with_source
-from headcount.core.verdict import Failure, Wait, amount, ranks_text
+from headcount.core.verdict import Failure, Wait, amount, ordinal, ranks_text
 from headcount.script.tally import CallTally
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "ScriptRun",
     "exit_status",
     "json_report",
-    "ordinal",
     "text_report",
     "wait_object",
     "wrapped",
@@ -155,13 +154,6 @@ def _made(calls: Mapping[int, tuple[str, str, int]]) -> str:
         f"{kind} at {site} on {ranks_text(ranks)}, for the {ordinal(number)} time"
         for (kind, site, number), ranks in places.items()
     )
-
-
-def ordinal(number: int) -> str:
-    """Return a number as of a place in a row, such as ``3rd``."""
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
-    return f"{number:,}{ending}"
 
 
 # Text. ----------------------------------------------------------------------------

@@ -386,7 +386,7 @@ class _Rank:
         if call.replicas:
             from headcount.rank.replicas import ReplicaWatch  # few calls ask for it
 
-            self._recorder.reduced = ReplicaWatch(self._recorder).reduced
+            self._recorder.met = ReplicaWatch(self._recorder).met
         snapshots = self._recorder.snapshots
         stage = "call"
         given = [tensors_in(argument) for argument in arguments]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from headcount.core.events import Replicas, ReplicaStage, ReplicaValue, Same, SameValue
 from headcount.core.values import short
-from headcount.core.verdict import Diagnosis, Failure, Site, counted, ranks_text
+from headcount.core.verdict import Diagnosis, Failure, Site, counted, ordinal, ranks_text
 
 __all__ = ["ReplicaComparison", "SameValues"]
 
@@ -77,7 +77,7 @@ class ReplicaComparison:
             self._compare(reports)
         self._pending.clear()
         notes = [self.remark] if self.remark else []
-        if not self.compared:
+        if not self.compared and failure is None:
             notes.append(_NO_REPLICAS)
         if failure is None:
             return self.failure, notes
@@ -313,7 +313,7 @@ def _difference(reports: Mapping[int, Same], number: int) -> Failure | None:
     ]
     what = short(f"{report.name}{key}", _LONG)
     site = Site(report.file, report.line)
-    often = "" if number == 1 else f", call {number:,} of headcount.same there"
+    often = "" if number == 1 else f", the {ordinal(number)} time"
     more = [key for key, _ in differing[1:]]
     return Failure(
         Diagnosis.REPLICAS_DIFFER,

@@ -31,7 +31,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from headcount.core.verdict import ArrivalOrders
+from headcount.core.verdict import ArrivalOrders, ordinal
 from headcount.trace.trace import Operation, Trace
 
 __all__ = ["Exploration", "WildcardPolicy", "named_race"]
@@ -286,7 +286,7 @@ def named_race(failed: Trace, passed: Iterable[Trace], orders: ArrivalOrders) ->
     mine, theirs = (
         [op for op in run.operations[receive.rank] if op.wildcard] for run in (failed, trace)
     )
-    which = f"{_ordinal(mine.index(receive) + 1)} " if len(mine + theirs) > 2 else ""
+    which = f"{ordinal(mine.index(receive) + 1)} " if len(mine + theirs) > 2 else ""
     *first, last = map(str, sorted(able))
     return (
         f". The order of arrival decides: rank {receive.rank}'s {which}receive from any rank"
@@ -297,8 +297,3 @@ def named_race(failed: Trace, passed: Iterable[Trace], orders: ArrivalOrders) ->
 
 def _sources(trace: Trace) -> dict[Place, int]:
     return {_place(op): op.partner.rank for op in trace.choices if op.partner is not None}
-
-
-def _ordinal(number: int) -> str:
-    suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else suffix}"
