@@ -7,9 +7,9 @@
 
 There are thousands of known answers.  ``make test`` judges one wrong answer for each exercise and
 for each diagnosis, and runs the solved notebooks of the chapters that have changed and of a few
-others.  CI judges one for each diagnosis of each exercise, and runs besides what is marked
-``exhaustive``, and both editions of all notebooks.  What is marked ``nightly``, all other answers
-among it, is left to ``make test-all``.
+others.  CI judges a few more for each exercise, and runs besides what is marked ``exhaustive``,
+all solved notebooks, and the students' edition of those chapters.  What is marked ``nightly``, all
+other answers among it, is left to ``make test-all``, and so are the other students' notebooks.
 
 ``make test`` also records which functions each test runs, for ``make quick``, and fails where those
 of a room are fewer than its floor (:mod:`tools.coverage.floors`).
@@ -54,6 +54,9 @@ SAMPLE = ("00", "02", "08", "14", "16", "31")
 #: Commits to compare with, the first that exists: what others have of this work.
 BASES = ("origin/main", "main", "HEAD")
 
+#: The same for CI, where the work may be what others have already.
+BASES_OF_CI = ("HEAD~100", "HEAD")
+
 
 @dataclass(frozen=True)
 class Level:
@@ -87,18 +90,25 @@ def start(options: Sequence[str], output: IO[bytes] | None = None) -> subprocess
     )  # fmt: skip
 
 
-def notebooks(root: Path = ROOT) -> list[str]:
-    """Return the solved notebooks of a sample of chapters, and of those that have changed.
+def notebooks(
+    root: Path = ROOT, edition: str = "solutions", bases: Sequence[str] = BASES
+) -> list[str]:
+    """Return the notebooks of a sample of chapters, and of those that have changed.
 
     Without a history nothing is known to be unchanged: it is the folder of all.
     """
-    for base in BASES:
+    for base in bases:
         asked = ["git", "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}"]
         if subprocess.run(asked, cwd=root, stdout=subprocess.DEVNULL, check=False).returncode == 0:
-            numbers = {*SAMPLE, *chapters(changed(base, root))}
-            paths = (path for one in numbers for path in root.glob(f"solutions/{one}_*.ipynb"))
+            differ = changed(base, root)
+            if edition == "solutions":
+                numbers = {*SAMPLE, *chapters(differ)}
+            else:  # what hints say shows in solved cells only
+                own = [Path(path) for path in differ if path.startswith(f"{edition}/")]
+                numbers = {*SAMPLE, *(path.name[:2] for path in own)}
+            paths = (path for one in numbers for path in root.glob(f"{edition}/{one}_*.ipynb"))
             return sorted(path.relative_to(root).as_posix() for path in paths)
-    return ["solutions"]
+    return [edition]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -110,6 +120,8 @@ def main(arguments: Sequence[str]) -> int:
     paths = {edition: [edition] for edition in level.editions}
     if not arguments:
         paths["solutions"] = notebooks()
+    elif level.minutes:
+        paths["notebooks"] = notebooks(ROOT, "notebooks", BASES_OF_CI)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as beside:
         outputs = {edition: Path(folder) / edition for edition in level.editions}
 

@@ -437,3 +437,7 @@ def test_notebooks_that_have_changed_run_and_a_few_others(tmp_path):
         "solutions/00_ranks.ipynb",
         "solutions/05_all_gather.ipynb",
     ]
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "05_all_gather.ipynb").touch()
+    own = tests.notebooks(tmp_path, "notebooks", tests.BASES_OF_CI)
+    assert own == ["notebooks/05_all_gather.ipynb"]

@@ -209,10 +209,16 @@ def leaves_barrier(rank, n):
     yield torch.zeros(1), torch.zeros(1)
 
 
-@pytest.mark.timeout(600)  # ten sizes of a world
+@pytest.mark.timeout(600)  # several sizes of a world
 @pytest.mark.parametrize("collective, name", EVERY)
-@pytest.mark.exhaustive
-def test_every_algorithm_leaves_what_the_definition_says(collective, name, subtests):
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param((1, 3, 4, 7), id="few", marks=pytest.mark.exhaustive),
+        pytest.param((2, 5, 6, 8, 9, 16), id="more", marks=pytest.mark.nightly),
+    ],
+)
+def test_every_algorithm_leaves_what_the_definition_says(collective, name, sizes, subtests):
     leaves = globals()[f"leaves_{collective}"]
 
     def program(n):
@@ -223,7 +229,7 @@ def test_every_algorithm_leaves_what_the_definition_says(collective, name, subte
             found += 1
         return found
 
-    for n in SIZES:
+    for n in sizes:
         with subtests.test(f"{n} ranks"):
             assert any(values(run(functools.partial(program, n), n, **{collective: name})))
 

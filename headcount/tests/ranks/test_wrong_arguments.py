@@ -277,8 +277,17 @@ def differences(both, texts):
     return "\n".join(found)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", CALLS)
+#: Of the calls, those whose every wrong argument CI tries: half a minute each.
+IN_CI = ("all_gather_into_tensor", "all_to_all_single", "messages")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one, marks=pytest.mark.exhaustive if one in IN_CI else pytest.mark.nightly)
+        for one in CALLS
+    ],
+)
 def test_real_and_simulated_ranks_say_the_same_of_every_wrong_argument(name, both):
     assert differences(both, variants(name)) == ""
 

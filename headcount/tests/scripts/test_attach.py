@@ -135,7 +135,7 @@ def test_the_rank_that_holds_up_the_job_is_named_with_its_line(path, tmp_path):
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "attaches",
-    [pytest.param(4, marks=pytest.mark.exhaustive), pytest.param(30, marks=pytest.mark.nightly)],
+    [pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(30, marks=pytest.mark.nightly)],
 )
 def test_a_job_that_moves_is_neither_accused_nor_changed(attaches, tmp_path):
     path, out, end = SCRIPTS / "moving" / "train.py", tmp_path / "out", tmp_path / "end"
