@@ -115,12 +115,14 @@ class ScriptRun:
                         f"rank {wait.rank} is at its {ordinal(mine)} {wait.call} at {wait.site},"
                         f" and rank {peer} made {theirs} there before it ended"
                     )
-        common, apart = tally.last_common, tally.first_apart
+        common, apart = tally.last_common, [*tally.apart.values()]
         if common:
             yield f"the last call that {self._ranks_text(common)} made together was {_made(common)}"
-        if apart and apart != common:
-            who = self._ranks_text(apart)
-            yield f"the first that {who} made together from different lines was {_made(apart)}"
+        if apart and apart != [common]:
+            who = self._ranks_text(apart[0])
+            yield f"the first that {who} made together from different lines was {_made(apart[0])}"
+            for later in apart[1:]:
+                yield f"later, from others, {_made(later)}"
 
     def _messages(self, wait: Wait) -> Iterator[str]:
         """Yield for which message of a rank's another waits that has not been sent so often."""

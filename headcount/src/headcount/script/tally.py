@@ -19,6 +19,11 @@ __all__ = ["CallTally", "LongestWait"]
 Place = tuple[int, str, str]
 
 
+#: Combinations of lines of which the first call is kept: the first may be right, as DDP's beside
+#: those by which ``Join`` stands in for a rank that is done.
+_APART = 3
+
+
 @dataclass(frozen=True)
 class LongestWait:
     """The rank that others waited for longest at one line, as far as they waited for it to call.
@@ -52,8 +57,8 @@ class CallTally:
         messages: how many ends of messages a rank has begun, by rank, ``send`` or ``recv``, and
             peer.
         last_common: the last collective call that all members of its group have made, by rank.
-        first_apart: the first of those without a root that they have made at different lines;
-            calls that make groups do not count.
+        apart: of those without a root that they have made at different lines, the first of each
+            of a few combinations of lines; calls that make groups do not count.
     """
 
     def __init__(self, keeps: int) -> None:
@@ -62,7 +67,7 @@ class CallTally:
         self.bytes: Counter[int] = Counter()
         self.messages: Counter[tuple[int, str, int]] = Counter()
         self.last_common: dict[int, tuple[str, str, int]] = {}
-        self.first_apart: dict[int, tuple[str, str, int]] = {}
+        self.apart: dict[tuple[tuple[int, str], ...], dict[int, tuple[str, str, int]]] = {}
         self._places: Counter[Place] = Counter()
         self._groups: dict[Place, set[str]] = defaultdict(set)
         self._waits: dict[tuple[int, int, str, Site], list[float]] = defaultdict(lambda: [0.0, 0])
@@ -95,8 +100,13 @@ class CallTally:
         }
         # a root often makes its call in a branch of its own, and so does who makes a group
         branches = any(op.peer != ANY or op.makes_group for op in calls.values())
-        if not (self.first_apart or branches) and len({op.site for op in calls.values()}) > 1:
-            self.first_apart = self.last_common
+        if (
+            not branches
+            and len(self.apart) < _APART
+            and len({op.site for op in calls.values()}) > 1
+        ):
+            lines = tuple((rank, str(op.site)) for rank, op in sorted(calls.items()))
+            self.apart.setdefault(lines, self.last_common)
 
     def passes(self, rank: int, kind: str, site: Site) -> int:
         """Return how often a rank has called something at a line."""
