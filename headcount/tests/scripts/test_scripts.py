@@ -670,3 +670,28 @@ def test_both_lines_of_calls_that_do_not_match_are_quoted_the_odd_one_first(tmp_
         {"rank": 2, "file": "train.py", "line": 5},
         {"rank": 0, "file": "train.py", "line": 6},
     ]
+
+
+WORKERS = """\
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def work(rank):
+    start = "tcp://127.0.0.1:29505"
+    dist.init_process_group("gloo", init_method=start, rank=rank, world_size=2)
+    total = torch.ones(1)
+    if rank == 0:
+        dist.all_reduce(total)
+
+if __name__ == "__main__":
+    with mp.get_context("spawn").Pool(2) as pool:
+        pool.map(work, range(2))
+"""
+
+
+def test_a_rank_that_is_missing_among_the_workers_of_a_pool_is_named(tmp_path):
+    ran, printed = execute_text(WORKERS, tmp_path, 2)
+    assert ran.failure is not None, printed
+    assert ran.failure.diagnosis is Diagnosis.DEADLOCK
+    assert "rank 0 waits in all_reduce at train.py:10 for rank 1" in ran.failure.message

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.pool
 import multiprocessing.queues
 import os
 import threading
@@ -75,6 +76,7 @@ def spawn_in_place(rank: int, size: int) -> None:
         start.Process = _process_class(start.Process, own, context.__name__)  # type: ignore[attr-defined]
         setattr(context, start.Process.__name__, start.Process)  # type: ignore[attr-defined]
     _end_where_results_are_collected(own)
+    _run_in_place_of_a_pool(own)
 
 
 #: What is remarked where the script would wait in vain.
@@ -133,6 +135,34 @@ def _end_where_results_are_collected(own: Any) -> None:
     connection.Connection.recv = ending(
         connection.Connection.recv, lambda end: end not in ends or end.poll()
     )
+
+
+def _run_in_place_of_a_pool(own: Any) -> None:
+    """Do a rank's part where the script lets a pool of processes do that of all ranks.
+
+    It ends there: what the pool would return comes from the other ranks as well.
+    """
+
+    def in_place(real: Callable[..., Any], spread: bool) -> Callable[..., Any]:
+        @functools.wraps(real)
+        def begin(pool: Any, func: Any, iterable: Any, *options: Any, **named: Any) -> Any:
+            if not _is_rank(func):
+                return real(pool, func, iterable, *options, **named)
+            calls = list(iterable)
+            _require_count("the pool", len(calls), own.size)
+            pool.terminate()  # its threads would look as if they might still do something
+            pool.join()
+            mine = calls[own.rank]
+            func(*mine) if spread else func(mine)
+            file, line, _ = line_here()
+            remark(_NO_PARENT, file, line)
+            raise SystemExit(0)
+
+        return begin
+
+    for name in ("map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async"):
+        real = getattr(multiprocessing.pool.Pool, name)
+        setattr(multiprocessing.pool.Pool, name, in_place(real, "star" in name))
 
 
 class _EndedRanks:
