@@ -402,7 +402,7 @@ class Diagnosis(str, Enum):
     REPLICAS_DIFFER = _Fields(
         "replicas_differ",
         words="replicas differ",
-        meaning="trains replicas that are no longer the same",
+        meaning="holds replicas, or values, that differ from those of other ranks",
         advice="Which call should have made them the same, and does every rank make it?",
         communication_fault=True,
     )
