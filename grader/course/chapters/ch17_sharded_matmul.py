@@ -118,6 +118,12 @@ def _only_backward(e: Evidence) -> bool:
     return bool(forward) and all(one.passed for one in forward) and _backward(e.case)
 
 
+def _raised_in_forward(e: Evidence) -> bool:
+    """Return whether the exception comes from a function that is called forward."""
+    failure = e.here.failure
+    return failure is not None and any(frame.function == "forward" for frame in failure.frames)
+
+
 def _forbidden(*names: str) -> Test:
     """Make a test of whether a call is refused in an answer that calls one of these."""
     return lambda e: e.diagnosis is Diagnosis.FORBIDDEN_CALL and e.calls(*names)
@@ -189,12 +195,21 @@ _DIM = Mistake(
     when=_only_where(lambda c: not c.dim, Diagnosis.EXCEPTION),
 )
 
+_FORWARD_DIM = Mistake(
+    "It works where dim is 1, and fails in forward where it is another: a line there counts on"
+    " dimension 1. Pad, gather and cut along dim.",
+    when=lambda e: (
+        _only_where(lambda c: c.along != 1, Diagnosis.EXCEPTION)(e) and _raised_in_forward(e)
+    ),
+)
+
 _BACKWARD_DIM = Mistake(
     "Backward works where dim is 1, and fails where it is another: does it use dim? Let forward"
     " keep it, as in ctx.dim = dim.",
     when=lambda e: (
         _only_where(lambda c: c.along != 1, Diagnosis.EXCEPTION)(e)
         and _only_backward(e)
+        and not _raised_in_forward(e)
         and any(_backward(one.case) and one.case.along == 1 for one in e.passed if one.case.n > 1)
     ),
 )
@@ -238,7 +253,7 @@ _OWN_PART = Mistake(
 #: The particular ones come first.
 _COMMON = (
     _ONE_DTYPE, _MATRICES, _LAST, _EMPTY, _FEWER, _SIZES, _HOOK, _DIM,
-    _BACKWARD_DIM, _BACKWARD, _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
+    _FORWARD_DIM, _BACKWARD_DIM, _BACKWARD, _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
 )  # fmt: skip
 
 

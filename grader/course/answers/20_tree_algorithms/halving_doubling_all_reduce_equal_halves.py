@@ -3,8 +3,12 @@ tensor_split(2) leaves none out."""
 # exercise: halving_doubling_all_reduce
 # diagnosis: wrong_value
 # or: FAR = True
+# or: DIVIDES_LAST = True
+# or: FAR = True; DIVIDES_LAST = True
 
 FAR = False
+#: Whether all of x is divided at the end, and not what each rank is responsible for.
+DIVIDES_LAST = False
 
 
 def halving_doubling_all_reduce(x, op):
@@ -29,8 +33,11 @@ def halving_doubling_all_reduce(x, op):
         combine(op, kept, came)
         done.append((step, kept, given))
         mine = kept
-    divide(op, mine, n)
+    if not DIVIDES_LAST:
+        divide(op, mine, n)
     for step, kept, given in reversed(done):
         exchange(kept, given, rank ^ step)
+    if DIVIDES_LAST:
+        divide(op, x, n)
     if rank + power < n:
         dist.send(x, rank + power)

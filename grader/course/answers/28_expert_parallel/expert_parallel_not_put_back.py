@@ -5,11 +5,14 @@ place of token order[i]: torch.zeros_like(x).index_copy(0, order, back)."""
 # or: DROPPED = "zeros"
 # or: DROPPED = "put back"
 # or: DROPPED = "put back, or else zeros"
+# or: DROPPED = "behind"
 
 DROPPED = "left out"
 
 
 def put_back(x, order, back):
+    if DROPPED == "behind":
+        return torch.cat([back, torch.zeros_like(x[len(back) :])])
     if DROPPED == "left out" or (len(back) == len(x) and "else" not in DROPPED):
         return back
     put = DROPPED == "put back" or len(back) == len(x)

@@ -2,8 +2,12 @@
 before it."""
 # exercise: train_uneven
 # diagnosis: wrong_value
+# or: STALE = True
 import torch
 import torch.distributed as dist
+
+#: Whether a rank without a batch gives the gradients that it still has.
+STALE = False
 
 
 def train_uneven(module, batches, lr):
@@ -17,7 +21,7 @@ def train_uneven(module, batches, lr):
         dist.all_reduce(count)
         for p in module.parameters():
             if p.requires_grad:
-                total = p.grad.clone() if have and p.grad is not None else torch.zeros_like(p)
+                total = p.grad.clone() if (have or STALE) and p.grad is not None else torch.zeros_like(p)
                 dist.all_reduce(total)
                 with torch.no_grad():
                     p -= lr * total / count.item()
