@@ -427,7 +427,7 @@ print("a ReLU, gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should 
 #
 # `x_shard` is this rank's part of the last dimension of x, and `weight_shard` has the rows of the
 # weight that go with it; both are split with `tensor_split`. Return the whole product on every rank.
-# The loss is the same on every rank. `all_reduce` is allowed.
+# The loss is the same on every rank. `all_reduce` is allowed where autograd sees it.
 
 # %%
 def row_parallel(x_shard: torch.Tensor, weight_shard: torch.Tensor) -> torch.Tensor:
