@@ -4,17 +4,13 @@ owns chunk r + 1. The owned chunk is the one to send next.
 """
 # exercise: ring_all_reduce
 # diagnosis: wrong_value
-# or: FIRST = 0; SECOND = -1
 # or: FIRST = 0; SECOND = 2
-# or: FIRST = 0; SECOND = 3
 # or: FIRST = 1; SECOND = -1
 # or: FIRST = 1; SECOND = 0
-# or: FIRST = 1; SECOND = 1
 # or: FIRST = 1; SECOND = 3
-# The all-gather begins with the chunk before the one that is finished.
 
 FIRST = 0
-SECOND = 0
+SECOND = -1
 
 
 def ring_all_reduce(x, op):

@@ -1,5 +1,6 @@
-"""What arrives replaces your own part in the first phase, so your own is missing from the result:
-in the reduce-scatter, combine what arrives with what is there.
+"""Each chunk of the result is that of one rank alone. Either what arrives replaces your own part
+in the reduce-scatter, where both should be combined; or the all-gather does not begin with the
+chunk that came last, which is the finished one.
 """
 # exercise: ring_all_reduce
 # diagnosis: wrong_value
