@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -80,10 +81,8 @@ def assert_no_hang(
         check=check,
     )
     if done.failure is not None:
-        raised = done.failure.raised
-        if raised is not None and raised.kind in ("Skipped", "XFailed"):
-            import pytest
-
+        raised, pytest = done.failure.raised, sys.modules.get("pytest")
+        if pytest is not None and raised.kind in ("Skipped", "XFailed"):
             (pytest.skip if raised.kind == "Skipped" else pytest.xfail)(raised.message)
         raise AssertionError(f"on {ranks} ranks: {done!r}")
     return list(done)

@@ -196,6 +196,17 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         ("script/attach/processes.py",),
         mentions="_wrap",
     ),
+    PrivateApi(
+        "torch.distributed.fsdp._fully_shard._fsdp_collectives.foreach_all_gather",
+        "name the parameters that FSDP gathers",
+        ("rank/replicas.py",),
+        parameters=("fsdp_params",),
+    ),
+    PrivateApi(
+        "torch.distributed.fsdp._fully_shard._fsdp_param.FSDPParam._param_fqn",
+        "name the parameters that FSDP gathers",
+        ("rank/replicas.py",),
+    ),
     # torch: process groups
     PrivateApi(
         f"{_C10D}._canonicalize_group_rank",
@@ -492,6 +503,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
             "rank/arguments.py",
             "rank/calling.py",
             "rank/cuda_mapping.py",
+            "rank/replicas.py",
             "rank/requests.py",
             "simulation/calls.py",
         ),
