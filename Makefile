@@ -38,7 +38,7 @@ update: $(VENV)/.course ## take a newer edition of the course with git, and keep
 test: $(VENV)/.tools ## the tests that a change has to pass, in about eight minutes on two cores
 	$(BIN)/python -m tools.tests $(ARGS)
 
-test-ci: $(VENV)/.tools ## the tests that CI runs, with all solved notebooks, in about half an hour on two idle cores
+test-ci: $(VENV)/.tools ## the tests that CI runs, with all solved notebooks, in about fifty minutes on two cores
 	$(BIN)/python -m tools.tests --ci
 
 test-all: $(VENV)/.tools ## every test and every known answer: what runs each night

@@ -196,8 +196,8 @@ _DIM = Mistake(
 )
 
 _FORWARD_DIM = Mistake(
-    "It works where dim is 1, and fails in forward where it is another: a line there counts on"
-    " dimension 1. Pad, gather and cut along dim.",
+    "It works where dim is 1, and fails in forward where it is another. Which line there counts on"
+    " dimension 1? Pad, gather and cut along dim.",
     when=lambda e: (
         _only_where(lambda c: c.along != 1, Diagnosis.EXCEPTION)(e) and _raised_in_forward(e)
     ),

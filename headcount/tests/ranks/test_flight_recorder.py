@@ -419,14 +419,14 @@ def test_of_a_group_that_no_dump_describes_nobody_says_that_all_have_called(tmp_
 
 #: By rank, the number of the last call in the second of two dumps, and whether it has ended.
 TWICE = {
-    "stuck": ([(3, True), (3, True), (4, False)], "ranks 0-2: no call begun or ended"),
+    "stuck": ([(3, True), (3, True), (4, False)], "ranks 0-2 have begun no call, and ended none"),
     "slow": (
         [(6, True), (6, True), (7, False)],
-        "ranks 0-2 have begun 3 calls more since the earlier dumps",
+        "ranks 0-2 have gone on since the earlier dumps, by 3 calls",
     ),
     "stuck_later": (
         [(3, True), (6, True), (4, False)],
-        "rank 1 has begun 3 calls more since the earlier dumps; ranks 0, 2: no call begun or ended",
+        "rank 1 has gone on since the earlier dumps, by 3 calls; ranks 0, 2 have begun no call",
     ),
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from headcount.core.errors import RequestError
@@ -189,15 +189,21 @@ def _moved(before: Dumps, dumps: Dumps) -> dict[int, int]:
 
 def _since(dumps: Dumps, before: Dumps, moved: Mapping[int, int]) -> str:
     """Return who has gone on since earlier dumps, and who has not."""
-    both = before.calls.keys() & dumps.calls.keys()
-    still = folded(sorted(both - moved.keys())) if both - moved.keys() else ""
-    if not moved:
-        return f"{still}: no call begun or ended since the earlier dumps" if still else ""
-    fewest, most = min(moved.values()), max(moved.values())
-    steps = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    verb = "has" if len(moved) == 1 else "have"
-    rest = f"; {still}: no call begun or ended" if still else ""
-    return f"{folded([*moved])} {verb} begun {steps} calls more since the earlier dumps{rest}"
+    still = sorted((before.calls.keys() & dumps.calls.keys()) - moved.keys())
+    said = []
+    if moved:
+        fewest, most = min(moved.values()), max(moved.values())
+        steps = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        by = f", by {steps} call{'s' * (most != 1)}" if most else ""
+        said.append(f"{folded([*moved])} {_have(moved)} gone on since the earlier dumps{by}")
+    if still:
+        when = "since then" if moved else "since the earlier dumps"
+        said.append(f"{folded(still)} {_have(still)} begun no call, and ended none, {when}")
+    return "; ".join(said)
+
+
+def _have(ranks: Collection[int]) -> str:
+    return "has" if len(ranks) == 1 else "have"
 
 
 # Collectives. ---------------------------------------------------------------------

@@ -237,6 +237,9 @@ def _about_buffers(held: Mapping[int, ReplicaValue], count: int) -> str:
 #: Parts of values that are kept while some ranks have yet to report theirs.
 KEPT = 1 << 18
 
+#: Counts of calls, by rank and place, that are kept where all ranks have come equally often.
+_COUNTED = 1 << 14
+
 #: Characters of a value's name and of a key in it that a message shows.
 _LONG = 120
 
@@ -263,6 +266,11 @@ class SameValues:
         self._kept += len(event.values)
         if len(reports) == len(event.members):
             self._forget(moment)
+            ranks = [(one, place) for one in place[0]]
+            # a program may give each step a name of its own; all begin anew together
+            if len(self._calls) > _COUNTED and {self._calls[one] for one in ranks} == {moment[1]}:
+                for one in ranks:
+                    del self._calls[one]
             return _difference(reports, moment[1])
         while self._kept > KEPT and len(self._open) > 1:
             self._lost += 1
