@@ -419,14 +419,14 @@ def test_of_a_group_that_no_dump_describes_nobody_says_that_all_have_called(tmp_
 
 #: By rank, the number of the last call in the second of two dumps, and whether it has ended.
 TWICE = {
-    "stuck": ([(3, True), (3, True), (4, False)], "ranks 0-2 have begun no call, and ended none"),
+    "stuck": ([(3, True), (3, True), (4, False)], "ranks 0-2 have not gone on"),
     "slow": (
         [(6, True), (6, True), (7, False)],
-        "ranks 0-2 have gone on since the earlier dumps, by 3 calls",
+        "ranks 0-2 have gone on, by 3 calls",
     ),
     "stuck_later": (
         [(3, True), (6, True), (4, False)],
-        "rank 1 has gone on since the earlier dumps, by 3 calls; ranks 0, 2 have begun no call",
+        "rank 1 has gone on, by 3 calls; ranks 0, 2 have not gone on",
     ),
 }
 
@@ -435,15 +435,19 @@ TWICE = {
 def test_of_two_dumps_it_is_said_which_ranks_have_gone_on(tmp_path, name):
     groups = {"0": ("default_pg", [0, 1, 2])}
 
-    def dump(folder, lasts):
+    def dump(folder, lasts, noted=True):
+        """By rank, its last call; the end of the one before may not have been noted yet."""
         (tmp_path / folder).mkdir()
         for rank, (last, over) in enumerate(lasts):
-            calls = [(-1, "all_reduce", "0", number, True) for number in range(1, last)]
+            calls = [
+                (-1, "all_reduce", "0", number, noted or number < last - 1)
+                for number in range(1, last)
+            ]
             calls.append((-1, "all_reduce", "0", last, over))
             dumped(tmp_path / folder, rank, calls, groups)
         return read_dumps([tmp_path / folder])
 
-    before = dump("before", [(3, True), (3, True), (4, False)])
+    before = dump("before", [(3, True), (3, True), (4, False)], noted=False)
     lasts, said = TWICE[name]
     after = dump("after", lasts)
     assert explain(after).faults

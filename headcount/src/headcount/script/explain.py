@@ -152,17 +152,16 @@ def held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
 
 # Two dumps of one job. --------------------------------------------------------------
 
-#: By group, and apart for messages: the number of the last call, and of the last that has ended.
-_Progress = dict[tuple[str, bool], tuple[int, int]]
+#: By group, and apart for messages: the number of the last call, and whether it has ended.  Torch
+#: may note the end of an earlier one late, when its rank has long stood in the last.
+_Progress = dict[tuple[str, bool], tuple[int, bool]]
 
 
 def _progress(calls: Sequence[DumpedCall]) -> _Progress:
     found: _Progress = {}
     for call in calls:
         kind = call.group, bool(call.messages)
-        last, ended = found.get(kind, (0, 0))
-        ended = max(ended, call.number) if call.is_complete else ended
-        found[kind] = max(last, call.number), ended
+        found[kind] = max(found.get(kind, (0, False)), (call.number, call.is_complete))
     return found
 
 
@@ -182,7 +181,7 @@ def _moved(before: Dumps, dumps: Dumps) -> dict[int, int]:
                 " the later ones, or of another job?"
             )
         if new != old:
-            steps = (new[kind][0] - old.get(kind, (0, 0))[0] for kind in new)
+            steps = (new[kind][0] - old.get(kind, (0, False))[0] for kind in new)
             found[rank] = sum(steps)
     return found
 
@@ -190,15 +189,20 @@ def _moved(before: Dumps, dumps: Dumps) -> dict[int, int]:
 def _since(dumps: Dumps, before: Dumps, moved: Mapping[int, int]) -> str:
     """Return who has gone on since earlier dumps, and who has not."""
     still = sorted((before.calls.keys() & dumps.calls.keys()) - moved.keys())
+    ended = [rank for rank, steps in moved.items() if not steps]
+    begun = {rank: steps for rank, steps in moved.items() if steps}
     said = []
-    if moved:
-        fewest, most = min(moved.values()), max(moved.values())
+    if begun:
+        fewest, most = min(begun.values()), max(begun.values())
         steps = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-        by = f", by {steps} call{'s' * (most != 1)}" if most else ""
-        said.append(f"{folded([*moved])} {_have(moved)} gone on since the earlier dumps{by}")
+        said.append(
+            f"{folded([*begun])} {_have(begun)} gone on, by {steps} call{'s' * (most != 1)}"
+        )
+    if ended:
+        last = "its last call has" if len(ended) == 1 else "their last calls have"
+        said.append(f"{folded(ended)} {_have(ended)} begun no call, and {last} ended")
     if still:
-        when = "since then" if moved else "since the earlier dumps"
-        said.append(f"{folded(still)} {_have(still)} begun no call, and ended none, {when}")
+        said.append(f"{folded(still)} {_have(still)} not gone on")
     return "; ".join(said)
 
 
@@ -510,7 +514,7 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
     if len(alike) > _SHOWN:
         rest = sum(sorted(map(len, alike.values()))[_SHOWN:])
         lines.append(("", f"  … and {rest} more, as --json lists"))
-    lines += [("  since", found.since)] * bool(found.since)
+    lines += [("  since", f"the earlier dumps: {found.since}")] * bool(found.since)
     lines += [("  note", gap) for gap in found.gaps]
     return wrapped(lines, width)
 
