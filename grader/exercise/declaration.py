@@ -33,7 +33,7 @@ from grader.exercise.answers import KnownAnswer
 from grader.exercise.cases import OPS, Case, Draw, magnitude, reduced
 from grader.exercise.help import Help
 from grader.exercise.limits import Limit
-from grader.exercise.verdict import Bound, Comparison, gravest
+from grader.exercise.verdict import Bound, Comparison, Grade, gravest
 from grader.submission.outline import Outline
 from headcount.core.program import packed_by_value
 from headcount.core.verdict import HEADCOUNT, Diagnosis, Failure, RaisedException
@@ -216,10 +216,12 @@ class Mistake:
         hint: the text.
         when: whether the evidence proves it, by fields and not by the text of a message.  It must
             hold for this mistake alone, and not for any wrong answer.
+        grade: how well the hint is known where it holds.
     """
 
     hint: str
     when: Callable[[Evidence], bool]
+    grade: Grade = Grade.SUPPORTED
 
 
 @dataclass(frozen=True)

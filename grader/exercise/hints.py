@@ -2,7 +2,8 @@
 
 A misleading hint is worse than none.  So a hint has to agree with every case, passed
 ones included; where two causes explain the same, neither is named, and the bare finding
-is given with a gentle question.
+is given with a gentle question.  Each says how well it is known: what follows from the run or the
+source, what the same comes of, and what is asked of everybody are told apart in every report.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import torch.distributed as dist
 from grader.exercise.cases import Case, PerRank, op_name
 from grader.exercise.compare import compare
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
+from grader.exercise.verdict import Grade, Hint
 from headcount.core.verdict import Diagnosis, counted
 
 __all__ = ["agree", "choose_hint"]
@@ -29,8 +31,8 @@ def choose_hint(
     diagnosis: Diagnosis,
     evidence: Evidence | None,
     recognise: Callable[[Evidence], str] = lambda evidence: "",
-) -> str:
-    """Return a hint for a diagnosis, which claims no more than is proved.
+) -> Hint:
+    """Return a hint for a diagnosis, which claims no more than is known.
 
     The first of these that applies is given: what Python's own error messages prove in any
     exercise, a rank that is read from the notebook, the one mistake whose program does what the
@@ -45,21 +47,20 @@ def choose_hint(
         recognise: returns the hint of the mistake whose program does the same, if there is one.
     """
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
-        return exercise.help.hints[0]
+        return Hint(exercise.help.hints[0])
     if evidence is not None and evidence.failed:
-        every = (
-            misused, slipped, reads_global, lambda exercise, evidence: recognise(evidence),
+        every: tuple[Callable[[Exercise, Evidence], Hint | str], ...] = (
+            misused, slipped, reads_global, lambda _, seen: Hint(recognise(seen), Grade.SUPPORTED),
             rounded, _hint_of_condition, _refused, miscalled, disagreed, to_itself, rebound,
             some_ranks_only, slept, shut_in,
         )  # fmt: skip
         for prove in every:
-            hint = prove(exercise, evidence)
-            if hint:
-                return hint
-    hint = exercise.help.advice.get(diagnosis, _advice(diagnosis, evidence))
-    if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
-        hint = _advise_smallest_world(exercise, evidence) if exercise.world_sizes != (1,) else ""
-    return hint or exercise.help.hints[0]
+            if found := prove(exercise, evidence):
+                return found if isinstance(found, Hint) else Hint(found, Grade.ESTABLISHED)
+    text = exercise.help.advice.get(diagnosis, _advice(diagnosis, evidence))
+    if not text and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
+        text = _advise_smallest_world(exercise, evidence) if exercise.world_sizes != (1,) else ""
+    return Hint(text or exercise.help.hints[0])
 
 
 def _refused(exercise: Exercise, evidence: Evidence) -> str:
@@ -173,13 +174,13 @@ def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _hint_of_condition(exercise: Exercise, evidence: Evidence) -> str:
-    """Return the hint of the first condition that holds, or an empty string."""
+def _hint_of_condition(exercise: Exercise, evidence: Evidence) -> Hint:
+    """Return the hint of the first condition that holds, or an empty one."""
     for mistake in exercise.mistakes:
         with contextlib.suppress(*_ABSENT):
             if mistake.when(evidence):
-                return mistake.hint
-    return ""
+                return Hint(mistake.hint, mistake.grade)
+    return Hint()
 
 
 #: What is raised by looking into values or traffic that a case does not have.
@@ -390,8 +391,9 @@ def shut_in(exercise: Exercise, evidence: Evidence) -> str:
         )
     if some and kinds == ({"recv"}, {"recv"}):
         return (
-            f"Ranks {ranks} all wait in a receive, and none of them has sent what the next one"
-            " waits for: one has to send first."
+            f"Ranks {ranks} all wait in a receive, each for the next, and none of them has sent"
+            " that. Either one has to send first, or they wait for the wrong ranks: who sends to"
+            " each of them?"
         )
     sent = {(op.rank, op.peer) for op in pending if op.kind == "send"}
     awaited = {(peer, wait.rank) for wait in failure.waits for peer in wait.peers}
@@ -550,8 +552,9 @@ def to_itself(exercise: Exercise, evidence: Evidence) -> str:
     if not evidence.refused("PeerIsSelf"):
         return ""
     return (
-        "A rank sends to itself, or receives from itself, and that is refused. What a rank has"
-        " already needs no message: leave its own number out, or copy."
+        "A rank sends to itself, or receives from itself, and that is refused. Is another rank"
+        " meant, such as the source or the root? If not, the rank has its own part already, which"
+        " needs no message: leave its own number out, or copy."
     )
 
 

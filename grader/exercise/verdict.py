@@ -28,6 +28,8 @@ __all__ = [
     "CaseVerdict",
     "Comparison",
     "ExerciseVerdict",
+    "Grade",
+    "Hint",
     "RankRow",
     "Status",
     "SubmissionVerdict",
@@ -48,6 +50,33 @@ class Status(str, Enum):
     ERROR = "error"
 
     __str__ = str.__str__
+
+
+class Grade(str, Enum):
+    """How well what a hint says is known; its value is what other programs read."""
+
+    #: It follows from what the answer has done, or from its source.
+    ESTABLISHED = "established"
+    #: The same comes of a program with this mistake.
+    SUPPORTED = "supported"
+    #: It is asked of everybody whose answer fails so.
+    OPEN = "open"
+
+    @property
+    def label(self) -> str:
+        """What stands before the hint."""
+        return {"established": "hint", "supported": "likely", "open": "in general"}[self.value]
+
+
+@dataclass(frozen=True)
+class Hint:
+    """A hint in a verdict, and how well it is known."""
+
+    text: str = ""
+    grade: Grade = Grade.OPEN
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
 
 
 @dataclass(frozen=True)
@@ -289,6 +318,7 @@ class ExerciseVerdict:
     seed: int = 0
     cases: tuple[CaseVerdict, ...] = ()
     others: Comparison | None = None
+    hint_grade: Grade = Grade.OPEN
 
     @property
     def passed(self) -> bool:

@@ -19,7 +19,7 @@ from grader.exercise.cases import Case
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.hints import choose_hint
 from grader.exercise.limits import hangs_on_nccl
-from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status, gravest
+from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Grade, Hint, Status, gravest
 from grader.judge.assessment import Measured, assess_limit, kept_trace, measure, not_run, too_late
 from grader.judge.case_order import CaseOrder
 from grader.judge.case_runs import CaseRun, CaseRunner
@@ -443,10 +443,11 @@ class _Check:
             verdicts,
             failure,
             score=score(self._exercise, self._inputs, verdicts),
-            hint=findings.proved_hint(failed) or self._choose_hint(failure.diagnosis, findings),
+            hint=Hint(findings.proved_hint(failed), Grade.ESTABLISHED)
+            or self._choose_hint(failure.diagnosis, findings),
         )
 
-    def _choose_hint(self, diagnosis: Diagnosis, findings: Findings) -> str:
+    def _choose_hint(self, diagnosis: Diagnosis, findings: Findings) -> Hint:
         recognise = partial(
             recognised,
             self._launcher,
@@ -473,9 +474,11 @@ def _verdict(
     failure: Failure | None = None,
     message: str = "",
     score: float = 0.0,
-    hint: str = "",
+    hint: Hint | None = None,
 ) -> ExerciseVerdict:
     """Return a verdict on an exercise; ``message`` counts where there is no failure."""
+    if hint is None:
+        hint = choose_hint(exercise, failure.diagnosis, None) if failure else Hint()
     return ExerciseVerdict(
         name=exercise.name,
         chapter=exercise.chapter,
@@ -484,7 +487,8 @@ def _verdict(
         max_score=exercise.points,
         diagnosis=failure.diagnosis if failure else None,
         message=failure.message if failure else message,
-        hint=hint or (choose_hint(exercise, failure.diagnosis, None) if failure else ""),
+        hint=hint.text,
+        hint_grade=hint.grade,
         seed=seed,
         cases=tuple(cases),
         others=exercise.others if status is Status.PASSED else None,

@@ -224,7 +224,8 @@ def _failure(verdict: ExerciseVerdict, strip: str) -> Iterator[Markup]:
         yield element("details", words, "\n", picture, open=True)
     if verdict.hint:
         hint = join(map(_inline, verdict.hint.splitlines()), "<br>")
-        yield element("div", element("strong", "Hint:"), " ", hint)
+        label = f"{verdict.hint_grade.label.capitalize()}:"
+        yield element("div", element("strong", label), " ", hint)
     if found.others:
         yield element("div", _lines(found.others))
 

@@ -59,6 +59,7 @@ def exercise_as_dict(verdict: ExerciseVerdict) -> dict[str, Any]:
         "diagnosis": verdict.diagnosis.value if verdict.diagnosis else None,
         "message": verdict.message,
         "hint": verdict.hint,
+        "hint_grade": verdict.hint_grade.value if verdict.hint else None,
         "seconds": verdict.seconds,
         "cases": [case_as_dict(case) for case in verdict.cases],
         "words": verdict.diagnosis.words if verdict.diagnosis else None,

@@ -140,7 +140,8 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if case is not None:
         yield from _evidence(case)
     if verdict.hint:
-        yield Text.assemble(("hint: ", "bold cyan"), visible(verdict.hint))
+        label = f"{verdict.hint_grade.label}: "
+        yield Text.assemble((label, "bold cyan"), visible(verdict.hint))
     if found.others:
         yield Text(visible(found.others))
     if len(verdict.cases) > 1:

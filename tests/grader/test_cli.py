@@ -98,7 +98,7 @@ def test_check_fails(request_here):
     done = request_here("check", WRONG)
     assert done.returncode == 1
     assert "± broadcast wrong result" in done.stdout
-    assert "hint: Every rank ends with rank 0's x" in done.stdout
+    assert "likely: Every rank ends with rank 0's x" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
 

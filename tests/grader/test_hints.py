@@ -14,6 +14,7 @@ from grader.exercise.cases import Kind, PerRank
 from grader.exercise.declaration import Evidence, JudgedCase, Mistake
 from grader.exercise.help import Help
 from grader.exercise.hints import agree, choose_hint
+from grader.exercise.verdict import Grade, Hint
 from grader.judge.judge import Judge, Settings
 from grader.submission.outline import outline, outline_live
 from grader.submission.submission import Submission
@@ -59,7 +60,7 @@ def judged(exercise, gives):
 
 def hint(exercise, gives, source=()):
     evidence = Evidence(judged(exercise, gives), tuple(source))
-    return choose_hint(exercise, evidence.diagnosis, evidence)
+    return choose_hint(exercise, evidence.diagnosis, evidence).text
 
 
 def left(c):
@@ -81,6 +82,24 @@ def test_of_conditions_that_hold_the_first_counts():
     assert hint(declare(loud, silent, wrong), own) == "silent"
     assert hint(declare(wrong, silent), own) == "wrong"
     assert "Take 2 ranks" in hint(declare(loud), own)
+
+
+def test_a_hint_says_how_well_it_is_known():
+    """A condition and a mistake's program only show what the same comes of; a source proves it."""
+    text = "def from_the_right(x):\n    y = x\n    x = y + y\n"
+    rebinds = outline([text], ["from_the_right"])["from_the_right"]
+    wrong = Mistake("wrong", lambda e: e.diagnosis is Diagnosis.WRONG_VALUE)
+    evidence = Evidence(judged(declare(), own), ())
+    grades = [
+        choose_hint(exercise, evidence.diagnosis, replace(evidence, source=source), recognise).grade
+        for exercise, source, recognise in (
+            (declare(), (), lambda _: ""),
+            (declare(wrong), (), lambda _: ""),
+            (declare(), (), lambda _: "like it"),
+            (declare(), tuple(rebinds), lambda _: ""),
+        )
+    ]
+    assert grades == [Grade.OPEN, Grade.SUPPORTED, Grade.SUPPORTED, Grade.ESTABLISHED]
 
 
 def with_first(number, factor=1.0):
@@ -140,7 +159,7 @@ def raised(statements, source):
     (case,) = exercise.cases(1, 2)
     seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
     outlines = outline([source], ["from_the_right"])["from_the_right"]
-    return choose_hint(exercise, failure.diagnosis, Evidence((seen,), tuple(outlines)))
+    return choose_hint(exercise, failure.diagnosis, Evidence((seen,), tuple(outlines))).text
 
 
 NOTHING_PROVED = "It failed in the quoted line"
@@ -407,7 +426,8 @@ def test_advice_on_a_quoted_line_needs_a_line():
     (case,) = exercise.cases(1, 2)
     failure = Failure(Diagnosis.EXCEPTION, "rank 0: TypeError: no")
     seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
-    assert choose_hint(exercise, failure.diagnosis, Evidence((seen,))) == exercise.help.hints[0]
+    found = choose_hint(exercise, failure.diagnosis, Evidence((seen,)))
+    assert found == Hint(exercise.help.hints[0], Grade.OPEN)
 
 
 def test_with_which_arguments_it_is_wrong_is_told():
@@ -425,7 +445,7 @@ def test_with_which_arguments_it_is_wrong_is_told():
     for case in exercise.cases(1, 3):
         word = Diagnosis.WRONG_VALUE if case.k < 0 else None
         seen.append(JudgedCase(case, word, list(case.x), None, Trace(((),) * 3)))
-    found = choose_hint(exercise, Diagnosis.WRONG_VALUE, Evidence(tuple(seen)))
+    found = choose_hint(exercise, Diagnosis.WRONG_VALUE, Evidence(tuple(seen))).text
     assert found.startswith("On 3 ranks the cases with k = -1 fail, and those with k = 1 pass.")
 
 
@@ -434,7 +454,7 @@ def test_the_only_case_that_fails_is_named():
     (case,) = exercise.cases(1, 2)
     good = JudgedCase(replace(case, name="plain"), None, [1, 1], None, Trace(((),) * 2))
     bad = replace(good, case=replace(case, name="tied"), diagnosis=Diagnosis.WRONG_VALUE)
-    found = choose_hint(exercise, Diagnosis.WRONG_VALUE, Evidence((bad, good, good, bad)))
+    found = choose_hint(exercise, Diagnosis.WRONG_VALUE, Evidence((bad, good, good, bad))).text
     assert found == 'On 2 ranks only "tied" fails: what sets it apart?'
 
 
@@ -449,4 +469,4 @@ def test_whole_numbers_that_went_through_a_float_are_recognised():
     (case,) = exercise.cases(1, 2)
     held = [x.float().long() for x in case.x]
     seen = JudgedCase(case, Diagnosis.WRONG_VALUE, held, None, Trace(((),) * 2))
-    assert "above 2**24" in choose_hint(exercise, seen.diagnosis, Evidence((seen,)))
+    assert "above 2**24" in choose_hint(exercise, seen.diagnosis, Evidence((seen,))).text

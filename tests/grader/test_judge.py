@@ -612,8 +612,8 @@ def test_the_first_hint_for_an_empty_exercise():
 
 def test_advice_comes_before_what_helps_in_general():
     exercise = declare(advice={Diagnosis.TIMEOUT: "special"})
-    assert choose_hint(exercise, Diagnosis.TIMEOUT, None) == "special"
-    assert "loop there ever end" in choose_hint(declare(), Diagnosis.TIMEOUT, None)
+    assert choose_hint(exercise, Diagnosis.TIMEOUT, None).text == "special"
+    assert "loop there ever end" in choose_hint(declare(), Diagnosis.TIMEOUT, None).text
 
 
 @pytest.mark.parametrize("most, kept", [(1 << 20, 3), (300, 1), (0, 0)])

@@ -14,6 +14,7 @@ from grader.exercise.verdict import (
     Bound,
     CaseVerdict,
     ExerciseVerdict,
+    Grade,
     RankRow,
     Status,
     SubmissionVerdict,
@@ -134,7 +135,7 @@ def test_a_failing_verdict_as_text():
     assert "± gather wrong result: 1 of 2 cases failed" in text
     assert "wrong_value" not in text
     assert "0.25/1" in text
-    assert "hint: Try this:" in text
+    assert "in general: Try this:" in text
     assert "[rank 0] … 12 more lines" in text
     assert text.count("[rank 0] hello") == 8
 
@@ -215,7 +216,7 @@ def test_ranks_are_compared_in_rows_with_the_line_and_all_cases():
         "      rank 0   [10  1 12]   should be [10 11 12]   ← element 1",
         "      rank 1   [10 11 12]                          ✓",
         "      line 5 (the last receive):  dist.recv(x, 0)",
-        f"  hint: Try this: {NASTY}".replace("\x1b", "\\x1b"),
+        f"  in general: Try this: {NASTY}".replace("\x1b", "\\x1b"),
         "  2 ranks ✗·●",
     ]
 
@@ -336,6 +337,18 @@ def test_every_hint_is_folded_away_inside_the_one_before():
     assert _Details(exercise_html(PASSED, help=HELP)).found == []
 
 
+@pytest.mark.parametrize(
+    ("grade", "label"),
+    [(Grade.ESTABLISHED, "hint"), (Grade.SUPPORTED, "likely"), (Grade.OPEN, "in general")],
+)
+def test_what_a_program_proves_is_told_from_what_is_likely_and_from_advice(grade, label):
+    verdict = replace(WRONG, hint="Receive first.", hint_grade=grade)
+    assert f"{label}: Receive first." in plain(exercise_report(verdict))
+    assert f"<strong>{label.capitalize()}:</strong> Receive first." in exercise_html(verdict)
+    (fields,) = json.loads(to_json(SubmissionVerdict("a.py", 7, (verdict,))))["exercises"]
+    assert fields["hint_grade"] == grade.value
+
+
 def test_a_hint_that_the_verdict_gives_is_not_given_again():
     html = exercise_html(replace(WRONG, hint=HELP.hints[0]), help=HELP)
     assert html.count("Who has it?") == 1
@@ -357,13 +370,13 @@ def test_a_hint_that_the_verdict_gives_is_not_given_again():
 )
 def test_code_in_a_hint_is_set_as_code(text, code):
     html = exercise_html(replace(WRONG, hint=text))
-    found = re.search(r"<strong>Hint:</strong> (.*)</div>", html)[1]
+    found = re.search(r"<strong>In general:</strong> (.*)</div>", html)[1]
     assert re.findall("<code>(.*?)</code>", found) == code
 
 
 def test_a_picture_of_where_it_goes_wrong_is_shown_below_what_ranks_hold():
     html = exercise_html(WRONG, strip="<img alt='strip' />")
-    assert html.index("should be") < html.index("<img alt='strip' />") < html.index("Hint:")
+    assert html.index("should be") < html.index("<img alt='strip' />") < html.index("In general:")
     assert "<img" not in exercise_html(WRONG)
 
 
@@ -411,7 +424,7 @@ def test_json_has_the_promised_fields_and_no_others():
     exercise = found["exercises"][1]
     assert list(exercise) == [
         "name", "chapter", "status", "score", "max_score", "diagnosis", "message", "hint",
-        "seconds", "cases", "words",
+        "hint_grade", "seconds", "cases", "words",
     ]  # fmt: skip
     assert exercise["cases"][1] == {
         "name": "second",

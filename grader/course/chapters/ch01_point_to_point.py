@@ -10,6 +10,7 @@ from grader.exercise.cases import Case, Draw, PerRank, demo, kinds, nbytes, tags
 from grader.exercise.compare import compare
 from grader.exercise.declaration import Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, one_each, point, rounds, total_bytes
+from grader.exercise.verdict import Grade
 from headcount.core.verdict import Diagnosis
 
 _SEND_FIRST = Mistake(
@@ -19,6 +20,7 @@ _SEND_FIRST = Mistake(
     when=lambda e: bool(
         e.failure and e.failure.cycle and all(wait.call == "send" for wait in e.failure.waits)
     ),
+    grade=Grade.ESTABLISHED,
 )
 
 

@@ -8,6 +8,7 @@ from grader.course.chapters import evidence
 from grader.exercise.cases import Case, Draw, Kind, demo, kinds, nbytes, tags
 from grader.exercise.declaration import Evidence, Exercise, Growth, Mistake, TrafficRules, Values
 from grader.exercise.limits import messages, moved, neighbours_only, point, rounds, sent
+from grader.exercise.verdict import Grade
 from headcount.core.verdict import Diagnosis
 
 
@@ -125,6 +126,7 @@ ALL_SEND = Mistake(
     " receives: a send is complete only when its receive has been posted. Start with isend, then"
     " receive, then wait for the send.",
     when=evidence.all_send,
+    grade=Grade.ESTABLISHED,
 )
 
 #: Mistakes about who sends first and to whom, which buffers a message uses, and how entries count.
