@@ -107,7 +107,7 @@ def _make_sandbox(user: int | None, act: Callable[[], None]) -> NoReturn:
     status = 70
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        process_limits.own_session()
+        os.setsid()
         process_limits.die_with_parent()
         process_limits.call_libc("unshare", _NEW_PID | _NEW_NET | _NEW_IPC | _NEW_UTS)
         _raise_loopback()

@@ -34,7 +34,7 @@ __all__ = [
     "limit_memory",
     "limit_process",
     "memory_now",
-    "own_session",
+    "own_group",
     "prepare_seal",
     "remember_memory",
     "seal",
@@ -45,10 +45,14 @@ __all__ = [
 # The process: its group, its parent, its turn, and who can look into it. ----------
 
 
-def own_session() -> None:
-    """Leave the terminal's process group, so that the whole rank can be killed as one."""
-    with contextlib.suppress(PermissionError):
-        os.setsid()
+def own_group() -> None:
+    """Make a process group of this process, so that the whole rank can be killed as one.
+
+    It stays in the server's session, which has no terminal.  Linux gives each session a share of
+    the processors (autogroup, see ``sched(7)``), and ranks in sessions of their own preempt each
+    other whatever :func:`let_others_finish` says.
+    """
+    os.setpgid(0, 0)
 
 
 def die_with_parent() -> None:

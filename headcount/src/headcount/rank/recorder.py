@@ -140,7 +140,7 @@ OPERATIONS, EVENTS = 40_000, 200_000
 
 
 #: Of how many operations in flight every call looks whether their buffers have been written to.
-_LOOKED_AT = 64
+_LOOKED_AT = 16
 
 #: Seconds of one wait for the judge, after which the next begins.
 _LONG = 60.0
@@ -340,6 +340,8 @@ class Recorder:
     #: operations that failed; their requests stay alive, as the transport may still use them
     _lost: list[_Flight] = field(default_factory=list)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
+    #: how many of these each group and tag has behind which receives must queue
+    _queues: Counter[tuple[str, int] | None] = field(default_factory=Counter)
     _outside: set[Outside] = field(default_factory=set)
     _remarks: set[Remarked] = field(default_factory=set)
     #: tensors that are written to and may die with the call that writes to them, by the identity
@@ -366,6 +368,7 @@ class Recorder:
             self._land(op)
         self._lost.clear()
         self._unresolved.clear()
+        self._queues.clear()
         self._outside.clear()
         self._remarks.clear()
         self._mortal.clear()
@@ -479,6 +482,7 @@ class Recorder:
         limit: int = 0,
         here: tuple[str, int, bool] | None = None,
         shapes: Sequence[Sequence[int]] = (),
+        at_once: bool = False,
     ) -> int:
         """Report an operation before it is handed to the transport; return its number.
 
@@ -487,9 +491,11 @@ class Recorder:
         collective must agree on, and ``shapes`` those of the tensors that are alike on all of
         them.  ``limit`` is the number of milliseconds after which a
         blocking call gives up.  ``here`` is the result of :func:`line_here`, if the
-        caller has it already.
+        caller has it already.  ``at_once`` says that a collective is waited for at once, so that
+        one report is enough of both.
         """
-        file, line, blocking = here or line_here()
+        file, line, blocks = here or line_here()
+        blocking = blocks or at_once
         self.report_remarks()
         if self.snapshots is not None:
             self.snapshots.look(measure)
@@ -515,12 +521,13 @@ class Recorder:
             self._written.add(flight.writes)
             if deferred is not None:
                 self._unresolved[op] = deferred
+                self._queues[deferred.channel] += 1
             self.emit(
                 Posted(
                     op - self._first, kind, peer, tag, group, count, nbytes, dtype,
                     detail[:NAME], blocking, deferred is not None,
                     file, line, self.now(), buffer, offset, list(signatures),
-                    self.thread(ident), limit, not blocking and begun_by_torch(),
+                    self.thread(ident), limit, not blocks and begun_by_torch(),
                     list(map(list, shapes)), self._batches.get(ident, 0),
                 ),
                 True,
@@ -584,9 +591,11 @@ class Recorder:
 
         Thousands may be in flight: of the others it is seen when they are waited for.
         """
-        for flight in islice(reversed(self._flights.values()), _LOOKED_AT):
-            if flight.counted:
-                flight.look(line)
+        # a script's mode (see `cuda_mapping`) would be asked about every count
+        with torch._C.DisableTorchFunction():
+            for flight in islice(reversed(self._flights.values()), _LOOKED_AT):
+                if flight.counted:
+                    flight.look(line)
 
     def waited_at_once(self, op: int) -> bool:
         """Return whether the call that began ``op`` also waits for it."""
@@ -752,7 +761,7 @@ class Recorder:
         transport would not keep their order.
         """
         with self._lock:
-            return wildcard or any(d.holds(group, tag) for d in self._unresolved.values())
+            return wildcard or (group, tag) in self._queues
 
     def resolve(self, op: int, source: int) -> None:
         """Start the deferred operation ``op``, which the judge has resolved; see ``Resolution``."""
@@ -763,6 +772,9 @@ class Recorder:
             if deferred is not None:
                 deferred.resolve(source)
                 del self._unresolved[self._first + op]
+                self._queues[deferred.channel] -= 1
+                if not self._queues[deferred.channel]:
+                    del self._queues[deferred.channel]
         # without the lock: callbacks settle requests, and a thread that settles one of these
         # reports that under the lock
         if deferred is not None:

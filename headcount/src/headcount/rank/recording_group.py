@@ -399,8 +399,10 @@ class RecordingGroup(TorchGroup):
             reads=read,
             writes=() if sparse else written,
             shapes=[] if uneven else [one.shape for one in own_tensors(kind, written, read)],
+            limit=self._limit,
+            at_once=not in_flight and self._coalesced is None,
         )
-        self._posted(op, gate, in_flight)
+        self._posted(gate)
         if recorder.met is not None and not sparse:
             recorder.met(kind, self._name, self._members, written)
         _note_history(method, written, read)
@@ -412,7 +414,7 @@ class RecordingGroup(TorchGroup):
             limit=self._limit, lasting=self._backend.name == "gloo", device=self._device,
         )  # fmt: skip
 
-    def _posted(self, op: int, gate: Gated, in_flight: bool) -> None:
+    def _posted(self, gate: Gated) -> None:
         """Do nothing: the judge opens the gate of a collective when all members have called."""
 
     def _untouched_check(self, op: int, private: PrivateBuffers) -> Callable[[], None]:

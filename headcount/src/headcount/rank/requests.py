@@ -401,6 +401,9 @@ class Gated:
         start: hands the collective to the transport, and returns its request.
     """
 
+    #: no receive must queue behind it
+    channel = None
+
     def __init__(self, start: Callable[[], Any]) -> None:
         self._start = start
         self._inner: Any = None
@@ -409,10 +412,6 @@ class Gated:
         self._shut.acquire()
         #: is complete when there is a request, or an error
         self._started: torch.futures.Future[Any] = torch.futures.Future()
-
-    def holds(self, group: str, tag: int) -> bool:
-        """Return that receives need not queue behind a collective."""
-        return False
 
     def resolve(self, _: int) -> None:
         """Start the collective, which all members have called with matching arguments."""
@@ -489,21 +488,20 @@ class Deferred:
         tag: the receive's tag.
         start: posts the receive from a global rank, and returns the transport's request and the
             rank in the group.
+
+    Attributes:
+        channel: the group and the tag, on which later receives must queue behind it.
+        source: the rank in the group, once it is known.
     """
 
     def __init__(self, group: str, tag: int, start: Callable[[int], tuple[Any, int]]) -> None:
-        self.group = group
-        self.tag = tag
+        self.channel = group, tag
         self.source = ANY
         self._start = start
         self._inner: Any = None
         self._error: RuntimeError | None = None
         self._shut = _thread.allocate_lock()
         self._shut.acquire()
-
-    def holds(self, group: str, tag: int) -> bool:
-        """Return whether receives with a tag must queue behind it."""
-        return (group, tag) == (self.group, self.tag)
 
     def resolve(self, source: int) -> None:
         """Post the receive, now that the judge has named its source."""

@@ -190,7 +190,7 @@ class _Server:
             from headcount.server.process import Handles
             from headcount.server.process import main as rank_main
 
-            process_limits.own_session()
+            process_limits.own_group()
             process_limits.die_with_parent()
             if self.users is not None:
                 process_limits.take_user(self.users[rank])

@@ -338,10 +338,8 @@ class _RankGroup(RecordingGroup):
         recorder.matches_any(op, request)
         return request
 
-    def _posted(self, op: int, gate: Gated, in_flight: bool) -> None:
+    def _posted(self, gate: Gated) -> None:
         # the algorithm of a collective sends what it can before all others have called
-        if not in_flight:
-            self._recorder.blocked(op)
         gate.resolve(ANY)
 
     def monitored_barrier(self, timeout: Any = None, **kwargs: Any) -> None:
