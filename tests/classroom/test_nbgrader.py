@@ -188,9 +188,9 @@ def test_feedback_holds_the_verdict(course):
     outputs = graded_cells(nbformat.read(path, as_version=4))["broadcast"].outputs
     assert [output.output_type for output in outputs] == ["execute_result"]
     # the verdict stands below the check of the answer, and is not judged or shown again
-    assert "<strong>Hint:</strong>" in page
+    assert "<strong>In general:</strong>" in page
     html = outputs[0].data["text/html"]
-    assert "<strong>Hint:</strong>" not in html
+    assert "<strong>In general:</strong>" not in html
     assert re.search(r"<strong>broadcast</strong> [\d.]+ of 1 point</div>", html)
 
 
