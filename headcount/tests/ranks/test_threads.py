@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import queue
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -261,7 +262,8 @@ def a_thread_ends_without_sending():
 
 
 def the_main_thread_joins_one_that_waits():
-    thread = threading.Thread(target=lambda: dist.recv(none(), other_rank()))  # here
+    receive = lambda: dist.recv(none(), other_rank())  # noqa: E731  # here
+    thread = threading.Thread(target=receive, name="saver")
     thread.start()
     thread.join()
 
@@ -403,8 +405,26 @@ def test_a_deadlock_among_threads_is_named_at_once(answer):
 def test_a_deadlock_among_threads_says_what_the_main_thread_waits_for():
     outcome = play(the_main_thread_joins_one_that_waits, 2)
     joins = line_in(the_main_thread_joins_one_that_waits, "thread.join()")
-    assert f"in another thread, for which its main thread waits at line {joins}" in (
+    assert f"in its thread saver, for which its main thread waits at line {joins}" in (
         outcome.failure.message
+    )
+
+
+def test_calls_that_differ_name_the_thread_that_makes_one():
+    def answer():
+        group = dist.new_group()
+        save = lambda: dist.all_reduce(none(), group=group)  # noqa: E731
+        thread = threading.Thread(target=save, name="the\nsaver\ud800")
+        if dist.get_rank() == 0:
+            thread.start()
+        else:
+            dist.barrier(group=group)
+
+    failure = play(answer, 2, allowed=None).failure
+    assert failure.diagnosis == "order_mismatch"
+    assert re.search(
+        r"rank 0 calls all_reduce .* in its thread the saver\?, while rank 1 calls barrier",
+        failure.message,
     )
 
 

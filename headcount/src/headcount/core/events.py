@@ -148,6 +148,8 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
         shapes: of a collective in which all ranks' tensors are alike, those of the rank's own.
         batch: the number of the ``batch_isend_irecv`` that a message is part of, from 1 on; 0
             where it is part of none.
+        thread_name: what the program calls the calling thread; empty of the one that runs the
+            function.
     """
 
     op: int
@@ -172,6 +174,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     by_torch: bool = False
     shapes: Annotated[list[Shape], Meta(max_length=_TENSORS)] = []
     batch: Amount = 0
+    thread_name: Name = ""
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):

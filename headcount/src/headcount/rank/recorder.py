@@ -268,6 +268,12 @@ def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:
     ]
 
 
+def _thread_name(ident: int) -> str:
+    """Return what the program calls a thread; empty if it is none of Python's."""
+    name = next((str(one.name) for one in threading.enumerate() if one.ident == ident), "")
+    return " ".join(name[:NAME].split()).encode("utf-8", "replace").decode()
+
+
 @dataclass(eq=False)
 class Waiting:
     """One wait of one thread; each wait is a new object, so that two waits can be told apart."""
@@ -529,6 +535,7 @@ class Recorder:
                     file, line, self.now(), buffer, offset, list(signatures),
                     self.thread(ident), limit, not blocks and begun_by_torch(),
                     list(map(list, shapes)), self._batches.get(ident, 0),
+                    "" if ident == self.main else _thread_name(ident),
                 ),
                 True,
             )  # fmt: skip

@@ -245,6 +245,7 @@ class BuiltinCall:
         detail: what else all ranks must agree on, such as the reduction.
         signatures: what the rank gives to the others and takes from them.
         site: the student's line.
+        thread_name: empty: a simulated rank's threads have no names.
     """
 
     rank: int
@@ -254,6 +255,7 @@ class BuiltinCall:
     detail: str
     signatures: Sequence[Signature]
     site: Site
+    thread_name: str = ""
 
 
 class Disagreement(RuntimeError):

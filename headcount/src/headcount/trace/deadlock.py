@@ -310,11 +310,11 @@ def wait_of(state: WaitState, rank: int) -> Wait:
     texts = [wait_text(state, awaited) for _, awaited in held]
     first, (thread, awaited) = texts[0], held[0]
     if thread != 0:
-        first += " in another thread"
+        first += _in_thread(state, rank, thread)
         if 0 in idle and idle[0].line:
             first += f", for which its main thread waits at {idle[0]}"
     if len(texts) > 1:
-        first += f", and {texts[1]} in another thread"
+        first += f", and {texts[1]}{_in_thread(state, rank, held[1][0])}"
     if len(texts) > 2:
         first += f" ({len(texts)} threads in all)"
     peers = dict.fromkeys(peer for _, one in held for peer in _peers(state, one.op))
@@ -323,6 +323,13 @@ def wait_of(state: WaitState, rank: int) -> Wait:
     other = _misplaced_counterpart(state, op)
     other_tag = other is not None and other.tag != op.tag
     return Wait(rank, tuple(peers), first, site, op.kind, op.wildcard, other_tag)
+
+
+def _in_thread(state: WaitState, rank: int, thread: int) -> str:
+    """Return in which thread, by the name that the program gives it, if that is known."""
+    names = (op.thread_name for op in state.operations[rank] if op.thread == thread)
+    name = next(filter(None, names), "")
+    return f" in its thread {name}" if name else " in another thread"
 
 
 def _callbacks(seen: Inspected | None) -> list[list[int]]:

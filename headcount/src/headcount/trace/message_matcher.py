@@ -88,13 +88,15 @@ class CollectiveCall(Protocol):
     detail: str
     signatures: Sequence[Signature]
     site: Site
+    thread_name: str
 
 
 def _call_text(op: CollectiveCall) -> str:
     details = [f"root {op.peer}"] if op.peer != ANY else []
     details += [op.detail] if op.detail else []
     inside = f" ({', '.join(details)})" if details else ""
-    return f"rank {op.rank} calls {op.kind}{inside} at {op.site}"
+    thread = f" in its thread {op.thread_name}" if op.thread_name else ""
+    return f"rank {op.rank} calls {op.kind}{inside} at {op.site}{thread}"
 
 
 def disagreement(
@@ -535,6 +537,7 @@ class MessageMatcher:
             by_torch=event.by_torch,
             batch=event.batch,
             thread=event.thread,
+            thread_name=event.thread_name,
         )
         self.operations[rank].append(op)
         if self._follower is not None:

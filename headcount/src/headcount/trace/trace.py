@@ -317,6 +317,7 @@ class Operation:
         place: the number of the call among those of its rank in the group, from 0.
         batch: the number of the ``batch_isend_irecv`` that a message is part of; 0 for none.
         thread: the number of the thread that has begun it; 0 runs the function.
+        thread_name: what the program calls that thread; empty of the one that runs the function.
     """
 
     rank: int
@@ -351,6 +352,7 @@ class Operation:
     place: int = 0
     batch: int = 0
     thread: int = 0
+    thread_name: str = ""
 
     @property
     def is_message(self) -> bool:
