@@ -310,7 +310,8 @@ def test_a_time_limit_names_a_collective_that_can_never_be_complete():
     causes.timed_out(causes.whereabouts([1], {1: None}), "10 s")
     assert causes.first().message == "no end after 10 s: rank 1 is still running"
     assert causes.first().detail == (
-        "rank 1 calls all_reduce at line 3 and ranks 0, 2 never do: their functions have returned",
+        "rank 1 calls all_reduce at line 3 and ranks 0 and 2 never do: their functions have"
+        " returned",
     )
 
 

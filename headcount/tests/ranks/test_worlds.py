@@ -541,7 +541,7 @@ def test_a_collective_that_not_all_ranks_call():
     failure = play(answer, 3, allowed=None).failure
     assert failure.diagnosis is Diagnosis.DEADLOCK
     line = line_in(answer, "all_reduce")
-    assert f"rank 0 waits in all_reduce at line {line} for rank 1" in failure.message
+    assert f"ranks 0 and 2 wait in all_reduce at line {line} for rank 1" in failure.message
 
 
 def test_a_wait_names_the_line_of_the_wait_and_of_the_post():

@@ -464,4 +464,4 @@ def test_the_ranks_of_the_minority_are_named():
 
     assert message(1, 2, 1, 1).startswith("rank 1 holds another value of w than ranks 0, 2 and 3")
     assert message(1, 2, 1, 1, 2).startswith("ranks 1 and 4 hold another value of w than")
-    assert message(1, 2, 2, 1).startswith("w differs between ranks 0, 1, 2 and 3")
+    assert message(1, 2, 2, 1).startswith("w differs between ranks 0-3")

@@ -391,6 +391,31 @@ def test_a_wait_on_a_mesh_is_named_with_its_group(tmp_path):
     assert "rank 2: this all_reduce is in the group of ranks 2 and 3" in ran.failure.detail
 
 
+NAMED_MESH = """\
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+if rank in absent:
+    dist.recv(torch.ones(1), rank - 1)
+dist.all_reduce(torch.ones(1), group=mesh.get_group("tp"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("absent", "said"),
+    [
+        ("(3,)", "rank 2: this all_reduce is in the group mesh_tp of ranks 2 and 3"),
+        ("(1, 3)", "ranks 0 and 2: this all_reduce is in the groups mesh_tp, each in its own"),
+    ],
+)
+def test_groups_have_the_names_that_the_script_gives_them(tmp_path, absent, said):
+    ran, _ = execute_text(f"absent = {absent}\n{NAMED_MESH}", tmp_path, 4)
+    assert said in ran.failure.detail
+
+
 SLIPPED = """\
 import os
 import torch

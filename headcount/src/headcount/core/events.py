@@ -261,12 +261,13 @@ class Grouped(msgspec.Struct, array_like=True, tag="group", frozen=True):
     """The rank is a member of a process group with these global ranks.
 
     ``backend`` is what a script asks of it: ``gloo``, ``nccl``, or ``mixed`` where that depends on
-    a tensor's device.
+    a tensor's device; ``description`` is what it calls the group, as a device mesh does.
     """
 
     name: Name
     members: Ranks
     backend: Name = ""
+    description: Name = ""
 
 
 class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):

@@ -6,7 +6,7 @@ the command line's JSON shares with other programs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import NamedTuple
@@ -26,6 +26,7 @@ __all__ = [
     "amount",
     "counted",
     "ordinal",
+    "folded",
     "ranks_text",
     "duration",
 ]
@@ -589,12 +590,35 @@ def duration(seconds: float, digits: int = 5) -> str:
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
-    """Return ranks in words, in their order: ``ranks 0, 1 and 2``; of many, the first ones."""
-    *most, last = map(str, ranks)
+    """Return ranks in words: ``ranks 0, 1 and 2``, ``ranks 0-31 and 40``; of many, the first."""
+    *most, last = _runs(ranks, 4)
     if not most:
-        return f"rank {last}"
+        return f"rank{'s' * ('-' in last)} {last}"
     shown = [*most[:6], "…"] if len(most) > 6 else most
     return f"ranks {', '.join(shown)} and {last}"
+
+
+def folded(ranks: Sequence[int]) -> str:
+    """Return all of many ranks in few words: ``ranks 0-31, 40``, or ``ranks 0, 8 … 56``."""
+    step = ranks[1] - ranks[0] if len(ranks) > 3 else 1
+    if step > 1 and list(ranks) == list(range(ranks[0], ranks[-1] + 1, step)):
+        return f"ranks {ranks[0]}, {ranks[1]} … {ranks[-1]}"
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(_runs(ranks, 3))}"
+
+
+def _runs(ranks: Iterable[int], least: int) -> list[str]:
+    """Return ranks as texts, with one for each run of ``least`` or more."""
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return [
+        text
+        for run in runs
+        for text in ([f"{run[0]}-{run[-1]}"] if len(run) >= least else map(str, run))
+    ]
 
 
 def amount(nbytes: int) -> str:

@@ -198,8 +198,8 @@ class EventValidator:
 
     def _grouped(self, rank: int, event: Grouped) -> None:
         members, size = event.members, self._matcher.size
-        if event.backend and not self._matcher.is_script:
-            raise BrokenFrame("a backend, which only scripts ask for")
+        if (event.backend or event.description) and not self._matcher.is_script:
+            raise BrokenFrame("a backend or a description, which only scripts give")
         if rank not in members or len(set(members)) != len(members):
             raise BrokenFrame("a group that it is not in")
         if not all(0 <= member < size for member in members):

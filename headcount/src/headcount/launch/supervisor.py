@@ -603,13 +603,23 @@ class CallSupervision:
         return replace(failure, detail=(*failure.detail, *found))
 
     def _groups_of_waits(self) -> Iterator[str]:
-        """Yield in which groups ranks wait, other than the default group."""
+        """Yield in which groups ranks wait, other than the default group.
+
+        Those that a script calls by one name, as a device mesh does, are told together.
+        """
         matcher = self.matcher
-        inside: dict[tuple[str, str], set[int]] = {}
+        inside: dict[tuple[str, str], dict[str, set[int]]] = {}
         for rank in set(range(self._size)) - matcher.ended:
             for held in matcher.waits[rank].values():
-                if held.op.group != WORLD and not held.op.makes_group:
-                    inside.setdefault((held.op.group, held.op.kind), set()).add(rank)
-        for (group, kind), ranks in sorted(inside.items()):
-            members = ranks_text(matcher.groups[group].members)
-            yield f"{ranks_text(sorted(ranks))}: this {kind} is in the group of {members}"
+                name = held.op.group
+                if name != WORLD and not held.op.makes_group:
+                    called = matcher.groups[name].description
+                    groups = inside.setdefault((held.op.kind, called or name), {})
+                    groups.setdefault(name, set()).add(rank)
+        for (kind, _), groups in sorted(inside.items()):
+            name = next(iter(groups))
+            group = matcher.groups[name]
+            which = f"group {group.description}".strip() + f" of {ranks_text(group.members)}"
+            if len(groups) > 1:
+                which = f"groups {group.description}, each in its own"
+            yield f"{ranks_text(set().union(*groups.values()))}: this {kind} is in the {which}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import inspect
 import os
 import sys
 import types
@@ -257,6 +258,7 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
 
     c10d._new_process_group_helper = recorded  # type: ignore[assignment]
     make_any = c10d._new_group_with_tag
+    signature = inspect.signature(make_any)
 
     @functools.wraps(make_any)
     def told(
@@ -264,6 +266,8 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
     ) -> Any:
         if _guard.script and _guard.recorder is not None:
             _guard.recorder.backend = _spoken(backend) if backend else _guard.spoken
+            given = signature.bind(ranks, timeout, backend, *args, **kwargs).arguments
+            _guard.recorder.description = str(given.get("group_desc") or "")
         before = c10d._world.group_count
         made = make_any(ranks, timeout, backend, *args, **kwargs)
         if _guard.recorder is not None and c10d._world.group_count > before:

@@ -271,6 +271,11 @@ def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:
 def _thread_name(ident: int) -> str:
     """Return what the program calls a thread; empty if it is none of Python's."""
     name = next((str(one.name) for one in threading.enumerate() if one.ident == ident), "")
+    return _sent(name)
+
+
+def _sent(name: str) -> str:
+    """Return a name of the program's as it is sent: in one line, and in UTF-8."""
     return " ".join(name[:NAME].split()).encode("utf-8", "replace").decode()
 
 
@@ -308,6 +313,7 @@ class Recorder:
         subgroups: whether the rank may make groups, for which it has to open connections.
         limited: whether there are limits on how many groups and marks it reports.
         backend: what a script asks of the group that it makes next.
+        description: what a script calls the group that it makes next.
     """
 
     rank: int
@@ -318,6 +324,7 @@ class Recorder:
     subgroups: bool = True
     limited: bool = True
     backend: str = ""
+    description: str = ""
     #: an instrument that is told of receives and waits, if there is one
     watcher: ReceiveWatcher | None = None
     #: told of each collective, if replicas are checked: its kind, the group's name, its ranks, and
@@ -744,7 +751,7 @@ class Recorder:
                 f"a rank can be in {GROUPS} groups, and this is one more; each holds connections"
                 " and memory: make a group once, and use it again"
             )
-        self.emit(Grouped(name, members, self.backend), False)
+        self.emit(Grouped(name, members, self.backend, _sent(self.description)), False)
 
     def failed(self, op: int) -> None:
         """Report that the transport gave up on ``op``; its buffers are the program's again."""

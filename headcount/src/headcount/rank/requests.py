@@ -105,6 +105,7 @@ class PrivateBuffers:
         self._given = tensors_in(args[:2])
         self._written = tensors_in(args[:1])
         self._before = [_sum(tensor) for tensor in self._given]
+        self._writes, self._raced = self._count_writes(), False
         #: the arguments with the copies in their place
         self.args = (*map(self._copied, args[:2]), *args[2:])
 
@@ -125,11 +126,18 @@ class PrivateBuffers:
 
     def changed(self) -> bool:
         """Return whether the originals have changed."""
-        return [_sum(tensor) for tensor in self._given] != self._before
+        self._writes = self._count_writes()
+        return self._raced or [_sum(tensor) for tensor in self._given] != self._before
 
     def remember(self) -> None:
         """Compare the originals with their present contents from now on."""
         self._before = [_sum(tensor) for tensor in self._given]
+        # the program may have written to them since it was last seen that it had not
+        self._raced = self._writes != self._count_writes()
+
+    def _count_writes(self) -> list[int]:
+        """Return how often the program has written to each original."""
+        return [0 if tensor.is_inference() else tensor._version for tensor in self._given]
 
     def originals(self, value: Any) -> Any:
         """Return a value of the transport's with its copies replaced by the originals."""

@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from headcount.core.errors import RequestError
-from headcount.core.verdict import Wait
+from headcount.core.verdict import Wait, folded
 from headcount.script.report import wait_object, wrapped
 from headcount.trace.deadlock import cycle_of
-from headcount.trace.flight_recorder import DEFAULT_GROUP, DumpedCall, Dumps, folded
+from headcount.trace.flight_recorder import DEFAULT_GROUP, DumpedCall, Dumps
 
 __all__ = [
     "Divergence",

@@ -24,12 +24,12 @@ post instead of after a timeout.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
 from headcount.core.events import Inspected
-from headcount.core.verdict import Diagnosis, Failure, Site, Wait
+from headcount.core.verdict import Diagnosis, Failure, Site, Wait, ranks_text
 from headcount.trace.trace import Operation
 from headcount.trace.wait_state import Awaited, WaitState
 
@@ -55,9 +55,6 @@ class _Entry(NamedTuple):
 
 #: Of each rank what must be complete before it goes on: all of one of the lists.
 _Needs = dict[int, list[list[Operation | _Entry]]]
-
-#: Ranks that a message lists one by one; of more, the first and the last.
-_MANY = 16
 
 #: By what a rank waits in, what another one would have to do for it; of a collective, call it.
 _NEVER = {"send": "receive", "recv": "send", "store": "set it"}
@@ -233,8 +230,9 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     waits = {rank: wait_of(state, rank) for rank in dead}
     cycle = cycle_of(waits)
     named = cycle or dead
-    message = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:4])
-    if len(named) > 4:
+    alike = _alike(waits, named)
+    message = ", ".join(alike[:4])
+    if len(alike) > 4:
         message += f", … ({len(named)} ranks in all)"
     peers = {peer for rank in dead for peer in waits[rank].peers}
     killed, ended = sorted(peers & state.killed), sorted(peers & state.ended - state.killed)
@@ -248,8 +246,8 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
         never = _NEVER.get(calls.pop(), _CALL) if len(calls) == 1 else _CALL
         if never == "send" and any(wait.other_tag for wait in lost):
             never += " what fits"  # it has sent something, as the text of the wait says
-        message += f"; but {_ranks(ended)} {has} already {over} and will never {never}"
-    detail = tuple(f"rank {rank} {waits[rank].text}" for rank in dead if rank not in named[:4])
+        message += f"; but {ranks_text(ended)} {has} already {over} and will never {never}"
+    detail = (*alike[4:], *_alike(waits, [rank for rank in dead if rank not in named]))
     # a rank that receives from one that sends would need more than buffers: that one's next call
     if all(waits[rank].call == "send" for rank in named) and _freed_by_buffers(state, dead):
         detail += (_BUFFERS,)
@@ -265,6 +263,21 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
         ended=tuple(ended),
         killed=tuple(killed),
     )
+
+
+def _alike(waits: Mapping[int, Wait], ranks: Iterable[int]) -> list[str]:
+    """Return what ranks wait for, with those together that wait for the same, in their order."""
+    together: dict[str, list[int]] = {}
+    for rank in ranks:
+        # what it waits for in a thread of its own is not what another one waits for
+        text = waits[rank].text
+        together.setdefault(f"{rank} {text}" if " its " in text else text, []).append(rank)
+    return [
+        f"rank {same[0]} {waits[same[0]].text}"
+        if len(same) == 1
+        else f"{ranks_text(same)} wait{text.removeprefix('waits')}"
+        for text, same in together.items()
+    ]
 
 
 def _freed_by_buffers(state: WaitState, dead: list[int]) -> bool:
@@ -358,7 +371,7 @@ def never_joined(state: WaitState, rank: int) -> str:
         gone = [other for other in state.missing(op) if other in state.ended - state.killed]
         if gone:
             inside = ", inside torch," if op.by_torch else ""
-            who, do = _ranks(gone), "does" if len(gone) == 1 else "do"
+            who, do = ranks_text(gone), "does" if len(gone) == 1 else "do"
             own = "its" if len(gone) == 1 else "their"
             part, over = ("script", "ended") if state.is_script else ("function", "returned")
             parts = f"{own} {part} has" if len(gone) == 1 else f"{own} {part}s have"
@@ -383,17 +396,8 @@ def wait_text(state: WaitState, awaited: Awaited) -> str:
     elif op.kind == "recv":
         text = f"waits to receive from rank {op.peer}{at}"
     else:
-        text = f"waits in {op.kind}{at} for {_ranks(peers)}"
+        text = f"waits in {op.kind}{at} for {ranks_text(peers)}"
     return text + _elsewhere_text(state, op)
-
-
-def _ranks(ranks: Iterable[int]) -> str:
-    names = [str(rank) for rank in ranks]
-    if len(names) == 1:
-        return f"rank {names[0]}"
-    shown = names if len(names) <= _MANY else [*names[: _MANY - 2], "…", names[-1]]
-    count = f" ({len(names)} in all)" if len(names) > _MANY else ""
-    return f"ranks {', '.join(shown)}{count}"
 
 
 def _misplaced_counterpart(state: WaitState, op: Operation) -> Operation | None:

@@ -25,7 +25,7 @@ from msgspec import Meta
 
 from headcount.core.errors import RequestError
 from headcount.core.events import INIT, WORLD
-from headcount.core.verdict import PATH, Site
+from headcount.core.verdict import PATH, Site, folded
 from headcount.trace.trace import Operation, Trace
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "DumpEntry",
     "DumpedCall",
     "Dumps",
-    "folded",
     "gloo_dumps",
     "is_library",
     "printable",
@@ -303,21 +302,6 @@ def _groups(config: Mapping[str, _Config]) -> dict[str, tuple[str, list[int]]]:
 def _full_name(name: str, description: str, members: Sequence[int]) -> str:
     called = _group(name, description)
     return f"{called} of {folded(members)}" if members and called != DEFAULT_GROUP else called
-
-
-def folded(ranks: Sequence[int]) -> str:
-    """Return all of many ranks in few words: ``ranks 0-31, 40``, or ``ranks 0, 8 … 56``."""
-    step = ranks[1] - ranks[0] if len(ranks) > 3 else 1
-    if step > 1 and list(ranks) == list(range(ranks[0], ranks[-1] + 1, step)):
-        return f"ranks {ranks[0]}, {ranks[1]} … {ranks[-1]}"
-    runs: list[list[int]] = []
-    for rank in sorted(ranks):
-        if runs and rank == runs[-1][-1] + 1:
-            runs[-1].append(rank)
-        else:
-            runs.append([rank])
-    parts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
-    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(parts)}"
 
 
 def _dump(path: Path) -> _Dump:

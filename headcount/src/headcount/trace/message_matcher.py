@@ -249,11 +249,12 @@ class _Group:
 
     ``agreed`` is the number of calls before the first one that does not match on all ranks, and
     ``open`` holds those that a member has yet to make or that do not match, and those that make a
-    group.  ``backend`` is what a script has asked of it.
+    group.  ``backend`` is what a script has asked of it, and ``description`` what it calls it.
     """
 
     members: tuple[int, ...]
     backend: str = ""
+    description: str = ""
     agreed: float = math.inf
     calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     open: dict[int, dict[int, Operation]] = field(default_factory=dict)
@@ -423,10 +424,11 @@ class MessageMatcher:
                 self.polling.setdefault(rank, set()).add(op)
             case Expired(thread=thread):
                 self.waits[rank].pop(thread, None)
-            case Grouped(name=name, members=members, backend=backend):
+            case Grouped(name=name, members=members):
                 # their calls of new_group show whether the members agree
                 group = self.groups.setdefault(name, _Group(tuple(members)))
-                group.backend = backend or group.backend
+                group.backend = event.backend or group.backend
+                group.description = event.description or group.description
             case Violated():
                 self._violated(rank, event)
             case Outside():

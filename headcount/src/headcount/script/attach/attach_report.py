@@ -9,12 +9,13 @@ from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
+from headcount.core.verdict import folded
 from headcount.script.attach.readings import JobReadings, StackFrame
 from headcount.script.attach.stacks import own_frame
 from headcount.script.attach.verdicts import Verdict
 from headcount.script.attach.waits import JobWaits
 from headcount.script.report import wait_object, wrapped
-from headcount.trace.flight_recorder import folded, printable
+from headcount.trace.flight_recorder import printable
 
 __all__ = ["attach_json", "attach_text"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from headcount.core.verdict import Wait
+from headcount.core.verdict import Wait, folded
 from headcount.script.attach.readings import JobReadings, RankReading, StackFrame
 from headcount.script.attach.stacks import own_frame, torch_call, value_of
 from headcount.script.explain import explain
@@ -13,7 +13,6 @@ from headcount.trace.flight_recorder import (
     DEFAULT_GROUP,
     DumpedCall,
     Dumps,
-    folded,
     gloo_dumps,
     is_library,
 )
