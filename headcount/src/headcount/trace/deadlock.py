@@ -56,6 +56,9 @@ class _Entry(NamedTuple):
 #: Of each rank what must be complete before it goes on: all of one of the lists.
 _Needs = dict[int, list[list[Operation | _Entry]]]
 
+#: How many of the things that ranks wait for a message tells; the rest stands below it.
+_SHOWN = 4
+
 #: By what a rank waits in, what another one would have to do for it; of a collective, call it.
 _NEVER = {"send": "receive", "recv": "send", "store": "set it"}
 _CALL = "call it"
@@ -230,9 +233,11 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     waits = {rank: wait_of(state, rank) for rank in dead}
     cycle = cycle_of(waits)
     named = cycle or dead
-    alike = _alike(waits, named)
-    message = ", ".join(alike[:4])
-    if len(alike) > 4:
+    alike = _alike(waits, [*named, *(rank for rank in dead if rank not in named)])
+    leading = len(_alike(waits, named))
+    shown = min(leading, _SHOWN)
+    message = ", ".join(alike[:shown])
+    if shown < leading:
         message += f", … ({len(named)} ranks in all)"
     peers = {peer for rank in dead for peer in waits[rank].peers}
     killed, ended = sorted(peers & state.killed), sorted(peers & state.ended - state.killed)
@@ -247,7 +252,7 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
         if never == "send" and any(wait.other_tag for wait in lost):
             never += " what fits"  # it has sent something, as the text of the wait says
         message += f"; but {ranks_text(ended)} {has} already {over} and will never {never}"
-    detail = (*alike[4:], *_alike(waits, [rank for rank in dead if rank not in named]))
+    detail = tuple(alike[shown:])
     # a rank that receives from one that sends would need more than buffers: that one's next call
     if all(waits[rank].call == "send" for rank in named) and _freed_by_buffers(state, dead):
         detail += (_BUFFERS,)
