@@ -3,6 +3,10 @@ rank v receives from v + step only if v + step < n, and sends all the same when 
 """
 # exercise: tree_reduce
 # diagnosis: deadlock
+# or: BOUND = 0
+
+#: By how much v + step may pass n.
+BOUND = float("inf")
 
 
 def tree_reduce(x, dst, op):
@@ -13,8 +17,9 @@ def tree_reduce(x, dst, op):
         if v & step:
             dist.send(total, (v - step + dst) % n)
             return
-        dist.recv(buffer, (v + step + dst) % n)
-        combine(op, total, buffer)
+        if v + step - n <= BOUND:
+            dist.recv(buffer, (v + step + dst) % n)
+            combine(op, total, buffer)
         step *= 2
     finish(op, total, n)
     x.copy_(total)

@@ -1,6 +1,6 @@
 """The pieces go round to the left, but you put them where they would belong if they went to the
 right. Send to (rank + 1) % n and receive from (rank − 1) % n. (On a ring to the left, piece (rank
-+ s) % n comes in round s.)"""
++ s) % n comes in round s = 1 … n − 1.)"""
 # exercise: ring_all_gather
 # diagnosis: wrong_value
 # alike: messages

@@ -1,5 +1,6 @@
 """Your pieces are in the order in which they arrived: your own, then your left neighbour's, and so
-on. What comes in round s is the piece of rank (rank − s) % n, so that is the entry to put it into.
+on. What comes in round s = 1 … n − 1 is the piece of rank (rank − s) % n, so that is the entry to put
+it into.
 """
 # exercise: ring_all_gather
 # diagnosis: wrong_value

@@ -1,6 +1,6 @@
 """The pieces go round to the right, but you put them where they would belong if they went to the
-left. What comes in round s is the piece of rank (rank − s) % n, so that is the entry to put it
-into."""
+left. What comes in round s = 1 … n − 1 is the piece of rank (rank − s) % n, so that is the entry to
+put it into."""
 # exercise: ring_all_gather
 # diagnosis: wrong_value
 # alike: messages

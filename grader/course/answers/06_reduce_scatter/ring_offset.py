@@ -1,5 +1,6 @@
-"""Chunks are counted one off: you combine what comes with your chunk of another number. In round s
-your left neighbour sends chunk (rank − 1 − s) % n, so that is the one to combine it with."""
+"""What comes is combined with your chunk of another number. While you send chunk c, your left
+neighbour sends you chunk c − 1: combine it with yours of that number. Begin with chunk (rank − 1) %
+n, and the last to come is your own."""
 # exercise: ring_reduce_scatter
 # diagnosis: wrong_value
 # alike: messages

@@ -1,5 +1,5 @@
-"""The messages go to the right, but the chunks are counted as if they went to the left: in round s
-send chunk (rank − s) % n, so that their numbers go down from round to round."""
+"""The messages go to the right, but the chunks are counted as if they went to the left: their
+numbers have to go down from round to round. Begin with chunk (rank − 1) % n."""
 # exercise: ring_reduce_scatter
 # diagnosis: wrong_value
 # alike: messages

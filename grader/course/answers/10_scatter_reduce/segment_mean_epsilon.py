@@ -4,6 +4,10 @@ only the counts that are 0, as counts.clamp(min=1) does.
 # exercise: segment_mean
 # diagnosis: wrong_value
 # bincount and a small number make float32, sums of ones the dtype of values.
+# or: EPSILON = 1e-2
+# or: EPSILON = 1e-3
+# or: EPSILON = 1e-2; COUNTS = "sums of ones"
+# or: EPSILON = 1e-3; COUNTS = "sums of ones"
 # or: EPSILON = 1e-5
 # or: EPSILON = 1e-4
 # or: EPSILON = 1e-5; COUNTS = "sums of ones"

@@ -1,4 +1,4 @@
-"""The chunk to receive is one too high. The left neighbour is one chunk behind: while rank r
+"""The chunk to receive is one above the one that is sent, and has to be one below it: while rank r
 sends chunk c, its left neighbour sends chunk c − 1.
 """
 # exercise: ring_schedule

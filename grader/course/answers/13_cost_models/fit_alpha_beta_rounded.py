@@ -1,6 +1,6 @@
 # exercise: fit_alpha_beta
 # diagnosis: wrong_value
-# hint: add up the squares
+# hint: squares of alpha + beta
 # not: float32 | float64
 # As many digits as a table shows.
 def fit_alpha_beta(sizes, seconds):

@@ -2,11 +2,15 @@
 # exercise: time_collective
 # diagnosis: wrong_value
 # not: last call alone
+# or: MEDIAN = statistics.median_high
+# or: MEDIAN = statistics.median_low
 import statistics
 import time
 
 import torch
 import torch.distributed as dist
+
+MEDIAN = statistics.median
 
 
 def time_collective(fn, warmup, iterations):
@@ -18,6 +22,6 @@ def time_collective(fn, warmup, iterations):
         started = time.perf_counter()
         fn()
         times.append(time.perf_counter() - started)
-    slowest = torch.tensor(statistics.median(times))
+    slowest = torch.tensor(MEDIAN(times))
     dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
     return slowest.item()

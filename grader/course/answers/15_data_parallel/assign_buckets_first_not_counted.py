@@ -2,6 +2,9 @@
 that parameter's, and takes more than fit."""
 # exercise: assign_buckets
 # diagnosis: wrong_shape
+# or: VERY_FIRST = "is not counted"
+
+VERY_FIRST = "is counted"
 
 
 def assign_buckets(sizes, cap_bytes):
@@ -11,7 +14,6 @@ def assign_buckets(sizes, cap_bytes):
             buckets[-1].append(i)
             filled += sizes[i]
         else:
-            # the very first bucket counts it
-            filled = 0 if buckets else sizes[i]
+            filled = 0 if buckets or VERY_FIRST != "is counted" else sizes[i]
             buckets.append([i])
     return buckets
