@@ -231,7 +231,7 @@ _BACKWARD = Mistake(
 
 _LEFT_OUT_EMPTY = Mistake(
     "Everything works until a rank has an empty shard: that rank leaves out a call that the others"
-    " make. It has to take part all the same, with an empty tensor.",
+    " make. It takes part all the same, with its empty tensor, or with zeros where ranks add up.",
     # where the shards of all ranks are empty, nobody waits
     when=lambda e: (
         _only_where(_empty, Diagnosis.DEADLOCK)(e)
