@@ -2,7 +2,6 @@
 dst."""
 # exercise: full_state
 # diagnosis: wrong_value
-
 import torch
 import torch.distributed as dist
 

@@ -2,7 +2,6 @@
 of the others. Every rank takes part in the count, with 0 if it has none."""
 # exercise: train_uneven
 # diagnosis: dtype_mismatch
-
 import torch
 import torch.distributed as dist
 

@@ -3,14 +3,10 @@ None, as on a rank without a batch, and where the batch does not use it? Take pa
 torch.zeros_like(p)."""
 # exercise: train_uneven
 # diagnosis: deadlock
-# or: COUNTED = False
 # or: SKIPPED = "the parameters"
-
 import torch
 import torch.distributed as dist
 
-#: Whether the ranks with a batch are counted in each step.
-COUNTED = True
 #: What a rank without a batch leaves out; one with a batch leaves out what it does not use.
 SKIPPED = "a parameter"
 
@@ -24,8 +20,7 @@ def train_uneven(module, batches, lr):
         count = torch.tensor([1.0 if have else 0.0])
         if have:
             module(batches[step]).sum().backward()
-        if COUNTED:
-            dist.all_reduce(count)
+        dist.all_reduce(count)
         for p in module.parameters():
             if not p.requires_grad or (p.grad is None if SKIPPED == "a parameter" else not have):
                 continue

@@ -2,13 +2,8 @@
 with 0 where ranks count who has a batch, and with zeros for its gradients."""
 # exercise: train_uneven
 # diagnosis: deadlock
-# or: COUNTED = False
-
 import torch
 import torch.distributed as dist
-
-#: Whether the ranks with a batch are counted in each step.
-COUNTED = True
 
 
 def train_uneven(module, batches, lr):
@@ -20,8 +15,7 @@ def train_uneven(module, batches, lr):
         module.zero_grad()
         module(batches[step]).sum().backward()
         count = torch.tensor([1.0])
-        if COUNTED:
-            dist.all_reduce(count)
+        dist.all_reduce(count)
         for p in module.parameters():
             if p.requires_grad:
                 total = torch.zeros_like(p) if p.grad is None else p.grad

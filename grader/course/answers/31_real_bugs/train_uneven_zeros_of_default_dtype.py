@@ -2,7 +2,6 @@
 torch.zeros(shape) makes float32. torch.zeros_like(p) has the dtype of p."""
 # exercise: train_uneven
 # diagnosis: dtype_mismatch
-
 import torch
 import torch.distributed as dist
 

@@ -2,7 +2,6 @@
 alone sends to itself. Take n − 1 steps, which with one rank are none."""
 # exercise: tutorial_all_reduce
 # diagnosis: exception
-
 import torch
 import torch.distributed as dist
 
