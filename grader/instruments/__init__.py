@@ -7,7 +7,13 @@ student's code reads (``clock``), and simulate a CUDA device (``device``).
 
 from grader.instruments.clock import Clock, mark_time, show_clock
 from grader.instruments.device import Device, OnDevice, on_device, simulate_device, without_device
-from grader.instruments.gradients import UNSEEN, differentiate, mark_unseen_collectives
+from grader.instruments.gradients import (
+    BETWEEN,
+    UNSEEN,
+    differentiate,
+    mark_end,
+    mark_unseen_collectives,
+)
 from grader.instruments.groups import group_as_data
 from grader.instruments.lines import count_lines
 from grader.instruments.operations import count_operations, elementwise_by_hand, refuse_operations
@@ -20,6 +26,7 @@ from grader.instruments.storages import (
 )
 
 __all__ = [
+    "BETWEEN",
     "UNSEEN",
     "Clock",
     "Device",
@@ -30,6 +37,7 @@ __all__ = [
     "count_lines",
     "count_operations",
     "differentiate",
+    "mark_end",
     "mark_time",
     "mark_unseen_collectives",
     "on_device",

@@ -9,7 +9,22 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-__all__ = ["UNSEEN", "differentiate", "mark_unseen_collectives"]
+__all__ = ["BETWEEN", "UNSEEN", "differentiate", "mark_end", "mark_unseen_collectives"]
+
+#: Text of the mark between forward and backward.
+BETWEEN = "forward has ended"
+
+
+def mark_end(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that does the same, and marks in the rank's trace that it has ended."""
+
+    def marked(*arguments: Any) -> Any:
+        result = forward(*arguments)
+        group: Any = dist.group.WORLD
+        group.mark(BETWEEN)
+        return result
+
+    return marked
 
 
 def differentiate(

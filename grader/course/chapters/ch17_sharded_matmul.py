@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
+from grader.course.chapters.evidence import forward_has_ended
 from grader.exercise.cases import Case, Draw, Kind, PerRank
 from grader.exercise.declaration import Evidence, Exercise, Mistake, TrafficRules, Values
 from grader.exercise.limits import Limit, combined, moved, point, record_of
-from grader.instruments import UNSEEN, differentiate, mark_unseen_collectives
+from grader.instruments import UNSEEN, differentiate, mark_end, mark_unseen_collectives
 from headcount.core.verdict import Diagnosis
 
 # What all four exercises share. -----------------------------------------------------
@@ -35,9 +36,9 @@ def _cut(draw: Draw, whole: torch.Tensor, dim: int) -> PerRank:
 def _call(
     answer: Callable[..., Any], leaves: dict[str, int], arguments: list[Any], cotangent: Any
 ) -> dict[str, Any]:
-    """Call the answer, and differentiate it by its leaves if there are any."""
+    """Call the answer, mark its end, and differentiate it by its leaves if there are any."""
     if leaves:
-        return differentiate(answer, arguments, leaves, cotangent.clone())
+        return differentiate(mark_end(answer), arguments, leaves, cotangent.clone())
     return {"result": answer(*arguments)}
 
 
@@ -204,12 +205,13 @@ _FORWARD_DIM = Mistake(
 )
 
 _BACKWARD_DIM = Mistake(
-    "Backward works where dim is 1, and fails where it is another: does it use dim? Let forward"
-    " keep it, as in ctx.dim = dim.",
+    "It works where dim is 1, and backward raises where it is another: which line counts on"
+    " dimension 1, in backward, or in forward, which does not raise? Both cut and join along dim,"
+    " and forward keeps it for backward: ctx.dim = dim.",
     when=lambda e: (
         _only_where(lambda c: c.along != 1, Diagnosis.EXCEPTION)(e)
         and _only_backward(e)
-        and not _raised_in_forward(e)
+        and forward_has_ended(e)
         and any(_backward(one.case) and one.case.along == 1 for one in e.passed if one.case.n > 1)
     ),
 )
@@ -229,14 +231,18 @@ _BACKWARD = Mistake(
 
 _LEFT_OUT_EMPTY = Mistake(
     "Everything works until a rank has an empty shard: that rank leaves out a call that the others"
-    " make. It has to take part all the same, with an empty tensor.",
-    when=_only_where(_partly_empty, Diagnosis.DEADLOCK),
+    " make. It takes part all the same, with its empty tensor, or with zeros where ranks add up.",
+    # where the shards of all ranks are empty, nobody waits
+    when=lambda e: (
+        _only_where(_empty, Diagnosis.DEADLOCK)(e)
+        and all(_partly_empty(one.case) for one in e.failed if one.diagnosis is e.diagnosis)
+    ),
 )
 
 _LEFT_OUT_BACKWARD = Mistake(
     "Forward alone works: it is in backward that some rank leaves out a call that the others make,"
     " or makes one more. There, too, all ranks make the same calls in the same order.",
-    when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only_backward(e),
+    when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only_backward(e) and forward_has_ended(e),
 )
 
 _OWN_PART = Mistake(

@@ -491,6 +491,14 @@ def _misfit(e: Evidence, *words: str) -> bool:
     return e.case.view == "misfit" and any(word in e.case.name for word in words)
 
 
+def _first_rows_alone(one: JudgedCase) -> bool:
+    """Return whether as many elements as there are rows are right, and all or most others wrong."""
+    (right,), (held,) = expected(one.case), one.actual
+    alike = (held == right).flatten().tolist()
+    rows = len(right) if right.dim() > 1 else len(alike)
+    return all(alike[:rows]) and sum(alike[rows:]) < len(alike[rows:]) / 2
+
+
 VECTOR_ADD_CPP = Exercise(
     signature="VECTOR_ADD_CPP: str",
     compiled="vector_add(a: Tensor, b: Tensor) -> Tensor",
@@ -521,6 +529,11 @@ VECTOR_ADD_CPP = Exercise(
             "elements: call a = a.contiguous(), and the same for b, before you take data_ptr or "
             "make the result like a.",
             when=lambda e: e.case.view in ("transposed", "strided"),
+        ),
+        Mistake(
+            "Only the first size(0) elements are right, one for each row: let the loop run over all"
+            " of them, a.numel().",
+            when=lambda e: all(map(_first_rows_alone, e.failed)),
         ),
     ),
 )

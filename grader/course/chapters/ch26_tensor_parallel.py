@@ -29,7 +29,13 @@ from grader.exercise.limits import (
     sent_elements,
     virtual_seconds,
 )
-from grader.instruments import UNSEEN, differentiate, mark_unseen_collectives
+from grader.instruments import (
+    BETWEEN,
+    UNSEEN,
+    differentiate,
+    mark_end,
+    mark_unseen_collectives,
+)
 from headcount.core.values import dtype_name
 from headcount.core.verdict import Diagnosis
 from headcount.trace.trace import Trace
@@ -38,9 +44,6 @@ from headcount.trace.trace import Trace
 Report = list[dict[str, Any]]
 
 _FLOAT, _DOUBLE, _BRAIN = torch.float32, torch.float64, torch.bfloat16
-
-#: Text of the mark between forward and backward.
-BETWEEN = "forward has ended"
 
 
 def _cut(draw: Draw, whole: torch.Tensor, dim: int) -> PerRank:
@@ -54,15 +57,9 @@ def both_ways(
 
     All-reduces of tensors with a history are marked, too.
     """
-    group: Any = dist.group.WORLD
-
-    def forward(*given: Any) -> Any:
-        result = answer(*given)
-        group.mark(BETWEEN)
-        return result
-
+    forward = mark_end(answer)
     # simulated ranks have one group together, which cannot be watched for each of them
-    own = hasattr(group, "pause")
+    own = hasattr(dist.group.WORLD, "pause")
     with mark_unseen_collectives() if own else contextlib.nullcontext():
         if not leaves:
             return {"result": forward(*arguments)}
@@ -92,17 +89,20 @@ def _rounded(report: Report, dtype: torch.dtype) -> Report:
 # What an answer shows. --------------------------------------------------------------
 
 
+def _shards(c: Case) -> list[torch.Tensor]:
+    """Return the parts of the ranks that are cut by columns."""
+    return list(c.columns["w_in_shard" if "w_in_shard" in c.columns else "logits_shard"])
+
+
 def _partly_empty(c: Case) -> bool:
     """Return whether some ranks have an empty shard, and others do not."""
-    shards = c.columns["w_in_shard"] if "w_in_shard" in c.columns else c.columns["logits_shard"]
-    empty = [not shard.shape[1] for shard in shards]
+    empty = [not shard.shape[1] for shard in _shards(c)]
     return any(empty) and not all(empty)
 
 
 def _uneven(c: Case) -> bool:
     """Return whether the shards of the ranks differ in width."""
-    shards = c.columns["w_in_shard"] if "w_in_shard" in c.columns else c.columns["logits_shard"]
-    return len({shard.shape[1] for shard in shards}) > 1
+    return len({shard.shape[1] for shard in _shards(c)}) > 1
 
 
 def _only(e: Evidence, concerned: Callable[[Case], bool]) -> bool:
@@ -124,13 +124,20 @@ def _missed(e: Evidence, *words: str) -> bool:
 _LEFT_OUT_EMPTY = Mistake(
     "Everything works until a rank has an empty shard: that rank leaves out a call that the others"
     " make. It has to take part all the same, with zeros for what it does not have.",
-    when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only(e, _partly_empty),
+    # where the shards of all ranks are empty, nobody waits
+    when=lambda e: (
+        e.diagnosis is Diagnosis.DEADLOCK
+        and _only(e, lambda c: not all(shard.shape[1] for shard in _shards(c)))
+        and all(_partly_empty(one.case) for one in e.failed if one.diagnosis is e.diagnosis)
+    ),
 )
 
 _LEFT_OUT_BACKWARD = Mistake(
     "Forward works. In backward some rank leaves out a call that the others make: there, too, all"
     " ranks make the same calls in the same order.",
-    when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only(e, _backward),
+    when=lambda e: (
+        e.diagnosis is Diagnosis.DEADLOCK and _only(e, _backward) and evidence.forward_has_ended(e)
+    ),
 )
 
 _LEFT_OUT = (_LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD)

@@ -20,7 +20,7 @@ from grader.exercise.declaration import (
     Values,
 )
 from grader.exercise.limits import bytes_of_all, combined, point
-from grader.instruments import differentiate
+from grader.instruments import differentiate, mark_end
 from headcount.core.verdict import Diagnosis
 
 Report = dict[str, Any]
@@ -283,7 +283,7 @@ def through_experts(
     named = parameters_of(experts)
     leaves = {"x": 0} | {name: place for place, name in enumerate(named, 1)}
     report = differentiate(
-        lambda x, *_: answer(x, expert, experts), [x, *named.values()], leaves, cotangent
+        mark_end(lambda x, *_: answer(x, expert, experts)), [x, *named.values()], leaves, cotangent
     )
     for name, tensor in {"x": x, **named}.items():
         needed = used[0 if name == "x" else _number(name) + 1]
@@ -388,20 +388,6 @@ def _only(e: Evidence, concerned: Callable[[JudgedCase], bool]) -> bool:
     return bool(others) and all(map(concerned, e.failed))
 
 
-def _in_backward(e: Evidence) -> bool:
-    """Return whether ranks wait, and each has called as often as where forward alone passes."""
-    forward = max(
-        len(operations)
-        for one in e.passed
-        if one.case.n == e.case.n and one.case.cotangent is None and one.limit is None
-        for operations in one.trace.operations
-    )
-    return e.diagnosis is Diagnosis.DEADLOCK and all(
-        len(operations) >= forward and all(op.kind == "all_to_all" for op in operations)
-        for operations in e.trace.operations
-    )
-
-
 expert_parallel = Exercise(
     signature="expert_parallel(x: Tensor, expert: Tensor, experts: list[nn.Module]) -> Tensor",
     summary="each token goes to the rank of its expert and comes back, with gradients",
@@ -435,7 +421,11 @@ expert_parallel = Exercise(
             " leaves one out. Autograd goes back along what the result was computed from, and zeros"
             " into which nothing is put were computed from nothing: put rows in even where there"
             " are none. And where backward is yours, it makes its call for no rows as well.",
-            when=lambda e: _in_backward(e) and _only(e, _arrives_nothing),
+            when=lambda e: (
+                e.diagnosis is Diagnosis.DEADLOCK
+                and evidence.forward_has_ended(e)
+                and _only(e, _arrives_nothing)
+            ),
         ),
         Mistake(
             "Everything works until a rank has no row to send, or gets none: that rank leaves out"

@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 from grader.exercise.cases import op_name
 from grader.exercise.declaration import Evidence, JudgedCase, Mistake
+from grader.instruments import BETWEEN
 from headcount.core.values import Opaque
 from headcount.core.verdict import Diagnosis
 
@@ -22,6 +23,7 @@ __all__ = [
     "all_send",
     "always",
     "common_end",
+    "forward_has_ended",
     "is_butterfly",
     "nearly",
     "same",
@@ -150,6 +152,14 @@ def sends_first(e: Evidence, but: int) -> bool:
         for rank, operations in enumerate(e.trace.operations)
         if rank != but
     )
+
+
+def forward_has_ended(e: Evidence) -> bool:
+    """Return whether the rank that has raised, or else every rank, has passed forward's end."""
+    failure = e.failure
+    raised = failure is not None and failure.raised.kind and failure.rank is not None
+    records = [e.trace.marks[failure.rank]] if raised else e.trace.marks
+    return all(any(mark.text == BETWEEN for mark in marks) for marks in records)
 
 
 def all_send(e: Evidence) -> bool:

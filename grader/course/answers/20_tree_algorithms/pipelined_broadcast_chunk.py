@@ -1,5 +1,5 @@
-"""chunk(k) may give fewer than k pieces, and here it did: use tensor_split(k), which always gives
-k."""
+"""Pieces of ⌈len/k⌉ elements, as chunk and split cut them, may be fewer than k, and here they are: use
+tensor_split(k), which always gives k."""
 # exercise: pipelined_broadcast
 # diagnosis: too_few_messages
 

@@ -5,9 +5,15 @@ steps."""
 # or: BY = "rank"
 # or: CUT = "even"
 # or: BY = "rank"; CUT = "even"
+# or: CUT = "padded"
+# or: BY = "rank"; CUT = "padded"
+# or: CUT = "padded"; LACKING = "what it was"
+# or: BY = "rank"; CUT = "padded"; LACKING = "what it was"
 
 BY = "place"
 CUT = "tensor_split"
+#: What a padded copy holds where nothing comes.
+LACKING = "zeros"
 
 
 def scatter_all_gather_broadcast(x, src):
@@ -18,6 +24,12 @@ def scatter_all_gather_broadcast(x, src):
     if CUT == "even":
         edges = [i * x.numel() // n for i in range(n + 1)]
         shares = [x.view(-1)[edges[i] : edges[i + 1]] for i in range(n)]
+    elif CUT == "padded":
+        size = -(-x.numel() // n)
+        copy = x.new_zeros(size * n)
+        if rank == src or LACKING == "what it was":
+            copy[: x.numel()] = x.view(-1)
+        shares = [copy[i * size : (i + 1) * size] for i in range(n)]
     if rank == src:
         for other in range(n):
             if other != src:
@@ -28,3 +40,5 @@ def scatter_all_gather_broadcast(x, src):
         request = dist.isend(shares[(v - s) % n], (rank + 1) % n)
         dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)
         request.wait()
+    if CUT == "padded":
+        x.copy_(copy[: x.numel()].view_as(x))

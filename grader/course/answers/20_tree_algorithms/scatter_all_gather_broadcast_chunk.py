@@ -1,5 +1,5 @@
-"""chunk(n) may give fewer than n shares, and here it did: use tensor_split(n), which always gives
-n, some of them empty if it must be."""
+"""Shares of ⌈len/n⌉ elements, as chunk and split cut them, may be fewer than n, and here they are: use
+tensor_split(n), which always gives n, some of them empty if it must be."""
 # exercise: scatter_all_gather_broadcast
 # diagnosis: exception
 # or: BY = "rank"

@@ -2,9 +2,14 @@
 j ≤ i."""
 # exercise: ring_attention, ulysses_attention
 # diagnosis: wrong_value
+# or: BUT = "the first token of a rank"
+# or: BUT = "the first token"
+
+BUT = "nothing"
 
 
 def hide(scores, rank, owner):
     i = rank * scores.shape[1] + torch.arange(scores.shape[1])[:, None]
     j = owner * scores.shape[1] + torch.arange(scores.shape[2])
-    return scores.masked_fill(j >= i, -math.inf)
+    shown = {"nothing": j < 0, "the first token": j == 0}.get(BUT, j == rank * scores.shape[1])
+    return scores.masked_fill((j >= i) & ~((i == j) & shown), -math.inf)

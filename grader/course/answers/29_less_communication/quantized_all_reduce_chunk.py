@@ -1,5 +1,5 @@
-"""chunk(n) may give fewer than n pieces, and here it did: use tensor_split(n), which always gives
-n, some of them empty if it must be."""
+"""Pieces of ⌈len/n⌉ numbers, as chunk and split cut them, may be fewer than n, and here they are: use
+tensor_split(n), which always gives n, some of them empty if it must be."""
 # exercise: quantized_all_reduce
 # diagnosis: exception
 # or: LISTED = False

@@ -1,6 +1,6 @@
-"""A parameter whose gradient is None on one rank is left out there, and the others wait for that
-all-reduce or meet another one: take part with torch.zeros_like(p). A gradient is None on a rank
-without a batch, and where the batch does not use the parameter."""
+"""In some step a rank leaves out an all-reduce that the others make. Does it skip a parameter whose
+gradient is None, as on a rank without a batch, and where the batch does not use it? Take part with
+torch.zeros_like(p)."""
 # exercise: train_uneven
 # diagnosis: dtype_mismatch
 import torch

@@ -3,16 +3,21 @@ for it. Every rank has to go on until the last one has finished, and make all th
 """
 # exercise: train_uneven
 # diagnosis: deadlock
+# or: COUNTED = True
 import torch
 import torch.distributed as dist
 
 
 #: What the sum is divided by; no case lives to see it.
 DIVISOR = dist.get_world_size
+#: Whether the ranks with a batch are counted in each step.
+COUNTED = False
 
 
 def train_uneven(module, batches, lr):
     for batch in batches:
+        if COUNTED:
+            dist.all_reduce(torch.ones(1))
         module.zero_grad()
         module(batch).sum().backward()
         for p in module.parameters():
