@@ -373,7 +373,7 @@ def ladder(verdict: ExerciseVerdict) -> tuple[str, list[CostRow]] | None:
         for case in verdict.cases
         if (case.name, case.world_size, case.simulated) == (others.case, others.world_size, 0)
     ]
-    if not found or found[0] is None:
+    if not found or found[0] is None or found[0].seconds is None:
         return None
     mine = found[0]
     yours = Way("yours", mine.messages, mine.max_sent, mine.rounds, mine.seconds)
