@@ -17,7 +17,7 @@ from headcount.core.source_locations import is_students, shorten_name
 from headcount.core.values import short, with_article
 from headcount.core.verdict import Diagnosis, Failure, RaisedException, Site, SourceLine, counted
 from headcount.core.wire import Raised
-from headcount.trace.deadlock import given_up, never_joined, stuck, wait_of
+from headcount.trace.deadlock import given_up, never_joined, stuck, told_together, wait_of
 from headcount.trace.message_matcher import MessageMatcher
 
 __all__ = ["RootCause", "not_understood", "site_in_dump"]
@@ -249,16 +249,16 @@ class RootCause:
         )
         # they may wait for what the others are about, or hold what these want
         others = set(range(self._matcher.size)) - {*running} - self._matcher.ended
-        detail += tuple(f"rank {r} {wait_of(self._matcher, r).text}" for r in sorted(others))
+        detail += tuple(told_together(wait_of(self._matcher, r) for r in sorted(others)))
         return Failure(Diagnosis.TIMEOUT, message, rank, site, detail)
 
     def _all_wait(self) -> Failure | None:
         """Return the failure of ranks that all wait, and may go on."""
         ranks = [rank for rank in range(self._matcher.size) if rank not in self._matcher.ended]
         waits = [wait_of(self._matcher, rank) for rank in ranks]
-        told = [f"rank {wait.rank} {wait.text}" for wait in waits]
         if not waits:
             return None
+        told = told_together(waits)
         first = waits[0]
         return Failure(Diagnosis.TIMEOUT, told[0], first.rank, first.site, tuple(told[1:]))
 

@@ -24,7 +24,7 @@ post instead of after a timeout.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ __all__ = [
     "never_joined",
     "quiescent",
     "stuck",
+    "told",
+    "told_together",
     "wait_of",
     "wait_text",
     "waiting",
@@ -233,12 +235,7 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     waits = {rank: wait_of(state, rank) for rank in dead}
     cycle = cycle_of(waits)
     named = cycle or dead
-    alike = _alike(waits, [*named, *(rank for rank in dead if rank not in named)])
-    leading = len(_alike(waits, named))
-    shown = min(leading, _SHOWN)
-    message = ", ".join(alike[:shown])
-    if shown < leading:
-        message += f", … ({len(named)} ranks in all)"
+    message, others = told(waits, named)
     peers = {peer for rank in dead for peer in waits[rank].peers}
     killed, ended = sorted(peers & state.killed), sorted(peers & state.ended - state.killed)
     if not cycle and killed:
@@ -252,7 +249,7 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
         if never == "send" and any(wait.other_tag for wait in lost):
             never += " what fits"  # it has sent something, as the text of the wait says
         message += f"; but {ranks_text(ended)} {has} already {over} and will never {never}"
-    detail = tuple(alike[shown:])
+    detail = tuple(others)
     # a rank that receives from one that sends would need more than buffers: that one's next call
     if all(waits[rank].call == "send" for rank in named) and _freed_by_buffers(state, dead):
         detail += (_BUFFERS,)
@@ -270,18 +267,28 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     )
 
 
-def _alike(waits: Mapping[int, Wait], ranks: Iterable[int]) -> list[str]:
+def told(waits: Mapping[int, Wait], named: Sequence[int]) -> tuple[str, list[str]]:
+    """Return in a sentence what some ranks wait for, and what is left to tell of all of them."""
+    leading = len(told_together(waits[rank] for rank in named))
+    shown = min(leading, _SHOWN)
+    others = [rank for rank in waits if rank not in named]
+    alike = told_together(waits[rank] for rank in [*named, *others])
+    more = f", … ({len(named)} ranks in all)" if shown < leading else ""
+    return ", ".join(alike[:shown]) + more, alike[shown:]
+
+
+def told_together(waits: Iterable[Wait]) -> list[str]:
     """Return what ranks wait for, with those together that wait for the same, in their order."""
-    together: dict[str, list[int]] = {}
-    for rank in ranks:
-        # what it waits for in a thread of its own is not what another one waits for
-        text = waits[rank].text
-        together.setdefault(f"{rank} {text}" if " its " in text else text, []).append(rank)
+    together: dict[tuple[str, int], list[int]] = {}
+    for wait in waits:
+        # what a rank waits for in a thread of its own is not what another one waits for
+        own = wait.rank if " its " in wait.text else -1
+        together.setdefault((wait.text, own), []).append(wait.rank)
     return [
-        f"rank {same[0]} {waits[same[0]].text}"
-        if len(same) == 1
-        else f"{ranks_text(same)} wait{text.removeprefix('waits')}"
-        for text, same in together.items()
+        f"rank {ranks[0]} {text}"
+        if len(ranks) == 1
+        else f"{ranks_text(ranks)} wait{text.removeprefix('waits')}"
+        for (text, _), ranks in together.items()
     ]
 
 

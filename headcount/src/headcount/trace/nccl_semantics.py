@@ -33,7 +33,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from headcount.core.verdict import Diagnosis, Failure, Site, Wait, counted, ranks_text
-from headcount.trace.deadlock import cycle_of
+from headcount.trace.deadlock import cycle_of, told
 from headcount.trace.trace import Operation, Trace
 
 __all__ = ["nccl_fault", "undecided"]
@@ -598,18 +598,15 @@ def _failure(play: _Play, conditions: str) -> Failure | None:
     named = cycle or list(waits)
     if not any(wait.site and wait.site.line for wait in map(waits.__getitem__, named)):
         return None
-    stuck = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:_NAMED])
-    if len(named) > _NAMED:
-        stuck += f", … ({len(named)} ranks in all)"
+    stuck, others = told(waits, named)
     depends = f" ({conditions})" if conditions else ""
     first = waits[named[0]]
-    others = [rank for rank in waits if rank not in named[:_NAMED]]
     return Failure(
         Diagnosis.DEADLOCK,
         f"{_UNDER} this can hang{depends}: {stuck}",
         first.rank,
         first.site,
-        (*_explained(play, named), *(f"rank {rank} {waits[rank].text}" for rank in others)),
+        (*_explained(play, named), *others),
         waits=tuple(waits.values()),
         cycle=tuple(cycle),
     )
