@@ -615,6 +615,30 @@ def test_an_exception_of_gloo_is_printed_as_torchs_own(tmp_path):
     assert f"caused by RuntimeError: {said}" in " ".join(ran.failure.detail)
 
 
+SPAWNS_TWICE = """\
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def work(rank, turn):
+    torch.set_default_device(f"cuda:{rank}")
+    dist.init_process_group("nccl", rank=rank, world_size=2)
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    print("turn", turn, x.item())
+
+if __name__ == "__main__":
+    for turn in range(2):
+        mp.spawn(work, args=(turn,), nprocs=2)
+"""
+
+
+def test_a_process_group_ends_with_the_process_that_a_rank_stands_for(tmp_path):
+    ran, printed = execute_text(SPAWNS_TWICE, tmp_path)
+    assert ran.failure is None, printed
+    assert [printed.count(f"turn {turn} 2.0") for turn in range(2)] == [2, 2]
+
+
 GPUS = SCRIPTS / "gpus"
 
 

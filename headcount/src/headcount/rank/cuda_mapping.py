@@ -282,6 +282,7 @@ def _replace_constructors(mapping: _Mapping) -> None:
             return super().__new__(cls, device=mapping.device(device))  # type: ignore[call-arg]
 
     torch.Generator = Generator  # type: ignore[misc]
+    torch.set_default_device = with_first(torch.set_default_device, 0, "device")
     load = torch.load
 
     @functools.wraps(load)

@@ -25,7 +25,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from headcount.core.events import ANY, INIT, WORLD
 from headcount.core.source_locations import line_here
-from headcount.core.verdict import Diagnosis
+from headcount.core.verdict import Diagnosis, counted
 from headcount.rank.arguments import GroupIsSetUp, checks, default_group_stays, require_members
 from headcount.rank.recorder import Recorder
 from headcount.rank.recording_group import RecordingGroup, short_limit
@@ -378,7 +378,8 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
             world_size, rank = _by_environment(world_size, rank)
         if world_size not in (-1, None, size):
             raise ValueError(
-                f"the script asks for {world_size} ranks, and {size} run: --ranks {world_size}"
+                f"the script asks for {counted(world_size, 'rank')}, and {size} run:"
+                f" --ranks {world_size}"
             )
         if rank not in (-1, None, mine):
             raise ValueError(f"the script says that it is rank {rank}, and this is rank {mine}")

@@ -55,10 +55,7 @@ def spawn_in_place(rank: int, size: int) -> None:
             if not _is_rank(fn):
                 return real(fn, args, nprocs, *more, **named)
             _require_count("mp.spawn", nprocs, size)
-            try:
-                fn(rank, *args)
-            finally:
-                own.is_over = True
+            own.do_part(fn, rank, *args)
             return _EndedRanks()
 
         return start
@@ -238,10 +235,17 @@ class _RankProcess:
         for one in cls.started:
             one.exitcode = 0
         target, args, kwargs = cls.started[cls.rank]._call
+        cls.do_part(target, *args, **kwargs)
+
+    @classmethod
+    def do_part(cls, target: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Call what a process of its own would, with which its process group would end as well."""
         try:
             target(*args, **kwargs)
         finally:
             cls.is_over = True
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
     def is_alive(self) -> bool:
         return self.exitcode is None
