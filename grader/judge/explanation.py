@@ -34,7 +34,7 @@ def explain(
     if missed is failed:
         faults.append(f"{_describe_missed_point(exercise, missed, failed, cases)}{price}.")
     faults += [
-        f"Another fault, on {_describe_fault(exercise, other, ': ')}"
+        f"It also fails on {_describe_fault(exercise, other, ': ')}"
         for other in _independent_faults(failed, cases)
         if not other.misses_point
     ]
@@ -92,7 +92,7 @@ def _describe_missed_point(
     if not missed.bounds:
         # two wrong values may have one reason
         same = missed.diagnosis is failed.diagnosis
-        begin = "Nor is it right" if same else "Another fault,"
+        begin = "Nor is it right" if same else "It also fails"
         fault = _describe_fault(exercise, missed, ": ")
         return f"{begin} on {fault}. That case is the point of the exercise"
     point = f"{missed.bounds[0].missed}: that is the point of this exercise"

@@ -299,7 +299,7 @@ def test_a_hang_leads_the_verdict_and_its_hint_whatever_failed_before():
     assert (lead.world_size, lead.diagnosis, bool(lead.waits)) == (5, Diagnosis.DEADLOCK, True)
     first, other = verdict.message.split("\n")[:2]
     assert first.startswith(f"5 ranks, {lead.name}: rank 0 waits to receive from rank 1")
-    assert other.startswith("Another fault, on 2 ranks, ")
+    assert other.startswith("It also fails on 2 ranks, ")
 
 
 def test_a_hint_is_known_when_two_sizes_have_failed():
@@ -321,7 +321,7 @@ def test_equally_grave_faults_are_led_by_the_smallest_world_and_told_once():
 
     verdict = judge(answer, exercise)
     assert verdict.diagnosis is Diagnosis.WRONG_VALUE
-    assert "Another fault" not in verdict.message
+    assert "It also fails" not in verdict.message
 
 
 def test_a_lesser_fault_at_a_size_that_also_fails_gravely_is_a_consequence():
@@ -338,7 +338,7 @@ def test_a_lesser_fault_at_a_size_that_also_fails_gravely_is_a_consequence():
     )
     verdict = judge(answer, exercise)
     assert verdict.diagnosis is Diagnosis.DEADLOCK
-    assert "Another fault" not in verdict.message
+    assert "It also fails" not in verdict.message
 
 
 def test_a_call_that_costs_all_points_leads_before_a_hang():
@@ -351,7 +351,7 @@ def test_a_call_that_costs_all_points_leads_before_a_hang():
 
     verdict = judge(answer, declarations.changed(TOY["twice"], world_sizes=(2, 3), limits=()))
     assert (verdict.diagnosis, verdict.score) == (Diagnosis.FORBIDDEN_CALL, 0)
-    assert "\nAnother fault, on 2 ranks, " in verdict.message
+    assert "\nIt also fails on 2 ranks, " in verdict.message
 
 
 def test_a_size_that_was_not_run_leads_only_where_nothing_else_does():

@@ -288,7 +288,7 @@ def test_what_is_said_of_several_cases_is_said_once():
 
 
 def test_other_faults_and_their_price_come_after_what_is_to_be_done_first():
-    more = "Another fault, on 3 ranks: x"
+    more = "It also fails on 3 ranks: x"
     verdict = replace(WRONG, message=f"{WRONG.message}\n{more}")
     for text in (plain(exercise_report(verdict)), exercise_html(verdict)):
         assert text.index("Try this") < text.index(more)

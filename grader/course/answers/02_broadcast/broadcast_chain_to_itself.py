@@ -1,7 +1,7 @@
 # exercise: broadcast
 # diagnosis: deadlock
 # hint: Every send needs its receive
-# says: Another fault, on 1 rank
+# says: It also fails on 1 rank
 # not: loop
 import torch.distributed as dist
 
