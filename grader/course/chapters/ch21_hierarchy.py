@@ -277,9 +277,9 @@ hierarchical_all_reduce = Exercise(
             when=_too_much(lambda e: _with_whole(e) == nodes(e.case)),
         ),
         Mistake(
-            "Each rank sends all of x to the other nodes, though in the right group. All ranks of a"
-            " node hold the same numbers then, and send them ranks_per_node times: begin with a"
-            " reduce_scatter in the node, and let each take its own share.",
+            "Each rank sends all of x to the other nodes, though in the right group, so what leaves"
+            " a node is x ranks_per_node times: begin with a reduce_scatter in the node, and let"
+            " each rank take its own share across.",
             when=_too_much(lambda e: _with_whole(e) == e.case.n),
         ),
         Mistake(

@@ -1,6 +1,6 @@
 # exercise: hierarchical_all_reduce
 # diagnosis: too_many_bytes
-# hint: hold the same numbers then
+# hint: what leaves a node is x ranks_per_node times
 import torch
 import torch.distributed as dist
 
