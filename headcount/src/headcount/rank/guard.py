@@ -269,7 +269,11 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
             given = signature.bind(ranks, timeout, backend, *args, **kwargs).arguments
             _guard.recorder.description = str(given.get("group_desc") or "")
         before = c10d._world.group_count
-        made = make_any(ranks, timeout, backend, *args, **kwargs)
+        try:
+            made = make_any(ranks, timeout, backend, *args, **kwargs)
+        finally:
+            if _guard.recorder is not None:
+                _guard.recorder.description = ""  # it is this group's alone
         if _guard.recorder is not None and c10d._world.group_count > before:
             _guard.recorder.groups += 1  # use_local_synchronization does not count
         return made
