@@ -157,8 +157,9 @@ def sends_first(e: Evidence, but: int) -> bool:
 def forward_has_ended(e: Evidence) -> bool:
     """Return whether the rank that has raised, or else every rank, has passed forward's end."""
     failure = e.failure
-    raised = failure is not None and failure.raised.kind and failure.rank is not None
-    records = [e.trace.marks[failure.rank]] if raised else e.trace.marks
+    records = e.trace.marks
+    if failure is not None and failure.raised.kind and failure.rank is not None:
+        records = (records[failure.rank],)
     return all(any(mark.text == BETWEEN for mark in marks) for marks in records)
 
 
