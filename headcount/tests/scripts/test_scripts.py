@@ -639,6 +639,56 @@ def test_a_process_group_ends_with_the_process_that_a_rank_stands_for(tmp_path):
     assert [printed.count(f"turn {turn} 2.0") for turn in range(2)] == [2, 2]
 
 
+BOTH_BACKENDS = """\
+import threading
+import torch
+import torch.distributed as dist
+dist.init_process_group("cpu:gloo,cuda:nccl")
+rank = dist.get_rank()
+group = dist.new_group() if {own} else None
+reduced, gathers = threading.Event(), threading.Event()
+
+class Told:
+    def __reduce__(self):
+        gathers.set()
+        return int, (rank,)
+
+def save():
+    if rank == 0:
+        reduced.wait()
+    found = [None, None]
+    dist.all_gather_object(found, Told(), group=group)
+    print("saved", found)
+
+thread = threading.Thread(target=save)
+thread.start()
+if rank == 1:
+    gathers.wait()
+{call}
+reduced.set()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_threads_may_use_the_two_backends_of_a_group_in_any_order(tmp_path, own):
+    call = 'dist.all_reduce(torch.ones(1, device="cuda"), group=group)'
+    text = BOTH_BACKENDS.format(own=own, call=call)
+    ran, printed = execute_text(text, tmp_path)
+    assert ran.failure is None, printed
+    assert printed.count("saved [0, 1]") == 2
+
+
+@pytest.mark.parametrize("call", ["dist.barrier()", "dist.monitored_barrier()"])
+def test_what_torch_sends_on_the_cpu_is_in_one_order(tmp_path, call):
+    """The thread of rank 1 gathers first; rank 0, in its barrier, has yet to gather."""
+    text = BOTH_BACKENDS.format(own=False, call=f"if rank == 0: {call}\nelse: thread.join()")
+    ran, _ = execute_text(text, tmp_path)
+    assert ran.failure.diagnosis is Diagnosis.ORDER_MISMATCH
+    said = "rank 1 calls all_gather at train.py:18 in its thread Thread-1 (save)"
+    assert said in ran.failure.message
+
+
 GPUS = SCRIPTS / "gpus"
 
 

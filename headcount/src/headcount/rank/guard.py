@@ -67,6 +67,8 @@ class _Guard:
         #: how many default groups a script has made, and what it has asked of the last
         self.turn = 0
         self.spoken = ""
+        #: whether that, and the group that is made next, have a backend for each kind of device
+        self.both = self.both_next = False
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
@@ -202,7 +204,27 @@ def _subgroup(backend: Backend, options: Any, recorder: Recorder) -> RecordingGr
         raise
     recorder.resumed()
     recorder.done(group_event)
+    if _guard.both_next:
+        group.on_cpu = _beside(group, options.store, patience)
     return group
+
+
+def _beside(group: RecordingGroup, store: c10d.Store, limit: timedelta) -> RecordingGroup:
+    """Return a second group of the same ranks, for what torch sends on the CPU.
+
+    With ``cpu:gloo,cuda:nccl`` a group is two: calls on the one and on the other never meet, and
+    threads may make them in any order.
+    """
+    recorder, members = _guard.recorder, group._members
+    assert recorder is not None
+    before = recorder.backend, recorder.description
+    recorder.backend, recorder.description = "gloo", "cpu:gloo"
+    name, place, size = f"{group._name}, cpu:gloo", group.rank(), group.size()
+    other = RecordingGroup(None, group._backend, place, size, members, name, recorder, group._limit)
+    own = c10d.PrefixStore("cpu", store)
+    other._inner = _private(group._backend, own, place, size, members, False, limit)
+    recorder.backend, recorder.description = before
+    return other
 
 
 def _private(
@@ -266,6 +288,7 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
     ) -> Any:
         if _guard.script and _guard.recorder is not None:
             _guard.recorder.backend = _spoken(backend) if backend else _guard.spoken
+            _guard.both_next = "," in str(backend) if backend else _guard.both
             given = signature.bind(ranks, timeout, backend, *args, **kwargs).arguments
             _guard.recorder.description = str(given.get("group_desc") or "")
         before = c10d._world.group_count
@@ -397,6 +420,9 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
         c10d._world.pg_map[world] = (dist.Backend("gloo"), own)
         if name != "nccl" or device_id is not None:
             _meet(mine, size, own)
+        _guard.both = "," in name
+        if _guard.both:
+            world.on_cpu = _beside(world, own, FOREVER)
 
     def end_process_group(group: Any = None) -> None:
         if group not in (None, c10d.GroupMember.WORLD):

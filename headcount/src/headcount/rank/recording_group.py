@@ -31,6 +31,7 @@ from headcount.rank.arguments import (
     OTHER_NAME,
     REFUSED,
     SAME_SIZE,
+    called,
     destroyed_text,
     own_tensors,
     require_message,
@@ -122,6 +123,8 @@ class RecordingGroup(TorchGroup):
     for_nccl = False
     #: the class of the requests that its operations return
     _request: type[Request] = Request
+    #: the same ranks on gloo, if it has gloo for tensors on the CPU and NCCL for those on a GPU
+    on_cpu: RecordingGroup | None = None
 
     def __init__(
         self,
@@ -352,6 +355,8 @@ class RecordingGroup(TorchGroup):
     def _collective(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         kind = COLLECTIVES[method]
         self._require_there()
+        if self.on_cpu is not None and _sends_on_cpu((*args, *kwargs.values())):
+            return self.on_cpu._collective(method, args, kwargs)
         recorder = self._recorder
         recorder.require_allowed(kind)
         written = tensors_in(args[:1])
@@ -472,6 +477,9 @@ class RecordingGroup(TorchGroup):
         """Record, or refuse, a barrier that blocks inside the transport."""
         recorder = self._recorder
         self._require_there()
+        if self.on_cpu is not None:
+            self.on_cpu.monitored_barrier(timeout, **kwargs)
+            return
         recorder.require_allowed("barrier")
         limit = short_limit(timeout)
         op = recorder.post("barrier", self._name)
@@ -520,6 +528,23 @@ class RecordingGroup(TorchGroup):
 def short_limit(timeout: timedelta | None) -> int:
     """Return a time limit in milliseconds, or 0 for torch's default, which counts as none."""
     return milliseconds(timeout) if timeout is not None and timeout < default_pg_timeout else 0
+
+
+#: Functions that send on the CPU where a group has a backend for that.
+_ON_CPU = frozenset(
+    (
+        "all_gather_object",
+        "barrier",
+        "broadcast_object_list",
+        "gather_object",
+        "scatter_object_list",
+    )
+)
+
+
+def _sends_on_cpu(given: Sequence[Any]) -> bool:
+    """Return whether the running function sends on the CPU; a barrier may name another device."""
+    return called() in _ON_CPU and not any(getattr(one, "device_ids", None) for one in given)
 
 
 #: Methods that take the parts of all ranks in one tensor, which gloo cuts along its rows alone.
