@@ -179,7 +179,7 @@ def test_ranks_that_all_wait_for_the_store_are_stuck():
     assert outcome.failure is not None
     assert outcome.failure.diagnosis is Diagnosis.DEADLOCK
     line = line_in(answer, "nobody sets")
-    assert f"rank 1 waits at line {line} for 'nobody sets it' in the store" in (
+    assert f"ranks 0 and 1 wait at line {line} for 'nobody sets it' in the store" in (
         outcome.failure.message
     )
 
