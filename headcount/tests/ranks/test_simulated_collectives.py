@@ -680,7 +680,7 @@ def test_an_asynchronous_collective_that_some_never_call():
 
     failure = simulated_answer(answer, 3).failure
     assert failure.diagnosis is Diagnosis.DEADLOCK
-    assert "rank 0 waits in all_reduce at" in failure.message
+    assert "ranks 0 and 2 wait in all_reduce at" in failure.message
     assert "for rank 1" in failure.message
 
 
@@ -731,7 +731,7 @@ def test_who_asks_for_ever_is_told():
 
     failure = simulated_answer(answer, 3).failure
     assert failure.diagnosis is Diagnosis.DEADLOCK
-    assert "rank 0 waits in all_reduce at" in failure.message
+    assert "ranks 0 and 2 wait in all_reduce at" in failure.message
 
 
 def test_a_deadlock_of_many_is_told_briefly():
@@ -741,7 +741,8 @@ def test_a_deadlock_of_many_is_told_briefly():
 
     failure = simulated_answer(answer, 1000).failure
     assert failure.diagnosis is Diagnosis.DEADLOCK
-    assert "(999 in all)" in failure.message
+
+    assert "for ranks 1-999; but ranks 1-999 have" in failure.message
     assert len(failure.message) < 1000
 
 

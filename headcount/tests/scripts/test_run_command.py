@@ -191,7 +191,9 @@ def test_inside_torchrun_its_ranks_are_recorded(project):
     assert sorted(done.stdout.split("\n")) == ["", *(f"[{rank}] total 3 end" for rank in range(3))]
     assert "✓ 3 ranks ended" in done.stderr
     assert hung.returncode == 1  # as torchrun has it
-    assert "rank 2 waits in barrier at train.py:9 for ranks 0, 1" in hung.stderr.replace("\n", " ")
+    assert "rank 2 waits in barrier at train.py:9 for ranks 0 and 1" in hung.stderr.replace(
+        "\n", " "
+    )
 
 
 @pytest.mark.exhaustive
