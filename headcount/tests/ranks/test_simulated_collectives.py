@@ -741,7 +741,6 @@ def test_a_deadlock_of_many_is_told_briefly():
 
     failure = simulated_answer(answer, 1000).failure
     assert failure.diagnosis is Diagnosis.DEADLOCK
-
     assert "for ranks 1-999; but ranks 1-999 have" in failure.message
     assert len(failure.message) < 1000
 
