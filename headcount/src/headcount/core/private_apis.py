@@ -422,8 +422,8 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     # torch: tensors, memory and modules
     PrivateApi(
         "torch.Tensor._version",
-        "find writes to the buffer of a receive",
-        ("rank/recorder.py",),
+        "find writes to the buffer of a receive, and of a collective that ends",
+        ("rank/recorder.py", "rank/requests.py"),
         behaves=_counts_writes,
     ),
     PrivateApi(
@@ -435,6 +435,11 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     PrivateApi(
         "torch.UntypedStorage._cdata",
         "count the bytes that a rank holds, and see a copy die with a call",
+        ("rank/recorder.py",),
+    ),
+    PrivateApi(
+        "torch._C.DisableTorchFunction",
+        "count writes to what is in flight past a script's function mode",
         ("rank/recorder.py",),
     ),
     PrivateApi(

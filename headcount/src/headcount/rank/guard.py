@@ -205,17 +205,19 @@ def _subgroup(backend: Backend, options: Any, recorder: Recorder) -> RecordingGr
     recorder.resumed()
     recorder.done(group_event)
     if _guard.both_next:
-        group.on_cpu = _beside(group, options.store, patience)
+        group.on_cpu = _beside(group, members, options.store, patience)
     return group
 
 
-def _beside(group: RecordingGroup, store: c10d.Store, limit: timedelta) -> RecordingGroup:
+def _beside(
+    group: RecordingGroup, members: Sequence[int], store: c10d.Store, limit: timedelta
+) -> RecordingGroup:
     """Return a second group of the same ranks, for what torch sends on the CPU.
 
     With ``cpu:gloo,cuda:nccl`` a group is two: calls on the one and on the other never meet, and
     threads may make them in any order.
     """
-    recorder, members = _guard.recorder, group._members
+    recorder = _guard.recorder
     assert recorder is not None
     before = recorder.backend, recorder.description
     recorder.backend, recorder.description = "gloo", "cpu:gloo"
@@ -422,7 +424,7 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
             _meet(mine, size, own)
         _guard.both = "," in name
         if _guard.both:
-            world.on_cpu = _beside(world, own, FOREVER)
+            world.on_cpu = _beside(world, range(size), own, FOREVER)
 
     def end_process_group(group: Any = None) -> None:
         if group not in (None, c10d.GroupMember.WORLD):
