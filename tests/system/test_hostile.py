@@ -137,8 +137,8 @@ def test_an_attack_fails_and_harms_nobody(fixture, outside):
     assert "BREACH" not in said
     assert len(said) < 4 << 20
     assert verdicts["barrier"].status is Status.PASSED, verdicts["barrier"].message
-    # the call that is at work when time is up, and what ending it takes
-    assert verdict.seconds < limits.exercise + 2 * limits.call
+    # the call that is at work when time is up may take five times its processor time by the clock
+    assert verdict.seconds < limits.exercise + 5 * limits.call
     assert seconds < LIMITS.submission
 
 

@@ -1,7 +1,7 @@
 # promise: a rank that never stops talking is ended when its time is up
 # exercise: neighbours
 # verdict: failed
-# diagnosis: timeout
+# diagnosis: timeout or too_many_messages
 # parts: control
 
 import torch
