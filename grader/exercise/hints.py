@@ -57,10 +57,11 @@ def choose_hint(
         for prove in every:
             if found := prove(exercise, evidence):
                 return found if isinstance(found, Hint) else Hint(found, Grade.ESTABLISHED)
-    text = exercise.help.advice.get(diagnosis, _advice(diagnosis, evidence))
-    if not text and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
-        text = _advise_smallest_world(exercise, evidence) if exercise.world_sizes != (1,) else ""
-    return Hint(text or exercise.help.hints[0])
+    hint = Hint(exercise.help.advice.get(diagnosis, _advice(diagnosis, evidence)))
+    several = exercise.world_sizes != (1,)
+    if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None and several:
+        hint = _advise_smallest_world(exercise, evidence)
+    return hint or Hint(exercise.help.hints[0])
 
 
 def _refused(exercise: Exercise, evidence: Evidence) -> str:
@@ -91,27 +92,31 @@ def _advice(diagnosis: Diagnosis, evidence: Evidence | None) -> str:
     return diagnosis.advice
 
 
-def _advise_smallest_world(exercise: Exercise, evidence: Evidence) -> str:
-    """Return advice to look at the smallest world that has a wrong value."""
+def _advise_smallest_world(exercise: Exercise, evidence: Evidence) -> Hint:
+    """Return what sets the smallest world with a wrong value apart, or advice to look at it."""
     n = min((one.case.n for one in evidence.failed), default=1)
     right = {one.case.n for one in evidence.passed if one.limit is None} - {
         one.case.n for one in evidence.failed
     }
     if which := _what_is_wrong(exercise, evidence, n):
-        return which
+        return Hint(which, Grade.ESTABLISHED)
     here = [one for one in evidence.judged if one.case.n == n and one.limit is None]
     failed = {one.case.name for one in here if not one.passed}
     pass_too = {one.case.name for one in here if one.passed and _holds(one)}
     if pass_too and len(failed) == 1:
-        return f'On {counted(n, "rank")} only "{failed.pop()}" fails: what sets it apart?'
+        text = f'On {counted(n, "rank")} only "{failed.pop()}" fails: what sets it apart?'
+        return Hint(text, Grade.ESTABLISHED)
     if n == 1:
-        return "It is wrong with one rank already, where no other takes part: begin there."
+        text = "It is wrong with one rank already, where no other takes part: begin there."
+        return Hint(text, Grade.ESTABLISHED)
     # where other inputs of this size pass, it is not the number of ranks that makes it wrong
     alike = max(right, default=0) > 1 and not pass_too
     fewer = f" With {max(right)} all cases pass: what is new?" if alike else ""
     if all(op.makes_group for ops in evidence.trace.operations for op in ops):
-        return f"Take {n} ranks, and work out by hand what each of them returns.{fewer}"
-    return f"Take {n} ranks and a tensor of few numbers, and follow every message by hand.{fewer}"
+        return Hint(f"Take {n} ranks, and work out by hand what each of them returns.{fewer}")
+    return Hint(
+        f"Take {n} ranks and a tensor of few numbers, and follow every message by hand.{fewer}"
+    )
 
 
 def _holds(one: JudgedCase) -> bool:

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from headcount.core.events import Polled
 from headcount.core.verdict import Diagnosis
 from headcount.rank.recorder import Recorder
-from headcount.rank.requests import Deferred, Request
+from headcount.rank.requests import Deferred, PrivateBuffers, Request
 from headcount.trace.message_matcher import MessageMatcher
 from support.worlds import line_in, play
 
@@ -194,6 +194,19 @@ def test_a_receive_behind_a_wildcard_is_posted_behind_it():
     student.join()
     assert not overtakes
     assert answers == [False]
+
+
+def test_a_write_at_the_moment_at_which_a_collective_ends_is_seen():
+    """Between the last look at the buffer and what is remembered of it, contents tell nothing."""
+    x = torch.ones(2)
+    private = PrivateBuffers((x,))
+    assert not private.changed()
+    private.deliver()
+    private.remember()
+    assert not private.changed()
+    x.zero_()
+    private.remember()
+    assert private.changed()
 
 
 def test_waiting_twice_returns_at_once():
