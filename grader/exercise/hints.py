@@ -95,9 +95,7 @@ def _advice(diagnosis: Diagnosis, evidence: Evidence | None) -> str:
 def _advise_smallest_world(exercise: Exercise, evidence: Evidence) -> Hint:
     """Return what sets the smallest world with a wrong value apart, or advice to look at it."""
     n = min((one.case.n for one in evidence.failed), default=1)
-    right = {one.case.n for one in evidence.passed if one.limit is None} - {
-        one.case.n for one in evidence.failed
-    }
+    right = {one.case.n for one in evidence.passed if one.limit is None and one.case.n < n}
     if which := _what_is_wrong(exercise, evidence, n):
         return Hint(which, Grade.ESTABLISHED)
     here = [one for one in evidence.judged if one.case.n == n and one.limit is None]

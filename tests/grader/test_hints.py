@@ -127,6 +127,9 @@ def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
     assert "Take 2 ranks" in hint(declare(), own)
     assert "Take 3 ranks" in hint(declare(), left)
     assert "With 2 all cases pass" in hint(declare(), left)
+    # what is right on more ranks is nothing new
+    right_on_3 = lambda c: own(c) if c.n == 2 else [c.x[(r + 1) % c.n] for r in c.ranks]  # noqa: E731
+    assert "all cases pass" not in hint(declare(), right_on_3)
 
 
 def test_a_last_hint_without_code_is_not_the_whole_answer():
