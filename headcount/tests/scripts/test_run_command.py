@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,17 +130,21 @@ def test_a_deadlock_is_reported_in_words_and_as_json(project):
     done = command(project, "--json", "-", "train.py")
     assert done.returncode == 3
     first, *lines = done.stderr.splitlines()
-    assert first.startswith("✗ deadlock after")
+    assert re.match(r"✗ deadlock after \d+\.\d s, never entered \(established\): ", first)
     assert max(map(len, [first, *lines])) <= 80
     text = " ".join(line.strip() for line in [first, *lines])
-    assert "rank 0 waits in all_reduce at train.py:5 for rank 1; but rank 1 has already" in text
-    assert "ended and will never call it" in text
-    assert "rank 0  train.py:5: dist.all_reduce(torch.ones(1))" in text
+    assert "rank 1 has already ended, and holds up rank 0 rank 1  last called all_reduce" in text
+    waits = "waits in all_reduce at train.py:5 for rank 1: dist.all_reduce(torch.ones(1))"
+    assert f"rank 0  {waits}" in text
     assert "rank 0 is at its 3rd all_reduce at train.py:5, and rank 1 made 2 there" in text
     report = json.loads(done.stdout)
     failure = report["failure"]
     assert (failure["diagnosis"], failure["file"], failure["line"]) == ("deadlock", "train.py", 5)
     assert failure["waits"][0]["for"] == failure["ended"] == [1]
+    assert failure["hang"] == {
+        "kind": "never entered", "grade": "established", "culprits": [1], "held": [0],
+        "fate": "ended",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -191,8 +196,8 @@ def test_inside_torchrun_its_ranks_are_recorded(project):
     assert sorted(done.stdout.split("\n")) == ["", *(f"[{rank}] total 3 end" for rank in range(3))]
     assert "✓ 3 ranks ended" in done.stderr
     assert hung.returncode == 1  # as torchrun has it
-    assert "rank 2 waits in barrier at train.py:9 for ranks 0 and 1" in hung.stderr.replace(
-        "\n", " "
+    assert "rank 2 waits in barrier at train.py:9 for ranks 0 and 1" in " ".join(
+        hung.stderr.split()
     )
 
 

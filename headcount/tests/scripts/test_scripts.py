@@ -87,6 +87,7 @@ def test_what_is_wrong_with_a_script_is_named_at_its_own_line(path, tmp_path):
     lines = path.read_text().splitlines()
     (line,) = (number for number, text in enumerate(lines, 1) if text.endswith("# here"))
     assert f"{path.name}:{line}" in ran.failure.message
+    assert f"{path.name}:{line}" in text_report(ran, 1000)
     sites = [ran.failure.site, *(wait.site for wait in ran.failure.waits)]
     assert all(site.file == f"{PATH}{path.name}" for site in sites if site is not None)
 
@@ -292,6 +293,47 @@ def test_a_call_in_a_pool_of_threads_has_the_line_that_handed_it_over(tmp_path):
     ran, _ = execute_text(POOL, tmp_path)
     assert ran.failure.diagnosis is Diagnosis.DEADLOCK
     assert "rank 0 waits in barrier at train.py:8" in ran.failure.message
+
+
+PAIRS = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+pairs = [dist.new_group([one, one + 1]) for one in range(3)]
+if rank < 3:
+    dist.all_reduce(torch.ones(1), group=pairs[rank])
+if 0 < rank < 3:
+    dist.all_reduce(torch.ones(1), group=pairs[rank - 1])
+"""
+
+
+def test_the_headline_is_about_the_rank_that_all_others_wait_for(tmp_path):
+    ran, _ = execute_text(PAIRS, tmp_path, ranks=4)
+    hang = ran.failure.hang
+    assert (hang.kind, hang.grade, hang.fate) == ("never entered", "established", "ended")
+    # rank 0 waits for rank 1, which waits for rank 2, which waits for rank 3
+    assert (hang.culprits, hang.held) == ((3,), (0, 1, 2))
+    first, second, *_ = text_report(ran, 200).splitlines()
+    assert first.endswith(", never entered (established): " + str(hang))
+    assert str(hang) == "rank 3 has already ended, and holds up ranks 0-2"
+    assert second == "  rank 3  last called new_group at train.py:5"
+
+
+MOST = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+dist.broadcast(torch.ones(1), 0) if dist.get_rank() == {odd} else dist.all_reduce(torch.ones(1))
+"""
+
+
+@pytest.mark.parametrize(("ranks", "odd", "few"), [(3, 0, (0,)), (3, 2, (2,)), (2, 0, (0, 1))])
+def test_of_different_calls_those_that_the_fewest_have_made_come_first(tmp_path, ranks, odd, few):
+    ran, _ = execute_text(MOST.format(odd=odd), tmp_path, ranks=ranks)
+    hang = ran.failure.hang
+    assert (hang.kind, hang.culprits) == ("entered differently", few)
+    assert {*hang.culprits, *hang.held} == {*range(ranks)}
 
 
 AROUND = """\

@@ -90,7 +90,7 @@ def test_who_made_fewer_calls_than_the_others_wait_for_is_named():
     (one,), text = judged(job(waiting(ahead), away(behind), waiting(ahead)))
     assert (one.kind, one.culprits, one.held) == ("never entered", (1,), (0, 2))
     assert (one.is_fault, one.grade) == (True, "supported")
-    assert text.startswith("✗ never entered: rank 1 holds up ranks 0, 2")
+    assert text.startswith("✗ never entered (supported): rank 1 holds up ranks 0, 2")
     lines = text.splitlines()
     assert next(line for line in lines if line.startswith("  rank")).startswith("  rank 1 ")
     assert "train.py:5: the line itself; sleeps" in text
@@ -107,7 +107,7 @@ def test_a_rank_is_slow_until_others_wait_far_longer_than_the_job_ever_paused(
     behind = away(calls("all_reduce", open_last=False))
     (one,), text = judged(job(waiting(ahead), behind))
     assert one.is_fault == is_fault
-    assert text.startswith("✗" if is_fault else "? never entered: rank 1 holds up rank 0")
+    assert text.startswith("✗" if is_fault else "? never entered (open): rank 1 holds up rank 0")
     assert ("ask again" in text) != is_fault
 
 
@@ -155,8 +155,9 @@ def test_three_groups_in_a_circle_and_a_rank_behind_them():
     ranks.append(waiting(calls("barrier")))
     (one,), text = judged(job(*ranks, members=members))
     assert (one.kind, sorted(one.culprits), one.held) == ("a circle", [0, 1, 2], (3,))
-    assert "a circle: 0 → 1 → 2 → 0, each waits for the next, and rank 3 behind them" in " ".join(
-        text.split()
+    assert (
+        "a circle (established): 0 → 1 → 2 → 0, each waits for the next, and rank 3 behind them"
+        in " ".join(text.split())
     )
 
 

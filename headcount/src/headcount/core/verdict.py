@@ -17,7 +17,10 @@ __all__ = [
     "PATH",
     "Diagnosis",
     "Failure",
+    "Grade",
     "Gravity",
+    "Hang",
+    "HangKind",
     "RaisedException",
     "Site",
     "Traffic",
@@ -659,6 +662,89 @@ class Wait:
     other_tag: bool = False
 
 
+class HangKind(str, Enum):
+    """How a part of a job has come to stand still."""
+
+    #: some ranks wait in a call, and others, who stand elsewhere or are gone, have not made it
+    NEVER_ENTERED = "never entered"
+    #: the ranks of a group have made different calls in the same place
+    ENTERED_DIFFERENTLY = "entered differently"
+    #: each waits for the next; no rank is late, and the order is wrong
+    CIRCLE = "a circle"
+    #: the network or a device, unless they differ in what is not recorded
+    NONE_LEFT = "all entered and none left"
+
+    __str__ = str.__str__
+
+
+class Grade(str, Enum):
+    """How much of what is said of a hang is known."""
+
+    #: it follows from what the ranks have done
+    ESTABLISHED = "established"
+    #: all that was seen speaks for it, but a rank that is only slow would look the same
+    SUPPORTED = "supported"
+    #: nobody can tell from what was seen
+    OPEN = "open"
+
+    __str__ = str.__str__
+
+
+#: Ranks of a circle that a text shows.
+_RING = 16
+
+#: What has become of culprits: of one, and of several.
+_FATES = {
+    "ended": ("has already ended, and", "have already ended, and"),
+    "returned": ("has already returned, and", "have already returned, and"),
+    "killed": ("has been killed, and", "have been killed, and"),
+    "gone": ("is gone, and", "are gone, and"),
+    "silent": ("left no dump that can be read, and",) * 2,
+}
+
+
+@dataclass(frozen=True)
+class Hang:
+    """What holds up a part of a job, in the words of ``run``, ``attach`` and ``explain``.
+
+    Attributes:
+        kind: how it has come about.
+        grade: how much of it is known.
+        culprits: the ranks that others wait for and that wait for nobody, across all groups; those
+            of a circle; of different calls, the fewest; of a call that none has left, all.
+        held: the ranks that wait for them, or for ranks that do.
+        fate: what has become of the culprits: ``ended``, ``returned``, ``killed``, ``gone``, or
+            ``silent`` where they left no dump; empty if they go on, or if nobody knows.
+    """
+
+    kind: HangKind
+    grade: Grade
+    culprits: tuple[int, ...]
+    held: tuple[int, ...]
+    fate: str = ""
+
+    @property
+    def label(self) -> str:
+        """The kind and the grade, which come before all else that is said of it."""
+        return f"{self.kind} ({self.grade})"
+
+    def __str__(self) -> str:
+        who, behind = folded(self.culprits), folded(self.held) if self.held else ""
+        several = len(self.culprits) > 1
+        if self.kind is HangKind.CIRCLE:
+            ring = self.culprits[:_RING]
+            way = " → ".join(map(str, (*ring, *["…"] * (len(self.culprits) > _RING), ring[0])))
+            return f"{way}, each waits for the next{f', and {behind} behind them' * bool(behind)}"
+        if self.kind is HangKind.NONE_LEFT:
+            return f"{who}; the network or a device, or what is not recorded, such as the root"
+        if self.kind is HangKind.ENTERED_DIFFERENTLY:
+            if not behind:
+                return f"{who} are in different calls"
+            return f"{who} {'are' if several else 'is'} in another call than {behind}"
+        fate = f" {_FATES[self.fate][several]}" if self.fate else ""
+        return f"{who}{fate} {'hold' if several else 'holds'} up {behind}"
+
+
 #: The owner of exceptions with which headcount refuses a call.
 HEADCOUNT = "headcount"
 
@@ -720,3 +806,5 @@ class Failure:
     #: of calls that do not match, on lines of their own: the two ranks and lines, first the one
     #: that fewer ranks have called
     sides: tuple[tuple[int, Site], ...] = ()
+    #: of ranks that wait, or have made different calls: who holds up whom
+    hang: Hang | None = None

@@ -15,9 +15,19 @@ from pathlib import Path
 from headcount.core.errors import signal_name
 from headcount.core.source_locations import is_students, shorten_name
 from headcount.core.values import short, with_article
-from headcount.core.verdict import Diagnosis, Failure, RaisedException, Site, SourceLine, counted
+from headcount.core.verdict import (
+    Diagnosis,
+    Failure,
+    Grade,
+    Hang,
+    HangKind,
+    RaisedException,
+    Site,
+    SourceLine,
+    counted,
+)
 from headcount.core.wire import Raised
-from headcount.trace.deadlock import given_up, never_joined, stuck, told_together, wait_of
+from headcount.trace.deadlock import given_up, held_up, never_joined, stuck, told_together, wait_of
 from headcount.trace.message_matcher import MessageMatcher
 
 __all__ = ["RootCause", "not_understood", "site_in_dump"]
@@ -249,8 +259,11 @@ class RootCause:
         )
         # they may wait for what the others are about, or hold what these want
         others = set(range(self._matcher.size)) - {*running} - self._matcher.ended
-        detail += tuple(told_together(wait_of(self._matcher, r) for r in sorted(others)))
-        return Failure(Diagnosis.TIMEOUT, message, rank, site, detail)
+        waits = {r: wait_of(self._matcher, r) for r in sorted(others)}
+        detail += tuple(told_together(waits.values()))
+        held = held_up(waits, running)
+        hang = Hang(HangKind.NEVER_ENTERED, Grade.SUPPORTED, tuple(running), tuple(sorted(held)))
+        return Failure(Diagnosis.TIMEOUT, message, rank, site, detail, hang=hang if held else None)
 
     def _all_wait(self) -> Failure | None:
         """Return the failure of ranks that all wait, and may go on."""

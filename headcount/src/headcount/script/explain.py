@@ -9,14 +9,13 @@ others wait behind them.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from headcount.core.errors import RequestError
-from headcount.core.verdict import Wait, folded
-from headcount.script.report import wait_object, wrapped
-from headcount.trace.deadlock import cycle_of
+from headcount.core.verdict import Grade, Hang, HangKind, Wait, folded
+from headcount.script.report import wait_lines, wait_object, wrapped
+from headcount.trace.deadlock import cycle_of, held_up
 from headcount.trace.flight_recorder import DEFAULT_GROUP, DumpedCall, Dumps
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "explain",
     "explanation_json",
     "explanation_text",
-    "held_up",
 ]
 
 #: Collectives of which the members give tensors of different sizes, each its own.
@@ -46,6 +44,7 @@ class Divergence:
         waiting: the ranks that wait there.
         awaited: the ranks that they wait for; none where all have called the same.
         differs: whether its members have called different things: then all of them are both.
+        few: of these the fewest, or all where nobody is fewer.
     """
 
     group: str
@@ -53,6 +52,7 @@ class Divergence:
     waiting: tuple[int, ...] = ()
     awaited: tuple[int, ...] = ()
     differs: bool = False
+    few: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,7 @@ class Explanation:
     Attributes:
         faults: where groups part, the causes before what waits behind them.
         causes: how many of the faults are causes.
-        culprits: the ranks that others wait for and that wait for nobody.
-        held: how many ranks wait for the culprits, or for ranks that wait for them.
+        hang: who holds up whom; None if there is no fault.
         waits: by rank, what it waited for when its dump was written.
         cycle: ranks that wait for each other, in a circle.
         gaps: what the dumps do not say, and what would make them say it.
@@ -72,8 +71,7 @@ class Explanation:
 
     faults: tuple[Divergence, ...]
     causes: int
-    culprits: tuple[int, ...]
-    held: int
+    hang: Hang | None
     waits: tuple[Wait, ...]
     cycle: tuple[int, ...]
     gaps: tuple[str, ...]
@@ -120,14 +118,10 @@ def explain(dumps: Dumps, before: Dumps | None = None) -> Explanation:
             not waits.keys().isdisjoint(fault.awaited),
         )
     )
-    free = sorted({rank for fault in causes for rank in fault.awaited} - waits.keys())
-    # a rank that has left no dump may have called, and is no culprit where another one is known
-    culprits = [rank for rank in free if rank in dumps.calls] or free
     return Explanation(
         (*causes, *effects),
         len(causes),
-        tuple(culprits),
-        len(held_up(waits, culprits)),
+        _hang(dumps, causes, waits, cycle) if causes else None,
         tuple(waits.values()),
         tuple(cycle),
         tuple(_gaps(dumps, held, {rank for fault in found for rank in fault.awaited})),
@@ -135,19 +129,28 @@ def explain(dumps: Dumps, before: Dumps | None = None) -> Explanation:
     )
 
 
-def held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
-    """Return the ranks that wait for the culprits, or for ranks that wait for them."""
-    behind = defaultdict(list)
-    for rank, wait in waits.items():
-        for peer in wait.peers:
-            behind[peer].append(rank)
-    held: set[int] = set()
-    coming = list(culprits)
-    while coming:
-        new = {*behind[coming.pop()]} - held
-        held |= new
-        coming += new
-    return held
+def _hang(
+    dumps: Dumps, causes: Sequence[Divergence], waits: Mapping[int, Wait], cycle: list[int]
+) -> Hang:
+    """Return who holds up whom: what the first cause says, and who waits behind it."""
+    first = causes[0]
+    kind, grade, fate = HangKind.NEVER_ENTERED, Grade.SUPPORTED, ""
+    free = sorted({rank for fault in causes for rank in fault.awaited} - waits.keys())
+    # a rank that has left no dump may have called, and is no culprit where another one is known
+    culprits = [rank for rank in free if rank in dumps.calls] or free or [*first.awaited]
+    if first.differs:
+        kind, grade, culprits = HangKind.ENTERED_DIFFERENTLY, Grade.ESTABLISHED, [*first.few]
+    elif not first.awaited:
+        kind, culprits = HangKind.NONE_LEFT, [*first.waiting]
+    elif {*cycle} >= {*first.waiting, *first.awaited}:
+        kind, culprits = HangKind.CIRCLE, cycle
+        # a message may have been on its way when the dumps were written
+        if not any(call.messages for rank in cycle for call in dumps.calls[rank][-1:]):
+            grade = Grade.ESTABLISHED
+    elif dumps.calls.keys().isdisjoint(culprits):
+        fate = "silent"
+    held = {*held_up(waits, culprits), *(first.waiting if first.differs else ())} - {*culprits}
+    return Hang(kind, grade, tuple(culprits), tuple(sorted(held)), fate)
 
 
 # Two dumps of one job. --------------------------------------------------------------
@@ -263,7 +266,8 @@ def _divergences(dumps: Dumps, group: str, held: _Collectives) -> Iterator[Diver
             sides = sorted(kinds.values(), key=len)
             parts = [f"{folded(ranks)} {_call_text(row[ranks[0]], ranks)}" for ranks in sides]
             text = f"{where}: {', while '.join(parts)}"
-            yield Divergence(name, text, tuple(row), tuple(row), True)
+            few = [rank for side in sides for rank in side if len(side) == len(sides[0])]
+            yield Divergence(name, text, tuple(row), tuple(row), True, tuple(sorted(few)))
             return
         absent = [rank for rank in dumps.groups[group] if rank not in row and rank not in lost]
         open_ = [rank for rank, call in sorted(row.items()) if not call.is_complete]
@@ -487,15 +491,11 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
     elif not found.faults and (found.waits or dumps.missing):
         why = "yet ranks wait" if found.waits else "and not all dumps are there"
         lines = [("", f"? {of}: nothing differs in what they hold, {why}")]
-    elif not found.faults:
+    elif found.hang is None:
         lines = [("", f"✓ {of}: the ranks agree")]
     else:
         causes, others = found.faults[: found.causes], found.faults[found.causes :]
-        first = causes[0]
-        held = found.held > len(first.waiting) and {*found.culprits} >= {*first.awaited}
-        by = f"{folded(found.culprits)} {'holds' if len(found.culprits) == 1 else 'hold'} up"
-        lead = f"{by} {found.held} ranks: " if held else ""
-        lines = [("", f"✗ {of}: {lead}{first.text}")]
+        lines = [("", f"✗ {found.hang.label}: {found.hang} ({of})"), ("  where", causes[0].text)]
         lines += [("  also", fault.text) for fault in causes[1:_SHOWN]]
         if len(causes) > _SHOWN:
             lines.append(("  also", f"… and {len(causes) - _SHOWN} more, as --json lists"))
@@ -503,17 +503,9 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
             names = list(dict.fromkeys(fault.group for fault in others))
             more = f"; … of {len(names)}" * (len(names) > _SHOWN)
             lines.append(("  behind", f"{'; '.join(names[:_SHOWN])}{more}"))
-    if found.cycle:
+    if found.cycle and found.hang and found.hang.kind is not HangKind.CIRCLE:
         lines.append(("  circle", f"{folded(sorted(found.cycle))} wait for each other"))
-    alike: dict[str, list[int]] = {}
-    for wait in found.waits:
-        alike.setdefault(wait.text, []).append(wait.rank)
-    for text, ranks in sorted(alike.items(), key=lambda one: len(one[1]))[:_SHOWN]:
-        verb = text if len(ranks) == 1 else text.replace("waits", "wait", 1)
-        lines.append((f"  {folded(ranks)}", verb))
-    if len(alike) > _SHOWN:
-        rest = sum(sorted(map(len, alike.values()))[_SHOWN:])
-        lines.append(("", f"  … and {rest} more, as --json lists"))
+    lines += wait_lines(found.waits)
     lines += [("  since", f"the earlier dumps: {found.since}")] * bool(found.since)
     lines += [("  note", gap) for gap in found.gaps]
     return wrapped(lines, width)
@@ -527,8 +519,7 @@ def explanation_json(found: Explanation) -> str:
             "ok": not found.faults,
             "faults": [fault.text for fault in found.faults],
             "causes": found.causes,
-            "culprits": list(found.culprits),
-            "held": found.held,
+            "hang": found.hang and asdict(found.hang),
             "waits": [wait_object(wait) for wait in found.waits],
             "cycle": list(found.cycle),
             "gaps": list(found.gaps),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
 
 from headcount.core.errors import signal_name
 from headcount.core.events import ANY
 from headcount.core.source_locations import live_line, with_source
-from headcount.core.verdict import Failure, Wait, amount, ordinal, ranks_text
+from headcount.core.verdict import Failure, Hang, Site, Wait, amount, folded, ordinal, ranks_text
 from headcount.script.tally import CallTally
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "exit_status",
     "json_report",
     "text_report",
+    "wait_lines",
     "wait_object",
     "wrapped",
 ]
@@ -58,6 +59,9 @@ _WORTH_TELLING = 0.05
 
 #: Remarks that the report shows.
 _REMARKS = 5
+
+#: Lines of ranks that wait, which a report shows.
+_WAITS = 8
 
 
 @dataclass(frozen=True)
@@ -195,7 +199,25 @@ def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
     after = f"after {_seconds(run.seconds)}"
     words = f"stopped by {signal_name(run.signal)}" if run.signal else failure.diagnosis.words
     first = f"ended well {after}, but: {words}" if run.ended else f"{words} {after}"
-    yield "", f"✗ {first}: {failure.message}"
+    hang = failure.hang
+    if hang is not None:
+        first += f", {hang.label}"
+    if hang is not None and failure.waits:
+        yield "", f"✗ {first}: {hang}"
+        yield from _last_calls(run, hang)
+        yield from wait_lines(failure.waits, live_line)
+    else:
+        yield "", f"✗ {first}: {failure.message}"
+        yield from _sources(failure)
+    for line in failure.detail:
+        yield "  also", line
+    for line in run.why():
+        yield "  why", line
+    yield from _sums(run)
+
+
+def _sources(failure: Failure) -> Iterator[tuple[str, str]]:
+    """Yield the lines that a failure points at."""
     for rank, site in failure.sides:
         if text := live_line(site):
             yield f"  rank {rank}", f"{site}: {text}"
@@ -204,11 +226,38 @@ def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
             there = [wait.rank for wait in failure.waits if wait.site == frame.site]
             who = f"rank {there[0]}" if len(there) == 1 else "at"
             yield f"  {who}", f"{frame.site}: {frame.text}"
-    for line in failure.detail:
-        yield "  also", line
-    for line in run.why():
-        yield "  why", line
-    yield from _sums(run)
+
+
+def wait_lines(
+    waits: Iterable[Wait], line_of: Callable[[Site], str] = lambda _: ""
+) -> Iterator[tuple[str, str]]:
+    """Yield what ranks wait for, those together that wait for the same, the few before the many.
+
+    Args:
+        waits: of all ranks that wait.
+        line_of: returns the source of a line, or an empty string.
+    """
+    alike: dict[tuple[str, Site | None], list[int]] = {}
+    for wait in waits:
+        alike.setdefault((wait.text, wait.site), []).append(wait.rank)
+    ordered = sorted(alike.items(), key=lambda one: len(one[1]))
+    for (text, site), ranks in ordered[:_WAITS]:
+        verb = text if len(ranks) == 1 else text.replace("waits", "wait", 1)
+        source = line_of(site) if site else ""
+        yield f"  {folded(ranks)}", f"{verb}: {source}" if source else verb
+    if rest := sum(len(ranks) for _, ranks in ordered[_WAITS:]):
+        yield "", f"  … and {rest} more, as --json lists"
+
+
+def _last_calls(run: ScriptRun, hang: Hang) -> Iterator[tuple[str, str]]:
+    """Yield what culprits that are gone have called last."""
+    last: dict[str, list[int]] = {}
+    for rank in hang.culprits if hang.fate else ():
+        called = run.tally.last.get(rank)
+        text = f"last called {called[0]} at {called[1]}" if called else "has called nothing"
+        last.setdefault(text, []).append(rank)
+    for text, ranks in sorted(last.items(), key=lambda one: len(one[1]))[:_WAITS]:
+        yield f"  {folded(ranks)}", text
 
 
 def _sums(run: ScriptRun) -> Iterator[tuple[str, str]]:
@@ -302,6 +351,7 @@ def _failure(failure: Failure, why: list[str]) -> dict[str, Any]:
         "rank": failure.rank,
         "file": site.path if site else None,
         "line": site.line if site else None,
+        "hang": failure.hang and asdict(failure.hang),
         "waits": [wait_object(wait) for wait in failure.waits],
         "ended": list(failure.ended),
         "sides": [

@@ -56,6 +56,7 @@ class CallTally:
         bytes: how many bytes a rank has put into its operations.
         messages: how many ends of messages a rank has begun, by rank, ``send`` or ``recv``, and
             peer.
+        last: what a rank has begun last, and its line.
         last_common: the last collective call that all members of its group have made, by rank.
         apart: of those without a root that they have made at different lines, the first of each
             of a few combinations of lines; calls that make groups do not count.
@@ -66,6 +67,7 @@ class CallTally:
         self.calls: Counter[tuple[int, str]] = Counter()
         self.bytes: Counter[int] = Counter()
         self.messages: Counter[tuple[int, str, int]] = Counter()
+        self.last: dict[int, tuple[str, str]] = {}
         self.last_common: dict[int, tuple[str, str, int]] = {}
         self.apart: dict[tuple[tuple[int, str], ...], dict[int, tuple[str, str, int]]] = {}
         self._places: Counter[Place] = Counter()
@@ -77,6 +79,7 @@ class CallTally:
         self.calls[op.rank, op.kind] += 1
         place = _place(op)
         self._places[place] += 1
+        self.last[op.rank] = place[1:]
         self._groups[place].add(op.group)
         self.bytes[op.rank] += _bytes(op)
         if op.is_message:

@@ -29,7 +29,16 @@ from itertools import chain
 from typing import NamedTuple
 
 from headcount.core.events import Inspected
-from headcount.core.verdict import Diagnosis, Failure, Site, Wait, ranks_text
+from headcount.core.verdict import (
+    Diagnosis,
+    Failure,
+    Grade,
+    Hang,
+    HangKind,
+    Site,
+    Wait,
+    ranks_text,
+)
 from headcount.trace.trace import Operation
 from headcount.trace.wait_state import Awaited, WaitState
 
@@ -37,6 +46,7 @@ __all__ = [
     "cycle_of",
     "deadlock",
     "given_up",
+    "held_up",
     "never_joined",
     "quiescent",
     "stuck",
@@ -238,10 +248,10 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     message, others = told(waits, named)
     peers = {peer for rank in dead for peer in waits[rank].peers}
     killed, ended = sorted(peers & state.killed), sorted(peers & state.ended - state.killed)
+    over = "ended" if state.is_script else "returned"
     if not cycle and killed:
         message += f"; but rank {killed[0]} has been killed"
     elif not cycle and ended:
-        over = "ended" if state.is_script else "returned"
         has = "has" if len(ended) == 1 else "have"
         lost = [wait for wait in waits.values() if set(wait.peers) & set(ended)]
         calls = {wait.call for wait in lost}
@@ -249,10 +259,13 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
         if never == "send" and any(wait.other_tag for wait in lost):
             never += " what fits"  # it has sent something, as the text of the wait says
         message += f"; but {ranks_text(ended)} {has} already {over} and will never {never}"
-    detail = tuple(others)
+    # the report on a script lists all that wait
+    detail = () if state.is_script else tuple(others)
     # a rank that receives from one that sends would need more than buffers: that one's next call
     if all(waits[rank].call == "send" for rank in named) and _freed_by_buffers(state, dead):
         detail += (_BUFFERS,)
+    hangs = _hangs(waits, cycle, killed or ended, "killed" if killed else over)
+    detail += tuple(f"{hang.label}: {hang}" for hang in hangs[1:] if state.is_script)
     first = waits[named[0]]
     return Failure(
         Diagnosis.DEADLOCK,
@@ -264,7 +277,39 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
         cycle=tuple(cycle),
         ended=tuple(ended),
         killed=tuple(killed),
+        hang=hangs[0] if hangs else None,
     )
+
+
+def _hangs(waits: Mapping[int, Wait], cycle: list[int], gone: list[int], fate: str) -> list[Hang]:
+    """Return who holds up whom in a deadlock; nobody does where any rank may set a value."""
+    found = [(HangKind.CIRCLE, cycle, "")]
+    # the threads of a rank may wait for each other
+    alone = [rank for rank, wait in waits.items() if not wait.peers]
+    found += [(HangKind.NEVER_ENTERED, gone, fate), (HangKind.NEVER_ENTERED, alone, "")]
+    hangs = []
+    for kind, culprits, become in found:
+        held = held_up(waits, culprits) - {*culprits}
+        by_any = any(waits[rank].any_of for rank in culprits if rank in waits)
+        if culprits and (held or kind is HangKind.CIRCLE) and not by_any:
+            ranks = tuple(culprits), tuple(sorted(held))
+            hangs.append(Hang(kind, Grade.ESTABLISHED, *ranks, become))
+    return hangs
+
+
+def held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
+    """Return the ranks that wait for the culprits, or for ranks that wait for them."""
+    behind = defaultdict(list)
+    for rank, wait in waits.items():
+        for peer in wait.peers:
+            behind[peer].append(rank)
+    held: set[int] = set()
+    coming = list(culprits)
+    while coming:
+        new = {*behind[coming.pop()]} - held
+        held |= new
+        coming += new
+    return held
 
 
 def told(waits: Mapping[int, Wait], named: Sequence[int]) -> tuple[str, list[str]]:

@@ -43,7 +43,16 @@ from headcount.core.events import (
     TookSet,
     Violated,
 )
-from headcount.core.verdict import Diagnosis, Failure, Site, counted, ranks_text
+from headcount.core.verdict import (
+    Diagnosis,
+    Failure,
+    Grade,
+    Hang,
+    HangKind,
+    Site,
+    counted,
+    ranks_text,
+)
 from headcount.trace.replicas import ReplicaComparison, SameValues
 from headcount.trace.trace import CallSpan, Operation, PauseSpan, Trace
 from headcount.trace.wait_state import Awaited
@@ -133,6 +142,19 @@ def disagreement(
                     Diagnosis.SIZE_MISMATCH, failure, other.rank, other.site, sizes=sizes
                 )
     return None
+
+
+def _entered_differently(
+    one: Operation, calls: Mapping[int, Operation], members: Sequence[int]
+) -> Hang:
+    """Return who has made another call than others: the fewest, or all where nobody is fewer."""
+    sides: tuple[list[int], list[int]] = ([], [])
+    for rank, call in sorted(calls.items()):
+        sides[call is not one and disagreement(one, call, members) is not None].append(rank)
+    few, many = sorted(sides, key=len)
+    if len(few) == len(many):
+        few, many = sorted(calls), []
+    return Hang(HangKind.ENTERED_DIFFERENTLY, Grade.ESTABLISHED, tuple(few), tuple(many))
 
 
 def _mismatched_elements(
@@ -697,6 +719,7 @@ class MessageMatcher:
                         break
                 else:
                     continue
+                failure = replace(failure, hang=_entered_differently(one, calls, group.members))
                 at = Counter(call.site for call in calls.values())
                 sides = sorted((one, other), key=lambda call: at[call.site])
                 if one.site and other.site and one.site != other.site:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
-from headcount.core.verdict import folded
+from headcount.core.verdict import HangKind, folded
 from headcount.script.attach.readings import JobReadings, StackFrame
 from headcount.script.attach.stacks import own_frame
 from headcount.script.attach.verdicts import Verdict
@@ -31,7 +31,7 @@ def attach_text(
     span -= min((one.taken for one in readings.first.values()), default=0.0)
     of = f"{len(readings.last)} of {readings.world} ranks read twice in {span:.1f} s"
     lines = [("", f"{_headline(readings, found, verdicts)} ({of}, nothing stopped)")]
-    lines += [("  also", _verdict_text(readings, one)) for one in verdicts[1:]]
+    lines += [("  also", _verdict_text(one)) for one in verdicts[1:]]
     culprits = {rank for one in verdicts for rank in one.culprits}
     classes: dict[str, list[int]] = {}
     for rank in sorted({*readings.last, *culprits}):
@@ -49,7 +49,7 @@ def attach_text(
 def _headline(readings: JobReadings, found: JobWaits, verdicts: Sequence[Verdict]) -> str:
     if verdicts:
         mark = "✗" if verdicts[0].is_fault else "?"
-        return f"{mark} {_verdict_text(readings, verdicts[0])}"
+        return f"{mark} {_verdict_text(verdicts[0])}"
     if all(one.calls is None and one.frames is None for one in readings.last.values()):
         return "? nothing could be read of what the ranks do"
     if readings.has_moved and not found.waits:
@@ -59,22 +59,10 @@ def _headline(readings: JobReadings, found: JobWaits, verdicts: Sequence[Verdict
     return "? no rank waits for another, as far as can be read"
 
 
-def _verdict_text(readings: JobReadings, one: Verdict) -> str:
+def _verdict_text(one: Verdict) -> str:
     """Return a verdict in a sentence."""
-    who, are = folded(one.culprits), "are" if len(one.culprits) > 1 else "is"
     since = f"; they have waited for {_seconds(one.seconds)}" if one.seconds else ""
-    if one.kind == "a circle":
-        ring = " → ".join(map(str, (*one.culprits, one.culprits[0])))
-        behind = f", and {folded(one.held)} behind them" if one.held else ""
-        return f"a circle: {ring}, each waits for the next{behind}{since}"
-    if one.kind == "all entered and none left":
-        return f"{one.kind}: {who}{since}; that is the network or a device, and not the script"
-    held = f"{'hold' if len(one.culprits) > 1 else 'holds'} up {folded(one.held)}"
-    if one.kind == "entered differently":
-        return f"entered differently: {who} {are} in another call than {folded(one.held)}{since}"
-    if all(readings.is_gone(rank) for rank in one.culprits):
-        return f"never entered: {who} {are} gone, and {held}{since}"
-    return f"never entered: {who} {held}{since}"
+    return f"{one.label}: {one}{since}"
 
 
 def _doing(readings: JobReadings, found: JobWaits, rank: int) -> str:
@@ -133,7 +121,7 @@ def _seconds(seconds: float) -> str:
 
 def _guesses(verdicts: Sequence[Verdict]) -> Iterator[str]:
     for one in verdicts[:1]:
-        if one.is_open:
+        if not one.is_fault and not one.patience:
             yield "whose fault it is cannot be told from what was read"
         elif not one.is_fault:
             yield (
@@ -142,7 +130,7 @@ def _guesses(verdicts: Sequence[Verdict]) -> Iterator[str]:
             )
         elif one.patience:
             yield "that it will not come is concluded from the time alone: it may only be slow"
-        if one.kind == "entered differently":
+        if one.kind is HangKind.ENTERED_DIFFERENTLY:
             yield "which of them is wrong nobody can tell; the fewest are named first"
 
 
@@ -184,9 +172,7 @@ def attach_json(readings: JobReadings, found: JobWaits, verdicts: Sequence[Verdi
             "ok": not any(one.is_fault for one in verdicts),
             "headline": _headline(readings, found, verdicts),
             "world": readings.world,
-            "verdicts": [
-                {**asdict(one), "grade": one.grade, "fault": one.is_fault} for one in verdicts
-            ],
+            "verdicts": [{**asdict(one), "fault": one.is_fault} for one in verdicts],
             "waits": [wait_object(wait) for _, wait in sorted(found.waits.items())],
             "ranks": ranks,
             "missing": list(_missing(readings)),

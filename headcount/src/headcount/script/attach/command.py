@@ -102,6 +102,6 @@ def attach_command(request: argparse.Namespace) -> int:
 
 def _missing_time(verdicts: list[Verdict]) -> float:
     """Return for how much longer others have to wait before the first culprit is accused."""
-    if not verdicts or verdicts[0].is_fault or verdicts[0].is_open:
+    if not verdicts or verdicts[0].is_fault or not verdicts[0].patience:
         return 0.0
     return verdicts[0].patience - verdicts[0].seconds + 0.1

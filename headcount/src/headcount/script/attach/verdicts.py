@@ -11,49 +11,34 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from headcount.core.verdict import Grade, Hang, HangKind
 from headcount.script.attach.pace import patience_with, waited
 from headcount.script.attach.readings import JobReadings
 from headcount.script.attach.stacks import own_frame
 from headcount.script.attach.waits import MESSAGES, JobWaits
-from headcount.script.explain import call_kind, held_up
-from headcount.trace.deadlock import cycle_of
+from headcount.script.explain import call_kind
+from headcount.trace.deadlock import cycle_of, held_up
 
 __all__ = ["Verdict", "verdicts_of"]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What holds up a part of the job.
+class Verdict(Hang):
+    """What holds up a part of the job, and since when.
 
     Attributes:
-        kind: ``never entered``, ``entered differently``, ``a circle`` or ``all entered and none
-            left``.
-        culprits: the ranks that hold up the others.
-        held: the ranks that wait for them, or for ranks that do.
-        seconds: how long these have waited, as far as it is known.
+        seconds: how long ranks have waited, as far as it is known.
         patience: how long they would have to wait before the culprits are accused; 0 where it is
-            proved that these will not come.
-        is_open: whether nobody can tell whose fault it is.
+            proved that these will not come, and where waiting would tell nothing.
     """
 
-    kind: str
-    culprits: tuple[int, ...]
-    held: tuple[int, ...]
-    seconds: float
+    seconds: float = 0.0
     patience: float = 0.0
-    is_open: bool = False
 
     @property
     def is_fault(self) -> bool:
         """Whether it is a fault, and not perhaps a rank that is slow."""
-        return not self.is_open and self.seconds >= self.patience
-
-    @property
-    def grade(self) -> str:
-        """What is known: ``established``, ``supported``, or ``open``."""
-        if not self.is_fault:
-            return "open"
-        return "supported" if self.patience else "established"
+        return self.grade is not Grade.OPEN
 
 
 def verdicts_of(readings: JobReadings, found: JobWaits) -> list[Verdict]:
@@ -66,7 +51,7 @@ def verdicts_of(readings: JobReadings, found: JobWaits) -> list[Verdict]:
     for group in _by_place(readings, free):
         held = held_up(waits, group)
         differs = any(_called_otherwise(found, rank, held) for rank in group)
-        kind = "entered differently" if differs else "never entered"
+        kind = HangKind.ENTERED_DIFFERENTLY if differs else HangKind.NEVER_ENTERED
         is_final = all(_will_not_come(readings, rank) for rank in group) or differs
         is_open = any(rank in waits for rank in group) and not differs
         verdicts.append(_verdict(readings, found, kind, group, held, not is_final, is_open))
@@ -79,7 +64,7 @@ def verdicts_of(readings: JobReadings, found: JobWaits) -> list[Verdict]:
     if cycle:
         # what a rank has sent without waiting for it may be on its way: nothing records that
         may_come = any(waits[rank].call in MESSAGES for rank in cycle)
-        verdicts.append(_verdict(readings, found, "a circle", cycle, {*rest}, may_come))
+        verdicts.append(_verdict(readings, found, HangKind.CIRCLE, cycle, {*rest}, may_come))
     if not verdicts and unknown:
         verdicts += _all_entered(readings, found, unknown)
     return sorted(verdicts, key=lambda one: (not one.is_fault, -len(one.held), one.culprits))
@@ -88,7 +73,7 @@ def verdicts_of(readings: JobReadings, found: JobWaits) -> list[Verdict]:
 def _verdict(
     readings: JobReadings,
     found: JobWaits,
-    kind: str,
+    kind: HangKind,
     culprits: Sequence[int],
     held: Collection[int],
     may_come: bool,
@@ -97,8 +82,13 @@ def _verdict(
     others = sorted({*held} - {*culprits})
     seconds = max((waited(readings, found, rank) for rank in (*others, *culprits)), default=0.0)
     may_come = may_come or not found.by_stack.isdisjoint((*culprits, *held))
-    patience = patience_with(readings, culprits) if may_come else 0.0
-    return Verdict(kind, tuple(culprits), tuple(others), seconds, patience, is_open)
+    patience = patience_with(readings, culprits) if may_come and not is_open else 0.0
+    grade = Grade.SUPPORTED if patience else Grade.ESTABLISHED
+    if is_open or seconds < patience:
+        grade = Grade.OPEN
+    gone = kind is HangKind.NEVER_ENTERED and all(map(readings.is_gone, culprits))
+    ranks = tuple(culprits), tuple(others)
+    return Verdict(kind, grade, *ranks, "gone" if gone else "", seconds, patience)
 
 
 def _by_place(readings: JobReadings, ranks: Sequence[int]) -> list[list[int]]:
@@ -148,7 +138,7 @@ def _differences(readings: JobReadings, found: JobWaits, ranks: Sequence[int]) -
             least = min(map(len, kinds.values()))
             few = sorted(rank for one in kinds.values() if len(one) == least for rank in one)
             held = {rank for one in kinds.values() for rank in one} | held_up(found.waits, few)
-            yield _verdict(readings, found, "entered differently", few, held, False)
+            yield _verdict(readings, found, HangKind.ENTERED_DIFFERENTLY, few, held, False)
 
 
 def _all_entered(readings: JobReadings, found: JobWaits, ranks: Sequence[int]) -> Iterator[Verdict]:
@@ -160,5 +150,5 @@ def _all_entered(readings: JobReadings, found: JobWaits, ranks: Sequence[int]) -
     for row, waiting in rows.items():
         members = found.dumps.groups[row[0]] if isinstance(row, tuple) else ()
         whole = sorted(members) == waiting
-        kind = "all entered and none left"
+        kind = HangKind.NONE_LEFT
         yield _verdict(readings, found, kind, waiting, (), True, is_open=not whole)
