@@ -144,8 +144,9 @@ def _hang(
         kind, culprits = HangKind.NONE_LEFT, [*first.waiting]
     elif {*cycle} >= {*first.waiting, *first.awaited}:
         kind, culprits = HangKind.CIRCLE, cycle
+        open_ = (_first_open(dumps.calls[rank]) for rank in cycle)
         # a message may have been on its way when the dumps were written
-        if not any(call.messages for rank in cycle for call in dumps.calls[rank][-1:]):
+        if not any(call is not None and call.messages for call in open_):
             grade = Grade.ESTABLISHED
     elif dumps.calls.keys().isdisjoint(culprits):
         fate = "silent"
@@ -399,7 +400,7 @@ def _waits(dumps: Dumps, held: Mapping[str, _Collectives], ends: _Ends) -> Itera
     """Yield the wait of each rank with a call that has not ended: its first, and whom it needs."""
     lost = {group: held[group].lost(dumps, group) for group in dumps.groups}
     for rank, calls in sorted(dumps.calls.items()):
-        call = next((call for call in calls if not call.is_complete), None)
+        call = _first_open(calls)
         if call is None:
             continue
         if call.messages:
@@ -417,6 +418,11 @@ def _waits(dumps: Dumps, held: Mapping[str, _Collectives], ends: _Ends) -> Itera
         of = f" of {call.group}" if call.group != DEFAULT_GROUP else ""
         text = f"waits in {call.name}{of}{_at(call)}{towards}"
         yield Wait(rank, tuple(peers), text, call.site, call.name)
+
+
+def _first_open(calls: Sequence[DumpedCall]) -> DumpedCall | None:
+    """Return the call that a rank waits in: the first that has not ended."""
+    return next((call for call in calls if not call.is_complete), None)
 
 
 def _without_other_end(dumps: Dumps, ends: _Ends, call: DumpedCall) -> Iterator[int]:
