@@ -34,8 +34,8 @@ def close_in_children() -> None:
     def close() -> None:
         def refuse(*_: Any, **__: Any) -> NoReturn:
             raise RuntimeError(
-                "this process was started by a rank, whose process group it cannot use; let"
-                " `run --ranks N` start the ranks"
+                "this process was started by a rank, whose process group it cannot use; let `run"
+                " --ranks N` start the ranks, or start them by mp.spawn, Process or a pool's map"
             )
 
         dist.init_process_group = refuse
