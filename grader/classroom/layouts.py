@@ -572,10 +572,7 @@ _SUBMITTED = b"submitted"
 
 #: Names that stand beside nbgrader's ``submitted``.
 _NBGRADER = frozenset(
-    {
-        *(b"nbgrader_config.py", b"gradebook.db", b"source", b"release"),
-        *(b"autograded", b"feedback", b"downloaded"),
-    }
+    b"nbgrader_config.py gradebook.db source release autograded feedback downloaded".split()
 )
 
 
@@ -765,8 +762,7 @@ def _platform(children: list[Node]) -> list[ClassLayout]:
     """Return the one platform whose names most of the entries have, or none.
 
     A student chooses the end of a name, and so may make it fit another platform's names as well.
-    Its own fits all names of a download; of two that do, it is the one that begins them, or that
-    leaves the longer ends.
+    Its own fits all names; of two that do, it is the one that begins them or leaves longer ends.
     """
     work = {child.name for child in children if _is_folder(child) or _is_work(child)}
     fitting: dict[tuple[int, bool, int], ClassLayout] = {}

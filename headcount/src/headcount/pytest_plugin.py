@@ -107,10 +107,9 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     # of one that is async pytest says that it needs a plugin
     if mark is None or inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    import pytest
-
     from headcount.core.errors import RequestError
 
+    pytest: Any = sys.modules["pytest"]
     names = inspect.signature(pyfuncitem.obj).parameters
     given = [pyfuncitem.funcargs[name] for name in names]
     options = dict(mark.kwargs)

@@ -93,18 +93,6 @@ def test_what_is_left_in_flight_is_a_wait_only_once_it_is_waited_for(rank):
     ]
 
 
-def test_coalesced_calls_are_waited_for_together(rank, monkeypatch):
-    monkeypatch.setattr(RecordingGroup, "for_nccl", True)
-    rank.group._start_coalescing(torch.device("cpu"))
-    rank.begin(3)
-    rank.begin(4)
-    together = rank.group._end_coalescing(torch.device("cpu"))
-    assert [event.blocking for event in rank.of(Posted)] == [False, False]
-    rank.open()
-    together.wait()
-    assert len(rank.of(Blocked)) == 2
-
-
 def test_calls_of_two_threads_on_one_group_keep_their_order_and_each_its_wait(rank):
     def call(count):
         rank.begin(count).wait()

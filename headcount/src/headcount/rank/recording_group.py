@@ -542,14 +542,10 @@ def short_limit(timeout: timedelta | None) -> int:
 
 #: Functions that send on the CPU where a group has a backend for that.
 _ON_CPU = frozenset(
-    (
-        "all_gather_object",
-        "broadcast_object_list",
-        "gather_object",
-        "recv_object_list",
-        "scatter_object_list",
-        "send_object_list",
-    )
+    {
+        *("all_gather_object", "broadcast_object_list", "gather_object"),
+        *("recv_object_list", "scatter_object_list", "send_object_list"),
+    }
 )
 
 
