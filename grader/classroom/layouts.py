@@ -134,6 +134,7 @@ class ClassLayout:
         read: a function that finds the entries that it knows among those of a folder.
         adds_up: whether the files of an older attempt count that no newer one replaces.
         is_platform: whether its names are a platform's, so that they can be recognised.
+        leads: whether its names begin with what no student and no other platform writes there.
     """
 
     name: str
@@ -142,19 +143,18 @@ class ClassLayout:
     read: _Reader
     adds_up: bool = False
     is_platform: bool = True
+    leads: bool = False
 
 
 #: By name, in the order in which they are tried.
 LAYOUTS: dict[str, ClassLayout] = {}
 
 
-def _layout(
-    name: str, title: str, shape: str, adds_up: bool = False, is_platform: bool = True
-) -> Callable[[_Reader], _Reader]:
+def _layout(name: str, title: str, shape: str, **more: bool) -> Callable[[_Reader], _Reader]:
     """Return a decorator that puts a reader into the registry."""
 
     def register(read: _Reader) -> _Reader:
-        LAYOUTS[name] = ClassLayout(name, title, shape, read, adds_up, is_platform)
+        LAYOUTS[name] = ClassLayout(name, title, shape, read, **more)
         return read
 
     return register
@@ -328,6 +328,7 @@ _MONTHS = tuple(
     "Brightspace's (D2L's) download",
     "<number>-<number> - <name> - <date>/…",
     adds_up=True,
+    leads=True,
 )
 def _brightspace(children: list[Node]) -> Reading:
     found: list[tuple[tuple[bytes, bytes], bytes, str, SubmittedNode]] = []
@@ -372,6 +373,8 @@ def _brightspace(children: list[Node]) -> Reading:
 def _dates(parts: list[bytes], is_file: bool) -> list[int]:
     """Return which parts of a name may be a date; after that of a file comes what it is called."""
     found = [i for i, part in enumerate(parts) if i > 1 and _YEAR.search(shown(part))]
+    if is_file:  # what a student calls it may hold a year as well, but hardly a date and a time
+        found = [i for i in found if i == 2 or _moment(shown(parts[i]))]
     return [i for i in found if b" - ".join(parts[i + 1 :])] if is_file else found
 
 
@@ -569,10 +572,7 @@ _SUBMITTED = b"submitted"
 
 #: Names that stand beside nbgrader's ``submitted``.
 _NBGRADER = frozenset(
-    {
-        *(b"nbgrader_config.py", b"gradebook.db", b"source", b"release"),
-        *(b"autograded", b"feedback", b"downloaded"),
-    }
+    b"nbgrader_config.py gradebook.db source release autograded feedback downloaded".split()
 )
 
 
@@ -762,16 +762,16 @@ def _platform(children: list[Node]) -> list[ClassLayout]:
     """Return the one platform whose names most of the entries have, or none.
 
     A student chooses the end of a name, and so may make it fit another platform's names as well.
-    Its own fits all names of a download; of two that do, it is the one that leaves the longer ends.
+    Its own fits all names; of two that do, it is the one that begins them or leaves longer ends.
     """
     work = {child.name for child in children if _is_folder(child) or _is_work(child)}
-    fitting: dict[tuple[int, int], ClassLayout] = {}
+    fitting: dict[tuple[int, bool, int], ClassLayout] = {}
     for layout in _PLATFORMS:
         reading = layout.read(children)
         sources = [source for one in reading.students for source in one.sources]
         ends = sum(len(part) for s in sources for part in s.path if part != s.node.name)
         if reading.students and 2 * len(reading.known) > len(work | reading.known):
-            fitting.setdefault((len(reading.known), ends), layout)
+            fitting.setdefault((len(reading.known), layout.leads, ends), layout)
     return [fitting[max(fitting)]] if fitting else []
 
 

@@ -673,6 +673,8 @@ PIECES = [
 )
 @example(others=0, names=["_attempt_2024-03-02-09-00-00 - "])
 @example(others=2, names=["._102_1027_"])
+@example(others=0, names=["2024_102_assignsubmission_file_102-7 - bob - "])
+@example(others=0, names=["x - 2024 - hw"])
 def test_no_name_that_a_student_gives_to_a_file_changes_whose_work_is_whose(
     tmp_path, naming, names, others
 ):

@@ -88,6 +88,10 @@ def assert_no_hang(
     return list(done)
 
 
+#: What a mark may say.
+_OPTIONS = ("seconds", "seed", "semantics", "check")
+
+
 def pytest_configure(config: Any) -> None:
     """Declare the mark."""
     config.addinivalue_line(
@@ -100,10 +104,21 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     """Run a test on as many ranks as its mark says."""
     __tracebackhide__ = True
     mark = pyfuncitem.get_closest_marker("ranks")
-    if mark is None:
+    # of one that is async pytest says that it needs a plugin
+    if mark is None or inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    (ranks,) = mark.args
+    from headcount.core.errors import RequestError
+
+    pytest: Any = sys.modules["pytest"]
     names = inspect.signature(pyfuncitem.obj).parameters
     given = [pyfuncitem.funcargs[name] for name in names]
-    assert_no_hang(pyfuncitem.obj, *given, ranks=ranks, **mark.kwargs)
+    options = dict(mark.kwargs)
+    ranks = [*mark.args, *(options.pop(one) for one in ("n",) if one in options)]
+    if len(ranks) != 1 or options.keys() - _OPTIONS:
+        text = f"the mark takes a number of ranks, and {', '.join(_OPTIONS)} by name, as in"
+        pytest.fail(f"{text} @pytest.mark.ranks(4, seconds=60); this is {mark}", pytrace=False)
+    try:
+        assert_no_hang(pyfuncitem.obj, *given, ranks=ranks[0], **options)
+    except RequestError as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     return True

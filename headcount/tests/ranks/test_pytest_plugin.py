@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ import torch.distributed as dist
 
 from headcount import assert_no_hang
 from headcount.launch.launchers import default_launcher
+from headcount.pytest_plugin import pytest_pyfunc_call
 from support.worlds import line_in
 
 
@@ -126,3 +129,33 @@ def test_pytest_runs_a_marked_test_on_ranks(tmp_path):
     assert "differs between ranks 0 and 1 before the first step of SGD" in said
     assert "no GPU here" in said
     assert "headcount/" not in done.stdout
+
+
+def outcome_of(*args, test=lambda: None, **kwargs):
+    mark = pytest.Mark("ranks", args, kwargs, _ispytest=True)
+    item = SimpleNamespace(get_closest_marker=lambda name: mark, obj=test, funcargs={})
+    return pytest_pyfunc_call(item)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "said"),
+    [
+        ([], {}, "the mark takes a number of ranks, and seconds, seed, semantics, check by name"),
+        ([2, 3], {}, "as in @pytest.mark.ranks(4, seconds=60); this is Mark(name='ranks', args=(2"),
+        ([2], {"n": 2}, "args=(2,), kwargs={'n': 2})"),
+        ([2], {"chek": "x"}, "kwargs={'chek': 'x'})"),
+        (["2"], {}, "a world has 1 to 64 ranks, not '2'"),
+    ],
+)
+def test_a_mark_that_says_something_else_fails_its_test_in_a_line(args, kwargs, said):
+    with pytest.raises(pytest.fail.Exception, match=re.escape(said)) as caught:
+        outcome_of(*args, **kwargs)
+    assert not caught.value.pytrace
+
+
+def test_a_mark_may_name_the_number_and_leaves_what_is_async_to_pytest():
+    async def waits():
+        raise AssertionError
+
+    assert outcome_of(n=1) is True
+    assert outcome_of(1, test=waits) is None

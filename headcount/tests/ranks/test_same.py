@@ -58,6 +58,15 @@ def test_a_value_that_only_some_compare_is_said(door, capsys):
     assert "loss is not compared: ranks 1 and 2 call headcount.same" in capsys.readouterr().out
 
 
+def test_a_group_in_the_place_of_the_name_is_named(door):
+    def train():
+        same(1, dist.new_group())
+
+    message = door(train, 2).failure.message
+    assert "same takes a name second, and this is a" in message
+    assert message.endswith("give the group as same(value, group=group)")
+
+
 @pytest.mark.parametrize("drifts", [False, True])
 def test_a_script_ends_where_its_ranks_differ(tmp_path, drifts):
     text = (

@@ -681,6 +681,61 @@ def test_a_process_group_ends_with_the_process_that_a_rank_stands_for(tmp_path):
     assert [printed.count(f"turn {turn} 2.0") for turn in range(2)] == [2, 2]
 
 
+IN_TURN = """\
+import multiprocessing as mp
+import sys
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+
+def work(rank, size):
+    dist.init_process_group("gloo", rank=rank, world_size=size)
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    print("sum", x.item())
+
+if __name__ == "__main__":
+    way, *sizes = sys.argv[1:]
+    for size in map(int, sizes):
+        if way == "spawn":
+            torch.multiprocessing.spawn(work, args=(size,), nprocs=size)
+        elif way == "plain":
+            dist.init_process_group("gloo", world_size=size)
+            dist.destroy_process_group()
+        else:
+            ranks = [mp.Process(target=work, args=(rank, size)) for rank in range(size)]
+            for one in ranks:
+                one.start()
+            for one in ranks:
+                one.join()
+            print([one.exitcode for one in ranks])
+"""
+
+
+def in_turn(folder, ranks, *arguments):
+    path = folder / "train.py"
+    path.write_text(IN_TURN)
+    (folder / "there").mkdir()
+    return execute(path, folder / "there", ranks, *arguments)
+
+
+@pytest.mark.parametrize("way", ["spawn", "processes", "plain"])
+def test_one_number_of_ranks_is_for_all_of_a_script(tmp_path, way):
+    ran, _ = in_turn(tmp_path, 3, way, 3, 2)
+    message = ran.failure.message
+    assert "2 ranks: before, it asked for 3, and `run` has one number of ranks" in message
+    assert "--ranks" not in message
+    (tmp_path / "first").mkdir()
+    ran, _ = in_turn(tmp_path / "first", 2, way, 3, 2)
+    assert ran.failure.message.endswith("3 ranks: 2 run, so run it with --ranks 3")
+
+
+def test_processes_that_are_started_later_do_their_part_as_well(tmp_path):
+    ran, printed = in_turn(tmp_path, 2, "processes", 2, 2)
+    assert ran.failure is None, printed
+    assert printed.count("sum 2.0") == printed.count("[0, 0]") == 4
+
+
 BOTH_BACKENDS = """\
 import threading
 import torch
@@ -721,14 +776,88 @@ def test_threads_may_use_the_two_backends_of_a_group_in_any_order(tmp_path, own)
     assert printed.count("saved [0, 1]") == 2
 
 
-@pytest.mark.parametrize("call", ["dist.barrier()", "dist.monitored_barrier()"])
-def test_what_torch_sends_on_the_cpu_is_in_one_order(tmp_path, call):
+@pytest.mark.parametrize(
+    ("device", "first"), [("", ""), (", device_id=torch.device('cuda', 0)", "reduced.set(); ")]
+)
+def test_a_barrier_is_in_one_order_with_objects_where_torch_sends_it_on_the_cpu(
+    tmp_path, device, first
+):
     """The thread of rank 1 gathers first; rank 0, in its barrier, has yet to gather."""
-    text = BOTH_BACKENDS.format(own=False, call=f"if rank == 0: {call}\nelse: thread.join()")
-    ran, _ = execute_text(text, tmp_path)
-    assert ran.failure.diagnosis is Diagnosis.ORDER_MISMATCH
-    said = "rank 1 calls all_gather at train.py:18 in its thread Thread-1 (save)"
-    assert said in ran.failure.message
+    call = f"if rank == 0: {first}dist.barrier()\nelse: thread.join(); dist.barrier()"
+    text = BOTH_BACKENDS.format(own=False, call=call)
+    ran, printed = execute_text(text.replace('nccl")', f'nccl"{device})'), tmp_path)
+    if device:
+        assert ran.failure is None, printed
+    else:
+        assert ran.failure.diagnosis is Diagnosis.ORDER_MISMATCH
+        said = "rank 1 calls all_gather at train.py:18 in its thread Thread-1 (save)"
+        assert said in ran.failure.message
+
+
+OBJECT_BESIDE_TENSOR = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("cpu:gloo,cuda:nccl")
+x = torch.full((4,), 1.0 - dist.get_rank(), device="cuda")
+if dist.get_rank() == 0:
+    request = dist.isend(x, 1)
+    dist.send_object_list(["object"], 1)
+else:
+    objects = [None]
+    dist.recv_object_list(objects, 0)
+    request = dist.irecv(x, 0)
+    print(*objects)
+request.wait()
+print(int(x.sum()))
+"""
+
+
+def test_objects_and_tensors_are_messages_of_the_two_backends_of_a_group(tmp_path):
+    ran, printed = execute_text(OBJECT_BESIDE_TENSOR, tmp_path)
+    assert ran.failure is None, printed
+    assert sorted(printed.splitlines()) == ["[0] 4", "[1] 4", "[1] object"]
+
+
+NAMES = """\
+import sys
+import torch
+import torch.distributed as dist
+default, own, more = (None if name == "none" else name for name in sys.argv[1:])
+dist.init_process_group(default, **{"device_id": torch.device("cuda", 0)} if more else {})
+for group in (dist.group.WORLD, dist.new_group(backend=own)):
+    print(dist.get_backend(group), dist.get_backend_config(group), repr(group).partition(" at")[0])
+try:
+    dist.monitored_barrier()
+    print("gloo has a barrier")
+except ValueError as error:
+    print(error)
+"""
+PLAIN = "<torch.distributed.distributed_c10d.ProcessGroup object"
+GLOO, NCCL = f"gloo cpu:gloo,cuda:gloo {PLAIN}", f"nccl cuda:nccl {PLAIN}"
+BOTH = f"cpu:gloo,cuda:nccl cpu:gloo,cuda:nccl {PLAIN}"
+
+
+@pytest.mark.parametrize(
+    ("default", "own", "more", "said"),
+    [
+        ("gloo", "nccl", "none", [GLOO, NCCL, "gloo has a barrier"]),
+        ("NCCL", "none", "none", [NCCL, NCCL]),
+        ("none", "gloo", "device", [NCCL, GLOO]),
+        ("none", "none", "none", [f"undefined cpu:gloo {PLAIN}"] * 2),
+        ("cpu:gloo,cuda:nccl", "none", "none", [BOTH, BOTH]),
+    ],
+)
+def test_groups_say_which_backend_the_script_has_asked_for(tmp_path, default, own, more, said):
+    """In the words of torch where the script runs on GPUs."""
+    path = tmp_path / "train.py"
+    path.write_text(NAMES)
+    (tmp_path / "there").mkdir()
+    ran, printed = execute(path, tmp_path / "there", 2, default, own, more)
+    assert ran.failure is None, printed
+    said = [*said, "monitored_barrier is only implemented for GLOO backend."][:3]
+    lines = printed.splitlines()
+    for rank in range(2):
+        assert [line[4:] for line in lines if line.startswith(f"[{rank}]")] == said
 
 
 GPUS = SCRIPTS / "gpus"
@@ -746,6 +875,15 @@ def test_a_script_that_refuses_to_run_without_gpus_is_told_that_there_are(tmp_pa
     assert (
         "starts no process, for want of GPUs: run it with --cuda available" in ran.failure.message
     )
+
+
+@pytest.mark.parametrize("cuda", ["map", "off"])
+def test_a_bare_number_of_a_gpu_is_refused_with_what_to_write(tmp_path, cuda):
+    ran, printed = execute_text("import torch\ntorch.device(5)\n", tmp_path, cuda=cuda)
+    assert ran.failure.site.line == 2
+    mend = "2 mapped GPUs, one for each rank: write torch.device('cuda', number)"
+    assert ran.failure.message.endswith(mend) is (cuda == "map")
+    assert printed.count(mend) == 2 * (cuda == "map")
 
 
 def test_what_has_no_counterpart_on_the_cpu_is_named_at_its_line(tmp_path):

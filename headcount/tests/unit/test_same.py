@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -54,14 +55,18 @@ def test_what_holds_the_same_has_the_same_parts():
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        (len, "this is a builtin_function_or_method"),
-        ([object()], "this is an object"),
-        (torch.ones(2).to_sparse(), "dense tensors"),
-        (torch.ones(2, device="meta"), "dense tensors"),
+        (len, "; this is a builtin_function_or_method: give same a text or numbers"),
+        ({"a": [1, object()]}, "; ['a'][1] is an object: give same a text"),
+        (np.array(["a"]), "; this is a ndarray of <U1"),
+        (
+            [torch.ones(2).to_sparse()],
+            "; [0] is a Tensor of torch.sparse_coo, torch.float32, cpu: ",
+        ),
+        (torch.ones(2, device="meta"), "torch.float32, meta: give same a dense tensor of its"),
     ],
 )
-def test_what_cannot_be_compared_is_named(value, complaint):
-    with pytest.raises(TypeError, match=complaint):
+def test_what_cannot_be_compared_is_named_with_its_place_and_the_mend(value, complaint):
+    with pytest.raises(TypeError, match=re.escape(complaint)):
         parts_of(value)
 
 

@@ -156,6 +156,15 @@ _GROUPS = ("rank/torch_group.py",)
 _LINES = "name the line of a program that has handed a call to a pool of threads"
 _WAITS = "know which threads of a rank can go on, and so name a deadlock"
 
+
+def _each(
+    names: str, needed_to: str, modules: tuple[str, ...], where: str = ""
+) -> list[PrivateApi]:
+    """Return the entries of names that are needed for the same, as in ``module.{one,other}``."""
+    owner, _, inner = names[:-1].partition("{")
+    return [PrivateApi(owner + one, needed_to, modules, where=where) for one in inner.split(",")]
+
+
 PRIVATE_APIS: tuple[PrivateApi, ...] = (
     # a person's own script
     PrivateApi(
@@ -173,16 +182,11 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         "take the default group from a process that a rank has forked",
         ("rank/spawning.py",),
     ),
-    *(
-        PrivateApi(name, "end a script as Python ends it", ("rank/script.py",))
-        for name in (
-            "atexit._clear",
-            "atexit._run_exitfuncs",
-            "multiprocessing.util._exit_function",
-            "threading._shutdown",
-            "weakref.finalize._registered_with_atexit",
-            "weakref.finalize._registry",
-        )
+    *_each(
+        "{atexit._clear,atexit._run_exitfuncs,multiprocessing.util._exit_function,"
+        "threading._shutdown,weakref.finalize._registered_with_atexit,weakref.finalize._registry}",
+        "end a script as Python ends it",
+        ("rank/script.py",),
     ),
     # a job that hangs
     PrivateApi(
@@ -251,7 +255,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     ),
     PrivateApi(
         f"{_C10D}._world.pg_map",
-        "tell a program that its group is on gloo",
+        "tell a program which backend its group has",
         ("rank/guard.py", "simulation/calls.py"),
     ),
     PrivateApi(
@@ -271,8 +275,8 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     ),
     PrivateApi(
         f"{_C10D}._world.pg_backend_config",
-        "let torch find the backend of a group of simulated ranks",
-        ("simulation/calls.py",),
+        "tell a program which backend its group has for a kind of device",
+        ("rank/guard.py", "simulation/calls.py"),
     ),
     PrivateApi(
         f"{_C10D}.batch_isend_irecv",
@@ -286,16 +290,10 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         ("rank/guard.py", "simulation/calls.py"),
         parameters=("name", "func", "extended_api", "devices"),
     ),
-    *(
-        PrivateApi(f"{_OPTIONS}.{field}", "make a recording group", ("rank/guard.py",))
-        for field in (
-            "global_ranks_in_group",
-            "group_id",
-            "group_rank",
-            "group_size",
-            "store",
-            "timeout",
-        )
+    *_each(
+        _OPTIONS + ".{global_ranks_in_group,group_id,group_rank,group_size,store,timeout}",
+        "make a recording group",
+        ("rank/guard.py",),
     ),
     PrivateApi(
         "torch.distributed.ProcessGroup",
@@ -313,34 +311,18 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         "say where a group's tensors are",
         _GROUPS,
     ),
-    PrivateApi(
-        "torch.distributed.ProcessGroup._allgather_base",
-        "record all_gather_single, by its older name",
+    *_each(
+        "torch.distributed.ProcessGroup.{_allgather_base,_reduce_scatter_base}",
+        "record all_gather_single and reduce_scatter_single, by their older names",
         ("rank/arguments.py", "simulation/group.py"),
     ),
-    PrivateApi(
-        "torch.distributed.ProcessGroup._reduce_scatter_base",
-        "record reduce_scatter_single, by its older name",
-        ("rank/arguments.py", "simulation/group.py"),
-    ),
-    PrivateApi(
-        "torch.distributed.ProcessGroup._start_coalescing",
+    *_each(
+        "torch.distributed.ProcessGroup.{_start_coalescing,_end_coalescing}",
         "coalesce collectives, or refuse it",
         ("rank/recording_group.py", "simulation/group.py"),
     ),
-    PrivateApi(
-        "torch.distributed.ProcessGroupNCCL._start_coalescing",
-        "batch messages on NCCL",
-        ("rank/transports/nccl.py",),
-        where="torch.distributed.is_nccl_available",
-    ),
-    PrivateApi(
-        "torch.distributed.ProcessGroup._end_coalescing",
-        "coalesce collectives, or refuse it",
-        ("rank/recording_group.py", "simulation/group.py"),
-    ),
-    PrivateApi(
-        "torch.distributed.ProcessGroupNCCL._end_coalescing",
+    *_each(
+        "torch.distributed.ProcessGroupNCCL.{_start_coalescing,_end_coalescing}",
         "batch messages on NCCL",
         ("rank/transports/nccl.py",),
         where="torch.distributed.is_nccl_available",
@@ -351,13 +333,10 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         ("rank/transports/nccl.py",),
         where="torch.distributed.is_nccl_available",
     ),
-    *(
-        PrivateApi(
-            f"{_C10D}.ProcessGroupGloo.{name}",
-            "let all groups of a rank listen on one device",
-            ("rank/transports/gloo.py",),
-        )
-        for name in ("_Options", "_Options._devices", "_Options._timeout")
+    *_each(
+        _C10D + ".ProcessGroupGloo.{_Options,_Options._devices,_Options._timeout}",
+        "let all groups of a rank listen on one device",
+        ("rank/transports/gloo.py",),
     ),
     PrivateApi(
         "torch.distributed.Work._source_rank",
@@ -375,17 +354,11 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         "refuse the dispatcher's c10d operators",
         ("rank/guard.py",),
     ),
-    *(
-        PrivateApi(
-            f"torch._C.{name}",
-            "let each simulated rank keep its dispatch modes",
-            ("simulation/scheduler.py",),
-        )
-        for name in (
-            "_len_torch_dispatch_stack",
-            "_pop_torch_dispatch_stack",
-            "_push_on_torch_dispatch_stack",
-        )
+    *_each(
+        "torch._C.{_len_torch_dispatch_stack,_pop_torch_dispatch_stack,"
+        "_push_on_torch_dispatch_stack}",
+        "let each simulated rank keep its dispatch modes",
+        ("simulation/scheduler.py",),
     ),
     PrivateApi(
         "torch._C._collect_all",
@@ -432,9 +405,9 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         ("rank/recording_group.py",),
         behaves=_tells_views,
     ),
-    PrivateApi(
-        "torch.UntypedStorage._cdata",
-        "count the bytes that a rank holds, and see a copy die with a call",
+    *_each(
+        "torch.{UntypedStorage._cdata,_C._storage_Use_Count}",
+        "see a copy that was received into die with its call",
         ("rank/recorder.py",),
     ),
     PrivateApi(
@@ -443,23 +416,13 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         ("rank/recorder.py",),
     ),
     PrivateApi(
-        "torch._C._storage_Use_Count",
-        "see a copy that was received into die with its call",
-        ("rank/recorder.py",),
-    ),
-    PrivateApi(
         "torch._VF",
         "give simulated ranks random numbers of their own in recurrent networks",
         ("simulation/calls.py",),
     ),
-    PrivateApi(
-        "torch._dynamo.disable",
-        "make an optimizer without torch's compiler",
-        ("rank/torch_startup.py",),
-    ),
-    PrivateApi(
-        "torch._dynamo.graph_break",
-        "make a step of an optimizer without torch's compiler",
+    *_each(
+        "torch._dynamo.{disable,graph_break}",
+        "make an optimizer, and its steps, without torch's compiler",
         ("rank/torch_startup.py",),
     ),
     PrivateApi(
@@ -467,13 +430,8 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         "make a process group without torch's compiler",
         ("rank/torch_startup.py",),
     ),
-    PrivateApi(
-        "torch.fx.experimental.symbolic_shapes.expect_true",
-        "go backward without torch's symbolic shapes",
-        ("rank/torch_startup.py",),
-    ),
-    PrivateApi(
-        "torch.fx.experimental.symbolic_shapes.sym_eq",
+    *_each(
+        "torch.fx.experimental.symbolic_shapes.{expect_true,sym_eq}",
         "go backward without torch's symbolic shapes",
         ("rank/torch_startup.py",),
     ),
@@ -487,15 +445,9 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         "ask whether a misspelt forward is meant",
         ("rank/calling.py",),
     ),
-    # numpy
-    PrivateApi(
-        "numpy.random.mtrand._rand",
-        "give simulated ranks random numbers of their own",
-        ("simulation/calls.py",),
-    ),
-    # CPython
-    PrivateApi(
-        "random._inst",
+    # numpy and CPython
+    *_each(
+        "{numpy.random.mtrand._rand,random._inst}",
         "give simulated ranks random numbers of their own",
         ("simulation/calls.py",),
     ),
@@ -517,10 +469,7 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     PrivateApi(
         "sys._current_frames",
         _WAITS,
-        (
-            "rank/threads.py",
-            "simulation/scheduler.py",
-        ),
+        ("rank/threads.py", "simulation/scheduler.py"),
         behaves=_shows_this_frame,
     ),
     PrivateApi("concurrent.futures.thread._WorkItem", _LINES, ("core/source_locations.py",)),
@@ -531,16 +480,15 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         variables=("self",),
     ),
     PrivateApi("threading._active", _WAITS, ("rank/threads.py",), behaves=_holds_running_threads),
-    PrivateApi("threading._limbo", _WAITS, ("rank/threads.py",)),
-    PrivateApi("threading._PyRLock", _WAITS, ("rank/threads.py",)),
-    PrivateApi("threading._RLock._owner", _WAITS, ("rank/threads.py",)),
+    *_each(
+        "threading.{_limbo,_PyRLock,_RLock._owner,Condition._waiters}", _WAITS, ("rank/threads.py",)
+    ),
     PrivateApi(
         "threading._RLock.acquire",
         _WAITS,
         ("rank/threads.py",),
         variables=("self", "blocking", "timeout"),
     ),
-    PrivateApi("threading.Condition._waiters", _WAITS, ("rank/threads.py",)),
     PrivateApi(
         "threading.Condition.wait",
         _WAITS,

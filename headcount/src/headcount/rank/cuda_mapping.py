@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 from headcount.rank.recording_group import RecordingGroup
 from headcount.rank.sync_batch_norm import normalize_on_cpu
 
-__all__ = ["MAPPED", "map_cuda"]
+__all__ = ["MAPPED", "explain_bare_number", "map_cuda"]
 
 #: What is said, once, of a script that uses a GPU.
 MAPPED = (
@@ -143,6 +143,19 @@ def map_cuda(note: Callable[[], None], ranks: int, rank: int, pretends: bool = F
     _replace_constructors(mapping)
     if pretends:
         _set_gpu_count(ranks)
+
+
+def explain_bare_number(error: BaseException, ranks: int) -> None:
+    """Add the mend to the error with which torch refuses a bare number, as in torch.device(5)."""
+    try:
+        torch.device(0)
+    except RuntimeError as refused:
+        if (type(error), error.args) == (type(refused), refused.args):
+            error.args = (
+                f"{error} A bare number is a GPU's, and torch looks for it before it can be mapped"
+                f" to the CPU. Here are {ranks} mapped GPUs, one for each rank: write"
+                " torch.device('cuda', number)",
+            )
 
 
 def _set_gpu_count(ranks: int) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
+from torch.distributed.constants import default_pg_timeout
 
 from headcount.core.events import ANY, INIT, WORLD
 from headcount.core.source_locations import line_here
@@ -38,6 +39,7 @@ __all__ = [
     "is_mapped",
     "join",
     "open_management",
+    "other_count",
     "keep_default_group",
     "refuse_management_call",
     "override_dispatcher",
@@ -64,11 +66,10 @@ class _Guard:
         self.script = False
         #: whether calls that make and destroy the default group do nothing
         self.is_made = False
-        #: how many default groups a script has made, and what it has asked of the last
+        #: how many default groups a script has made
         self.turn = 0
-        self.spoken = ""
-        #: whether that, and the group that is made next, have a backend for each kind of device
-        self.both = self.both_next = False
+        #: whether the group that it makes next has a backend for each kind of device
+        self.both = False
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
@@ -204,7 +205,7 @@ def _subgroup(backend: Backend, options: Any, recorder: Recorder) -> RecordingGr
         raise
     recorder.resumed()
     recorder.done(group_event)
-    if _guard.both_next:
+    if _guard.both:
         group.on_cpu = _beside(group, members, options.store, patience)
     return group
 
@@ -255,7 +256,7 @@ def _close_private_gloo() -> None:
 
 
 def _reroute_new_groups(spoken: str, device: str) -> None:
-    """Make ``new_group(backend="gloo")`` return a recording group that is called gloo.
+    """Make ``new_group(backend="gloo")`` return a recording group that is called so.
 
     Args:
         spoken: the name of the world's backend.
@@ -277,7 +278,7 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
         group, store = made
         if isinstance(group, RecordingGroup):
             group.made = True
-            c10d._world.pg_map[group] = (dist.Backend(spoken), store)
+            _call_by_backend(group, store, name if _guard.script else spoken)
         return made
 
     c10d._new_process_group_helper = recorded  # type: ignore[assignment]
@@ -289,8 +290,10 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
         ranks: Any = None, timeout: Any = None, backend: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         if _guard.script and _guard.recorder is not None:
-            _guard.recorder.backend = _spoken(backend) if backend else _guard.spoken
-            _guard.both_next = "," in str(backend) if backend else _guard.both
+            backend = backend or dist.get_backend()
+            # that of NCCL is shorter, and would count as one that the script asks for
+            timeout = default_pg_timeout if timeout is None else timeout
+            _guard.recorder.backend, _guard.both = _spoken(backend), "," in str(backend)
             given = signature.bind(ranks, timeout, backend, *args, **kwargs).arguments
             _guard.recorder.description = str(given.get("group_desc") or "")
         before = c10d._world.group_count
@@ -304,6 +307,14 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
         return made
 
     c10d._new_group_with_tag = told
+
+
+def _call_by_backend(group: RecordingGroup, store: c10d.Store, backend: str) -> None:
+    """Let torch say of a group what it would in a plain world, where scripts branch on it."""
+    own = dist.Backend(backend)
+    c10d._world.pg_map[group] = (own, store)
+    if _guard.script:
+        c10d._world.pg_backend_config[group] = str(c10d.BackendConfig(own))
 
 
 def _batch_in_the_group() -> None:
@@ -371,7 +382,7 @@ def is_mapped(backend: str) -> bool:
 
 def _spoken(backend: Any) -> str:
     """Return the backend that a script asks for; ``mixed`` if that depends on a tensor's device."""
-    names = {part.rpartition(":")[2] for part in str(backend or "undefined").lower().split(",")}
+    names = {part.rpartition(":")[2] for part in str(backend).lower().split(",")}
     return names.pop() if len(names) == 1 and "undefined" not in names else "mixed"
 
 
@@ -383,6 +394,9 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
         rank, size: of this process, and the number of ranks.
     """
     _guard.script = True
+    if not dist.is_nccl_available():
+        # torch logs it with every exception of a call on a group of NCCL
+        torch.cuda.nccl.version = lambda: (0, 0, 0)
 
     @functools.wraps(_init_process_group)
     def init_process_group(
@@ -400,30 +414,28 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
     ) -> None:
         if c10d.GroupMember.WORLD is not None:
             raise ValueError("trying to initialize the default process group twice!")
-        name = str(backend or "undefined").lower()
+        name = str(backend or ("undefined" if device_id is None else "nccl")).lower()
         if not is_mapped(name):
             raise ValueError(f"backend {name!r} is not recorded; gloo and nccl are")
         if store is None and (init_method or "env://") == "env://":
             world_size, rank = _by_environment(world_size, rank)
         if world_size not in (-1, None, size):
-            raise ValueError(
-                f"the script asks for {counted(world_size, 'rank')}, and {size} run:"
-                f" --ranks {world_size}"
-            )
+            mend = other_count(world_size, size)
+            raise ValueError(f"the script asks for {counted(world_size, 'rank')}: {mend}")
         if rank not in (-1, None, mine):
             raise ValueError(f"the script says that it is rank {rank}, and this is rank {mine}")
         _guard.turn += 1
         if _guard.recorder is not None:
-            _guard.recorder.backend = _guard.spoken = _spoken(backend)
+            _guard.recorder.backend = _spoken(name)
         become(size, _guard.turn)
         world: Any = c10d.GroupMember.WORLD
         world.made = True
         own = c10d._world.pg_map[world][1]
-        c10d._world.pg_map[world] = (dist.Backend("gloo"), own)
+        _call_by_backend(world, own, name)
         if name != "nccl" or device_id is not None:
             _meet(mine, size, own)
-        _guard.both = "," in name
-        if _guard.both:
+        RecordingGroup.for_device = device_id is not None
+        if "," in name:
             world.on_cpu = _beside(world, range(size), own, FOREVER)
 
     def end_process_group(group: Any = None) -> None:
@@ -446,6 +458,16 @@ def open_management(become: Callable[..., None], rank: int, size: int) -> None:
         for name in MANAGEMENT:
             if (ours := closed.get(vars(module).get(name))) is not None:
                 setattr(module, name, ours)
+
+
+def other_count(asked: int, size: int) -> str:
+    """Return the mend of a script that asks for another number of ranks than there are."""
+    if _guard.turn:
+        return (
+            f"before, it asked for {size}, and `run` has one number of ranks for all of a script;"
+            " let it ask for as many each time, or run its parts one by one"
+        )
+    return f"{size} run, so run it with --ranks {asked}"
 
 
 def _by_environment(world_size: Any, rank: Any) -> tuple[Any, Any]:

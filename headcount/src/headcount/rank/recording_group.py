@@ -121,6 +121,8 @@ class RecordingGroup(TorchGroup):
 
     #: whether gloo stands in for NCCL, which coalesces calls and takes one tensor in any shape
     for_nccl = False
+    #: whether a barrier is on a GPU, as it is where init_process_group has got a device
+    for_device = False
     #: the class of the requests that its operations return
     _request: type[Request] = Request
     #: the same ranks on gloo, if it has gloo for tensors on the CPU and NCCL for those on a GPU
@@ -219,6 +221,8 @@ class RecordingGroup(TorchGroup):
 
     def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
         """Send to rank ``dst`` of the group."""
+        if self.on_cpu is not None and self._sends_on_cpu():
+            return self.on_cpu.send(tensors, dst, tag)
         tensor = self._plain(tensors, "send")
         self._require_there()
         require_peer(dst, self.rank(), self.size())
@@ -247,6 +251,8 @@ class RecordingGroup(TorchGroup):
         return self._receive(tensors, ANY, tag)
 
     def _receive(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
+        if self.on_cpu is not None and self._sends_on_cpu():
+            return self.on_cpu._receive(tensors, src, tag)
         tensor = self._plain(tensors, "recv")
         self._require_there()
         require_tag(tag)
@@ -355,7 +361,7 @@ class RecordingGroup(TorchGroup):
     def _collective(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         kind = COLLECTIVES[method]
         self._require_there()
-        if self.on_cpu is not None and _sends_on_cpu((*args, *kwargs.values())):
+        if self.on_cpu is not None and self._sends_on_cpu((*args, *kwargs.values())):
             return self.on_cpu._collective(method, args, kwargs)
         recorder = self._recorder
         recorder.require_allowed(kind)
@@ -477,9 +483,6 @@ class RecordingGroup(TorchGroup):
         """Record, or refuse, a barrier that blocks inside the transport."""
         recorder = self._recorder
         self._require_there()
-        if self.on_cpu is not None:
-            self.on_cpu.monitored_barrier(timeout, **kwargs)
-            return
         recorder.require_allowed("barrier")
         limit = short_limit(timeout)
         op = recorder.post("barrier", self._name)
@@ -518,6 +521,13 @@ class RecordingGroup(TorchGroup):
         requests, self._coalesced = self._coalesced, None
         return _Several(requests or [])
 
+    def _sends_on_cpu(self, given: Sequence[Any] = ()) -> bool:
+        """Return whether the running function sends on the CPU; a barrier may be on a GPU."""
+        name = called()
+        if name == "barrier":
+            return not (self.for_device or any(getattr(one, "device_ids", None) for one in given))
+        return name in _ON_CPU
+
     def _new_request(self, *args: Any, **kwargs: Any) -> Request:
         request = self._request(*args, **kwargs)
         if self._coalesced is not None:
@@ -532,19 +542,11 @@ def short_limit(timeout: timedelta | None) -> int:
 
 #: Functions that send on the CPU where a group has a backend for that.
 _ON_CPU = frozenset(
-    (
-        "all_gather_object",
-        "barrier",
-        "broadcast_object_list",
-        "gather_object",
-        "scatter_object_list",
-    )
+    {
+        *("all_gather_object", "broadcast_object_list", "gather_object"),
+        *("recv_object_list", "scatter_object_list", "send_object_list"),
+    }
 )
-
-
-def _sends_on_cpu(given: Sequence[Any]) -> bool:
-    """Return whether the running function sends on the CPU; a barrier may name another device."""
-    return called() in _ON_CPU and not any(getattr(one, "device_ids", None) for one in given)
 
 
 #: Methods that take the parts of all ranks in one tensor, which gloo cuts along its rows alone.

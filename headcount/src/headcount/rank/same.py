@@ -48,7 +48,7 @@ def same(value: Any, name: str = "", group: dist.ProcessGroup | None = None) -> 
 
     Raises:
         TypeError: a part of the value is of another type, or a tensor that holds another part of
-            the whole on each rank.
+            the whole on each rank; or the name is no text.
         ValueError: the value has more than 65,536 parts.
     """
     if not dist.is_initialized() or cast(object, group) == _NO_MEMBER:
@@ -57,6 +57,11 @@ def same(value: Any, name: str = "", group: dist.ProcessGroup | None = None) -> 
     members = dist.get_process_group_ranks(group)
     if tell is None or dist.get_rank() not in members:
         return
+    if not isinstance(name, str):
+        raise TypeError(
+            f"same takes a name second, and this is {with_article(type(name).__name__)}: give the"
+            " group as same(value, group=group)"
+        )
     held = [SameValue(key[-NAME:], *part) for key, part in islice(parts(value), _MOST + 1)]
     if len(held) > _MOST:
         raise ValueError(f"same compares values of up to {_MOST:,} parts, and this has more")
@@ -80,7 +85,7 @@ def parts(value: Any, at: str = "") -> Iterator[tuple[str, tuple[int, str]]]:
     elif isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
         inner = [(f"{at}[{index}]", part) for index, part in enumerate(value)]
     else:
-        yield at, _hashed(value)
+        yield at, _hashed(value, at)
         return
     # how many there are belongs to what is held, and says more than the first that is missing
     kind = f"{with_article(type(value).__name__)} of {len(value)}"
@@ -89,37 +94,43 @@ def parts(value: Any, at: str = "") -> Iterator[tuple[str, tuple[int, str]]]:
         yield from parts(part, key)
 
 
-def _hashed(value: Any) -> tuple[int, str]:
+def _hashed(value: Any, at: str) -> tuple[int, str]:
     """Return a hash of a value without parts, and its text."""
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
         value = torch.from_numpy(np.ascontiguousarray(value))
     if isinstance(value, torch.Tensor):
-        return _hashed_tensor(value)
+        return _hashed_tensor(value, at)
     if isinstance(value, AbstractSet):
         text = "{" + ", ".join(sorted(map(repr, value))) + "}"
     elif value is None or isinstance(value, _PLAIN):
         text = repr(value)
     else:
-        raise TypeError(
-            "same compares numbers, texts, tensors, arrays, modules, and lists, tuples, sets and"
-            f" mappings of these; this is {with_article(type(value).__name__)}"
-        )
+        raise _refused(value, at, "a text or numbers that say the same, such as str(x) or vars(x)")
     # bool is an int, and 1 is 1.0: the type counts as well
     return zlib.crc32(f"{type(value).__name__} {text}".encode("utf-8", "replace")), short(text)
+
+
+def _refused(value: Any, at: str, mend: str) -> TypeError:
+    kind = with_article(type(value).__name__)
+    held = [
+        str(getattr(value, one)) for one in ("layout", "dtype", "device") if hasattr(value, one)
+    ]
+    kind += f" of {', '.join(held)}" * bool(held)
+    return TypeError(
+        "same compares numbers, texts, dense tensors, arrays of numbers, modules, and lists,"
+        f" tuples, sets and mappings of these; {at or 'this'} is {kind}: give same {mend}"
+    )
 
 
 _PLAIN = (Number, str, bytes, bytearray, torch.Size, torch.dtype, torch.device)
 
 
-def _hashed_tensor(tensor: torch.Tensor) -> tuple[int, str]:
-    kind = with_article(type(tensor).__name__)
-    if hasattr(tensor, "to_local"):
-        raise TypeError(
-            f"{kind} holds another part of the whole on each rank: give same its to_local(), or its"
-            " full_tensor()"
-        )
-    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
-        raise TypeError(f"same compares dense tensors; this one is {tensor.layout}")
+def _hashed_tensor(tensor: torch.Tensor, at: str) -> tuple[int, str]:
+    if hasattr(tensor, "to_local"):  # and holds another part of the whole on each rank
+        raise _refused(tensor, at, "its to_local(), or its full_tensor()")
+    special = tensor.is_quantized or tensor.is_meta or tensor.is_nested
+    if special or tensor.layout is not torch.strided:
+        raise _refused(tensor, at, "a dense tensor of its contents")
     form = f"{dtype_name(tensor.dtype)} {list(tensor.shape)}"
     if tensor.numel() <= _FEW:
         text = f"{tensor.tolist()}, {form}" if tensor.dim() else f"{tensor.item()!r}"

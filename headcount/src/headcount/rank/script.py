@@ -27,7 +27,7 @@ import torch
 import torch.multiprocessing
 
 from headcount.core.source_locations import follow_script, is_own
-from headcount.rank.cuda_mapping import MAPPED, map_cuda
+from headcount.rank.cuda_mapping import MAPPED, explain_bare_number, map_cuda
 from headcount.rank.guard import remark
 from headcount.rank.launcher_variables import launcher_variables
 from headcount.rank.spawning import close_in_children, spawn_in_place
@@ -114,6 +114,8 @@ def run_script(script: Script) -> None:
         if end.code not in (None, 0):
             raise
     except BaseException as error:
+        if script.cuda != "off":
+            explain_bare_number(error, size)
         _print_traceback(error)
         _finish()
         raise

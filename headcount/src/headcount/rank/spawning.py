@@ -22,7 +22,8 @@ import torch.distributed as dist
 import torch.multiprocessing
 
 from headcount.core.source_locations import is_students, line_here
-from headcount.rank.guard import remark
+from headcount.core.verdict import counted
+from headcount.rank.guard import other_count, remark
 
 __all__ = ["close_in_children", "spawn_in_place"]
 
@@ -33,8 +34,8 @@ def close_in_children() -> None:
     def close() -> None:
         def refuse(*_: Any, **__: Any) -> NoReturn:
             raise RuntimeError(
-                "this process was started by a rank, whose process group it cannot use; let"
-                " `run --ranks N` start the ranks"
+                "this process was started by a rank, whose process group it cannot use; let `run"
+                " --ranks N` start the ranks, or start them by mp.spawn, Process or a pool's map"
             )
 
         dist.init_process_group = refuse
@@ -54,7 +55,7 @@ def spawn_in_place(rank: int, size: int) -> None:
         ) -> Any:
             if not _is_rank(fn):
                 return real(fn, args, nprocs, *more, **named)
-            _require_count("mp.spawn", nprocs, size)
+            own.require_count("mp.spawn", nprocs)
             own.do_part(fn, rank, *args)
             return _EndedRanks()
 
@@ -146,7 +147,7 @@ def _run_in_place_of_a_pool(own: Any) -> None:
             if not _is_rank(func):
                 return real(pool, func, iterable, *options, **named)
             calls = list(iterable)
-            _require_count("the pool", len(calls), own.size)
+            own.require_count("the pool", len(calls))
             pool.terminate()  # its threads would look as if they might still do something
             pool.join()
             mine = calls[own.rank]
@@ -167,15 +168,6 @@ class _EndedRanks:
 
     def join(self, *_: Any, **__: Any) -> bool:
         return True
-
-
-def _require_count(what: str, asked: int, size: int) -> None:
-    if not asked:
-        raise RuntimeError(
-            f"{what} starts no process, for want of GPUs: run it with --cuda available"
-        )
-    if asked != size:
-        raise RuntimeError(f"{what} starts {asked} processes: run it with --ranks {asked}")
 
 
 def _is_rank(function: Any) -> bool:
@@ -229,13 +221,25 @@ class _RankProcess:
     @classmethod
     def run(cls) -> None:
         """Do this rank's part, once all have been started."""
-        if not cls.started or cls.started[0].exitcode is not None:
+        ranks, cls.started = cls.started, []
+        if not ranks:
             return
-        _require_count("the script", len(cls.started), cls.size)
-        for one in cls.started:
+        cls.require_count("the script", len(ranks))
+        for one in ranks:
             one.exitcode = 0
-        target, args, kwargs = cls.started[cls.rank]._call
+        target, args, kwargs = ranks[cls.rank]._call
         cls.do_part(target, *args, **kwargs)
+
+    @classmethod
+    def require_count(cls, what: str, asked: int) -> None:
+        """Raise unless a script starts as many ranks as there are."""
+        if not asked:
+            raise RuntimeError(
+                f"{what} starts no process, for want of GPUs: run it with --cuda available"
+            )
+        if asked != cls.size:
+            mend = other_count(asked, cls.size)
+            raise RuntimeError(f"{what} starts {counted(asked, 'rank')}: {mend}")
 
     @classmethod
     def do_part(cls, target: Callable[..., Any], *args: Any, **kwargs: Any) -> None:

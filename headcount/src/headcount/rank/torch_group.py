@@ -36,6 +36,10 @@ class TorchGroup(dist.ProcessGroup):
         #: set when torch has finished making the group
         self.made = False
 
+    def __repr__(self) -> str:
+        plain = dist.ProcessGroup
+        return f"<{plain.__module__}.{plain.__name__} object at {id(self):#x}>"
+
     def getGroupDesc(self) -> str:  # noqa: N802 - torch's name
         """Return torch's description of the group."""
         return self._desc

@@ -246,10 +246,7 @@ class _Server:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
         for pid in world.alive:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+            _end(pid)
         world.alive.clear()
         if not self.sealed:
             self.kill_strays()
@@ -269,15 +266,20 @@ class _Server:
                 return
             for pid in strays:
                 # its own children become the server's when it is gone, and are found next
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
+                _end(pid)
 
     def end(self) -> None:
         """Kill every world, since the client is gone."""
         for name in list(self.worlds):
             self.kill(name)
+
+
+def _end(pid: int) -> None:
+    """Kill and reap a process, which may be gone."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
 
 
 def _has_children() -> bool:

@@ -133,59 +133,14 @@ class Simulation:
         return seconds_of(self.ticks)
 
 
-def simulate(
-    launcher: Launcher,
-    program: Program,
-    job: Job,
-    cluster: Cluster,
-    *,
-    eager: int = -1,
-    recorded: int = 0,
-    counted: bool = False,
-    answered: bool = True,
-    memory: int = MEMORY,
-    algorithms: Mapping[str, str] = MappingProxyType({}),
-    policy: WildcardPolicy = _FIRST_SENT,
-    seed: int = 0,
-) -> Simulation:
-    """Run a job on simulated ranks, as many as it has arguments for.
-
-    Args:
-        launcher: starts the process.
-        program: the answer's code.
-        job: the call; its ``seconds`` are those of the wall clock.
-        cluster: gives the costs of messages.
-        eager: bytes up to which a message leaves its buffer at once, whether or not a
-            receive is posted; −1 for none.
-        recorded: the largest number of events of a trace; 0 for no trace.
-        counted: whether to count what each rank sends.
-        answered: whether to return what the ranks hold; otherwise ``results`` is empty.
-        memory: bytes that all ranks together may allocate.
-        algorithms: names, by collective, of :mod:`headcount.simulation.algorithms`;
-            what is missing has the default.
-        policy: says what receives from any rank get, in a run with a trace; where it says
-            nothing, the message that was sent first in virtual time.
-        seed: the seed of the random numbers that the program draws, on each rank its own.
+def simulate(launcher: Launcher, *given: Any, **options: Any) -> Simulation:
+    """Run a job in a process of its own, as :meth:`SimulationProcess.begin` does.
 
     Raises:
-        RequestError: there is no such collective, or no such algorithm of it, or the
-            cluster cannot have so many ranks, or cannot send eager messages.
-        WorldError: the process cannot be started.
+        RequestError, WorldError: as of :class:`SimulationProcess`.
     """
     with SimulationProcess(launcher) as process:
-        return process.begin(
-            program,
-            job,
-            cluster,
-            eager=eager,
-            recorded=recorded,
-            counted=counted,
-            answered=answered,
-            memory=memory,
-            algorithms=algorithms,
-            policy=policy,
-            seed=seed,
-        )()
+        return process.begin(*given, **options)()
 
 
 class SimulationProcess:
@@ -240,8 +195,27 @@ class SimulationProcess:
     ) -> Callable[[], Simulation]:
         """Begin to run a job on simulated ranks, and return a function that waits for its end.
 
-        Arguments and exceptions are those of :func:`simulate`.  The function must be called
-        before the next job begins.
+        The function must be called before the next job begins.
+
+        Args:
+            program: the answer's code.
+            job: the call, with arguments of each rank; its ``seconds`` are of the wall clock.
+            cluster: gives the costs of messages.
+            eager: bytes up to which a message leaves its buffer at once, whether or not a
+                receive is posted; −1 for none.
+            recorded: the largest number of events of a trace; 0 for no trace.
+            counted: whether to count what each rank sends.
+            answered: whether to return what the ranks hold; otherwise ``results`` is empty.
+            memory: bytes that all ranks together may allocate.
+            algorithms: names, by collective, of :mod:`headcount.simulation.algorithms`;
+                what is missing has the default.
+            policy: says what receives from any rank get, in a run with a trace; where it says
+                nothing, the message that was sent first in virtual time.
+            seed: the seed of the random numbers that the program draws, on each rank its own.
+
+        Raises:
+            RequestError: there is no such collective, or no such algorithm of it, or the
+                cluster cannot have so many ranks, or cannot send eager messages.
         """
         functions = packed(algorithms, job.allowed)
         _require_network(cluster, len(job.arguments), eager)
