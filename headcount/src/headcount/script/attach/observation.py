@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +19,7 @@ from headcount.script.attach.readings import JobReadings, RankReading, WorkerRea
 from headcount.script.attach.recorder_memory import KnownRecorder, read_recorder
 from headcount.script.attach.stacks import NoStack, own_frame, stack_of, torch_call
 from headcount.script.attach.store_keys import ranks_at
+from headcount.trace.flight_recorder import DumpEntry
 
 __all__ = ["Observer"]
 
@@ -58,6 +60,7 @@ class Observer:
             self._recorder = self._torch.known_recorder()
         except (UnknownLayout, OSError) as error:
             self._recorder = _first_line(error)
+        self._seen: defaultdict[int, dict[bytes, DumpEntry]] = defaultdict(dict)
 
     def look(self) -> JobReadings:
         """Read everything for the first time; the second reading is the same one as yet."""
@@ -116,7 +119,7 @@ class Observer:
         try:
             if isinstance(self._recorder, str):
                 raise UnknownLayout(self._recorder)
-            found.calls = read_recorder(process.pid, self._recorder)
+            found.calls = read_recorder(process.pid, self._recorder, self._seen[process.pid])
         except (OSError, UnknownLayout) as error:
             found.unread["calls"] = _first_line(error)
         try:
