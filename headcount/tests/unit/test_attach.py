@@ -24,7 +24,7 @@ from headcount.script.attach.stacks import own_frame, torch_call, value_of
 from headcount.script.attach.verdicts import verdicts_of
 from headcount.script.attach.waits import waits_of
 from headcount.trace.flight_recorder import DumpEntry
-from support.growth import LIMIT, growth
+from support.growth import LIMIT, growth, steps_growth
 
 TORCH = "/env/site-packages/torch/distributed/distributed_c10d.py"
 NOW = 1_000_000.0
@@ -262,6 +262,26 @@ def test_the_verdict_is_linear_in_the_calls():
         return lambda: verdicts_of(readings, waits_of(readings))
 
     assert growth(work, 300) < LIMIT
+
+
+@pytest.mark.parametrize("kind", ["records", "stacks", "different", "init_process_group"])
+def test_the_verdict_is_linear_in_the_ranks_of_which_one_is_late(kind):
+    made = None if kind == "stacks" else []
+    if kind in ("records", "different"):
+        made = calls("all_reduce", "all_reduce")
+    name = "init_process_group" if kind == "init_process_group" else "all_reduce"
+    ahead = RankReading(1, NOW, "sleeping", "futex_wait", calls=made, frames=frames(9, (name, {})))
+    late = away(made and made[:1])
+    if kind == "different":
+        late = waiting(calls("all_reduce", "barrier"))
+
+    def work(size):
+        readings = job(*[late if rank == 3 else ahead for rank in range(size)])
+        return lambda: verdicts_of(readings, waits_of(readings))
+
+    (one,) = work(16)()
+    assert one.culprits == (3,)
+    assert steps_growth(work, 24) < 5
 
 
 # What is read. --------------------------------------------------------------------

@@ -27,6 +27,7 @@ __all__ = [
     "explanation_json",
     "explanation_text",
     "held_up",
+    "waiters",
 ]
 
 #: Collectives of which the members give tensors of different sizes, each its own.
@@ -127,7 +128,7 @@ def explain(dumps: Dumps, before: Dumps | None = None) -> Explanation:
         (*causes, *effects),
         len(causes),
         tuple(culprits),
-        len(held_up(waits, culprits)),
+        len(held_up(waiters(waits), culprits)),
         tuple(waits.values()),
         tuple(cycle),
         tuple(_gaps(dumps, held, {rank for fault in found for rank in fault.awaited})),
@@ -135,16 +136,21 @@ def explain(dumps: Dumps, before: Dumps | None = None) -> Explanation:
     )
 
 
-def held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
-    """Return the ranks that wait for the culprits, or for ranks that wait for them."""
+def waiters(waits: Mapping[int, Wait]) -> Mapping[int, Sequence[int]]:
+    """Return by rank who waits for it."""
     behind = defaultdict(list)
     for rank, wait in waits.items():
         for peer in wait.peers:
             behind[peer].append(rank)
+    return behind
+
+
+def held_up(behind: Mapping[int, Sequence[int]], culprits: Sequence[int]) -> set[int]:
+    """Return the ranks that wait for the culprits, or for ranks that wait for them."""
     held: set[int] = set()
     coming = list(culprits)
     while coming:
-        new = {*behind[coming.pop()]} - held
+        new = {*behind.get(coming.pop(), ())} - held
         held |= new
         coming += new
     return held
@@ -394,25 +400,29 @@ def _unheard(dumps: Dumps, waits: Mapping[int, Wait], awaited: Set[int]) -> Iter
 def _waits(dumps: Dumps, held: Mapping[str, _Collectives], ends: _Ends) -> Iterator[Wait]:
     """Yield the wait of each rank with a call that has not ended: its first, and whom it needs."""
     lost = {group: held[group].lost(dumps, group) for group in dumps.groups}
+    # who waits in the same call waits for the same ranks
+    awaited: dict[tuple[str, int, str], tuple[int, ...]] = {}
     for rank, calls in sorted(dumps.calls.items()):
         call = next((call for call in calls if not call.is_complete), None)
         if call is None:
             continue
         if call.messages:
-            peers = sorted({*_without_other_end(dumps, ends, call)})
+            peers = tuple(sorted({*_without_other_end(dumps, ends, call)}))
+        elif (call.group, call.number, call.name) in awaited:
+            peers = awaited[call.group, call.number, call.name]
         else:
             row, firsts = held[call.group].rows[call.number], held[call.group].firsts
-            peers = [
+            peers = awaited[call.group, call.number, call.name] = tuple(
                 one
                 for one in dumps.groups[call.group]
                 if (one not in row or row[one].name != call.name)
                 # nobody knows, or it is past this call
                 and not (one in lost[call.group] or firsts.get(one, 0) > call.number)
-            ]
+            )
         towards = f" for {folded(peers)}" if peers else ""
         of = f" of {call.group}" if call.group != DEFAULT_GROUP else ""
         text = f"waits in {call.name}{of}{_at(call)}{towards}"
-        yield Wait(rank, tuple(peers), text, call.site, call.name)
+        yield Wait(rank, peers, text, call.site, call.name)
 
 
 def _without_other_end(dumps: Dumps, ends: _Ends, call: DumpedCall) -> Iterator[int]:

@@ -90,7 +90,9 @@ def _blocks(memory: Memory, base: int, known: KnownRecorder) -> tuple[int, list[
     return first, [data[at : at + length] for at in range(0, len(data), length)]
 
 
-def _read(pid: int, base: int, known: KnownRecorder, seen: dict[bytes, DumpEntry]) -> list[DumpEntry]:
+def _read(
+    pid: int, base: int, known: KnownRecorder, seen: dict[bytes, DumpEntry]
+) -> list[DumpEntry]:
     """Return the calls in a recorder, once all of it has stood still for as long as that takes.
 
     Args:
