@@ -255,6 +255,15 @@ def test_of_64_ranks_the_one_comes_first_and_the_others_are_folded():
     assert len(text.splitlines()) < 12
 
 
+def test_of_64_ranks_that_stand_in_lines_of_their_own_the_first_are_shown():
+    ahead, behind = calls("all_reduce", "barrier"), calls("all_reduce", open_last=False)
+    verdicts, text = judged(
+        job(*[away(behind, rank) if rank else waiting(ahead) for rank in range(64)])
+    )
+    assert len(verdicts) == 63
+    assert "also … and 51 more, as --json lists" in " ".join(text.split())
+
+
 def test_the_verdict_is_linear_in_the_calls():
     def work(size):
         ahead = waiting(calls(*["all_reduce"] * size))

@@ -19,7 +19,7 @@ from headcount.trace.flight_recorder import printable
 
 __all__ = ["attach_json", "attach_text"]
 
-#: Classes of ranks that are shown.
+#: Verdicts, and classes of ranks, that are shown.
 _SHOWN = 12
 
 
@@ -31,7 +31,9 @@ def attach_text(
     span -= min((one.taken for one in readings.first.values()), default=0.0)
     of = f"{len(readings.last)} of {readings.world} ranks read twice in {span:.1f} s"
     lines = [("", f"{_headline(readings, found, verdicts)} ({of}, nothing stopped)")]
-    lines += [("  also", _verdict_text(readings, one)) for one in verdicts[1:]]
+    lines += [("  also", _verdict_text(readings, one)) for one in verdicts[1:_SHOWN]]
+    if len(verdicts) > _SHOWN:
+        lines.append(("  also", f"… and {len(verdicts) - _SHOWN} more, as --json lists"))
     culprits = {rank for one in verdicts for rank in one.culprits}
     classes: dict[str, list[int]] = {}
     for rank in sorted({*readings.last, *culprits}):

@@ -58,6 +58,11 @@ class _SpiedThread(msgspec.Struct):
     thread_name: str | None = None
 
 
+#: Made here, and not by the threads that read ranks at the same time: msgspec looks at the types of
+#: a class when they are first asked for, and a second thread that asks meanwhile crashes.
+_DUMP = msgspec.json.Decoder(list[_SpiedThread])
+
+
 def py_spy() -> str | None:
     """Return the program: beside this Python, or on the path."""
     beside = Path(sys.executable).with_name("py-spy")
@@ -84,7 +89,7 @@ def stack_of(pid: int) -> list[StackFrame]:
             raise NoStack(f"{program} cannot be run: {error.strerror}") from None
         if done.returncode == 0:
             try:
-                return _frames(msgspec.json.decode(done.stdout, type=list[_SpiedThread]), pid)
+                return _frames(_DUMP.decode(done.stdout), pid)
             except msgspec.DecodeError as error:
                 why = f"what py-spy prints cannot be read: {error}"
         else:

@@ -22,6 +22,9 @@ __all__ = ["MESSAGES", "JobWaits", "waits_of"]
 #: The calls that end with a message, and the variable that names the rank at the other end.
 MESSAGES = {"recv": "src", "send": "dst"}
 
+#: The collectives that gloo's recorder leaves out.
+_UNRECORDED = ("monitored_barrier",)
+
 
 @dataclass
 class JobWaits:
@@ -206,7 +209,9 @@ def _by_stack(readings: JobReadings, found: JobWaits, rank: int) -> Wait | None:
     """Return the wait of a rank without a record, as far as stacks tell."""
     before, after = readings.first[rank], readings.last[rank]
     call = _same_call(before, after)
-    if after.calls is not None or call is None or before.switches != after.switches:
+    if call is None or before.switches != after.switches:
+        return None
+    if after.calls is not None and call.name not in _UNRECORDED:
         return None
     found.by_stack.add(rank)
     peers = {one for name, ranks in found.stands_in.items() if name != call.name for one in ranks}
