@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 
 from headcount.core.errors import RequestError
-from headcount.script.attach.kernel import file_lock, sleeps_in, why_denied
+from headcount.script.attach.kernel import file_lock, network_of, sleeps_in, why_denied
 from headcount.script.attach.own_torch import OwnTorch
 from headcount.script.attach.process_memory import Memory, UnknownLayout
 from headcount.script.attach.processes import LiveJob, find_job
@@ -55,6 +56,14 @@ class Observer:
                 raise
             self.job = find_job(pids, arrived.get("0", {}))
         self._store = store or self.job.store
+        pid = next(iter(self.job.ranks.values())).pid
+        if store is None and network_of(pid) not in (network_of(os.getpid()), None):
+            # its address may be that of another job's store here
+            self._store = None
+            self.job.notes.append(
+                "the job's store is in a network of its own, as containers have, and was not read:"
+                f" attach there, or by nsenter -t {pid} -n"
+            )
         self._recorder: KnownRecorder | str
         try:
             self._recorder = self._torch.known_recorder()
