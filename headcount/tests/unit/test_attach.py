@@ -14,12 +14,15 @@ import psutil
 import pytest
 
 from headcount.core.errors import RequestError
+from headcount.script.attach import observation, recorder_memory, stacks
 from headcount.script.attach.attach_report import attach_json, attach_text
 from headcount.script.attach.command import attach_command
-from headcount.script.attach.kernel import why_denied
+from headcount.script.attach.kernel import network_of, why_denied
 from headcount.script.attach.process_memory import Memory, UnknownLayout
+from headcount.script.attach.processes import LiveJob
 from headcount.script.attach.reading_files import read_folder, write_readings
 from headcount.script.attach.readings import FileLock, JobReadings, RankReading, StackFrame
+from headcount.script.attach.recorder_memory import KnownRecorder, Layout, read_recorder
 from headcount.script.attach.stacks import own_frame, torch_call, value_of
 from headcount.script.attach.verdicts import verdicts_of
 from headcount.script.attach.waits import waits_of
@@ -246,6 +249,25 @@ def test_stacks_alone_still_speak():
     assert "as its stack says" in " ".join(text.split())
 
 
+def test_a_barrier_that_no_recorder_notes_is_seen_by_stacks():
+    made = calls("all_reduce", open_last=False)
+    stack = frames(9, ("monitored_barrier", {}))
+    ahead = RankReading(1, NOW, "sleeping", "futex_wait", calls=made, frames=stack)
+    (one,), text = judged(job(ahead, away(made), ahead))
+    assert (one.kind, one.culprits, one.held) == ("never entered", (1,), (0, 2))
+    assert "waits in monitored_barrier, as its stack says, for rank 1" in " ".join(text.split())
+
+
+def test_the_root_is_said_where_the_stack_has_it():
+    made = calls("broadcast")
+    ranks = [waiting(made), waiting(made)]
+    for root, rank in enumerate(ranks):
+        rank.frames = frames(9, ("broadcast", {"group_src": str(root)}))
+    _, text = judged(job(*ranks))
+    assert "waits in broadcast of [[4]], root 0, call 1" in " ".join(text.split())
+    assert "waits in broadcast of [[4]], root 1, call 1" in " ".join(text.split())
+
+
 def test_of_64_ranks_the_one_comes_first_and_the_others_are_folded():
     ahead, behind = calls("all_reduce", "barrier"), calls("all_reduce", open_last=False)
     ranks = [away(behind) if rank == 37 else waiting(ahead) for rank in range(64)]
@@ -317,6 +339,66 @@ def test_texts_and_lists_are_read_from_memory_within_their_block_and_beyond():
             memory.text(memory.read(start, 64), 0, start)
 
 
+def test_a_ring_that_moves_is_read_once_it_stands_still_and_each_call_once(monkeypatch):
+    rings = iter([b"1", b"1 half", b"1 2", b"1 2", b"2 3", b"2 3", *map(b"%d".__mod__, range(9))])
+    read = []
+
+    def entry(memory, block, start, layout):
+        read.append(block)
+        if block == b"half":
+            raise UnknownLayout("a number in torch's recorder is none")
+        return DumpEntry(block.decode(), ("0", "default_pg"), record_id=int(block))
+
+    known = KnownRecorder(Layout(), 0, Path())
+    monkeypatch.setattr(recorder_memory, "library_of", lambda pid, name: (0, known.library))
+    monkeypatch.setattr(recorder_memory, "_build_of", lambda library: (0, ""))
+    monkeypatch.setattr(recorder_memory, "_blocks", lambda *_: (0, next(rings).split()))
+    monkeypatch.setattr(recorder_memory, "_entry", entry)
+    seen = {}
+    for expected in ([1, 2], [2, 3]):
+        found = read_recorder(os.getpid(), known, seen)
+        assert [one.record_id for one in found] == expected
+    assert read == [b"1", b"half", b"2", b"3"]
+    with pytest.raises(UnknownLayout, match="moves too fast to be read"):
+        read_recorder(os.getpid(), known, seen)
+
+
+def test_of_threads_the_main_one_counts_or_the_one_that_communicates_if_it_waits_for_a_thread():
+    def thread(number, *files):
+        spied = [stacks._SpiedFrame("f", file, 3) for file in files]
+        return stacks._SpiedThread(spied, number)
+
+    talks, joins = thread(2, TORCH, "/home/me/talk.py"), thread(1, "/lib/python3/threading.py")
+    for main, others, expected in (
+        (joins, [talks], TORCH),
+        (joins, [thread(2, "/home/me/other.py")], "/lib/python3/threading.py"),
+        (thread(1, "/home/me/train.py"), [talks], "/home/me/train.py"),
+    ):
+        assert stacks._frames([*others, main], 1)[0].file == expected
+
+
+def test_a_store_of_another_network_is_not_read(monkeypatch):
+    """Its address may be that of another job's store."""
+    rank = psutil.Process()
+    found = LiveJob("a job", {0: rank}, 1, ("localhost", 29500), 1)
+    monkeypatch.setattr(observation, "OwnTorch", UnreadTorch)
+    monkeypatch.setattr(observation, "find_job", lambda pids: found)
+    monkeypatch.setattr(observation, "stack_of", lambda pid: [])
+    networks = iter(["net:[1]", "net:[2]"])
+    monkeypatch.setattr(observation, "network_of", lambda pid: next(networks))
+    readings = observation.Observer([rank.pid]).look()
+    assert readings.members == {}
+    assert f"nsenter -t {rank.pid} -n" in readings.notes[0]
+    assert network_of(0) is None
+
+
+class UnreadTorch:
+    """Torch's process, which knows no recorder and is asked for no store."""
+
+    def known_recorder(self):
+        raise UnknownLayout("unknown")
+
+
 def test_a_stack_says_which_call_and_which_line():
     stack = frames(4, ("recv", {"src": "2"}), ("wrapper", {}))
     assert torch_call(stack).name == "wrapper"
@@ -376,13 +458,17 @@ def test_what_may_not_be_read_says_what_would_let_it(monkeypatch):
     process = psutil.Process()
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     assert why_denied(process) == f"it is {process.username()}'s: attach as that user, or by sudo"
-    monkeypatch.setattr(os, "geteuid", lambda: process.uids().effective)
+    monkeypatch.setattr(psutil.Process, "uids", lambda self: argparse.Namespace(effective=12345))
     for scope, said in (
         ("1\n", "kernel.yama.ptrace_scope is 1: attach by sudo"),
-        ("", "SYS_PTRACE"),
+        ("", "the system refuses it: attach by sudo; a container needs the capability SYS_PTRACE"),
     ):
         monkeypatch.setattr(Path, "read_text", lambda path, scope=scope: scope)
         assert said in why_denied(process)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert why_denied(process) == (
+        "the system refuses it: a container needs the capability SYS_PTRACE"
+    )
 
 
 def test_other_systems_are_refused(monkeypatch):

@@ -186,6 +186,8 @@ def _collective(
     ]
     group = "the default group" if call.group == DEFAULT_GROUP else call.group
     sizes = f" of {call.sizes}" if call.sizes not in ("", "[]") else ""
+    roots = (value_of(after.frames, call.name, f"group_{end}") for end in ("src", "dst"))
+    sizes += "".join(f", root {root}" for root in roots if isinstance(root, int))
     return _wait(rank, peers, f"{call.name}{sizes}, call {call.number} of {group},", call.name)
 
 
