@@ -6,6 +6,7 @@ import argparse
 import ctypes
 import os
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -258,6 +259,14 @@ def test_a_barrier_that_no_recorder_notes_is_seen_by_stacks():
     assert "waits in monitored_barrier, as its stack says, for rank 1" in " ".join(text.split())
 
 
+def test_a_rank_that_has_ended_and_waits_for_its_threads_is_said_to():
+    behind = away(calls("all_reduce", open_last=False), sleeps_in="futex_do_wait")
+    behind.frames = [StackFrame("/lib/python3.11/threading.py", 1590, "_shutdown")]
+    _, text = judged(job(waiting(calls("all_reduce", "all_reduce")), behind))
+    said = "rank 1 has come to the end of its program, and waits for threads of its own"
+    assert said in " ".join(text.split())
+
+
 def test_the_root_is_said_where_the_stack_has_it():
     made = calls("broadcast")
     ranks = [waiting(made), waiting(made)]
@@ -363,18 +372,23 @@ def test_a_ring_that_moves_is_read_once_it_stands_still_and_each_call_once(monke
         read_recorder(os.getpid(), known, seen)
 
 
-def test_of_threads_the_main_one_counts_or_the_one_that_communicates_if_it_waits_for_a_thread():
-    def thread(number, *files):
-        spied = [stacks._SpiedFrame("f", file, 3) for file in files]
-        return stacks._SpiedThread(spied, number)
+def test_of_threads_the_main_one_counts_or_the_one_that_communicates_if_it_waits_for_a_thread(
+    monkeypatch,
+):
+    def thread(number, file):
+        return {"os_thread_id": number, "frames": [{"name": "f", "filename": file, "line": 3}]}
 
-    talks, joins = thread(2, TORCH, "/home/me/talk.py"), thread(1, "/lib/python3/threading.py")
-    for main, others, expected in (
-        (joins, [talks], TORCH),
-        (joins, [thread(2, "/home/me/other.py")], "/lib/python3/threading.py"),
-        (thread(1, "/home/me/train.py"), [talks], "/home/me/train.py"),
+    pid = os.getpid()
+    talks, joins = thread(2, TORCH), thread(pid, "/lib/python3/threading.py")
+    monkeypatch.setattr(stacks, "py_spy", lambda: "py-spy")
+    for main, other, expected in (
+        (joins, talks, TORCH),
+        (joins, thread(2, "/home/me/other.py"), "/lib/python3/threading.py"),
+        (thread(pid, "/home/me/train.py"), talks, "/home/me/train.py"),
     ):
-        assert stacks._frames([*others, main], 1)[0].file == expected
+        done = subprocess.CompletedProcess((), 0, msgspec.json.encode([other, main]))
+        monkeypatch.setattr(subprocess, "run", lambda *_, done=done, **__: done)
+        assert stacks.stack_of(pid)[0].file == expected
 
 
 def test_a_store_of_another_network_is_not_read(monkeypatch):

@@ -22,6 +22,9 @@ __all__ = ["attach_json", "attach_text"]
 #: Verdicts, and classes of ranks, that are shown.
 _SHOWN = 12
 
+#: Where Python waits for threads when the program has ended.
+_AT_THE_END = "_shutdown", "threading.py"
+
 
 def attach_text(
     readings: JobReadings, found: JobWaits, verdicts: Sequence[Verdict], width: int
@@ -101,7 +104,9 @@ def _doing(readings: JobReadings, found: JobWaits, rank: int) -> str:
         parts.append("sleeps")
     else:
         inner = reading.frames[0] if reading.frames else None
-        if inner is not None and inner is not frame:
+        if inner is not None and (inner.name, PurePath(inner.file).name) == _AT_THE_END:
+            parts.append("has come to the end of its program, and waits for threads of its own")
+        elif inner is not None and inner is not frame:
             parts.append(f"stands in {inner.name} ({PurePath(inner.file).name}:{inner.line})")
         else:
             asleep = f", in the kernel's {reading.sleeps_in}" if reading.sleeps_in else ""
