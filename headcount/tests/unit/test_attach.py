@@ -348,26 +348,44 @@ def test_texts_and_lists_are_read_from_memory_within_their_block_and_beyond():
             memory.text(memory.read(start, 64), 0, start)
 
 
-def test_a_ring_that_moves_is_read_once_it_stands_still_and_each_call_once(monkeypatch):
-    rings = iter([b"1", b"1 half", b"1 2", b"1 2", b"2 3", b"2 3", *map(b"%d".__mod__, range(9))])
-    read = []
+def test_a_ring_that_moves_is_read_once_it_stands_still_and_each_call_once(monkeypatch, tmp_path):
+    def entry(record, number=1):
+        block = bytearray(Layout().length)
+        struct.pack_into("<Q", block, 0, record)
+        struct.pack_into("<Q", block, Layout().number, number)
+        return bytes(block)
 
-    def entry(memory, block, start, layout):
-        read.append(block)
-        if block == b"half":
-            raise UnknownLayout("a number in torch's recorder is none")
-        return DumpEntry(block.decode(), ("0", "default_pg"), record_id=int(block))
+    half_written = entry(2, 1 << 60)
+    after = [(entry(1), half_written), *[(entry(1), entry(2))] * 2, *[(entry(2), entry(3))] * 2]
+    rings = iter([*after, *((entry(n), entry(n + 1)) for n in range(9))])
+    ring = ctypes.create_string_buffer(2 * Layout().length)
+    first, head = ctypes.addressof(ring), ctypes.create_string_buffer(96)
+    struct.pack_into("<B47xQQ8xQ", head, 0, 1, first, first + len(ring), 2)
+    variable = ctypes.create_string_buffer(struct.pack("<Q", ctypes.addressof(head)), 8)
+    read, number, decoded = Memory.read, Memory.numbers, []
 
-    known = KnownRecorder(Layout(), 0, Path())
-    monkeypatch.setattr(recorder_memory, "library_of", lambda pid, name: (0, known.library))
-    monkeypatch.setattr(recorder_memory, "_build_of", lambda library: (0, ""))
-    monkeypatch.setattr(recorder_memory, "_blocks", lambda *_: (0, next(rings).split()))
-    monkeypatch.setattr(recorder_memory, "_entry", entry)
-    seen = {}
+    def moved(memory, address, length):
+        if address == first:
+            ring[:] = b"".join(next(rings))
+        return read(memory, address, length)
+
+    def counted(memory, block, at, start):
+        decoded.append(struct.unpack_from("<Q", block)[0])
+        return number(memory, block, at, start)
+
+    monkeypatch.setattr(Memory, "read", moved)
+    monkeypatch.setattr(Memory, "numbers", counted)
+    library = tmp_path / "lib" / "libtorch_cpu.so"
+    library.parent.mkdir()
+    library.touch()
+    (tmp_path / "version.py").touch()
+    place = ctypes.addressof(variable), library
+    monkeypatch.setattr(recorder_memory, "library_of", lambda pid, name: place)
+    known, seen = KnownRecorder(Layout(), 0, library), {}
     for expected in ([1, 2], [2, 3]):
         found = read_recorder(os.getpid(), known, seen)
         assert [one.record_id for one in found] == expected
-    assert read == [b"1", b"half", b"2", b"3"]
+    assert decoded == [1, 1, 2, 2, 3, 3]  # the dimensions of each, and its sizes
     with pytest.raises(UnknownLayout, match="moves too fast to be read"):
         read_recorder(os.getpid(), known, seen)
 
