@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable
+from types import FrameType
 
 #: What four times the work may take, in times of the work: linear is 4, quadratic is 16.  Halfway
 #: between them, since work that no longer fits into a cache takes half as long again: 6.6 times was
@@ -39,3 +41,28 @@ def growth(work: Callable[[int], Callable[[], object]], size: int, runs: int = 1
         if large < LIMIT * small:
             break
     return large / small
+
+
+def steps_growth(work: Callable[[int], Callable[[], object]], size: int) -> float:
+    """Return how many times as many steps of the interpreter a work of four times the size takes.
+
+    The same number each time, on any machine; what a function of C does is one step.
+    """
+
+    def steps(of: int) -> int:
+        do, count, before = work(of), 0, sys.gettrace()
+
+        def trace(frame: FrameType, event: str, _: object) -> Callable[..., object]:
+            nonlocal count
+            frame.f_trace_opcodes = True
+            count += event == "opcode"
+            return trace
+
+        sys.settrace(trace)
+        try:
+            do()
+        finally:
+            sys.settrace(before)
+        return count
+
+    return steps(4 * size) / steps(size)

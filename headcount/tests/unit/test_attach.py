@@ -6,6 +6,7 @@ import argparse
 import ctypes
 import os
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,17 +15,20 @@ import psutil
 import pytest
 
 from headcount.core.errors import RequestError
+from headcount.script.attach import observation, recorder_memory, stacks
 from headcount.script.attach.attach_report import attach_json, attach_text
 from headcount.script.attach.command import attach_command
-from headcount.script.attach.kernel import why_denied
+from headcount.script.attach.kernel import network_of, why_denied
 from headcount.script.attach.process_memory import Memory, UnknownLayout
+from headcount.script.attach.processes import LiveJob
 from headcount.script.attach.reading_files import read_folder, write_readings
 from headcount.script.attach.readings import FileLock, JobReadings, RankReading, StackFrame
+from headcount.script.attach.recorder_memory import KnownRecorder, Layout, read_recorder
 from headcount.script.attach.stacks import own_frame, torch_call, value_of
 from headcount.script.attach.verdicts import verdicts_of
 from headcount.script.attach.waits import waits_of
 from headcount.trace.flight_recorder import DumpEntry
-from support.growth import LIMIT, growth
+from support.growth import LIMIT, growth, steps_growth
 
 TORCH = "/env/site-packages/torch/distributed/distributed_c10d.py"
 NOW = 1_000_000.0
@@ -247,6 +251,33 @@ def test_stacks_alone_still_speak():
     assert "as its stack says" in " ".join(text.split())
 
 
+def test_a_barrier_that_no_recorder_notes_is_seen_by_stacks():
+    made = calls("all_reduce", open_last=False)
+    stack = frames(9, ("monitored_barrier", {}))
+    ahead = RankReading(1, NOW, "sleeping", "futex_wait", calls=made, frames=stack)
+    (one,), text = judged(job(ahead, away(made), ahead))
+    assert (one.kind, one.culprits, one.held) == ("never entered", (1,), (0, 2))
+    assert "waits in monitored_barrier, as its stack says, for rank 1" in " ".join(text.split())
+
+
+def test_a_rank_that_has_ended_and_waits_for_its_threads_is_said_to():
+    behind = away(calls("all_reduce", open_last=False), sleeps_in="futex_do_wait")
+    behind.frames = [StackFrame("/lib/python3.11/threading.py", 1590, "_shutdown")]
+    _, text = judged(job(waiting(calls("all_reduce", "all_reduce")), behind))
+    said = "rank 1 has come to the end of its program, and waits for threads of its own"
+    assert said in " ".join(text.split())
+
+
+def test_the_root_is_said_where_the_stack_has_it():
+    made = calls("broadcast")
+    ranks = [waiting(made), waiting(made)]
+    for root, rank in enumerate(ranks):
+        rank.frames = frames(9, ("broadcast", {"group_src": str(root)}))
+    _, text = judged(job(*ranks))
+    assert "waits in broadcast of [[4]], root 0, call 1" in " ".join(text.split())
+    assert "waits in broadcast of [[4]], root 1, call 1" in " ".join(text.split())
+
+
 def test_of_64_ranks_the_one_comes_first_and_the_others_are_folded():
     ahead, behind = calls("all_reduce", "barrier"), calls("all_reduce", open_last=False)
     ranks = [away(behind) if rank == 37 else waiting(ahead) for rank in range(64)]
@@ -256,6 +287,15 @@ def test_of_64_ranks_the_one_comes_first_and_the_others_are_folded():
     assert len(text.splitlines()) < 12
 
 
+def test_of_64_ranks_that_stand_in_lines_of_their_own_the_first_are_shown():
+    ahead, behind = calls("all_reduce", "barrier"), calls("all_reduce", open_last=False)
+    verdicts, text = judged(
+        job(*[away(behind, rank) if rank else waiting(ahead) for rank in range(64)])
+    )
+    assert len(verdicts) == 63
+    assert "also … and 51 more, as --json lists" in " ".join(text.split())
+
+
 def test_the_verdict_is_linear_in_the_calls():
     def work(size):
         ahead = waiting(calls(*["all_reduce"] * size))
@@ -263,6 +303,26 @@ def test_the_verdict_is_linear_in_the_calls():
         return lambda: verdicts_of(readings, waits_of(readings))
 
     assert growth(work, 300) < LIMIT
+
+
+@pytest.mark.parametrize("kind", ["records", "stacks", "different", "init_process_group"])
+def test_the_verdict_is_linear_in_the_ranks_of_which_one_is_late(kind):
+    made = None if kind == "stacks" else []
+    if kind in ("records", "different"):
+        made = calls("all_reduce", "all_reduce")
+    name = "init_process_group" if kind == "init_process_group" else "all_reduce"
+    ahead = RankReading(1, NOW, "sleeping", "futex_wait", calls=made, frames=frames(9, (name, {})))
+    late = away(made and made[:1])
+    if kind == "different":
+        late = waiting(calls("all_reduce", "barrier"))
+
+    def work(size):
+        readings = job(*[late if rank == 3 else ahead for rank in range(size)])
+        return lambda: verdicts_of(readings, waits_of(readings))
+
+    (one,) = work(16)()
+    assert one.culprits == (3,)
+    assert steps_growth(work, 24) < 4.5
 
 
 # What is read. --------------------------------------------------------------------
@@ -287,6 +347,89 @@ def test_texts_and_lists_are_read_from_memory_within_their_block_and_beyond():
         struct.pack_into("<QQ", block, 0, start, 1 << 40)
         with pytest.raises(UnknownLayout, match="no text has"):
             memory.text(memory.read(start, 64), 0, start)
+
+
+def test_a_ring_that_moves_is_read_once_it_stands_still_and_each_call_once(monkeypatch, tmp_path):
+    def entry(record, number=1):
+        block = bytearray(Layout().length)
+        struct.pack_into("<Q", block, 0, record)
+        struct.pack_into("<Q", block, Layout().number, number)
+        return bytes(block)
+
+    half_written = entry(2, 1 << 60)
+    after = [(entry(1), half_written), *[(entry(1), entry(2))] * 2, *[(entry(2), entry(3))] * 2]
+    rings = iter([*after, *((entry(n), entry(n + 1)) for n in range(9))])
+    ring = ctypes.create_string_buffer(2 * Layout().length)
+    first, head = ctypes.addressof(ring), ctypes.create_string_buffer(96)
+    struct.pack_into("<B47xQQ8xQ", head, 0, 1, first, first + len(ring), 2)
+    variable = ctypes.create_string_buffer(struct.pack("<Q", ctypes.addressof(head)), 8)
+    read, number, decoded = Memory.read, Memory.numbers, []
+
+    def moved(memory, address, length):
+        if address == first:
+            ring[:] = b"".join(next(rings))
+        return read(memory, address, length)
+
+    def counted(memory, block, at, start):
+        decoded.append(struct.unpack_from("<Q", block)[0])
+        return number(memory, block, at, start)
+
+    monkeypatch.setattr(Memory, "read", moved)
+    monkeypatch.setattr(Memory, "numbers", counted)
+    library = tmp_path / "lib" / "libtorch_cpu.so"
+    library.parent.mkdir()
+    library.touch()
+    (tmp_path / "version.py").touch()
+    place = ctypes.addressof(variable), library
+    monkeypatch.setattr(recorder_memory, "library_of", lambda pid, name: place)
+    known, seen = KnownRecorder(Layout(), 0, library), {}
+    for expected in ([1, 2], [2, 3]):
+        found = read_recorder(os.getpid(), known, seen)
+        assert [one.record_id for one in found] == expected
+    assert decoded == [1, 1, 2, 2, 3, 3]  # the dimensions of each, and its sizes
+    with pytest.raises(UnknownLayout, match="moves too fast to be read"):
+        read_recorder(os.getpid(), known, seen)
+
+
+def test_of_threads_the_main_one_counts_or_the_one_that_communicates_if_it_waits_for_a_thread(
+    monkeypatch,
+):
+    def thread(number, file):
+        return {"os_thread_id": number, "frames": [{"name": "f", "filename": file, "line": 3}]}
+
+    pid = os.getpid()
+    talks, joins = thread(2, TORCH), thread(pid, "/lib/python3/threading.py")
+    monkeypatch.setattr(stacks, "py_spy", lambda: "py-spy")
+    for main, other, expected in (
+        (joins, talks, TORCH),
+        (joins, thread(2, "/home/me/other.py"), "/lib/python3/threading.py"),
+        (thread(pid, "/home/me/train.py"), talks, "/home/me/train.py"),
+    ):
+        done = subprocess.CompletedProcess((), 0, msgspec.json.encode([other, main]))
+        monkeypatch.setattr(subprocess, "run", lambda *_, done=done, **__: done)
+        assert stacks.stack_of(pid)[0].file == expected
+
+
+def test_a_store_of_another_network_is_not_read(monkeypatch):
+    """Its address may be that of another job's store."""
+    rank = psutil.Process()
+    found = LiveJob("a job", {0: rank}, 1, ("localhost", 29500), 1)
+    monkeypatch.setattr(observation, "OwnTorch", UnreadTorch)
+    monkeypatch.setattr(observation, "find_job", lambda pids: found)
+    monkeypatch.setattr(observation, "stack_of", lambda pid: [])
+    networks = iter(["net:[1]", "net:[2]"])
+    monkeypatch.setattr(observation, "network_of", lambda pid: next(networks))
+    readings = observation.Observer([rank.pid]).look()
+    assert readings.members == {}
+    assert f"nsenter -t {rank.pid} -n" in readings.notes[0]
+    assert network_of(0) is None
+
+
+class UnreadTorch:
+    """Torch's process, which knows no recorder and is asked for no store."""
+
+    def known_recorder(self):
+        raise UnknownLayout("unknown")
 
 
 def test_a_stack_says_which_call_and_which_line():
@@ -348,13 +491,17 @@ def test_what_may_not_be_read_says_what_would_let_it(monkeypatch):
     process = psutil.Process()
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     assert why_denied(process) == f"it is {process.username()}'s: attach as that user, or by sudo"
-    monkeypatch.setattr(os, "geteuid", lambda: process.uids().effective)
+    monkeypatch.setattr(psutil.Process, "uids", lambda self: argparse.Namespace(effective=12345))
     for scope, said in (
         ("1\n", "kernel.yama.ptrace_scope is 1: attach by sudo"),
-        ("", "SYS_PTRACE"),
+        ("", "the system refuses it: attach by sudo; a container needs the capability SYS_PTRACE"),
     ):
         monkeypatch.setattr(Path, "read_text", lambda path, scope=scope: scope)
         assert said in why_denied(process)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert why_denied(process) == (
+        "the system refuses it: a container needs the capability SYS_PTRACE"
+    )
 
 
 def test_other_systems_are_refused(monkeypatch):

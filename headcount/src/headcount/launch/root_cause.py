@@ -27,7 +27,15 @@ from headcount.core.verdict import (
     counted,
 )
 from headcount.core.wire import Raised
-from headcount.trace.deadlock import given_up, held_up, never_joined, stuck, told_together, wait_of
+from headcount.trace.deadlock import (
+    given_up,
+    held_up,
+    never_joined,
+    stuck,
+    told_together,
+    wait_of,
+    waiters,
+)
 from headcount.trace.message_matcher import MessageMatcher
 
 __all__ = ["RootCause", "not_understood", "site_in_dump"]
@@ -261,7 +269,7 @@ class RootCause:
         others = set(range(self._matcher.size)) - {*running} - self._matcher.ended
         waits = {r: wait_of(self._matcher, r) for r in sorted(others)}
         detail += tuple(told_together(waits.values()))
-        held = held_up(waits, running)
+        held = held_up(waiters(waits), running)
         hang = Hang(HangKind.NEVER_ENTERED, Grade.SUPPORTED, tuple(running), tuple(sorted(held)))
         return Failure(Diagnosis.TIMEOUT, message, rank, site, detail, hang=hang if held else None)
 

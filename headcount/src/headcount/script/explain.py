@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from headcount.core.errors import RequestError
 from headcount.core.verdict import Grade, Hang, HangKind, Wait, folded
 from headcount.script.report import wait_lines, wait_object, wrapped
-from headcount.trace.deadlock import cycle_of, held_up
+from headcount.trace.deadlock import cycle_of, held_up, waiters
 from headcount.trace.flight_recorder import DEFAULT_GROUP, DumpedCall, Dumps
 
 __all__ = [
@@ -150,7 +150,9 @@ def _hang(
             grade = Grade.ESTABLISHED
     elif dumps.calls.keys().isdisjoint(culprits):
         fate = "silent"
-    held = {*held_up(waits, culprits), *(first.waiting if first.differs else ())} - {*culprits}
+    held = {*held_up(waiters(waits), culprits), *(first.waiting if first.differs else ())} - {
+        *culprits
+    }
     return Hang(kind, grade, tuple(culprits), tuple(sorted(held)), fate)
 
 
@@ -399,25 +401,29 @@ def _unheard(dumps: Dumps, waits: Mapping[int, Wait], awaited: Set[int]) -> Iter
 def _waits(dumps: Dumps, held: Mapping[str, _Collectives], ends: _Ends) -> Iterator[Wait]:
     """Yield the wait of each rank with a call that has not ended: its first, and whom it needs."""
     lost = {group: held[group].lost(dumps, group) for group in dumps.groups}
+    # who waits in the same call waits for the same ranks
+    awaited: dict[tuple[str, int, str], tuple[int, ...]] = {}
     for rank, calls in sorted(dumps.calls.items()):
         call = _first_open(calls)
         if call is None:
             continue
         if call.messages:
-            peers = sorted({*_without_other_end(dumps, ends, call)})
+            peers = tuple(sorted({*_without_other_end(dumps, ends, call)}))
+        elif (call.group, call.number, call.name) in awaited:
+            peers = awaited[call.group, call.number, call.name]
         else:
             row, firsts = held[call.group].rows[call.number], held[call.group].firsts
-            peers = [
+            peers = awaited[call.group, call.number, call.name] = tuple(
                 one
                 for one in dumps.groups[call.group]
                 if (one not in row or row[one].name != call.name)
                 # nobody knows, or it is past this call
                 and not (one in lost[call.group] or firsts.get(one, 0) > call.number)
-            ]
+            )
         towards = f" for {folded(peers)}" if peers else ""
         of = f" of {call.group}" if call.group != DEFAULT_GROUP else ""
         text = f"waits in {call.name}{of}{_at(call)}{towards}"
-        yield Wait(rank, tuple(peers), text, call.site, call.name)
+        yield Wait(rank, peers, text, call.site, call.name)
 
 
 def _first_open(calls: Sequence[DumpedCall]) -> DumpedCall | None:

@@ -52,6 +52,7 @@ __all__ = [
     "stuck",
     "told",
     "told_together",
+    "waiters",
     "wait_of",
     "wait_text",
     "waiting",
@@ -283,13 +284,14 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
 
 def _hangs(waits: Mapping[int, Wait], cycle: list[int], gone: list[int], fate: str) -> list[Hang]:
     """Return who holds up whom in a deadlock; nobody does where any rank may set a value."""
+    behind = waiters(waits)
     found = [(HangKind.CIRCLE, cycle, "")]
     # the threads of a rank may wait for each other
     alone = [rank for rank, wait in waits.items() if not wait.peers]
     found += [(HangKind.NEVER_ENTERED, gone, fate), (HangKind.NEVER_ENTERED, alone, "")]
     hangs = []
     for kind, culprits, become in found:
-        held = held_up(waits, culprits) - {*culprits}
+        held = held_up(behind, culprits) - {*culprits}
         by_any = any(waits[rank].any_of for rank in culprits if rank in waits)
         if culprits and (held or kind is HangKind.CIRCLE) and not by_any:
             ranks = tuple(culprits), tuple(sorted(held))
@@ -297,16 +299,26 @@ def _hangs(waits: Mapping[int, Wait], cycle: list[int], gone: list[int], fate: s
     return hangs
 
 
-def held_up(waits: Mapping[int, Wait], culprits: Sequence[int]) -> set[int]:
-    """Return the ranks that wait for the culprits, or for ranks that wait for them."""
+def waiters(waits: Mapping[int, Wait]) -> Mapping[int, Sequence[int]]:
+    """Return by rank who waits for it."""
     behind = defaultdict(list)
     for rank, wait in waits.items():
         for peer in wait.peers:
             behind[peer].append(rank)
+    return behind
+
+
+def held_up(behind: Mapping[int, Sequence[int]], culprits: Sequence[int]) -> set[int]:
+    """Return the ranks that wait for the culprits, or for ranks that wait for them.
+
+    Args:
+        behind: by rank, who waits for it.
+        culprits: ranks.
+    """
     held: set[int] = set()
     coming = list(culprits)
     while coming:
-        new = {*behind[coming.pop()]} - held
+        new = {*behind.get(coming.pop(), ())} - held
         held |= new
         coming += new
     return held

@@ -252,9 +252,9 @@ def _add_callers(
 ) -> None:
     """Let the ranks that have called something in a group be members of it."""
     for rank, made in calls.items():
-        for call in made:
-            if rank not in groups.get(call.group, ()):
-                groups[call.group] = sorted({*groups.get(call.group, ()), rank})
+        for group in dict.fromkeys(call.group for call in made):
+            if rank not in groups.get(group, ()):
+                groups[group] = sorted({*groups.get(group, ()), rank})
 
 
 def _files(places: Sequence[str | Path]) -> list[tuple[int, Path]]:
@@ -330,6 +330,8 @@ def _group(name: str, description: str) -> str:
 
 def printable(text: str) -> str:
     """Return a text of somebody else's without what a terminal would obey."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 

@@ -18,7 +18,7 @@ optimizer = torch.optim.SGD(model.parameters(), 0.01)
 step, over = 0, torch.zeros(1)
 while step < least or not over:
     if rank == 1 and step % 8 == 7:
-        time.sleep(1.5)  # slower than the others, and longer than two readings are apart
+        time.sleep(0.8)  # slower than the others, and longer than two readings are apart
     optimizer.zero_grad()
     model(torch.randn(16, 64)).square().sum().backward()
     optimizer.step()

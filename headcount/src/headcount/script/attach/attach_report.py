@@ -19,8 +19,11 @@ from headcount.trace.flight_recorder import printable
 
 __all__ = ["attach_json", "attach_text"]
 
-#: Classes of ranks that are shown.
+#: Verdicts, and classes of ranks, that are shown.
 _SHOWN = 12
+
+#: Where Python waits for threads when the program has ended.
+_AT_THE_END = "_shutdown", "threading.py"
 
 
 def attach_text(
@@ -31,7 +34,9 @@ def attach_text(
     span -= min((one.taken for one in readings.first.values()), default=0.0)
     of = f"{len(readings.last)} of {readings.world} ranks read twice in {span:.1f} s"
     lines = [("", f"{_headline(readings, found, verdicts)} ({of}, nothing stopped)")]
-    lines += [("  also", _verdict_text(one)) for one in verdicts[1:]]
+    lines += [("  also", _verdict_text(one)) for one in verdicts[1:_SHOWN]]
+    if len(verdicts) > _SHOWN:
+        lines.append(("  also", f"… and {len(verdicts) - _SHOWN} more, as --json lists"))
     culprits = {rank for one in verdicts for rank in one.culprits}
     classes: dict[str, list[int]] = {}
     for rank in sorted({*readings.last, *culprits}):
@@ -87,7 +92,9 @@ def _doing(readings: JobReadings, found: JobWaits, rank: int) -> str:
         parts.append("sleeps")
     else:
         inner = reading.frames[0] if reading.frames else None
-        if inner is not None and inner is not frame:
+        if inner is not None and (inner.name, PurePath(inner.file).name) == _AT_THE_END:
+            parts.append("has come to the end of its program, and waits for threads of its own")
+        elif inner is not None and inner is not frame:
             parts.append(f"stands in {inner.name} ({PurePath(inner.file).name}:{inner.line})")
         else:
             asleep = f", in the kernel's {reading.sleeps_in}" if reading.sleeps_in else ""

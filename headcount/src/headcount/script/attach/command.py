@@ -81,9 +81,10 @@ def attach_command(request: argparse.Namespace) -> int:
             observer.look_again(readings)
             found = waits_of(readings)
             verdicts = verdicts_of(readings, found)
-            pause = _missing_time(verdicts)
-            if not 0 < pause < end - time.monotonic():
+            missing = _missing_time(verdicts)
+            if not 0 < missing < end - time.monotonic():
                 break
+            pause = min(missing, 2 * pause)  # a job that was only slow is soon seen to move
     if request.write is not None:
         path = write_readings(readings, request.write)
         print(f"headcount: what was read is in {path}", file=sys.stderr)

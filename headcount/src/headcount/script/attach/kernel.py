@@ -10,7 +10,7 @@ import psutil
 
 from headcount.script.attach.readings import FileLock
 
-__all__ = ["file_lock", "sleeps_in", "why_denied"]
+__all__ = ["file_lock", "network_of", "sleeps_in", "why_denied"]
 
 
 def sleeps_in(pid: int) -> str:
@@ -18,6 +18,13 @@ def sleeps_in(pid: int) -> str:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/wchan").read_text(errors="replace").strip("0\n")
     return ""
+
+
+def network_of(pid: int) -> str | None:
+    """Return what tells one namespace of networks from another; None if it may not be read."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{pid}/ns/net")
+    return None
 
 
 def file_lock(process: psutil.Process) -> FileLock | None:
@@ -44,4 +51,5 @@ def why_denied(process: psutil.Process) -> str:
         scope = Path("/proc/sys/kernel/yama/ptrace_scope").read_text().strip()
     if scope not in ("", "0"):
         return f"kernel.yama.ptrace_scope is {scope}: attach by sudo, or set it to 0"
-    return "the system refuses it: attach by sudo; a container needs the capability SYS_PTRACE"
+    sudo = "attach by sudo; " * (os.geteuid() != 0)
+    return f"the system refuses it: {sudo}a container needs the capability SYS_PTRACE"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 
 from headcount.core.errors import RequestError
-from headcount.script.attach.kernel import file_lock, sleeps_in, why_denied
+from headcount.script.attach.kernel import file_lock, network_of, sleeps_in, why_denied
 from headcount.script.attach.own_torch import OwnTorch
 from headcount.script.attach.process_memory import Memory, UnknownLayout
 from headcount.script.attach.processes import LiveJob, find_job
@@ -18,6 +20,7 @@ from headcount.script.attach.readings import JobReadings, RankReading, WorkerRea
 from headcount.script.attach.recorder_memory import KnownRecorder, read_recorder
 from headcount.script.attach.stacks import NoStack, own_frame, stack_of, torch_call
 from headcount.script.attach.store_keys import ranks_at
+from headcount.trace.flight_recorder import DumpEntry
 
 __all__ = ["Observer"]
 
@@ -53,11 +56,20 @@ class Observer:
                 raise
             self.job = find_job(pids, arrived.get("0", {}))
         self._store = store or self.job.store
+        pid = next(iter(self.job.ranks.values())).pid
+        if store is None and network_of(pid) not in (network_of(os.getpid()), None):
+            # its address may be that of another job's store here
+            self._store = None
+            self.job.notes.append(
+                "the job's store is in a network of its own, as containers have, and was not read:"
+                f" attach there, or by nsenter -t {pid} -n"
+            )
         self._recorder: KnownRecorder | str
         try:
             self._recorder = self._torch.known_recorder()
         except (UnknownLayout, OSError) as error:
             self._recorder = _first_line(error)
+        self._seen: defaultdict[int, dict[bytes, DumpEntry]] = defaultdict(dict)
 
     def look(self) -> JobReadings:
         """Read everything for the first time; the second reading is the same one as yet."""
@@ -116,7 +128,7 @@ class Observer:
         try:
             if isinstance(self._recorder, str):
                 raise UnknownLayout(self._recorder)
-            found.calls = read_recorder(process.pid, self._recorder)
+            found.calls = read_recorder(process.pid, self._recorder, self._seen[process.pid])
         except (OSError, UnknownLayout) as error:
             found.unread["calls"] = _first_line(error)
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import psutil
 
 from headcount.core.errors import RequestError
-from headcount.script.attach.kernel import why_denied
+from headcount.script.attach.kernel import network_of, why_denied
 from headcount.script.attach.stacks import NoStack, stack_of, value_of
 
 __all__ = ["LiveJob", "find_job"]
@@ -116,11 +116,7 @@ def _number(environment: Mapping[str, str] | None, name: str, default: int) -> i
 
 def _key(pid: int, environment: Mapping[str, str]) -> tuple[str | None, ...]:
     """Return what the ranks of a job have in common, the network that their ports are of last."""
-    try:
-        network = os.readlink(f"/proc/{pid}/ns/net")
-    except OSError:
-        network = None
-    return *map(environment.get, _COMMON), network
+    return *map(environment.get, _COMMON), network_of(pid)
 
 
 def _python_of(tree: Sequence[int]) -> int:

@@ -73,24 +73,52 @@ def _build_of(library: Path) -> tuple[int, str]:
     return library.stat().st_size, version.read_text(encoding="utf-8")
 
 
-def _read(pid: int, base: int, known: KnownRecorder) -> list[DumpEntry]:
-    """Return the calls in a recorder once."""
+def _blocks(memory: Memory, base: int, known: KnownRecorder) -> tuple[int, list[bytes]]:
+    """Return where the entries of a recorder begin, and their bytes."""
     length = known.layout.length
+    (recorder,) = struct.unpack("<Q", memory.read(base + known.offset, 8))
+    if not recorder:
+        return 0, []  # it is made by the first call
+    head = memory.read(recorder, _RECORDER)
+    first, end = struct.unpack_from("<QQ", head, _ENTRIES)
+    (capacity,) = struct.unpack_from("<Q", head, _CAPACITY)
+    if not head[_ENABLED]:
+        raise UnknownLayout("its recorder is off: TORCH_FR_BUFFER_SIZE is 0")
+    if not 0 <= end - first <= min(capacity, 10**6) * length or (end - first) % length:
+        raise UnknownLayout("torch's recorder has another layout")
+    data = memory.read(first, end - first) if end > first else b""
+    return first, [data[at : at + length] for at in range(0, len(data), length)]
+
+
+def _read(
+    pid: int, base: int, known: KnownRecorder, seen: dict[bytes, DumpEntry]
+) -> list[DumpEntry]:
+    """Return the calls in a recorder, once all of it has stood still for as long as that takes.
+
+    Args:
+        seen: entries by their bytes, of which no two calls have the same.
+    """
+    before: list[bytes] | None = None
+    why: Exception
+    moves = UnknownLayout("its recorder moves too fast to be read")
     with Memory(pid) as memory:
-        (recorder,) = struct.unpack("<Q", memory.read(base + known.offset, 8))
-        if not recorder:
-            return []  # it is made by the first call
-        head = memory.read(recorder, _RECORDER)
-        first, end = struct.unpack_from("<QQ", head, _ENTRIES)
-        (capacity,) = struct.unpack_from("<Q", head, _CAPACITY)
-        if not head[_ENABLED]:
-            raise UnknownLayout("its recorder is off: TORCH_FR_BUFFER_SIZE is 0")
-        if not 0 <= end - first <= min(capacity, 10**6) * length or (end - first) % length:
-            raise UnknownLayout("torch's recorder has another layout")
-        data = memory.read(first, end - first) if end > first else b""
-        places = range(0, len(data), length)
-        made = [_entry(memory, data[at : at + length], first + at, known.layout) for at in places]
-    return sorted(made, key=lambda entry: entry.record_id)
+        for _ in range(_TRIES):
+            first, blocks = _blocks(memory, base, known)
+            if blocks == before and seen.keys() >= {*blocks}:
+                made = {block: seen[block] for block in blocks}
+                seen.clear()
+                seen.update(made)
+                return sorted(made.values(), key=lambda entry: entry.record_id)
+            try:
+                for place, block in enumerate(blocks):
+                    if block not in seen:
+                        start = first + place * known.layout.length
+                        seen[block] = _entry(memory, block, start, known.layout)
+                why = moves
+            except (UnknownLayout, OSError) as error:
+                why = error  # that it was half written is one reason
+            before = blocks
+    raise why
 
 
 def _entry(memory: Memory, block: bytes, start: int, layout: Layout) -> DumpEntry:
@@ -112,10 +140,15 @@ def _entry(memory: Memory, block: bytes, start: int, layout: Layout) -> DumpEntr
     )
 
 
-def read_recorder(pid: int, known: KnownRecorder) -> list[DumpEntry]:
+def read_recorder(
+    pid: int, known: KnownRecorder, seen: dict[bytes, DumpEntry] | None = None
+) -> list[DumpEntry]:
     """Return the collectives that a rank's recorder holds, oldest first.
 
-    A ring that moves while it is read gives nonsense, so that two readings have to be alike.
+    Args:
+        pid: the process of the rank.
+        known: how its recorder is read.
+        seen: what an earlier reading of it has left, which need not be read again; is replaced.
 
     Raises:
         UnknownLayout: it cannot be read, for a reason that holds for as long as the rank lives.
@@ -131,13 +164,7 @@ def read_recorder(pid: int, known: KnownRecorder) -> list[DumpEntry]:
             f"the rank has another build of torch ({version[:40]}) than headcount: install"
             " headcount beside it"
         )
-    before: list[DumpEntry] | None = None
-    for _ in range(_TRIES):
-        calls = _read(pid, base, known)
-        if calls == before:
-            return calls
-        before = calls
-    raise UnknownLayout("its recorder moves too fast to be read")
+    return _read(pid, base, known, {} if seen is None else seen)
 
 
 def check_layout(layout: Layout = Layout()) -> KnownRecorder:
@@ -171,7 +198,7 @@ def check_layout(layout: Layout = Layout()) -> KnownRecorder:
         del group
         dist.destroy_process_group()  # ends the threads that note when a call has ended
         expected = msgspec.convert(json.loads(_dump_fr_trace_json())["entries"], list[DumpEntry])
-        found = _read(os.getpid(), library[0], known)
+        found = _read(os.getpid(), library[0], known, {})
         for entry in expected:  # what is not read
             entry.input_dtypes = entry.state = entry.is_p2p = entry.frames = None
     except (RuntimeError, ValueError, KeyError) as error:

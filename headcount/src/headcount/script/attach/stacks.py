@@ -58,6 +58,11 @@ class _SpiedThread(msgspec.Struct):
     thread_name: str | None = None
 
 
+#: Made here, and not by the threads that read ranks at the same time: msgspec looks at the types of
+#: a class when they are first asked for, and a second thread that asks meanwhile crashes.
+_DUMP = msgspec.json.Decoder(list[_SpiedThread])
+
+
 def py_spy() -> str | None:
     """Return the program: beside this Python, or on the path."""
     beside = Path(sys.executable).with_name("py-spy")
@@ -84,7 +89,7 @@ def stack_of(pid: int) -> list[StackFrame]:
             raise NoStack(f"{program} cannot be run: {error.strerror}") from None
         if done.returncode == 0:
             try:
-                return _frames(msgspec.json.decode(done.stdout, type=list[_SpiedThread]), pid)
+                return _frames(_DUMP.decode(done.stdout), pid)
             except msgspec.DecodeError as error:
                 why = f"what py-spy prints cannot be read: {error}"
         else:
@@ -97,6 +102,9 @@ def _frames(threads: Sequence[_SpiedThread], pid: int) -> list[StackFrame]:
     """Return the frames of the main thread, whose number is the process's."""
     main = [one for one in threads if one.os_thread_id == pid]
     main = main or [one for one in threads if one.thread_name == "MainThread"] or [*threads]
+    if main and main[0].frames and main[0].frames[0].filename.endswith("/threading.py"):
+        # it waits for another thread: for the one that communicates, where there is one
+        main = [one for one in threads if one is not main[0] and _communicates(one)][:1] or main
     found = []
     for frame in main[0].frames if main else []:
         torchs = "/torch/" in frame.filename
@@ -112,12 +120,19 @@ def _frames(threads: Sequence[_SpiedThread], pid: int) -> list[StackFrame]:
     return found
 
 
+def _communicates(thread: _SpiedThread) -> bool:
+    return any(one.filename.endswith(_COLLECTIVES) for one in thread.frames)
+
+
 def _line(pid: int, filename: str, line: int) -> str:
     """Return a line of a file as the process sees it, if it is one of Python.
 
     A process can name any file, and this one may be root's: nothing else is read.
     """
-    path = os.path.realpath(f"/proc/{pid}/root{filename}")
+    try:
+        path = os.path.realpath(f"/proc/{pid}/root{filename}")
+    except OSError:  # it has ended since
+        return ""
     if not (filename.startswith("/") and path.endswith(".py")):
         return ""
     return linecache.getline(path, line).strip()[:200]

@@ -17,7 +17,7 @@ from headcount.script.attach.readings import JobReadings
 from headcount.script.attach.stacks import own_frame
 from headcount.script.attach.waits import MESSAGES, JobWaits
 from headcount.script.explain import call_kind
-from headcount.trace.deadlock import cycle_of, held_up
+from headcount.trace.deadlock import cycle_of, held_up, waiters
 
 __all__ = ["Verdict", "verdicts_of"]
 
@@ -47,15 +47,16 @@ def verdicts_of(readings: JobReadings, found: JobWaits) -> list[Verdict]:
     awaited = {peer for wait in waits.values() for peer in wait.peers}
     # one that waits for nobody that is known is the end of a chain as well
     free = sorted(rank for rank in awaited if rank not in waits or not waits[rank].peers)
+    behind_of = waiters(waits)
     verdicts = []
     for group in _by_place(readings, free):
-        held = held_up(waits, group)
-        differs = any(_called_otherwise(found, rank, held) for rank in group)
+        held = held_up(behind_of, group)
+        differs = _called_otherwise(found, group, held)
         kind = HangKind.ENTERED_DIFFERENTLY if differs else HangKind.NEVER_ENTERED
         is_final = all(_will_not_come(readings, rank) for rank in group) or differs
         is_open = any(rank in waits for rank in group) and not differs
         verdicts.append(_verdict(readings, found, kind, group, held, not is_final, is_open))
-    behind = held_up(waits, free)
+    behind = held_up(behind_of, free)
     unknown = [rank for rank, wait in waits.items() if not wait.peers and rank not in awaited]
     rest = [rank for rank, wait in waits.items() if wait.peers and rank not in behind]
     verdicts += _differences(readings, found, [*rest, *unknown])
@@ -110,15 +111,14 @@ def _will_not_come(readings: JobReadings, rank: int) -> bool:
     return after.has_ended or (before.is_stopped and after.is_stopped)
 
 
-def _called_otherwise(found: JobWaits, rank: int, held: Collection[int]) -> bool:
-    """Return whether a rank has made another call in the place of the one that others wait in."""
-    for waiting in held:
-        call = found.calls.get(waiting)
-        if call is not None and rank in found.waits[waiting].peers:
-            mine = found.rows[call.group, call.number].get(rank)
-            if mine is not None and call_kind(mine) != call_kind(call):
-                return True
-    return False
+def _called_otherwise(found: JobWaits, ranks: Sequence[int], held: Collection[int]) -> bool:
+    """Return whether ranks have made another call in the place of one that others wait in."""
+    waiting = [found.calls[rank] for rank in held if rank in found.calls]
+    return any(
+        rank in found.rows[group, number] and found.rows[group, number][rank].name != name
+        for group, number, name in {(call.group, call.number, call.name) for call in waiting}
+        for rank in ranks
+    )
 
 
 def _differences(readings: JobReadings, found: JobWaits, ranks: Sequence[int]) -> Iterator[Verdict]:
@@ -133,11 +133,12 @@ def _differences(readings: JobReadings, found: JobWaits, ranks: Sequence[int]) -
     stacks: dict[object, list[int]] = {}
     for rank in found.by_stack.intersection(ranks):
         stacks.setdefault(found.waits[rank].call, []).append(rank)
+    behind_of = waiters(found.waits)
     for kinds in (*sides, stacks):
         if len(kinds) > 1:
             least = min(map(len, kinds.values()))
             few = sorted(rank for one in kinds.values() if len(one) == least for rank in one)
-            held = {rank for one in kinds.values() for rank in one} | held_up(found.waits, few)
+            held = {rank for one in kinds.values() for rank in one} | held_up(behind_of, few)
             yield _verdict(readings, found, HangKind.ENTERED_DIFFERENTLY, few, held, False)
 
 

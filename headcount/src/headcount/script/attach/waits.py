@@ -22,6 +22,9 @@ __all__ = ["MESSAGES", "JobWaits", "waits_of"]
 #: The calls that end with a message, and the variable that names the rank at the other end.
 MESSAGES = {"recv": "src", "send": "dst"}
 
+#: The collectives that gloo's recorder leaves out.
+_UNRECORDED = ("monitored_barrier",)
+
 
 @dataclass
 class JobWaits:
@@ -32,6 +35,11 @@ class JobWaits:
         calls: of ranks that wait in a collective that is recorded, the call.
         rows: by group and number, the calls of all ranks.
         by_stack: the ranks of which a stack alone says that they wait, and no record.
+        stopped: the ranks that are stopped.
+        stands_in: by torch's call, the ranks whose stacks stand in it; by None, those in no call.
+        may_make: the ranks that made a group at one of the readings, as far as it is known.
+        absent: by a group's name and members, who has not come to its making as the store has it,
+            and who of them stands elsewhere.
     """
 
     dumps: Dumps
@@ -39,6 +47,12 @@ class JobWaits:
     calls: dict[int, DumpedCall] = field(default_factory=dict)
     rows: dict[tuple[str, int], dict[int, DumpedCall]] = field(default_factory=dict)
     by_stack: set[int] = field(default_factory=set)
+    stopped: list[int] = field(default_factory=list)
+    stands_in: dict[str | None, list[int]] = field(default_factory=dict)
+    may_make: set[int] = field(default_factory=set)
+    absent: dict[tuple[str, tuple[int, ...]], tuple[list[int], list[int]]] = field(
+        default_factory=dict
+    )
 
 
 def waits_of(readings: JobReadings) -> JobWaits:
@@ -52,15 +66,23 @@ def waits_of(readings: JobReadings) -> JobWaits:
     held = {rank: one.calls for rank, one in readings.last.items() if one.calls is not None}
     found = JobWaits(gloo_dumps(held, members))
     for rank, made in found.dumps.calls.items():
-        for call in made:
-            found.rows.setdefault((call.group, call.number), {})[rank] = call
+        for one in made:
+            found.rows.setdefault((one.group, one.number), {})[rank] = one
+    found.stopped = [rank for rank, reading in readings.last.items() if reading.is_stopped]
+    for rank, *both in readings.pairs():
+        for reading in both:
+            name = getattr(torch_call(reading.frames), "name", None)
+            if (name or "").endswith("_group") or _is_unseen(reading):
+                found.may_make.add(rank)
+        if both[1].frames:
+            found.stands_in.setdefault(name, []).append(rank)
     recorded = {wait.rank: wait for wait in explain(found.dumps).waits}
     for rank, before, after in readings.pairs():
         if before.pid != after.pid or readings.is_gone(rank) or after.is_stopped:
             continue
         wait = (
             _lock(readings, rank)
-            or _making_of_group(readings, rank)
+            or _making_of_group(readings, found, rank)
             or _message(before, after, rank)
             or _collective(readings, found, recorded.get(rank), rank)
             or _by_stack(readings, found, rank)
@@ -96,7 +118,7 @@ def _lock(readings: JobReadings, rank: int) -> Wait | None:
     return Wait(rank, tuple(holders), text, None, "lock") if holders else None
 
 
-def _making_of_group(readings: JobReadings, rank: int) -> Wait | None:
+def _making_of_group(readings: JobReadings, found: JobWaits, rank: int) -> Wait | None:
     """Return the wait of a rank that makes a group with others."""
     before, after = readings.first[rank], readings.last[rank]
     call = _same_call(before, after)
@@ -110,27 +132,29 @@ def _making_of_group(readings: JobReadings, rank: int) -> Wait | None:
     is_default, helper = made == "init_process_group", "_new_process_group_helper"
     name = "0" if is_default else str(value_of(after.frames, helper, "group_name"))
     ranks = value_of(after.frames, helper, "global_ranks_in_group")
-    members = ranks if isinstance(ranks, list) and ranks else [*range(readings.world)]
-    seen = {*readings.members.get(name, {}), *readings.arrived.get(name, {})}
-    missing = [one for place, one in enumerate(members) if place not in seen]
+    members = tuple(ranks if isinstance(ranks, list) and ranks else range(readings.world))
+    if (name, members) not in found.absent:
+        seen = {*readings.members.get(name, {}), *readings.arrived.get(name, {})}
+        absent = [one for place, one in enumerate(members) if place not in seen]
+        elsewhere = [one for one in absent if not _makes_group(readings, found, one, is_default)]
+        found.absent[name, members] = absent, elsewhere
+    missing, elsewhere = found.absent[name, members]
     if rank in missing:  # the store is not known, or cannot be read
-        missing = [one for one in missing if not _makes_group(readings, one, is_default)]
+        missing = elsewhere
     if after.frames is None and not missing:
         return None
     return _wait(rank, missing, made, made)
 
 
-def _makes_group(readings: JobReadings, rank: int, is_default: bool) -> bool:
+def _makes_group(readings: JobReadings, found: JobWaits, rank: int, is_default: bool) -> bool:
     """Return whether a rank is at the making of a group, may be, or has come past it."""
-    for reading in (readings.first.get(rank), readings.last.get(rank)):
-        if reading is None:
-            return not readings.is_whole
-        call = torch_call(reading.frames)
-        if reading.frames is None and not reading.has_ended:
-            return True
-        if (is_default and reading.calls) or (call and call.name.endswith("_group")):
-            return True
-    return False
+    if rank not in readings.last:
+        return not readings.is_whole
+    return rank in found.may_make or bool(is_default and readings.last[rank].calls)
+
+
+def _is_unseen(reading: RankReading) -> bool:
+    return reading.frames is None and not reading.has_ended
 
 
 def _message(before: RankReading, after: RankReading, rank: int) -> Wait | None:
@@ -158,10 +182,12 @@ def _collective(
     members = found.dumps.groups[call.group]
     # of a rank that could not be read nobody knows whether it has called
     peers = [one for one in wait.peers if one in found.dumps.calls or readings.is_gone(one)] or [
-        one for one in members if one in readings.last and readings.last[one].is_stopped
+        one for one in found.stopped if one in members
     ]
     group = "the default group" if call.group == DEFAULT_GROUP else call.group
     sizes = f" of {call.sizes}" if call.sizes not in ("", "[]") else ""
+    roots = (value_of(after.frames, call.name, f"group_{end}") for end in ("src", "dst"))
+    sizes += "".join(f", root {root}" for root in roots if isinstance(root, int))
     return _wait(rank, peers, f"{call.name}{sizes}, call {call.number} of {group},", call.name)
 
 
@@ -185,10 +211,12 @@ def _by_stack(readings: JobReadings, found: JobWaits, rank: int) -> Wait | None:
     """Return the wait of a rank without a record, as far as stacks tell."""
     before, after = readings.first[rank], readings.last[rank]
     call = _same_call(before, after)
-    if after.calls is not None or call is None or before.switches != after.switches:
+    if call is None or before.switches != after.switches:
+        return None
+    if after.calls is not None and call.name not in _UNRECORDED:
         return None
     found.by_stack.add(rank)
-    others = {one: torch_call(other.frames) for one, _, other in readings.pairs() if other.frames}
-    peers = [one for one, theirs in others.items() if theirs is None or theirs.name != call.name]
-    peers += [one for one, _, other in readings.pairs() if other.is_stopped]
-    return _wait(rank, sorted({*peers}), f"{call.name}, as its stack says,", call.name)
+    peers = {one for name, ranks in found.stands_in.items() if name != call.name for one in ranks}
+    return _wait(
+        rank, sorted(peers.union(found.stopped)), f"{call.name}, as its stack says,", call.name
+    )
