@@ -150,9 +150,8 @@ def _hang(
             grade = Grade.ESTABLISHED
     elif dumps.calls.keys().isdisjoint(culprits):
         fate = "silent"
-    held = {*held_up(waiters(waits), culprits), *(first.waiting if first.differs else ())} - {
-        *culprits
-    }
+    held = held_up(waiters(waits), culprits) | {*(first.waiting if first.differs else ())}
+    held -= {*culprits}
     return Hang(kind, grade, tuple(culprits), tuple(sorted(held)), fate)
 
 
