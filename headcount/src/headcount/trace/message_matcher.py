@@ -10,6 +10,7 @@ are compared, before the transport can abort or misread.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -213,7 +214,8 @@ class _Queues(dict[Mailbox, dict[int, deque[Operation]]]):
 
     def first(self, box: Mailbox, source: int) -> Operation | None:
         """Return the first operation of a queue, if there is one."""
-        queue = self.get(box, {}).get(source)
+        queues = self.get(box)
+        queue = queues.get(source) if queues else None
         return queue[0] if queue else None
 
     def remove(self, box: Mailbox, source: int, op: Operation) -> None:
@@ -225,6 +227,9 @@ class _Queues(dict[Mailbox, dict[int, deque[Operation]]]):
         if not queues:
             del self[box]
 
+
+#: A place, of which one object is kept: nearly all operations are of a few lines.
+_site = functools.lru_cache(maxsize=4096)(Site)
 
 #: How many broken rules of one call are kept.
 _ENOUGH = 1000
@@ -396,6 +401,8 @@ class MessageMatcher:
     @property
     def failures(self) -> list[Failure]:
         """The rules that have been broken so far, lowest rank first."""
+        if self._agree and not self._failures:
+            return []  # as in most looks, of which there is one after every message
         found = self._failures + ([] if self._agree else self._disagreements())
         return sorted(found, key=lambda f: -1 if f.rank is None else f.rank)
 
@@ -407,16 +414,17 @@ class MessageMatcher:
         What it has said of its other threads holds until its next event, and what it asks about
         until its next one of another kind.  No event is of two kinds: their order has no meaning.
         """
-        self.inspected[rank] = event if isinstance(event, Inspected) else None
-        if isinstance(event, Inspected):
+        if type(event) is Inspected:
+            self.inspected[rank] = event
             return
-        if not isinstance(event, Polled):
+        self.inspected[rank] = None
+        if type(event) is not Polled:
             self.polling.pop(rank, None)
         match event:
             case Posted():
                 self.handling.pop(rank, None)
                 self._post(rank, event)
-            case Blocked() | Completed() | Failed():
+            case Completed() | Blocked() | Failed():
                 # a program may wait once more for what is complete, and forgotten
                 if not self._is_forgotten(rank, event.op):
                     self._take_change(self.operations[rank][event.op], event)
@@ -458,15 +466,15 @@ class MessageMatcher:
     def _take_change(self, op: Operation, event: Blocked | Completed | Failed) -> None:
         """Take note that a rank waits for an operation of its own, or does so no longer."""
         match event:
-            case Blocked():
-                site = Site(event.file, event.line)
-                self._block(op, event.time, site, event.thread, event.limit)
             case Completed():
                 op.done = event.time
                 self._unblock(op.rank, op)
                 if self._follower is not None:
                     self._follower.done(op)
                     self._recent[op.rank].forget(self._follower.keeps)
+            case Blocked():
+                site = _site(event.file, event.line)
+                self._block(op, event.time, site, event.thread, event.limit)
             case Failed():
                 op.failed, op.given_up = True, event.time
                 if op.is_message:
@@ -504,8 +512,9 @@ class MessageMatcher:
 
     def _unblock(self, rank: int, op: Operation) -> None:
         held = self.waits[rank]
-        for thread in [thread for thread, awaited in held.items() if awaited.op is op]:
-            del held[thread]
+        for thread, awaited in list(held.items()):
+            if awaited.op is op:
+                del held[thread]
 
     def _violated(self, rank: int, event: Violated) -> None:
         site = Site(event.file, event.line)
@@ -528,7 +537,7 @@ class MessageMatcher:
             nbytes=event.nbytes,
             dtype=event.dtype,
             detail=event.detail,
-            site=Site(event.file, event.line),
+            site=_site(event.file, event.line),
             posted=event.time,
             buffer=event.buffer,
             offset=event.offset,
