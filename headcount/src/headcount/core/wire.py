@@ -649,12 +649,12 @@ class FrameWriter:
                 "this process was forked by a rank and is none itself: it cannot communicate,"
                 " nor return for it"
             )
-        header, body = framed(message)
+        body = _encode(message)
         with self._lock:
             if follows is not None and follows != self.written:
                 return False
             self.written += 1
-            self._pending += header
+            self._pending += _HEADER.pack(len(body))
             self._pending += body
             if flush or len(self._pending) > _PENDING:
                 self._send()

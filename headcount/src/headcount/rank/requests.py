@@ -240,7 +240,7 @@ class Request(dist.Work):
         if self._complete:
             self.observe()
             return True
-        limit = milliseconds(timeout) or self._limit
+        limit = self._limit if timeout is None else milliseconds(timeout) or self._limit
         self._recorder.blocked(self._op, limit)
         try:
             self._begin()
@@ -253,6 +253,8 @@ class Request(dist.Work):
 
     def _begin(self) -> None:
         """Check the buffers once, when the student's code first asks for completion."""
+        if self._verify is None:
+            return
         with self._settling:  # a callback of the transport may be about to write to them
             self._check_buffers()
 
@@ -263,7 +265,7 @@ class Request(dist.Work):
 
     def _take_turn(self, limit: int) -> None:
         """Wait in the transport, after other threads that wait there."""
-        seconds, began = limit / 1000 if limit else -1, time.monotonic()
+        seconds, began = (limit / 1000, time.monotonic()) if limit else (-1, 0.0)
         if not self._turn.acquire(timeout=seconds):
             self._expire(limit, broken=False)
         try:
@@ -275,7 +277,7 @@ class Request(dist.Work):
                     self._expire(limit, broken=False)
                 return
             try:
-                self._inner.wait(*([timedelta(milliseconds=limit)] if limit else []))
+                self._inner.wait(*((timedelta(milliseconds=limit),) if limit else ()))
             except _NotYet:
                 self._expire(limit, broken=False)
             except RuntimeError as error:
