@@ -214,13 +214,20 @@ class _SpanIndex:
         return False
 
 
+#: Bytes up to which a copy takes less time than a type of ctypes' for their number.
+_SMALL = 1 << 12
+
+
 def checksum(tensor: torch.Tensor) -> int:
-    """Return the CRC-32 of the bytes of a contiguous tensor; on the CPU, without a copy."""
+    """Return the CRC-32 of the bytes of a contiguous tensor; of a large one without a copy."""
     if not tensor.nbytes:
         return 0
-    tensor = tensor.cpu()
-    memory = (ctypes.c_char * tensor.nbytes).from_address(tensor.data_ptr())
-    return zlib.crc32(memory)
+    if not tensor.is_cpu:
+        tensor = tensor.cpu()
+    address, size = tensor.data_ptr(), tensor.nbytes
+    if size <= _SMALL:
+        return zlib.crc32(ctypes.string_at(address, size))
+    return zlib.crc32((ctypes.c_char * size).from_address(address))
 
 
 def _owners(storage: int) -> int:
@@ -257,10 +264,11 @@ class _Flight:
         """Note whether the buffers have been written to before the call on a line."""
         if self.written:
             return
-        if any(tensor._version != count for tensor, count in self.counted):
-            self.written = line
-        else:
-            self.clean = line
+        for tensor, count in self.counted:
+            if tensor._version != count:
+                self.written = line
+                return
+        self.clean = line
 
 
 def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:

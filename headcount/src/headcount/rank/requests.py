@@ -169,6 +169,9 @@ def _sum(tensor: torch.Tensor) -> int:
 # Requests. -------------------------------------------------------------------------
 
 
+_CPU = torch.device("cpu")
+
+
 class Request(dist.Work):
     """The request that ``isend``, ``irecv`` and collectives return; its waits are reported.
 
@@ -188,6 +191,11 @@ class Request(dist.Work):
             collective of gloo's is; a message's connection is closed then.
         device: the device of its tensors; the CPU by default.
     """
+
+    _complete = False
+    _poller: threading.Thread | None = None
+    _future: Future | None = None
+    _error: TransportError | None = None
 
     def __init__(
         self,
@@ -212,11 +220,7 @@ class Request(dist.Work):
         self._private = private
         self._limit = limit
         self._lasting = lasting
-        self.device = device or torch.device("cpu")
-        self._complete = False
-        self._poller: threading.Thread | None = None
-        self._future: Future | None = None
-        self._error: TransportError | None = None
+        self.device = device or _CPU
         # one thread at a time waits in the transport; the first to see the end settles
         self._turn, self._settling = _thread.allocate_lock(), _thread.allocate_lock()
         recorder.hold(op, self)
