@@ -431,14 +431,11 @@ class CallSupervision:
 
     def _match_one(self) -> bool:
         """Choose a message for one wildcard receive; return whether one was chosen."""
-        if not (firsts := self.matcher.first_wildcards()):
+        matcher = self.matcher
+        if not matcher.ready or not quiescent(matcher):
             return False
-        receives = sorted(firsts, key=lambda op: (op.rank, op.number))
-        candidates = [(receive, self.matcher.candidates(receive)) for receive in receives]
-        ready = [(receive, sources) for receive, sources in candidates if sources]
-        if not ready or not quiescent(self.matcher):
-            return False
-        self.matcher.resolve(*self._job.policy.choose(ready))
+        ready = ((receive, matcher.candidates(receive)) for receive in matcher.ready)
+        matcher.resolve(*self._job.policy.choose(ready))
         return True
 
     # What the channels bring. ------------------------------------------------

@@ -10,12 +10,14 @@ are compared, before the transport can abort or misread.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from operator import attrgetter
 from typing import Any, Protocol
 
 from headcount.core.events import (
@@ -228,6 +230,9 @@ class _Queues(dict[Mailbox, dict[int, deque[Operation]]]):
             del self[box]
 
 
+#: The order in which wildcards get their messages: by rank, and then as they were posted.
+_place = attrgetter("rank", "number")
+
 #: A place, of which one object is kept: nearly all operations are of a few lines.
 _site = functools.lru_cache(maxsize=4096)(Site)
 
@@ -348,6 +353,8 @@ class MessageMatcher:
         call_spans: by rank, when it was in the function.
         marks: by rank, the named places that it has passed.
         pauses: by rank, its pauses that are over.
+        ready: the first waiting wildcard of each mailbox that has a message for it, lowest rank
+            first.
         choices: the wildcards that have been given a message, in that order; not of a script.
         is_script: whether the ranks run a person's own script, and not a function.
     """
@@ -386,6 +393,8 @@ class MessageMatcher:
         self.choices: list[Operation] = []
         self._closed: int | None = None
         self._sends, self._receives, self._wildcards = _Queues(), _Queues(), _Queues()
+        self.ready: list[Operation] = []
+        self._ready_in: dict[Mailbox, Operation] = {}
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
         self.replicas = ReplicaComparison(size)
@@ -558,7 +567,9 @@ class MessageMatcher:
         else:
             self.waits[rank].pop(event.thread, None)
         if op.wildcard:
-            self._wildcards.put((op.group, op.tag, rank), ANY, op)
+            box = (op.group, op.tag, rank)
+            self._wildcards.put(box, ANY, op)
+            self._note_ready(box)
         elif op.is_message:
             sends = op.kind == "send"
             box, source = (op.group, op.tag, op.peer if sends else rank), rank if sends else op.peer
@@ -587,6 +598,20 @@ class MessageMatcher:
                 pairs.append((receive, send))
         for receive, send in sorted(pairs, key=lambda pair: pair[0].number):
             self._pair(send, receive)
+        if ahead is not None or box in self._ready_in:
+            self._note_ready(box)
+
+    def _note_ready(self, box: Mailbox) -> None:
+        """Note whether there is a message for the first wildcard of a mailbox."""
+        first = self._wildcards.first(box, ANY) if box in self._sends else None
+        before = self._ready_in.pop(box, None)
+        if first is not None:
+            self._ready_in[box] = first
+        if first is not before:
+            if before is not None:
+                del self.ready[bisect.bisect_left(self.ready, _place(before), key=_place)]
+            if first is not None:
+                bisect.insort(self.ready, first, key=_place)
 
     def _pair(self, send: Operation, receive: Operation) -> None:
         send.partner, receive.partner = receive, send
@@ -604,10 +629,6 @@ class MessageMatcher:
         if not receive.wildcard or receive.matched:
             return []
         return sorted(self._sends.get(box, ()))
-
-    def first_wildcards(self) -> list[Operation]:
-        """Return the first waiting wildcard of each mailbox."""
-        return [queues[ANY][0] for queues in self._wildcards.values()]
 
     def resolve(self, receive: Operation, source: int) -> None:
         """Give a wildcard the first message of ``source``."""
