@@ -697,9 +697,8 @@ class Recorder:
             flight.blocking = False
             return
         file, line, _ = line_here()
-        if self.strict:
-            with self._lock:
-                self._look(line)
+        with self._lock:
+            self._look(line)
         self._tell(Blocked, op, file, line, self.now(), self.thread(ident), limit)
         self.waits[ident] = Waiting(op)  # not before the judge has been told
 
