@@ -15,6 +15,7 @@ from headcount.core.codec import pack, unpack
 from headcount.core.events import (
     ANY,
     WORLD,
+    Blocked,
     Completed,
     Posted,
     Replicas,
@@ -32,6 +33,7 @@ from headcount.trace.deadlock import stuck
 from headcount.trace.flight_recorder import DumpedCall, Dumps
 from headcount.trace.message_matcher import MessageMatcher
 from headcount.trace.replicas import ReplicaComparison
+from headcount.trace.wildcard_schedules import WildcardPolicy
 from support.growth import LIMIT, growth
 
 
@@ -162,7 +164,7 @@ def test_matching_and_validating(order):
                 validator.validate(rank, event)
                 matcher.take(rank, event)
                 matcher.take_resolutions()
-                matcher.first_wildcards()
+                assert not matcher.ready
             assert matcher.unreceived() == []
 
         return do
@@ -170,17 +172,24 @@ def test_matching_and_validating(order):
     assert growth(work, 400) < LIMIT
 
 
-def test_wildcards_that_are_given_their_messages_one_by_one():
+@pytest.mark.parametrize("tags", [False, True])
+def test_wildcards_that_are_given_their_messages_one_by_one(tags):
+    """Their ranks wait meanwhile, and it is looked after each choice whether they are stuck."""
+
     def work(n):
-        matcher = MessageMatcher(2)
+        matcher, policy = MessageMatcher(2), WildcardPolicy()
         for op in range(n):
-            matcher.take(0, posted(op, "send", 1))
-            matcher.take(1, posted(op, "recv", ANY))
+            matcher.take(0, posted(op, "send", 1, tag=op * tags))
+            matcher.take(1, posted(op, "recv", ANY, tag=op * tags))
 
         def do():
-            while firsts := matcher.first_wildcards():
-                assert matcher.candidates(firsts[0]) == [0]
-                matcher.resolve(firsts[0], 0)
+            for op in range(n):
+                for rank in range(2):
+                    matcher.take(rank, Blocked(op, "a.py", 1, 0))
+                ready = ((one, matcher.candidates(one)) for one in matcher.ready)
+                matcher.resolve(*policy.choose(ready))
+                assert not stuck(matcher)
+            assert not matcher.ready
 
         return do
 
@@ -206,7 +215,7 @@ def test_of_a_script_nothing_is_kept_of_what_is_over():
         for op in range(n):
             matcher.take(0, posted(op, "send", 1, tag=op))
             matcher.take(1, posted(op, "recv", ANY if op % 2 else 0, tag=op))
-            for receive in matcher.first_wildcards():
+            for receive in list(matcher.ready):
                 matcher.resolve(receive, 0)
             matcher.take(0, Completed(op, 0))
             matcher.take(1, Completed(op, 0))

@@ -104,7 +104,7 @@ def test_a_wildcard_waits_for_a_choice_and_so_does_what_stands_behind_it():
     s.post(2, "send", 0)
     wildcard, behind = s.matcher.operations[0]
     assert (wildcard.matched, behind.matched) == (False, False)
-    assert s.matcher.first_wildcards() == [wildcard]
+    assert s.matcher.ready == [wildcard]
     assert s.matcher.candidates(wildcard) == [1, 2]
     s.matcher.resolve(wildcard, 2)
     assert (wildcard.peer, behind.peer) == (2, 1)

@@ -4,6 +4,9 @@ The messages are msgspec structs: decoding checks every field's type and runs no
 need not trust the rank.  Texts and lists have largest lengths, checked before memory is taken for
 them.  Ranks are global ranks everywhere, whatever group an operation belongs to.  Times are
 ``time.monotonic_ns()``, which all processes of a machine share.
+
+The frequent ones are not tracked by the garbage collector (``gc=False``): what they hold refers to
+nothing but numbers and texts.
 """
 
 from __future__ import annotations
@@ -83,7 +86,7 @@ Shape = Annotated[list[Amount], Meta(max_length=64)]
 _TENSORS, _THREADS, _OPERATIONS = 1 << 16, 1 << 17, 1 << 17
 
 
-class Signature(msgspec.Struct, array_like=True, frozen=True):
+class Signature(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The numbers of elements that one rank gives to each member of its group, and takes from it.
 
     Attributes:
@@ -118,7 +121,7 @@ def _number_at(numbers: list[int], place: int) -> int | None:
     return numbers[place]
 
 
-class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
+class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True, gc=False):
     """An operation is about to be handed to the transport.
 
     Attributes:
@@ -177,7 +180,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     thread_name: Name = ""
 
 
-class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
+class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True, gc=False):
     """A thread of the rank waits until operation ``op`` is complete.
 
     ``thread`` and ``limit`` are those of :class:`Posted`.
@@ -191,7 +194,7 @@ class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
     limit: Amount = 0
 
 
-class Expired(msgspec.Struct, array_like=True, tag="expire", frozen=True):
+class Expired(msgspec.Struct, array_like=True, tag="expire", frozen=True, gc=False):
     """A thread has given up waiting for ``op`` at its time limit; ``op`` is still in flight."""
 
     op: int
@@ -226,14 +229,14 @@ class Inspected(msgspec.Struct, array_like=True, tag="inspect", frozen=True):
     ] = []
 
 
-class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True):
+class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True, gc=False):
     """The rank asks whether ``op`` is complete, and may ask again."""
 
     op: int
     time: Time
 
 
-class Completed(msgspec.Struct, array_like=True, tag="done", frozen=True):
+class Completed(msgspec.Struct, array_like=True, tag="done", frozen=True, gc=False):
     """The rank has found operation ``op`` complete."""
 
     op: int
@@ -250,7 +253,7 @@ class Matched(msgspec.Struct, array_like=True, tag="match", frozen=True):
     source: int
 
 
-class Failed(msgspec.Struct, array_like=True, tag="fail", frozen=True):
+class Failed(msgspec.Struct, array_like=True, tag="fail", frozen=True, gc=False):
     """The transport gave up on operation ``op``, and its rank runs again."""
 
     op: int
@@ -468,9 +471,9 @@ class Seen(msgspec.Struct, array_like=True, tag="see", frozen=True):
 
 Event = (
     Posted
+    | Completed
     | Blocked
     | Polled
-    | Completed
     | Expired
     | Failed
     | Grouped

@@ -412,8 +412,8 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
     ),
     PrivateApi(
         "torch._C.DisableTorchFunction",
-        "count writes to what is in flight past a script's function mode",
-        ("rank/recorder.py",),
+        "read tensors past function modes, as C++ does",
+        ("rank/recording_group.py",),
     ),
     PrivateApi(
         "torch._VF",

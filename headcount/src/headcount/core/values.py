@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,7 @@ class UnsentTensor(Opaque):
     dtype: torch.dtype = torch.float32
 
 
+@functools.cache
 def dtype_name(dtype: torch.dtype) -> str:
     """Return the name of a dtype without its module: ``float32`` for ``torch.float32``."""
     return str(dtype).removeprefix("torch.")
@@ -126,7 +128,14 @@ def tensors_in(value: Any, deep: int = DEEP) -> list[torch.Tensor]:
     if deep == 0:
         return []
     if isinstance(value, (list, tuple)):
-        return [t for item in value for t in tensors_in(item, deep - 1)]
+        found = []
+        for item in value:
+            # nearly always, and so without a call
+            if isinstance(item, torch.Tensor):
+                found.append(item)
+            else:
+                found += tensors_in(item, deep - 1)
+        return found
     if isinstance(value, Mapping):
         return [t for item in value.values() for t in tensors_in(item, deep - 1)]
     return []

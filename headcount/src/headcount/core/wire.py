@@ -604,6 +604,18 @@ def framed(message: msgspec.Struct) -> tuple[bytes, bytes]:
     return _HEADER.pack(len(body)), body
 
 
+#: The number of this process, which the kernel need not be asked for at every frame.
+_process = os.getpid()
+
+
+def _note_process() -> None:
+    global _process
+    _process = os.getpid()
+
+
+os.register_at_fork(after_in_child=_note_process)
+
+
 class FrameWriter:
     """A rank's writer of frames to the judge, from any thread; small ones may be sent together.
 
@@ -616,7 +628,7 @@ class FrameWriter:
         self._sock = sock
         self._pending = bytearray()
         self._lock = threading.Lock()
-        self._owner = os.getpid()
+        self._owner = _process
 
     def write(
         self, message: msgspec.Struct, flush: bool = True, follows: int | None = None
@@ -632,18 +644,18 @@ class FrameWriter:
         Raises:
             RuntimeError: this process is a child of the one that made the writer.
         """
-        if os.getpid() != self._owner:
+        if self._owner != _process:
             raise RuntimeError(
                 "this process was forked by a rank and is none itself: it cannot communicate,"
                 " nor return for it"
             )
-        parts = framed(message)
+        body = _encode(message)
         with self._lock:
-            if follows not in (None, self.written):
+            if follows is not None and follows != self.written:
                 return False
             self.written += 1
-            for part in parts:
-                self._pending += part
+            self._pending += _HEADER.pack(len(body))
+            self._pending += body
             if flush or len(self._pending) > _PENDING:
                 self._send()
         return True
@@ -687,17 +699,21 @@ class FrameReader:
             BrokenFrame: a frame is too long, or holds no message of this module.
             TooManyMessages: the budget is spent.
         """
-        self._buffer += data
-        start = 0
+        # mostly whole frames come, of which nothing need be kept
+        came: bytes | bytearray | memoryview = data
+        if self._buffer:
+            self._buffer += data
+            came = self._buffer
+        start, size, header = 0, len(came), _HEADER.size
         try:
-            while len(self._buffer) - start >= _HEADER.size:
-                (length,) = _HEADER.unpack_from(self._buffer, start)
+            while size - start >= header:
+                (length,) = _HEADER.unpack_from(came, start)
                 if length > self.longest:
                     raise BrokenFrame(f"a frame of {length} bytes")
-                end = start + _HEADER.size + length
-                if len(self._buffer) < end:
+                begin, end = start + header, start + header + length
+                if size < end:
                     break
-                body = bytes(memoryview(self._buffer)[start + _HEADER.size : end])
+                body = bytes(came[begin:end])
                 start = end
                 # an array of up to 15 fields begins with one byte, and the tag comes next
                 if not body.startswith(_ANSWERS, 1):
@@ -710,7 +726,10 @@ class FrameReader:
                     told = str(error)[:_QUOTED]
                     raise BrokenFrame(f"a frame that is no message: {told}") from error
         finally:
-            del self._buffer[:start]
+            if came is self._buffer:
+                del self._buffer[:start]
+            else:
+                self._buffer += came[start:]
 
     def _spend(self, length: int) -> None:
         if self.budget is None:

@@ -204,6 +204,8 @@ class RankChannels:
         any_data = self._read_ready(seconds, listener)
         if self.handle.notices is None:
             self.handle.poll()
+        if not (self.handle.statuses or self._hung_up):
+            return any_data  # as nearly always
         for rank in sorted({*self.handle.statuses, *self._ranks_overdue()} - self.gone):
             if rank >= self.size:
                 continue

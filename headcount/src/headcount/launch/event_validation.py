@@ -96,20 +96,20 @@ class EventValidator:
         Raises:
             BrokenFrame: the recorder would never report it.
         """
-        if isinstance(event, (Blocked, Completed, Expired, Failed, Polled)):
+        # the most frequent kinds come first
+        if isinstance(event, Posted):
+            self._count(rank)
+            self._posted(rank, event)
+            return
+        if isinstance(event, (Completed, Blocked, Expired, Failed, Polled)):
             if not 0 <= event.op < len(self._matcher.operations[rank]):
                 raise BrokenFrame(f"news of operation {event.op}, which it never began")
-            if isinstance(event, Polled):
-                return  # an honest rank may poll very often, and nothing more is kept of it
-        self._events[rank] += 1
-        if self._limited and self._events[rank] > EVENTS:
-            raise TooManyMessages(
-                f"tells of more than {EVENTS:,} events in one call: it posts, waits or marks in a"
-                " loop that goes on for too long"
-            )
-        if isinstance(event, Posted):
-            self._posted(rank, event)
-        elif isinstance(event, Inspected):
+            # an honest rank may poll very often, and nothing more is kept of it
+            if not isinstance(event, Polled):
+                self._count(rank)
+            return
+        self._count(rank)
+        if isinstance(event, Inspected):
             self._inspected(rank, event)
         elif isinstance(event, Grouped):
             self._grouped(rank, event)
@@ -133,6 +133,14 @@ class EventValidator:
             raise BrokenFrame("a pause, which the case does not know")
         elif isinstance(event, (Held, Seen)) and not self._watched:
             raise BrokenFrame("contents of tensors, which nobody has asked for")
+
+    def _count(self, rank: int) -> None:
+        self._events[rank] += 1
+        if self._limited and self._events[rank] > EVENTS:
+            raise TooManyMessages(
+                f"tells of more than {EVENTS:,} events in one call: it posts, waits or marks in a"
+                " loop that goes on for too long"
+            )
 
     def _posted(self, rank: int, event: Posted) -> None:
         expected = len(self._matcher.operations[rank])

@@ -431,12 +431,11 @@ class CallSupervision:
 
     def _match_one(self) -> bool:
         """Choose a message for one wildcard receive; return whether one was chosen."""
-        receives = sorted(self.matcher.first_wildcards(), key=lambda op: (op.rank, op.number))
-        candidates = [(receive, self.matcher.candidates(receive)) for receive in receives]
-        ready = [(receive, sources) for receive, sources in candidates if sources]
-        if not ready or not quiescent(self.matcher):
+        matcher = self.matcher
+        if not matcher.ready or not quiescent(matcher):
             return False
-        self.matcher.resolve(*self._job.policy.choose(ready))
+        ready = ((receive, matcher.candidates(receive)) for receive in matcher.ready)
+        matcher.resolve(*self._job.policy.choose(ready))
         return True
 
     # What the channels bring. ------------------------------------------------
@@ -486,7 +485,7 @@ class CallSupervision:
             self._causes.ended(rank, status, self._channels.dumped_site(rank), printed)
 
     def _take(self, rank: int, message: object) -> None:
-        if isinstance(message, Inspected):
+        if type(message) is Inspected:
             self._validator.validate(rank, message)
             self.matcher.take(rank, message)
             self._asked.discard(rank)
@@ -494,11 +493,12 @@ class CallSupervision:
             return
         self._reported[rank] = time.monotonic()
         self._watchdog.note_activity()
-        self._kill_if_due(rank, message)
+        if self._steps is not None:
+            self._kill_if_due(rank, message)
         if isinstance(message, Event):
             self._validator.validate(rank, message)
             self.matcher.take(rank, message)
-            if isinstance(message, Paused):
+            if type(message) is Paused:
                 self._pause.came[rank] = time.monotonic_ns()
         elif isinstance(message, Put):
             self._supervisor.store.take(rank, message)

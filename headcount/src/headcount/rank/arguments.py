@@ -725,13 +725,16 @@ def signatures(
         if hasattr(options, "reduceOp"):
             _require_reduction(options.reduceOp, tensors[0].dtype)
     for tensor in tensors_in(arguments[:1]) if gloo else ():
-        if any(not step and n > 1 for step, n in zip(tensor.stride(), tensor.size(), strict=True)):
+        if not tensor.is_contiguous() and any(
+            not step and n > 1 for step, n in zip(tensor.stride(), tensor.size(), strict=True)
+        ):
             raise RuntimeError(
                 f"{kind} writes to a tensor whose elements share memory, as expand() makes it;"
                 " .clone() makes one without"
             )
-        leaf = tensor.is_leaf and tensor.requires_grad and torch.is_grad_enabled()
-        if leaf and kind == "reduce_scatter":  # torch copies what comes out of this one
+        # torch copies what comes out of this one
+        into_leaf = kind == "reduce_scatter" and tensor.is_leaf and tensor.requires_grad
+        if into_leaf and torch.is_grad_enabled():
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."
             )

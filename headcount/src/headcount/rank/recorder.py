@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -164,7 +164,7 @@ def refusal(kind: str, allowed: frozenset[str] | None) -> str | None:
 
 def spans(tensors: Iterable[torch.Tensor]) -> list[Span]:
     """Return the memory ranges of the tensors that are not empty."""
-    return [(t.data_ptr(), t.data_ptr() + t.nbytes) for t in tensors if t.nbytes]
+    return [(first := t.data_ptr(), first + size) for t in tensors if (size := t.nbytes)]
 
 
 def _overlap(some: list[Span], others: list[Span]) -> bool:
@@ -179,22 +179,28 @@ class _SpanIndex:
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[Span] = Counter()
-        self._sorted: dict[int, list[Span]] = defaultdict(list)
+        self._counts: dict[Span, int] = {}
+        self._sorted: dict[int, list[Span]] = {}
 
     def add(self, spans: Iterable[Span]) -> None:
         for span in spans:
-            self._counts[span] += 1
-            if self._counts[span] == 1:
-                bisect.insort(self._sorted[(span[1] - span[0]).bit_length()], span)
+            count = self._counts.get(span, 0)
+            self._counts[span] = count + 1
+            if not count:
+                bits = (span[1] - span[0]).bit_length()
+                bisect.insort(self._sorted.setdefault(bits, []), span)
 
     def remove(self, spans: Iterable[Span]) -> None:
         for span in spans:
-            self._counts[span] -= 1
-            if not self._counts[span]:
-                del self._counts[span]
-                alike = self._sorted[(span[1] - span[0]).bit_length()]
-                del alike[bisect.bisect_left(alike, span)]
+            count = self._counts.pop(span) - 1
+            if count:
+                self._counts[span] = count
+                continue
+            bits = (span[1] - span[0]).bit_length()
+            alike = self._sorted[bits]
+            del alike[bisect.bisect_left(alike, span)]
+            if not alike:
+                del self._sorted[bits]
 
     def overlaps(self, spans: Iterable[Span]) -> bool:
         """Return whether one of the ranges overlaps one that is kept."""
@@ -208,13 +214,20 @@ class _SpanIndex:
         return False
 
 
+#: Bytes up to which a copy takes less time than a type of ctypes' for their number.
+_SMALL = 1 << 12
+
+
 def checksum(tensor: torch.Tensor) -> int:
-    """Return the CRC-32 of the bytes of a contiguous tensor; on the CPU, without a copy."""
+    """Return the CRC-32 of the bytes of a contiguous tensor; of a large one without a copy."""
     if not tensor.nbytes:
         return 0
-    tensor = tensor.cpu()
-    memory = (ctypes.c_char * tensor.nbytes).from_address(tensor.data_ptr())
-    return zlib.crc32(memory)
+    if not tensor.is_cpu:
+        tensor = tensor.cpu()
+    address, size = tensor.data_ptr(), tensor.nbytes
+    if size <= _SMALL:
+        return zlib.crc32(ctypes.string_at(address, size))
+    return zlib.crc32((ctypes.c_char * size).from_address(address))
 
 
 def _owners(storage: int) -> int:
@@ -230,7 +243,7 @@ def _asking() -> int:
     return int(torch._C._storage_Use_Count(address)) - 1
 
 
-@dataclass
+@dataclass(slots=True)
 class _Flight:
     """An operation in flight: until it completes, the transport owns its buffers."""
 
@@ -251,10 +264,11 @@ class _Flight:
         """Note whether the buffers have been written to before the call on a line."""
         if self.written:
             return
-        if any(tensor._version != count for tensor, count in self.counted):
-            self.written = line
-        else:
-            self.clean = line
+        for tensor, count in self.counted:
+            if tensor._version != count:
+                self.written = line
+                return
+        self.clean = line
 
 
 def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:
@@ -516,7 +530,8 @@ class Recorder:
         if kind == "recv" and self.watcher is not None:
             self.watcher.received(writes)
         flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
-        if not blocking:
+        # where buffers are checked; what is waited for at once cannot be written to before
+        if self.strict and not blocking:
             flight.counted, flight.clean = _counted([*reads, *writes]), line
         ident = threading.get_ident()
         if measure is None:
@@ -605,8 +620,7 @@ class Recorder:
 
         Thousands may be in flight: of the others it is seen when they are waited for.
         """
-        # a script's mode (see `cuda_mapping`) would be asked about every count
-        with torch._C.DisableTorchFunction():
+        if self.strict:  # nobody asks otherwise
             for flight in islice(reversed(self._flights.values()), _LOOKED_AT):
                 if flight.counted:
                     flight.look(line)

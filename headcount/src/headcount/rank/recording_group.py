@@ -8,12 +8,13 @@ reported, and only then handed on.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -104,6 +105,24 @@ def _note_history(
     operator = getattr(packet, OVERLOAD, None)
     if operator is not None:
         operator(list(written), list(read))
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _past_modes(method: _Method) -> _Method:
+    """Let a method read tensors as C++ does: past classes and modes of Python's own.
+
+    A mode, such as a device that is set as the default or what maps a script's GPUs to the CPU
+    (see :mod:`headcount.rank.cuda_mapping`), would be asked each time that a tensor is.
+    """
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with torch._C.DisableTorchFunction():
+            return method(*args, **kwargs)
+
+    return cast(_Method, call)
 
 
 class RecordingGroup(TorchGroup):
@@ -219,6 +238,7 @@ class RecordingGroup(TorchGroup):
 
     # Point to point. ---------------------------------------------------------
 
+    @_past_modes
     def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
         """Send to rank ``dst`` of the group."""
         if self.on_cpu is not None and self._sends_on_cpu():
@@ -250,6 +270,7 @@ class RecordingGroup(TorchGroup):
         """Receive from any rank of the group."""
         return self._receive(tensors, ANY, tag)
 
+    @_past_modes
     def _receive(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         if self.on_cpu is not None and self._sends_on_cpu():
             return self.on_cpu._receive(tensors, src, tag)
@@ -358,6 +379,7 @@ class RecordingGroup(TorchGroup):
 
     # Collectives. ------------------------------------------------------------
 
+    @_past_modes
     def _collective(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         kind = COLLECTIVES[method]
         self._require_there()

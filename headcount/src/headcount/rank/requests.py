@@ -169,6 +169,9 @@ def _sum(tensor: torch.Tensor) -> int:
 # Requests. -------------------------------------------------------------------------
 
 
+_CPU = torch.device("cpu")
+
+
 class Request(dist.Work):
     """The request that ``isend``, ``irecv`` and collectives return; its waits are reported.
 
@@ -188,6 +191,11 @@ class Request(dist.Work):
             collective of gloo's is; a message's connection is closed then.
         device: the device of its tensors; the CPU by default.
     """
+
+    _complete = False
+    _poller: threading.Thread | None = None
+    _future: Future | None = None
+    _error: TransportError | None = None
 
     def __init__(
         self,
@@ -212,11 +220,7 @@ class Request(dist.Work):
         self._private = private
         self._limit = limit
         self._lasting = lasting
-        self.device = device or torch.device("cpu")
-        self._complete = False
-        self._poller: threading.Thread | None = None
-        self._future: Future | None = None
-        self._error: TransportError | None = None
+        self.device = device or _CPU
         # one thread at a time waits in the transport; the first to see the end settles
         self._turn, self._settling = _thread.allocate_lock(), _thread.allocate_lock()
         recorder.hold(op, self)
@@ -240,7 +244,7 @@ class Request(dist.Work):
         if self._complete:
             self.observe()
             return True
-        limit = milliseconds(timeout) or self._limit
+        limit = self._limit if timeout is None else milliseconds(timeout) or self._limit
         self._recorder.blocked(self._op, limit)
         try:
             self._begin()
@@ -263,7 +267,7 @@ class Request(dist.Work):
 
     def _take_turn(self, limit: int) -> None:
         """Wait in the transport, after other threads that wait there."""
-        seconds, began = limit / 1000 if limit else -1, time.monotonic()
+        seconds, began = (limit / 1000, time.monotonic()) if limit else (-1, 0.0)
         if not self._turn.acquire(timeout=seconds):
             self._expire(limit, broken=False)
         try:
@@ -275,7 +279,7 @@ class Request(dist.Work):
                     self._expire(limit, broken=False)
                 return
             try:
-                self._inner.wait(*([timedelta(milliseconds=limit)] if limit else []))
+                self._inner.wait(*((timedelta(milliseconds=limit),) if limit else ()))
             except _NotYet:
                 self._expire(limit, broken=False)
             except RuntimeError as error:

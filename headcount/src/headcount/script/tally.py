@@ -6,6 +6,7 @@ import functools
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 import torch
 
@@ -89,8 +90,7 @@ class CallTally:
         """Add up how long a rank has waited for others to call what it had called."""
         if op.blocked is None:
             return
-        others = [one for one in (op.partner, *op.callers.values()) if one is not None]
-        last = max(others, key=lambda one: one.posted, default=op)
+        last = op.partner or max(op.callers.values(), key=attrgetter("posted"), default=op)
         if last.rank != op.rank and last.posted > op.blocked:
             found = self._waits[op.rank, last.rank, op.kind, op.blocked_site or op.site]
             found[0] += (last.posted - op.blocked) / 1e9
@@ -98,8 +98,9 @@ class CallTally:
 
     def called(self, calls: Mapping[int, Operation]) -> None:
         """Note the last call that all members of a group have made."""
+        places = {rank: _place(op) for rank, op in calls.items()}
         self.last_common = {
-            rank: (op.kind, str(op.site), self._places[_place(op)]) for rank, op in calls.items()
+            rank: (place[1], place[2], self._places[place]) for rank, place in places.items()
         }
         # a root often makes its call in a branch of its own, and so does who makes a group
         branches = any(op.peer != ANY or op.makes_group for op in calls.values())
@@ -131,7 +132,12 @@ class CallTally:
 
 
 def _place(op: Operation) -> Place:
-    return op.rank, op.kind, str(op.site)
+    return op.rank, op.kind, _text(op.site.file, op.site.line)
+
+
+@functools.lru_cache(maxsize=4096)
+def _text(file: str, line: int) -> str:
+    return str(Site(file, line))
 
 
 def _bytes(op: Operation) -> int:

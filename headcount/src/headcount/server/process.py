@@ -327,13 +327,16 @@ class _Rank:
 
     def _emit(self, event: Event, flush: bool) -> None:
         # a program may ask ten thousand times a second, and the judge has to know it once
-        if not isinstance(event, Polled):
+        if type(event) is not Polled:
             self._polled.clear()
         elif event.op in self._polled:
             return
         else:
             self._polled.add(event.op)
-        self._send(event, flush)
+        if self._steps is None:
+            self._writer.write(event, flush)
+        else:
+            self._send(event, flush)
 
     def _send(self, message: Event | StoreLookup | Put, flush: bool = True) -> None:
         """Write what counts as a step, or may; stop there if the judge kills this rank at it."""

@@ -220,11 +220,7 @@ def _freed(state: WaitState, op: Operation, live: set[int]) -> bool:
             # any rank that can still send may serve it, and so may a message that is there and
             # that the matcher has only to choose
             others = set(state.groups[op.group].members) - {op.rank}
-            return bool(others & live) or any(
-                state.candidates(first)
-                for first in state.first_wildcards()
-                if first.rank == op.rank
-            )
+            return bool(others & live) or any(first.rank == op.rank for first in state.ready)
         return op.peer in live
     return not op.doomed and set(state.missing(op)) <= live
 

@@ -10,11 +10,14 @@ are compared, before the transport can abort or misread.
 
 from __future__ import annotations
 
+import bisect
+import functools
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from operator import attrgetter
 from typing import Any, Protocol
 
 from headcount.core.events import (
@@ -235,7 +238,8 @@ class _Queues(dict[Mailbox, dict[int, deque[Operation]]]):
 
     def first(self, box: Mailbox, source: int) -> Operation | None:
         """Return the first operation of a queue, if there is one."""
-        queue = self.get(box, {}).get(source)
+        queues = self.get(box)
+        queue = queues.get(source) if queues else None
         return queue[0] if queue else None
 
     def remove(self, box: Mailbox, source: int, op: Operation) -> None:
@@ -247,6 +251,12 @@ class _Queues(dict[Mailbox, dict[int, deque[Operation]]]):
         if not queues:
             del self[box]
 
+
+#: The order in which wildcards get their messages: by rank, and then as they were posted.
+_place = attrgetter("rank", "number")
+
+#: A place, of which one object is kept: nearly all operations are of a few lines.
+_site = functools.lru_cache(maxsize=4096)(Site)
 
 #: How many broken rules of one call are kept.
 _ENOUGH = 1000
@@ -365,6 +375,8 @@ class MessageMatcher:
         call_spans: by rank, when it was in the function.
         marks: by rank, the named places that it has passed.
         pauses: by rank, its pauses that are over.
+        ready: the first waiting wildcard of each mailbox that has a message for it, lowest rank
+            first.
         choices: the wildcards that have been given a message, in that order; not of a script.
         is_script: whether the ranks run a person's own script, and not a function.
     """
@@ -403,6 +415,8 @@ class MessageMatcher:
         self.choices: list[Operation] = []
         self._closed: int | None = None
         self._sends, self._receives, self._wildcards = _Queues(), _Queues(), _Queues()
+        self.ready: list[Operation] = []
+        self._ready_in: dict[Mailbox, Operation] = {}
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
         self.replicas = ReplicaComparison(size)
@@ -418,6 +432,8 @@ class MessageMatcher:
     @property
     def failures(self) -> list[Failure]:
         """The rules that have been broken so far, lowest rank first."""
+        if self._agree and not self._failures:
+            return []  # as in most looks, of which there is one after every message
         found = self._failures + ([] if self._agree else self._disagreements())
         return sorted(found, key=lambda f: -1 if f.rank is None else f.rank)
 
@@ -429,16 +445,17 @@ class MessageMatcher:
         What it has said of its other threads holds until its next event, and what it asks about
         until its next one of another kind.  No event is of two kinds: their order has no meaning.
         """
-        self.inspected[rank] = event if isinstance(event, Inspected) else None
-        if isinstance(event, Inspected):
+        if type(event) is Inspected:
+            self.inspected[rank] = event
             return
-        if not isinstance(event, Polled):
+        self.inspected[rank] = None
+        if type(event) is not Polled:
             self.polling.pop(rank, None)
         match event:
             case Posted():
                 self.handling.pop(rank, None)
                 self._post(rank, event)
-            case Blocked() | Completed() | Failed():
+            case Completed() | Blocked() | Failed():
                 # a program may wait once more for what is complete, and forgotten
                 if not self._is_forgotten(rank, event.op):
                     self._take_change(self.operations[rank][event.op], event)
@@ -480,15 +497,15 @@ class MessageMatcher:
     def _take_change(self, op: Operation, event: Blocked | Completed | Failed) -> None:
         """Take note that a rank waits for an operation of its own, or does so no longer."""
         match event:
-            case Blocked():
-                site = Site(event.file, event.line)
-                self._block(op, event.time, site, event.thread, event.limit)
             case Completed():
                 op.done = event.time
                 self._unblock(op.rank, op)
                 if self._follower is not None:
                     self._follower.done(op)
                     self._recent[op.rank].forget(self._follower.keeps)
+            case Blocked():
+                site = _site(event.file, event.line)
+                self._block(op, event.time, site, event.thread, event.limit)
             case Failed():
                 op.failed, op.given_up = True, event.time
                 if op.is_message:
@@ -526,8 +543,9 @@ class MessageMatcher:
 
     def _unblock(self, rank: int, op: Operation) -> None:
         held = self.waits[rank]
-        for thread in [thread for thread, awaited in held.items() if awaited.op is op]:
-            del held[thread]
+        for thread, awaited in list(held.items()):
+            if awaited.op is op:
+                del held[thread]
 
     def _violated(self, rank: int, event: Violated) -> None:
         site = Site(event.file, event.line)
@@ -550,7 +568,7 @@ class MessageMatcher:
             nbytes=event.nbytes,
             dtype=event.dtype,
             detail=event.detail,
-            site=Site(event.file, event.line),
+            site=_site(event.file, event.line),
             posted=event.time,
             buffer=event.buffer,
             offset=event.offset,
@@ -571,7 +589,9 @@ class MessageMatcher:
         else:
             self.waits[rank].pop(event.thread, None)
         if op.wildcard:
-            self._wildcards.put((op.group, op.tag, rank), ANY, op)
+            box = (op.group, op.tag, rank)
+            self._wildcards.put(box, ANY, op)
+            self._note_ready(box)
         elif op.is_message:
             sends = op.kind == "send"
             box, source = (op.group, op.tag, op.peer if sends else rank), rank if sends else op.peer
@@ -600,6 +620,20 @@ class MessageMatcher:
                 pairs.append((receive, send))
         for receive, send in sorted(pairs, key=lambda pair: pair[0].number):
             self._pair(send, receive)
+        if ahead is not None or box in self._ready_in:
+            self._note_ready(box)
+
+    def _note_ready(self, box: Mailbox) -> None:
+        """Note whether there is a message for the first wildcard of a mailbox."""
+        first = self._wildcards.first(box, ANY) if box in self._sends else None
+        before = self._ready_in.pop(box, None)
+        if first is not None:
+            self._ready_in[box] = first
+        if first is not before:
+            if before is not None:
+                del self.ready[bisect.bisect_left(self.ready, _place(before), key=_place)]
+            if first is not None:
+                bisect.insort(self.ready, first, key=_place)
 
     def _pair(self, send: Operation, receive: Operation) -> None:
         send.partner, receive.partner = receive, send
@@ -617,10 +651,6 @@ class MessageMatcher:
         if not receive.wildcard or receive.matched:
             return []
         return sorted(self._sends.get(box, ()))
-
-    def first_wildcards(self) -> list[Operation]:
-        """Return the first waiting wildcard of each mailbox."""
-        return [queues[ANY][0] for queues in self._wildcards.values()]
 
     def resolve(self, receive: Operation, source: int) -> None:
         """Give a wildcard the first message of ``source``."""

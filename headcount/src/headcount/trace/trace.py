@@ -284,7 +284,7 @@ class Measured(Protocol):
 MAKE_GROUPS = frozenset({"new_group", INIT})
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Operation:
     """One call into the process group, as its rank reported it.
 

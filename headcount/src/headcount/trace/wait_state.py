@@ -84,11 +84,9 @@ class WaitState(Protocol):
     def groups(self) -> Mapping[str, GroupMembers]:
         """The process groups, by name."""
 
-    def candidates(self, receive: Operation) -> Sequence[int]:
-        """Return the ranks with a message that a wildcard could take, if it still waits."""
-
-    def first_wildcards(self) -> Sequence[Operation]:
-        """Return the first waiting wildcard of each mailbox."""
+    @property
+    def ready(self) -> Sequence[Operation]:
+        """The first waiting wildcard of each mailbox that has a message for it."""
 
     def missing(self, op: Operation) -> Sequence[int]:
         """Return the members of its group that have not made the collective call of ``op`` yet."""

@@ -63,18 +63,20 @@ class WildcardPolicy:
     forced: Mapping[Place, int] = field(default_factory=lambda: MappingProxyType({}))
     lowest: bool = False
 
-    def choose(self, ready: Sequence[tuple[Operation, Sequence[int]]]) -> tuple[Operation, int]:
+    def choose(self, ready: Iterable[tuple[Operation, Sequence[int]]]) -> tuple[Operation, int]:
         """Choose a receive and its source among receives with the sources that have sent.
 
         A receive whose forced source has not sent yet is held back while another can go on.
         """
+        held_back = []
         for receive, sources in ready:
             source = self.forced.get(_place(receive))
             if source is None:
                 return receive, self._default(sources)
             if source in sources:
                 return receive, source
-        receive, sources = ready[0]
+            held_back.append((receive, sources))
+        receive, sources = held_back[0]
         return receive, self._default(sources)
 
     def _default(self, sources: Sequence[int]) -> int:
