@@ -803,8 +803,7 @@ class Failure:
     race: tuple[str, ...] = ()
     #: of a collective to which each rank gives one tensor: two sizes that should be the same
     sizes: tuple[int, ...] = ()
-    #: of calls that do not match, on lines of their own: the two ranks and lines, first the one
-    #: that fewer ranks have called
-    sides: tuple[tuple[int, Site], ...] = ()
+    #: of calls that do not match: who has made each, the fewest first, and the line
+    sides: tuple[tuple[tuple[int, ...], Site], ...] = ()
     #: of ranks that wait, or have made different calls: who holds up whom
     hang: Hang | None = None

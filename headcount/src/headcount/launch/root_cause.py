@@ -259,7 +259,9 @@ class RootCause:
         at = f" at {site}" if site else ""
         message = f"rank {rank} is still running{at}"
         detail = tuple(
-            f"rank {r} is at {sites[r]}" if sites[r] else f"rank {r} is still running"
+            f"rank {r} is at {there}"
+            if (there := sites[r]) and there.line
+            else f"rank {r} is still running"
             for r in running[1:]
         )
         detail += tuple(

@@ -193,6 +193,8 @@ class Threads:
         waits, recorder = self._recorder.waits, self._recorder
         if self._starting or threading._limbo or _alarmed():  # type: ignore[attr-defined]
             return None
+        if self._returned and self._unfinished_thread() is None:
+            return None  # the thread that has called the function is about to go on
         frames = _frames()
         found: dict[int, object] = {}
         for ident, frame in frames.items():

@@ -17,9 +17,10 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import psutil
 
@@ -372,12 +373,22 @@ def _free_port() -> int:
         return int(sock.getsockname()[1])
 
 
+#: Seconds within which a second SIGTERM is the first one's.
+_TWICE = 1.0
+
+
 @contextlib.contextmanager
 def _heeded(follower: RunFollower) -> Iterator[None]:
     """Let SIGTERM stop the run as Ctrl-C does, and SIGQUIT show where its ranks are."""
 
-    def stop(number: int, _: object) -> NoReturn:
-        raise KeyboardInterrupt(number)
+    last = -math.inf
+
+    def stop(number: int, _: object) -> None:
+        nonlocal last
+        before, last = last, time.monotonic()
+        # `timeout` signals the process, and at once its group
+        if last - before > _TWICE:
+            raise KeyboardInterrupt(number)
 
     def ask(*_: object) -> None:
         follower.asked = True

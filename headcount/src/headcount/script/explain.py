@@ -121,7 +121,7 @@ def explain(dumps: Dumps, before: Dumps | None = None) -> Explanation:
     return Explanation(
         (*causes, *effects),
         len(causes),
-        _hang(dumps, causes, waits, cycle) if causes else None,
+        _hang(dumps, causes, waits, cycle, moved) if causes else None,
         tuple(waits.values()),
         tuple(cycle),
         tuple(_gaps(dumps, held, {rank for fault in found for rank in fault.awaited})),
@@ -130,12 +130,17 @@ def explain(dumps: Dumps, before: Dumps | None = None) -> Explanation:
 
 
 def _hang(
-    dumps: Dumps, causes: Sequence[Divergence], waits: Mapping[int, Wait], cycle: list[int]
+    dumps: Dumps,
+    causes: Sequence[Divergence],
+    waits: Mapping[int, Wait],
+    cycle: list[int],
+    moved: Collection[int],
 ) -> Hang:
     """Return who holds up whom: what the first cause says, and who waits behind it."""
     first = causes[0]
     kind, grade, fate = HangKind.NEVER_ENTERED, Grade.SUPPORTED, ""
-    free = sorted({rank for fault in causes for rank in fault.awaited} - waits.keys())
+    awaited = {rank for wait in waits.values() for rank in wait.peers}
+    free = sorted(awaited - waits.keys() - {*moved})
     # a rank that has left no dump may have called, and is no culprit where another one is known
     culprits = [rank for rank in free if rank in dumps.calls] or free or [*first.awaited]
     if first.differs:
@@ -514,8 +519,12 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
             names = list(dict.fromkeys(fault.group for fault in others))
             more = f"; … of {len(names)}" * (len(names) > _SHOWN)
             lines.append(("  behind", f"{'; '.join(names[:_SHOWN])}{more}"))
-    if found.cycle and found.hang and found.hang.kind is not HangKind.CIRCLE:
-        lines.append(("  circle", f"{folded(sorted(found.cycle))} wait for each other"))
+    # who has made different calls waits for each other anyhow
+    told = [{*fault.waiting} for fault in found.faults if fault.differs]
+    is_said = any({*found.cycle} <= ranks for ranks in told)
+    if found.cycle and not is_said and found.hang and found.hang.kind is not HangKind.CIRCLE:
+        way = " → ".join(map(str, (*found.cycle, found.cycle[0])))
+        lines.append(("  circle", f"{way}, each waits for the next"))
     lines += wait_lines(found.waits)
     lines += [("  since", f"the earlier dumps: {found.since}")] * bool(found.since)
     lines += [("  note", gap) for gap in found.gaps]

@@ -106,19 +106,24 @@ class ScriptRun:
         failure, tally = self.failure, self.tally
         if failure is None or self.ended or not failure.diagnosis.communication_fault:
             return
+        apart_by: dict[tuple[int, str, int, int], list[int]] = {}
         for wait in failure.waits:
             if wait.site is None or not wait.call:
                 continue
             yield from self._messages(wait)
             mine = tally.passes(wait.rank, wait.call, wait.site)
-            for peer in wait.peers:
+            for peer in {*wait.peers} & {*failure.ended}:
                 theirs = tally.passes(peer, wait.call, wait.site)
                 same = tally.in_same_groups(wait.rank, peer, wait.call, wait.site)
-                if peer in failure.ended and 0 < theirs != mine and same:
-                    yield (
-                        f"rank {wait.rank} is at its {ordinal(mine)} {wait.call} at {wait.site},"
-                        f" and rank {peer} made {theirs} there before it ended"
-                    )
+                if 0 < theirs != mine and same:
+                    call = f"{wait.call} at {wait.site}"
+                    apart_by.setdefault((mine, call, peer, theirs), []).append(wait.rank)
+        for (mine, call, peer, theirs), ranks in sorted(apart_by.items())[:_WAITS]:
+            own = "is at its" if len(ranks) == 1 else "are at their"
+            yield (
+                f"{ranks_text(ranks)} {own} {ordinal(mine)} {call}, and rank {peer} made {theirs}"
+                " there before it ended"
+            )
         common, apart = tally.last_common, [*tally.apart.values()]
         if common:
             yield f"the last call that {self._ranks_text(common)} made together was {_made(common)}"
@@ -155,9 +160,10 @@ def _made(calls: Mapping[int, tuple[str, str, int]]) -> str:
         places.setdefault(place, []).append(rank)
     if len(places) == 1:
         ((kind, site, number),) = places
-        return f"{kind} at {site}, each for the {ordinal(number)} time"
+        return f"{kind} at {site}" + f", each for the {ordinal(number)} time" * bool(number)
     return ", ".join(
-        f"{kind} at {site} on {ranks_text(ranks)}, for the {ordinal(number)} time"
+        f"{kind} at {site} on {ranks_text(ranks)}"
+        + f", for the {ordinal(number)} time" * bool(number)
         for (kind, site, number), ranks in places.items()
     )
 
@@ -218,9 +224,10 @@ def _failed(run: ScriptRun) -> Iterator[tuple[str, str]]:
 
 def _sources(failure: Failure) -> Iterator[tuple[str, str]]:
     """Yield the lines that a failure points at."""
-    for rank, site in failure.sides:
-        if text := live_line(site):
-            yield f"  rank {rank}", f"{site}: {text}"
+    for ranks, site in failure.sides:
+        if site.line:
+            text = live_line(site)
+            yield f"  {folded(ranks)}", f"{site}: {text}" if text else str(site)
     for frame in failure.frames if not failure.sides else ():
         if frame.text:
             there = [wait.rank for wait in failure.waits if wait.site == frame.site]
@@ -237,11 +244,13 @@ def wait_lines(
         waits: of all ranks that wait.
         line_of: returns the source of a line, or an empty string.
     """
-    alike: dict[tuple[str, Site | None], list[int]] = {}
+    alike: dict[tuple[str, Site | None, int], list[int]] = {}
     for wait in waits:
-        alike.setdefault((wait.text, wait.site), []).append(wait.rank)
+        # what a rank waits for in a thread of its own is not what another one waits for
+        own = wait.rank if " its " in wait.text else -1
+        alike.setdefault((wait.text, wait.site, own), []).append(wait.rank)
     ordered = sorted(alike.items(), key=lambda one: len(one[1]))
-    for (text, site), ranks in ordered[:_WAITS]:
+    for (text, site, _), ranks in ordered[:_WAITS]:
         verb = text if len(ranks) == 1 else text.replace("waits", "wait", 1)
         source = line_of(site) if site else ""
         yield f"  {folded(ranks)}", f"{verb}: {source}" if source else verb
@@ -355,7 +364,7 @@ def _failure(failure: Failure, why: list[str]) -> dict[str, Any]:
         "waits": [wait_object(wait) for wait in failure.waits],
         "ended": list(failure.ended),
         "sides": [
-            {"rank": rank, "file": site.path, "line": site.line} for rank, site in failure.sides
+            {"ranks": ranks, "file": site.path, "line": site.line} for ranks, site in failure.sides
         ],
         "why": why,
         "frames": [

@@ -58,7 +58,8 @@ class CallTally:
         messages: how many ends of messages a rank has begun, by rank, ``send`` or ``recv``, and
             peer.
         last: what a rank has begun last, and its line.
-        last_common: the last collective call that all members of its group have made, by rank.
+        last_common: the last collective call that all members of its group have made, by rank:
+            its kind, its line, and for which time; 0 if that is not known.
         apart: of those without a root that they have made at different lines, the first of each
             of a few combinations of lines; calls that make groups do not count.
     """
@@ -99,8 +100,10 @@ class CallTally:
     def called(self, calls: Mapping[int, Operation]) -> None:
         """Note the last call that all members of a group have made."""
         places = {rank: _place(op) for rank, op in calls.items()}
+        # who is no member of a group that it makes tells nothing of it, so that nobody can count
         self.last_common = {
-            rank: (place[1], place[2], self._places[place]) for rank, place in places.items()
+            rank: (place[1], place[2], 0 if calls[rank].makes_group else self._places[place])
+            for rank, place in places.items()
         }
         # a root often makes its call in a branch of its own, and so does who makes a group
         branches = any(op.peer != ANY or op.makes_group for op in calls.values())

@@ -278,21 +278,24 @@ def deadlock(state: WaitState, *, certain: bool = False) -> Failure | None:
     )
 
 
-def _hangs(waits: Mapping[int, Wait], cycle: list[int], gone: list[int], fate: str) -> list[Hang]:
-    """Return who holds up whom in a deadlock; nobody does where any rank may set a value."""
+def _hangs(waits: dict[int, Wait], cycle: list[int], gone: list[int], fate: str) -> list[Hang]:
+    """Return who holds up whom in a deadlock: what holds up most ranks first."""
     behind = waiters(waits)
-    found = [(HangKind.CIRCLE, cycle, "")]
-    # the threads of a rank may wait for each other
-    alone = [rank for rank, wait in waits.items() if not wait.peers]
-    found += [(HangKind.NEVER_ENTERED, gone, fate), (HangKind.NEVER_ENTERED, alone, "")]
+    # the threads of a rank may wait for each other, and nobody else may know a key of the store
+    alone = [rank for rank, wait in waits.items() if not wait.peers or wait.call == "store"]
+    found = [(HangKind.NEVER_ENTERED, gone, fate), (HangKind.NEVER_ENTERED, alone, "")]
+    rest = {rank: wait for rank, wait in waits.items() if rank not in alone}
+    while cycle and cycle[0] in rest:
+        found.append((HangKind.CIRCLE, cycle, ""))
+        rest = {rank: rest[rank] for rank in rest.keys() - {*cycle} - held_up(behind, cycle)}
+        cycle = cycle_of(rest)
     hangs = []
     for kind, culprits, become in found:
         held = held_up(behind, culprits) - {*culprits}
-        by_any = any(waits[rank].any_of for rank in culprits if rank in waits)
-        if culprits and (held or kind is HangKind.CIRCLE) and not by_any:
+        if culprits and (held or kind is HangKind.CIRCLE):
             ranks = tuple(culprits), tuple(sorted(held))
             hangs.append(Hang(kind, Grade.ESTABLISHED, *ranks, become))
-    return hangs
+    return sorted(hangs, key=lambda one: -len({*one.culprits, *one.held} & waits.keys()))
 
 
 def waiters(waits: Mapping[int, Wait]) -> Mapping[int, Sequence[int]]:
@@ -383,12 +386,12 @@ def wait_of(state: WaitState, rank: int) -> Wait:
             text = wait_text(state, Awaited(begun, site or begun.site, 0))
             return Wait(rank, _peers(state, begun), text, site or begun.site, begun.kind)
         at = f" at {site}" if site else ""
-        text = f"waits{at} for another thread of its own, and none of them can go on"
+        text = f"waits{at} for what only another thread of its own can do, and none can go on"
         return Wait(rank, (), text, site)
     texts = [wait_text(state, awaited) for _, awaited in held]
     first, (thread, awaited) = texts[0], held[0]
     if thread != 0:
-        first += _in_thread(state, rank, thread)
+        first = first.replace("waits", f"waits{_in_thread(state, rank, thread)}", 1)
         if 0 in idle and idle[0].line:
             first += f", for which its main thread waits at {idle[0]}"
     if len(texts) > 1:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import bisect
 import functools
 import math
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -148,16 +148,26 @@ def disagreement(
 
 
 def _entered_differently(
-    one: Operation, calls: Mapping[int, Operation], members: Sequence[int]
-) -> Hang:
-    """Return who has made another call than others: the fewest, or all where nobody is fewer."""
-    sides: tuple[list[int], list[int]] = ([], [])
-    for rank, call in sorted(calls.items()):
-        sides[call is not one and disagreement(one, call, members) is not None].append(rank)
-    few, many = sorted(sides, key=len)
-    if len(few) == len(many):
-        few, many = sorted(calls), []
-    return Hang(HangKind.ENTERED_DIFFERENTLY, Grade.ESTABLISHED, tuple(few), tuple(many))
+    failure: Failure, calls: Mapping[int, Operation], members: Sequence[int]
+) -> Failure:
+    """Return the failure of calls that do not match, with all ranks that have made them.
+
+    The ranks whose call the fewest have made come first: all of them, where nobody is fewer.
+    """
+    kinds: list[list[Operation]] = []
+    for _, call in sorted(calls.items()):
+        alike = (kind for kind in kinds if disagreement(kind[0], call, members) is None)
+        kind = next(alike, None)
+        if kind is None:
+            kinds.append(kind := [])
+        kind.append(call)
+    kinds.sort(key=len)
+    ranks = [[call.rank for call in kind] for kind in kinds]
+    few = sorted(rank for kind in ranks for rank in kind if len(kind) == len(ranks[0]))
+    many = tuple(sorted(calls.keys() - {*few}))
+    sides = tuple((tuple(who), kind[0].site) for who, kind in zip(ranks, kinds, strict=True))
+    hang = Hang(HangKind.ENTERED_DIFFERENTLY, Grade.ESTABLISHED, tuple(few), many)
+    return replace(failure, hang=hang, sides=sides)
 
 
 def _mismatched_elements(
@@ -749,12 +759,7 @@ class MessageMatcher:
                         break
                 else:
                     continue
-                failure = replace(failure, hang=_entered_differently(one, calls, group.members))
-                at = Counter(call.site for call in calls.values())
-                sides = sorted((one, other), key=lambda call: at[call.site])
-                if one.site and other.site and one.site != other.site:
-                    failure = replace(failure, sides=tuple((op.rank, op.site) for op in sides))
-                found.append(failure)
+                found.append(_entered_differently(failure, calls, group.members))
                 break
         return found
 

@@ -220,8 +220,8 @@ def _details(
         times = [*map(str, sorted({*calls}))]
         often = "once" if times == ["1"] else f"{' or '.join(times)} times"
         yield (
-            f"all_reduce was called {often} in their group since the step before, and has not made"
-            " them the same"
+            f"all_reduce was called {often} in their group since the step before, and yet they"
+            " differ: does it reduce them all, or were they changed after it?"
         )
 
 

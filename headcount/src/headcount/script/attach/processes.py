@@ -168,4 +168,10 @@ def _by_spawn(pid: int, tree: Sequence[int]) -> LiveJob:
     host, port = first.get("MASTER_ADDR"), _number(first, "MASTER_PORT", 0)
     store = (host, port) if host and port else None
     world = max(ranks) + 1
-    return LiveJob(f"mp.spawn in process {pid}", dict(sorted(ranks.items())), world, store, world)
+    job = LiveJob(f"mp.spawn in process {pid}", dict(sorted(ranks.items())), world, store, world)
+    if store is None:
+        job.notes.append(
+            "the job's store was not asked who is in each group: the ranks have set MASTER_ADDR and"
+            " MASTER_PORT themselves; give them as --store HOST:PORT"
+        )
+    return job
