@@ -54,16 +54,6 @@ from grader.classroom.untrusted_files import (
 from headcount.core.errors import RequestError, UnreadableFile
 from headcount.core.files import LARGEST_FILE
 
-__all__ = [
-    "Arrivals",
-    "LatenessOf",
-    "ReadFiles",
-    "StudentSubmission",
-    "SubmittedFile",
-    "collect",
-]
-
-
 #: Files of one submission that are kept, and entries that are visited to find them.
 MOST_FILES, MOST_ENTRIES = 500, 20_000
 

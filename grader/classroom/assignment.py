@@ -44,19 +44,6 @@ from grader.classroom.names import first_last, folded
 from grader.errors import MissingPackage, UnknownExercise
 from headcount.core.errors import RequestError
 
-__all__ = [
-    "UNTITLED",
-    "Assignment",
-    "LatePolicy",
-    "Lateness",
-    "LimitsTable",
-    "RequestedExercise",
-    "RosterStudent",
-    "StatedAssignment",
-    "read_assignment",
-    "requested",
-]
-
 #: What an assignment without a title is called on pages.
 UNTITLED = "Gather Round"
 

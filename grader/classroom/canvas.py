@@ -42,8 +42,6 @@ from grader.classroom.results import (
 )
 from headcount.core.errors import RequestError
 
-__all__ = ["canvas"]
-
 COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 _IDENTITY = COLUMNS[1:4]
 

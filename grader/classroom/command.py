@@ -75,17 +75,6 @@ if TYPE_CHECKING:
     from grader.exercise.catalogue import Catalogue
     from grader.exercise.declaration import Exercise
 
-__all__ = [
-    "GradingProgress",
-    "Options",
-    "lateness_of_arrivals",
-    "grade",
-    "grade_class",
-    "report",
-    "workplace",
-]
-
-
 #: What happens in a grading, for ``--log``.
 _log = logging.getLogger(__name__)
 

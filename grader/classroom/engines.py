@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-__all__ = ["DaskEngine", "Engine", "LocalEngine", "connect", "cores", "slurm", "warning_of"]
-
 
 class Engine(Protocol):
     """A way to judge submissions side by side."""

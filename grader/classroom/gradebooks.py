@@ -22,18 +22,6 @@ from grader.classroom.names import folded
 from grader.classroom.results import ClassResults, GradingState, SubmissionRow, number, table
 from headcount.core.errors import RequestError
 
-__all__ = [
-    "FilledGradebook",
-    "Finder",
-    "LeftOut",
-    "Table",
-    "as_number",
-    "finder",
-    "match",
-    "points",
-    "ungraded",
-]
-
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),

@@ -28,17 +28,6 @@ from grader.report.text import exercise_report
 from headcount.core.errors import RequestError, UnreadableFile
 from headcount.report import plain, visible
 
-__all__ = [
-    "LARGEST_METADATA",
-    "Submitter",
-    "VISIBILITIES",
-    "autograder",
-    "gradescope",
-    "submitters",
-    "to_json",
-]
-
-
 # The metadata file of Gradescope's export. ----------------------------------------
 #
 # "Export Submissions" gives a zip with ``submission_metadata.yml`` beside one

@@ -53,19 +53,6 @@ from headcount.launch.frame_channel import FrameChannel, messages
 from headcount.launch.launchers import ForkServer, Launcher, ProcessGroupHandle
 from headcount.rank.process_limits import die_with_parent
 
-__all__ = [
-    "GradingPlan",
-    "ResourceWatchdog",
-    "chapter_of",
-    "grade",
-    "importable",
-    "parse",
-    "plan",
-    "serve",
-    "serve_request",
-]
-
-
 # On which exercises a submission is judged, and from which of its files. ----------
 #
 # Students hand in some chapters, in one file or in many, and twice.  A file that

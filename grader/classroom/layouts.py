@@ -40,17 +40,6 @@ from grader.classroom.untrusted_files import (
 )
 from headcount.core.errors import RequestError, UnreadableFile
 
-__all__ = [
-    "LAYOUTS",
-    "ClassLayout",
-    "LayoutQuestion",
-    "Reading",
-    "StudentFiles",
-    "SubmittedNode",
-    "refuse_class_inside",
-    "sort_out",
-]
-
 
 @dataclass(frozen=True)
 class SubmittedNode:

@@ -25,8 +25,6 @@ from grader.errors import UnknownExercise
 from headcount.core.errors import RequestError
 from headcount.report import visible
 
-__all__ = ["MarkRequest", "mark"]
-
 
 @dataclass(frozen=True)
 class MarkRequest:

@@ -14,22 +14,6 @@ from grader.exercise.verdict import ExerciseVerdict
 from headcount.core.errors import RequestError
 from headcount.core.resource_limits import DEFAULTS
 
-__all__ = [
-    "SubmissionJudged",
-    "ExerciseJudged",
-    "Limits",
-    "SubmissionLost",
-    "GradingRequest",
-    "SubmissionPlanned",
-    "GradingEvent",
-    "WorkerReady",
-    "Workers",
-    "bounded",
-    "in_words",
-    "require_long",
-]
-
-
 #: Remarks from one place on one submission, and characters of each; a student names the files.
 _REMARKS, _REMARK = 20, 300
 

@@ -37,8 +37,6 @@ from grader.classroom.results import (
 from grader.report.summary import look_of
 from headcount.core.errors import RequestError
 
-__all__ = ["moodle"]
-
 COLUMNS = (
     *("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade"),
     *("Grade can be changed", "Last modified (submission)", "Last modified (grade)"),

@@ -32,21 +32,6 @@ from typing import Any
 
 from grader.errors import code_kind
 
-__all__ = [
-    "age",
-    "few",
-    "first_last",
-    "folded",
-    "is_key",
-    "key",
-    "lookalike",
-    "module_file_name",
-    "oddities",
-    "raw",
-    "shown",
-    "without_marks",
-]
-
 #: Characters of a name that people are shown.
 _LONGEST, _END = 255, 20
 

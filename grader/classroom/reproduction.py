@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from grader.exercise.catalogue import Catalogue
     from grader.exercise.declaration import Exercise
 
-__all__ = ["StoredVerdict", "look_up", "reproduce"]
-
 
 @dataclass(frozen=True)
 class StoredVerdict:

@@ -26,8 +26,6 @@ from grader.classroom.names import first_last, folded, key, raw, shown
 from grader.classroom.store import StoredSubmission
 from headcount.core.errors import RequestError
 
-__all__ = ["complete", "read_roster", "widened"]
-
 #: Columns, in lower case, that hold the whole name, and its two parts.
 _NAMES = ("student", "full name", "name", "student name")
 _FIRST_NAMES, _LAST_NAMES = ("first name", "firstname"), ("last name", "lastname", "surname")

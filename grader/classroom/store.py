@@ -37,17 +37,6 @@ from headcount.core.errors import HeadcountError, RequestError
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise  # torch, which an export does without
 
-__all__ = [
-    "Sources",
-    "Store",
-    "StoreError",
-    "StoredSubmission",
-    "course_mark",
-    "fingerprint",
-    "make_private_folder",
-]
-
-
 # What a verdict depends on, as one short text. ------------------------------------
 #
 # A stored verdict is used again only where grading anew would come to the same
