@@ -332,9 +332,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _serve_in_fork(
-    pipe: Connection[Any, Any],
-    parents: Sequence[Connection[Any, Any]],
-    pool: SandboxPool | None,
+    pipe: Connection[Any, Any], parents: Sequence[Connection[Any, Any]], pool: SandboxPool | None
 ) -> None:
     """Serve in a fork, which has its parent's ends of pipes as well."""
     from grader.classroom.grading import serve

@@ -207,8 +207,7 @@ class _EventReader:
 def _moment(text: str | None) -> datetime | None:
     """Return a time as Ruby writes it, such as ``2024-05-01 12:00:00.000000000 Z``, or None."""
     found = re.fullmatch(
-        r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d*)? ?(?:Z|UTC|([-+]\d\d):?(\d\d))",
-        text or "",
+        r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d*)? ?(?:Z|UTC|([-+]\d\d):?(\d\d))", text or ""
     )
     if found is None:
         return None

@@ -108,12 +108,14 @@ class SubmissionPlanned:
         exercises: their names.
         notes: remarks on the submission's files.
         prints: fingerprints of the answers, for similarity, by exercise.
+        files: the files that the answers are taken from.
     """
 
     key: str
     exercises: tuple[str, ...]
     notes: tuple[str, ...]
     prints: dict[str, list[int]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

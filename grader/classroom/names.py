@@ -54,8 +54,7 @@ _COPY = re.compile(r"(?<=.)(?: ?\(\d{1,9}\)|[-_ ]+copy[-_ ]*\d{0,9})\Z", re.ASCI
 
 #: Small letters that look like Latin ones: Cyrillic, Greek, and the Turkish i without a dot.
 _LATIN = str.maketrans(
-    "авекмнорстухѕіјһӏԁԛԝ" + "αβεζηικμνορτυχ" + "ı",
-    "abekmhopctyxsijhldqw" + "abezhikmnoptyx" + "i",
+    "авекмнорстухѕіјһӏԁԛԝ" + "αβεζηικμνορτυχ" + "ı", "abekmhopctyxsijhldqw" + "abezhikmnoptyx" + "i"
 )
 
 #: What :func:`shown` makes of a character that it escapes.

@@ -579,10 +579,7 @@ def feedback(results: ClassResults, row: SubmissionRow) -> str:
         row=row,
         outcomes=[(kind, counts[kind]) for kind in MARKS if counts[kind]],
         chapters=[
-            (
-                chapter,
-                [(a, shown.get(a.name), before.get(a.name)) for a in group],
-            )
+            (chapter, [(a, shown.get(a.name), before.get(a.name)) for a in group])
             for chapter, group in groupby(asked_of, key=lambda asked: asked.chapter)
         ],
         case_kind=_case_kind,

@@ -379,17 +379,8 @@ def _cell(row: SubmissionRow, name: str) -> str:
 # There, too, a value that is not known is an empty cell.
 
 NBGRADER_COLUMNS = (
-    "assignment",
-    "duedate",
-    "timestamp",
-    "student_id",
-    "last_name",
-    "first_name",
-    "email",
-    "raw_score",
-    "late_submission_penalty",
-    "score",
-    "max_score",
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
 )
 
 

@@ -689,7 +689,7 @@ class _Unpacking:
 def _is_wanted(path: bytes) -> bool:
     """Return whether a member's contents are kept: it can be graded, or tells whose work it is."""
     name = path.rpartition(b"/")[2]
-    if is_code(name) or is_archive(name) or name == METADATA:
+    if is_code(name) or is_archive(name) or name in (METADATA, b"timestamp.txt"):
         return True
     return _RECEIPT.search(name) is not None
 
