@@ -34,6 +34,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone, tzinfo
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 from zoneinfo import ZoneInfo, available_timezones
@@ -485,7 +486,7 @@ class _File:
             raise RequestError(f"{path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise RequestError(f"{path} is no text in UTF-8; save it so in your editor") from None
-        self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._lines = tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
     def decoded(self) -> dict[str, Any]:
         """Return what the file holds.
@@ -506,8 +507,7 @@ class _File:
         found, _ = _lines_of_entries(self._lines)
         known = max((names[:n] for n in range(len(names) + 1) if names[:n] in found), key=len)
         ahead = range(found[known], len(self._lines) + 1) if known != names else ()
-        inside = (n for n in ahead if names[-1] in self._lines[n - 1])
-        return next(inside, found[known])
+        return next((n for n in ahead if names[-1] in self._lines[n - 1]), found[known])
 
     @contextlib.contextmanager
     def at(self, *names: str) -> Iterator[None]:
@@ -617,7 +617,8 @@ def _decoded(lines: Iterable[str]) -> dict[str, Any]:
     return dict(msgspec.toml.decode("\n".join(lines)))
 
 
-def _lines_of_entries(lines: Sequence[str]) -> tuple[dict[tuple[str, ...], int], int]:
+@lru_cache(maxsize=1)  # many entries may need a word
+def _lines_of_entries(lines: tuple[str, ...]) -> tuple[dict[tuple[str, ...], int], int]:
     """Return the line in which each entry begins, and that of the first that is no TOML.
 
     Of the file's beginnings, the shortest that is TOML and has an entry ends with it.
@@ -668,7 +669,7 @@ _SLIPS = (
 )
 
 
-def _slip(lines: Sequence[str], error: str) -> tuple[int, str]:
+def _slip(lines: tuple[str, ...], error: str) -> tuple[int, str]:
     """Return the line in which a file is no TOML, and what to write there.
 
     Args:
@@ -680,7 +681,7 @@ def _slip(lines: Sequence[str], error: str) -> tuple[int, str]:
         before, line, after = lines[: number - 1], lines[number - 1], lines[number:]
         # alone first: the whole file is right then; else it has another fault further down
         is_whole = number == begins and not line.endswith(("[", ","))
-        for rest in (after, []) if is_whole else (after,):
+        for rest in (after, ()) if is_whole else (after,):
             together = line
             for why, looks, right in _SLIPS:
                 together = re.sub(looks, right, together)
@@ -692,9 +693,7 @@ def _slip(lines: Sequence[str], error: str) -> tuple[int, str]:
         name = next(iter(_decoded([lines[begins - 1]])))
         known = max(at for names, at in entries.items() if names[-1:] == (name,))
         return begins, f"{name!r} stands in line {known} already; leave one of them out"
-    has_date = re.search(r"\d[-/.]\d", lines[begins - 1])
-    day = "a day of the calendar with its time is such as 2026-11-20 23:59:00"
-    mend = day if has_date else 'an entry is such as title = "Week 2"'
+    mend = 'such as title = "Week 2", or due = 2026-11-20 23:59:00 with a day of the calendar'
     return begins, f"it is no TOML: {error}; {mend}"
 
 
