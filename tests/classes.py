@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from grader.classroom.results import ClassResults, RequestedExercise, SubmissionRow
+from grader.classroom.assignment import RequestedExercise
+from grader.classroom.results import ClassResults, SubmissionRow
 from grader.exercise.verdict import Bound, CaseVerdict, ExerciseVerdict, RankRow, Status
 from headcount.core.verdict import Diagnosis, Site, Traffic, Wait
 

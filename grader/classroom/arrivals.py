@@ -13,7 +13,7 @@ import hashlib
 import itertools
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from grader.classroom.assignment import Lateness
 from grader.classroom.layouts import (
+    FOREIGN,
     LAYOUTS,
     LayoutQuestion,
     StudentFiles,
@@ -54,20 +55,8 @@ from grader.classroom.untrusted_files import (
 from headcount.core.errors import RequestError, UnreadableFile
 from headcount.core.files import LARGEST_FILE
 
-__all__ = [
-    "Arrivals",
-    "LatenessOf",
-    "ReadFiles",
-    "StudentSubmission",
-    "SubmittedFile",
-    "collect",
-]
-
-
 #: Files of one submission that are kept, and entries that are visited to find them.
 MOST_FILES, MOST_ENTRIES = 500, 20_000
-
-_FOREIGN = (b".rar", b".7z")
 
 #: Bytes that a student's files may have together when they are judged.
 _SOURCES = 2 * LARGEST_FILE
@@ -82,11 +71,13 @@ class SubmittedFile:
             that holds it is a part of the path.
         upload: the number that Canvas gave to its upload, or 0.
         file: the node that opens it.
+        at: when it was handed in, where that is known.
     """
 
     label: str
     upload: int
     file: File
+    at: datetime | None = None
 
     def read(self) -> bytes:
         """Return what it says, read anew every time; of a notebook all but its outputs.
@@ -160,6 +151,11 @@ class StudentSubmission:
         """The platform's number of the newest upload, or 0."""
         return max((file.upload for file in self.files), default=0)
 
+    def time_of(self, labels: Collection[str]) -> datetime | None:
+        """Return when the last of some of its files was handed in, as far as it is known."""
+        times = [file.at for file in self.files if file.label in labels and file.at is not None]
+        return max(times, default=self.handed_in)
+
     def read(self) -> ReadFiles:
         """Read its files, each once, the newest first until they are too much to grade."""
         contents: list[tuple[str, bytes]] = []
@@ -216,10 +212,16 @@ def _submission(
         and (lateness := lateness_of(student, source.at)) is not None
     }
     layout = LAYOUTS[student.layout]
+    worthless = {at for at, lateness in late.items() if lateness.taken >= 1}
+
+    def rank(attempts: Collection[datetime | None]) -> tuple[Any, ...]:
+        # what is in time is taken for newer than what is late
+        return max((at not in late, at not in worthless, *_order(at)) for at in attempts)
+
     files: list[SubmittedFile] = []
     counted: list[datetime | None] = []
     try:
-        for attempts in sorted(by_assignment.values(), key=lambda found: max(map(_order, found))):
+        for attempts in sorted(by_assignment.values(), key=rank):
             found, of = _counting_attempts(attempts, walk, layout.adds_up, late, notes)
             files += found
             counted += of
@@ -275,7 +277,8 @@ def _counting_attempts(
         start = len(walk.found)
         for source in attempts[attempt]:
             walk.visit(source.node, source.path, source.upload, inside=False, depth=0)
-        found = sorted(walk.found[start:], key=lambda file: age(file.label, file.upload))
+        dated = (replace(file, at=attempt) for file in walk.found[start:])
+        found = sorted(dated, key=lambda file: age(file.label, file.upload))
         new = [file for file in found if without_marks(_own_name(file.label)) not in later]
         later.update(without_marks(_own_name(file.label)) for file in new)
         kept[:0] = new
@@ -384,7 +387,7 @@ class _Walk:
             self.found.append(SubmittedFile(describe(path), upload, node))
         elif not is_archive(path[-1]):
             self.others.append(path)
-            if path[-1].lower().endswith(_FOREIGN):
+            if path[-1].lower().endswith(FOREIGN):
                 self.problems.append(f"{label} is not opened; a .zip or .tar.gz is needed")
         elif inside:
             self.problems.append(f"{label} is an archive in an archive; it is not opened")

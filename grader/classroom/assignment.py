@@ -25,6 +25,7 @@ the :class:`Assignment` itself, so that an export needs no file.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import difflib
 import math
@@ -32,7 +33,8 @@ import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, timezone, tzinfo
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 from zoneinfo import ZoneInfo, available_timezones
@@ -43,19 +45,6 @@ from msgspec import structs
 from grader.classroom.names import first_last, folded
 from grader.errors import MissingPackage, UnknownExercise
 from headcount.core.errors import RequestError
-
-__all__ = [
-    "UNTITLED",
-    "Assignment",
-    "LatePolicy",
-    "Lateness",
-    "LimitsTable",
-    "RequestedExercise",
-    "RosterStudent",
-    "StatedAssignment",
-    "read_assignment",
-    "requested",
-]
 
 #: What an assignment without a title is called on pages.
 UNTITLED = "Gather Round"
@@ -68,8 +57,8 @@ Attempts = Literal["newest in time", "newest"]
 
 _DAY = 86_400.0
 
-#: Minutes of a year.
-_YEAR = 366 * 24 * 60
+#: Minutes of a year, and the most points of an exercise.
+_YEAR, _MOST_POINTS = 366 * 24 * 60, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -109,12 +98,14 @@ class LatePolicy(msgspec.Struct, frozen=True):
     def lateness(self, due: datetime, handed_in: datetime) -> Lateness | None:
         """Return how late a submission is, or None if it is in time.
 
-        Days are counted from the deadline, not from the end of the grace period.
+        Days are counted from the deadline, not from the end of the grace period, and have 24 hours
+        whatever clocks show, which are put forward and back.
         """
+        due, handed_in = due.astimezone(timezone.utc), handed_in.astimezone(timezone.utc)
         seconds = (handed_in - due).total_seconds()
         if seconds <= 60 * self.grace or seconds <= 0:
             return None
-        if self.until is not None and handed_in > max(self.until, due):
+        if self.until is not None and handed_in > max(self.until.astimezone(timezone.utc), due):
             return Lateness(seconds, 1.0, closed=True)
         taken = min(self.per_day * math.ceil(seconds / _DAY), self.cap, 100.0)
         return Lateness(seconds, taken / 100)
@@ -230,16 +221,17 @@ class Assignment:
         return self.due.tzinfo if self.due is not None else None
 
     def due_for(self, *identities: str | None) -> datetime | None:
-        """Return a student's deadline: an extension if there is one, else that of the class.
+        """Return a student's deadline: the latest of the extensions and that of the class.
 
         Args:
             identities: the student's name, number, address, and whatever else tells who it is.
         """
-        return _entry(self.extensions, identities) or self.due
+        found = [*_entries(self.extensions, identities), *([self.due] if self.due else [])]
+        return max(found, key=datetime.timestamp, default=None)
 
     def handed_in_by(self, *identities: str | None) -> datetime | None:
         """Return the time that the instructor has stated for a student's submission, if any."""
-        return _entry(self.handed_in, identities)
+        return next(_entries(self.handed_in, identities), None)
 
     @staticmethod
     def names(who: str, *identities: str | None) -> bool:
@@ -268,11 +260,11 @@ class Assignment:
         return Lateness() if marked else None
 
 
-def _entry(entries: Mapping[str, datetime], identities: Iterable[str | None]) -> datetime | None:
+def _entries(
+    entries: Mapping[str, datetime], identities: Iterable[str | None]
+) -> Iterator[datetime]:
     wanted = _forms(identities)
-    return next(
-        (at for who, at in entries.items() if wanted & {folded(who), first_last(who)}), None
-    )
+    return (at for who, at in entries.items() if wanted & {folded(who), first_last(who)})
 
 
 def _forms(identities: Iterable[str | None]) -> set[str]:
@@ -311,8 +303,10 @@ def requested(
                 f"{item!r} has a weight and is not among the exercises of the assignment; add it"
                 " there, or leave its weight out"
             )
-        if not 0 <= weight < math.inf:
-            raise RequestError(f"the weight of {item!r} is {weight:g}; it is a number from 0 up")
+        if not 0 <= weight <= _MOST_POINTS:
+            raise RequestError(
+                f"the weight of {item!r} is {weight:g}; it is a number from 0 to {_MOST_POINTS:,}"
+            )
         points |= dict.fromkeys(names, float(weight))
     return tuple(
         RequestedExercise(name, entry.chapter, points[name])
@@ -320,6 +314,9 @@ def requested(
         if name in wanted
     )
 
+
+#: Chapters, as people say them elsewhere.
+_CHAPTERS = re.compile(r"(?:ch\w*)?\W*\d{1,2}(?:\W+(?:\w{1,3}\W+)?\d{1,2})*\W*", re.IGNORECASE)
 
 _RANGE = re.compile(r"(\d{1,2})(?:\s*[-–]\s*(\d{1,2}))?")
 
@@ -344,6 +341,12 @@ def _names(item: str) -> list[str]:
         return [one.name for name in inside for one in chapters[name]]
     if item in chapters:
         return [one.name for one in chapters[item]]
+    if item not in index and _CHAPTERS.fullmatch(item):
+        numbers = [f'"{int(number):02}"' for number in re.findall(r"\d+", item)]
+        raise RequestError(
+            f"{item!r}: chapters are said by their numbers alone, here {', '.join(numbers)}; all"
+            ' from one to another are such as "02-05"'
+        )
     if item not in index:
         raise UnknownExercise(item, [*index, *chapters])
     return [item]
@@ -377,10 +380,12 @@ class StatedAssignment:
     Attributes:
         assignment: what the store keeps.
         roster: the path of the list of students, if there is one.
+        remarks: sentences on what has no effect.
     """
 
     assignment: Assignment
     roster: Path | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def read_assignment(path: Path) -> StatedAssignment:
@@ -393,54 +398,50 @@ def read_assignment(path: Path) -> StatedAssignment:
         RequestError: it cannot be read, or says something that cannot be; the message names the
             line and the mend.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
-    try:
-        table = msgspec.toml.decode(text)
-    except ImportError:
-        raise MissingPackage("an assignment.toml", "tomli") from None
-    except msgspec.DecodeError as error:
-        mend = "https://toml.io shows how it is written"
-        raise RequestError(f"{path} is no TOML: {error}; {mend}") from None
-    file = _File(path, text)
-    stated = file.table(table, AssignmentFile)
+    file = _File(path)
+    stated = file.table(file.decoded(), AssignmentFile)
     zone = file.zone(stated.time_zone)
     with file.at("title"):
         if not stated.title.strip():
             raise RequestError("the title is empty; name the assignment as your gradebook does")
+        if not stated.title.isprintable():
+            raise RequestError("the title is one line of text; leave out line breaks and tabs")
     exercises = file.exercises(stated.exercises, stated.weights)
-    with file.at("late"):
-        percent = (stated.late.per_day, stated.late.cap)
-        if not (
-            all(number == 0 or 0.1 <= number <= 100 for number in percent)
-            and 0 <= stated.late.grace <= _YEAR
-        ):
-            raise RequestError(
-                "per_day and cap are percent, 0 or from 0.1 to 100; grace is minutes, up to a year"
-            )
-    with file.at("limits"):
-        limits = (stated.limits.timeout, stated.limits.seconds, stated.limits.memory)
-        if any(limit is not None and not 0 < limit < math.inf for limit in limits):
-            raise RequestError("timeout and seconds are seconds and memory megabytes, all above 0")
+    for name, percent in (("per_day", stated.late.per_day), ("cap", stated.late.cap)):
+        with file.at("late", name):
+            if percent != 0 and not 1 <= percent <= 100:
+                raise RequestError(
+                    f"{name} is {percent:g}, and is percent of all points, 0 or from 1 to 100; a"
+                    f" tenth is {name} = 10"
+                )
+    with file.at("late", "grace"):
+        if not 0 <= stated.late.grace <= _YEAR:
+            raise RequestError(f"grace is minutes, from 0 to {_YEAR} (a year)")
+    for name, limit in structs.asdict(stated.limits).items():
+        with file.at("limits", name):
+            if limit is not None and not 0 < limit < math.inf:
+                raise RequestError(f"{name} is {limit}, and should be above 0")
     roster = path.parent / stated.roster if stated.roster else None
     with file.at("roster"):
         if roster is not None and not roster.is_file():
             raise RequestError(f"there is no file {roster}; its path is relative to {path.name}")
-    due = None if stated.due is None else file.moment("due", stated.due, zone)
+    due = None if stated.due is None else file.moment(("due",), stated.due, zone)
     if due is None and (stated.extensions or stated.late != LatePolicy()):
         with file.at("extensions" if stated.extensions else "late"):
             raise RequestError("there is no deadline; say it, such as due = 2026-11-20 23:59:00")
     until = stated.late.until
     if until is not None:
-        until = file.moment("until", until, zone)
+        until = file.moment(("late", "until"), until, zone)
         with file.at("late", "until"):
             if due is not None and until < due:
                 raise RequestError(
                     f"until is {stated.late.until}, before the deadline {stated.due}: name a time"
                     " after it, or leave until out"
                 )
+    extensions, handed_in = (
+        {who: file.moment((table, who), at, zone) for who, at in times.items()}
+        for table, times in (("extensions", stated.extensions), ("handed_in", stated.handed_in))
+    )
     return StatedAssignment(
         Assignment(
             stated.title.strip(),
@@ -448,14 +449,20 @@ def read_assignment(path: Path) -> StatedAssignment:
             due,
             stated.time_zone,
             structs.replace(stated.late, until=until),
-            {who: file.moment(who, at, zone) for who, at in stated.extensions.items()},
-            {who: file.moment(who, at, zone) for who, at in stated.handed_in.items()},
+            extensions,
+            handed_in,
             stated.attempts,
             stated.students_see,
             seed=stated.seed,
             limits=stated.limits,
         ),
         roster,
+        tuple(
+            f"{path.name}, line {file.line('extensions', who)}: the extension of {who!r} is before"
+            " the deadline, which is later and counts"
+            for who, at in extensions.items()
+            if due is not None and at < due
+        ),
     )
 
 
@@ -463,11 +470,44 @@ _Table = TypeVar("_Table", bound=msgspec.Struct)
 
 
 class _File:
-    """The text of the file, to say in which line something is wrong."""
+    """The text of the file, to say in which line something is wrong.
 
-    def __init__(self, path: Path, text: str) -> None:
+    Raises:
+        RequestError: it cannot be read, or is no text.
+    """
+
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._text = text
+        try:
+            data = path.read_bytes()
+            is_utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            text = data.decode("utf-16" if is_utf_16 else "utf-8-sig")
+        except OSError as error:
+            raise RequestError(f"{path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise RequestError(f"{path} is no text in UTF-8; save it so in your editor") from None
+        self._lines = tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+    def decoded(self) -> dict[str, Any]:
+        """Return what the file holds.
+
+        Raises:
+            RequestError: it is no TOML.
+        """
+        try:
+            return _decoded(self._lines)
+        except ImportError:
+            raise MissingPackage("an assignment.toml", "tomli") from None
+        except msgspec.DecodeError as error:
+            line, what = _slip(self._lines, str(error))
+            raise RequestError(f"{self._path}, line {line}: {what}") from None
+
+    def line(self, *names: str) -> int:
+        """Return the line of the entry that some keys lead to, or of an item in its list."""
+        found, _ = _lines_of_entries(self._lines)
+        known = max((names[:n] for n in range(len(names) + 1) if names[:n] in found), key=len)
+        ahead = range(found[known], len(self._lines) + 1) if known != names else ()
+        return next((n for n in ahead if names[-1] in self._lines[n - 1]), found[known])
 
     @contextlib.contextmanager
     def at(self, *names: str) -> Iterator[None]:
@@ -475,9 +515,7 @@ class _File:
         try:
             yield
         except RequestError as error:
-            line = _line(self._text, names)
-            where = f"{self._path}, line {line}" if line else str(self._path)
-            raise RequestError(f"{where}: {error}") from None
+            raise RequestError(f"{self._path}, line {self.line(*names)}: {error}") from None
 
     def table(
         self, found: Mapping[str, Any], kind: type[_Table], names: tuple[str, ...] = ()
@@ -494,7 +532,7 @@ class _File:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
                 mend = f"did you mean {near[0]}?" if near else f"it may hold {', '.join(known)}"
-                with self.at(name):
+                with self.at(*names, name):
                     raise RequestError(f"{name!r} is not known here; {mend}")
         for key in known.values():
             if key.required and key.name not in found:
@@ -507,6 +545,12 @@ class _File:
 
     def _value(self, value: object, kind: Any, names: tuple[str, ...]) -> Any:
         if isinstance(value, dict):
+            for name in _KINDS.keys() & value:
+                with self.at(*names, name):
+                    raise RequestError(
+                        f"{name!r} stands below [{names[0]}] and so belongs to it; move it above"
+                        " the first line in [ ]"
+                    )
             if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
                 return self.table(value, kind, names)
             if get_origin(kind) is dict:
@@ -517,30 +561,41 @@ class _File:
         except msgspec.ValidationError:
             came = str(value) if isinstance(value, date) else reprlib.repr(value)
             with self.at(*names):
+                dotted = isinstance(value, dict) and len(names) > 1
+                mend = "; a name with a dot stands in quotes" * dotted
                 raise RequestError(
-                    f"{'.'.join(names)} is {came}; {names[0]} is {_KINDS[names[0]]}"
+                    f"{'.'.join(names)} is {came}; {names[0]} is {_KINDS[names[0]]}{mend}"
                 ) from None
 
     def zone(self, name: str) -> tzinfo | None:
         """Return the time zone that the file names."""
+        known = available_timezones() if name else ()
         with self.at("time_zone"):
-            if name and name not in available_timezones():
-                near = difflib.get_close_matches(name, available_timezones(), n=1, cutoff=0.5)
-                mend = f"did you mean {near[0]}?" if near else "such as Europe/Berlin or UTC"
+            if name and name not in known:
+                # names without a region mean several zones, and those of Etc another sign
+                regions = [one for one in known if "/" in one and not one.startswith("Etc/")]
+                places = {one.rpartition("/")[2].casefold(): one for one in sorted(regions)}
+                places |= {one.casefold(): one for one in regions}
+                near = difflib.get_close_matches(name.casefold(), places, n=1, cutoff=0.8)
+                region = "say a region and a city, such as America/New_York"
+                mend = f"did you mean {places[near[0]]}?" if near else region
                 raise RequestError(f"there is no time zone {name!r}; {mend}")
         return ZoneInfo(name) if name else None
 
-    def moment(self, name: str, at: datetime, zone: tzinfo | None) -> datetime:
-        """Return a time with its time zone, which must not be left to guess."""
+    def moment(self, names: tuple[str, ...], at: datetime, zone: tzinfo | None) -> datetime:
+        """Return a time with its time zone, which must not be left to guess.
+
+        In the hour that comes twice it is the later one, so that nobody is late who may be in time.
+        """
         if at.tzinfo is not None:
             return at
         if zone is None:
-            with self.at(name):
+            with self.at(*names):
                 raise RequestError(
                     f'the time {at} has no time zone; add time_zone = "Europe/Berlin" (yours) at'
                     f" the top, or write {at.isoformat()}+01:00"
                 )
-        return at.replace(tzinfo=zone)
+        return max((at.replace(tzinfo=zone, fold=fold) for fold in (0, 1)), key=datetime.timestamp)
 
     def exercises(
         self, items: Sequence[str], weights: Mapping[str, float]
@@ -558,17 +613,88 @@ class _File:
         return requested(items, weights)
 
 
-def _line(text: str, names: Sequence[str]) -> int:
-    """Return the number of the line that some names lead to, each from the one before; or 0."""
-    lines = text.splitlines()
-    found = 0
-    for name in names:
-        for number in range(max(found, 1), len(lines) + 1):
-            line = lines[number - 1].partition("#")[0]
-            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line):
-                found = number
-                break
-    return found
+def _decoded(lines: Iterable[str]) -> dict[str, Any]:
+    return dict(msgspec.toml.decode("\n".join(lines)))
+
+
+@lru_cache(maxsize=1)  # many entries may need a word
+def _lines_of_entries(lines: tuple[str, ...]) -> tuple[dict[tuple[str, ...], int], int]:
+    """Return the line in which each entry begins, and that of the first that is no TOML.
+
+    Of the file's beginnings, the shortest that is TOML and has an entry ends with it.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    begins = 1
+    for number in range(1, len(lines) + 1):
+        with contextlib.suppress(msgspec.DecodeError):
+            ahead: list[tuple[tuple[str, ...], object]] = [((), _decoded(lines[:number]))]
+            for names, value in ahead:
+                found.setdefault(names, begins)
+                if isinstance(value, dict):
+                    ahead += [((*names, name), inner) for name, inner in value.items()]
+            begins = number + 1
+    return found, begins
+
+
+#: What people write in a line that is no TOML: what is right, how theirs looks, and what to put.
+_SLIPS = (
+    ("quotes are straight ones", "[“”„«»]", '"'),
+    ("quotes are straight ones", "[‘’‚]", "'"),
+    ("there is one =", r"=\s*=", "="),
+    ("a date is written year-month-day", r"\b(\d\d?)\.(\d\d?)\.(\d{4})\b", r"\3-\2-\1"),
+    ("a date is written year-month-day", r"\b(\d{4})/(\d\d?)/(\d\d?)\b", r"\1-\2-\3"),
+    ("its parts have two digits each", r"(?<=[-\s])(\d)(?=[-:\s]|$)", r"0\1"),
+    ("a time has seconds", r"(\d-\d\d)[ T,]+(\d\d:\d\d)(?![:\d])", r"\1 \2:00"),
+    ("an entry has = in its middle", r"^(\s*[\w.-]+)\s*:=?", r"\1 ="),
+    ("an entry has = in its middle", r"""^(\s*[\w-]+)\s+(?=["'[\d])""", r"\1 = "),
+    ("such a name stands in quotes", r"""^\s*([^"'=[]+?)\s*=""", r'"\1" ='),
+    ("a number with zeros before it stands in quotes", r"""(?<![\w:."'-])(0\d+)\b""", r'"\1"'),
+    ("a decimal mark is a point", r"(=\s*\d+),(\d+)\s*$", r"\1.\2"),
+    ("a number stands alone", r"(=\s*[\d.]+)\s*[A-Za-z%]+\s*$", r"\1"),
+    ("nothing stands behind a value", r"[],;]\s*$", ""),
+    ("a remark begins with #", "(?://|;)", "#"),
+    ("a quote is missing", r"""=\s*([^"']+)["']\s*$""", r'= "\1"'),
+    ("a quote is missing", r"""(["'])([^"']*)$""", r"\1\2\1"),
+    ("a quote is missing", r"""(["'])([^"',\]]+)([\],])\s*$""", r"\1\2\1\3"),
+    ("quotes stand around each", r"""(?<=[\[,])(\s*)([^\s"'\[\],]+)\s*(?=[\],])""", r'\1"\2"'),
+    ("a comma is missing", r"""(["'])\s*(["'])""", r"\1, \2"),
+    ("a comma is missing", r"""(["'])\s*$""", r"\1,"),
+    ("a list stands in [ ]", r"=\s*[({](.*)[)}]\s*$", r"= [\1]"),
+    ("a list stands in [ ]", r"=\s*([^[]*,.*)$", r"= [\1]"),
+    ("a bracket is missing", r"(\[[^\]]*)$", r"\1]"),
+    ("a bracket is missing", r"""^(\s*["'][^=]*?),?\s*$""", r"\1]"),
+    ("a bracket is missing", r"^\s*([\w-]+)\]", r"[\1]"),
+    ("a text with \\ stands in single quotes", r'"([^"]*\\[^"]*)"', r"'\1'"),
+    ("a text stands in quotes", r"""=\s*([^\W\d][^"'#[\]]*?)\s*$""", r'= "\1"'),
+)
+
+
+def _slip(lines: tuple[str, ...], error: str) -> tuple[int, str]:
+    """Return the line in which a file is no TOML, and what to write there.
+
+    Args:
+        lines: the file.
+        error: what the parser says, where nothing better is known.
+    """
+    entries, begins = _lines_of_entries(lines)
+    for number in range(begins, min(begins + 20, len(lines)) + 1):
+        before, line, after = lines[: number - 1], lines[number - 1], lines[number:]
+        # alone first: the whole file is right then; else it has another fault further down
+        is_whole = number == begins and not line.endswith(("[", ","))
+        for rest in (after, ()) if is_whole else (after,):
+            together = line
+            for why, looks, right in _SLIPS:
+                together = re.sub(looks, right, together)
+                for mended in (re.sub(looks, right, line), together):
+                    with contextlib.suppress(msgspec.DecodeError):
+                        _decoded([*before, mended, *rest])
+                        return number, f"{why}; write {mended.strip()}"
+    with contextlib.suppress(msgspec.DecodeError, StopIteration, ValueError):
+        name = next(iter(_decoded([lines[begins - 1]])))
+        known = max(at for names, at in entries.items() if names[-1:] == (name,))
+        return begins, f"{name!r} stands in line {known} already; leave one of them out"
+    mend = 'such as title = "Week 2", or due = 2026-11-20 23:59:00 with a day of the calendar'
+    return begins, f"it is no TOML: {error}; {mend}"
 
 
 #: What each key holds, for the message that something else is there.

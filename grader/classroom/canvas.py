@@ -32,17 +32,8 @@ from grader.classroom.gradebooks import (
     ungraded,
 )
 from grader.classroom.names import first_last
-from grader.classroom.results import (
-    ClassResults,
-    GradingState,
-    SubmissionRow,
-    number,
-    table,
-    text,
-)
+from grader.classroom.results import ClassResults, GradingState, SubmissionRow, number, table, text
 from headcount.core.errors import RequestError
-
-__all__ = ["canvas"]
 
 COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 _IDENTITY = COLUMNS[1:4]
@@ -197,6 +188,9 @@ class _Gradebook:
         for line in self.rows[1:]:
             if "Points Possible" in line[0]:
                 possible = as_number(line[column])
+                if possible is None and line[column].strip():
+                    what = f"{line[column].strip()!r} points possible in {self.head[column]!r}"
+                    raise RequestError(f"{self.path} has {what}, which is no number; mend it")
                 if possible is None:
                     line[column] = number(full)
                 return possible or full

@@ -56,7 +56,7 @@ from grader.classroom.messages import (
 from grader.classroom.names import few
 from grader.classroom.names import key as key_of
 from grader.classroom.pages import write
-from grader.classroom.results import alike, class_results, doubts
+from grader.classroom.results import ClassResults, alike, class_results, doubts
 from grader.classroom.roster import complete, read_roster, widened
 from grader.classroom.store import (
     Store,
@@ -74,17 +74,6 @@ from headcount.report import visible
 if TYPE_CHECKING:
     from grader.exercise.catalogue import Catalogue
     from grader.exercise.declaration import Exercise
-
-__all__ = [
-    "GradingProgress",
-    "Options",
-    "lateness_of_arrivals",
-    "grade",
-    "grade_class",
-    "report",
-    "workplace",
-]
-
 
 #: What happens in a grading, for ``--log``.
 _log = logging.getLogger(__name__)
@@ -249,6 +238,9 @@ class _Session:
         self._read: dict[str, ReadFiles] = {}
         #: the submissions in the store, as they are now
         self._entries: dict[str, StoredSubmission] = {}
+        #: the same before they were planned, and the exercises that had an answer then
+        self._before: dict[str, StoredSubmission] = {}
+        self._answered: dict[str, set[str]] = {}
         #: what is known of each that has to be judged
         self._known: dict[str, dict[str, str]] = {}
         self._progress = GradingProgress()
@@ -270,10 +262,9 @@ class _Session:
             _log.info("%s", in_words(event))
             verdict = None
             if isinstance(event, SubmissionPlanned):
-                self._note(event.key, event.exercises, event.notes, event.prints, pending=True)
+                self._plan(event)
             elif isinstance(event, ExerciseJudged):
-                safe = self._options.limits.sandbox
-                self._store.save(event.key, event.fingerprint, event.verdict, safe)
+                self._save(event)
                 self._progress.exercises += 1
                 verdict = event.verdict
             elif isinstance(event, SubmissionJudged):
@@ -298,17 +289,17 @@ class _Session:
             entry = self._entries.get(key)
             known = {} if self._options.force else self._store.known(key)
             if not submission.files:
-                self._note(key, (), (), {})
+                self._note(key)
                 self._progress.empty += 1
                 self._progress.done += 1
             elif entry is not None and self._is_done(entry, self._read[key].digest, known):
-                self._note(key, tuple(entry.exercises), tuple(entry.found), entry.prints)
+                self._note(key, entry)
                 self._progress.kept += 1
                 self._progress.done += 1
             else:
                 self._known[key] = known
                 if entry is None:
-                    self._note(key, (), (), {}, pending=True)
+                    self._note(key, pending=True)
                 else:
                     self._write(structs.replace(entry, fault="", pending=True))
 
@@ -337,44 +328,73 @@ class _Session:
         return all(
             known.get(name) == fingerprint(self._catalogue[name], digest, seed, limits)
             for name in entry.exercises
+            if name not in entry.kept
         )
 
-    def _note(
-        self,
-        key: str,
-        exercises: tuple[str, ...],
-        found: tuple[str, ...],
-        prints: dict[str, list[int]],
-        fault: str = "",
-        pending: bool = False,
-    ) -> None:
-        submission, read = self._submissions[key], self._read[key]
-        self._write(
-            StoredSubmission(
-                key=key,
-                student=submission.student,
-                digest=read.digest,
-                exercises=list(exercises),
-                problems=[*submission.problems, *read.problems],
-                found=list(found),
-                email=submission.email,
-                number=submission.number,
-                fault=fault,
-                prints=prints,
-                course=self._course,
-                platform=submission.platform,
-                identities=list(submission.identities),
-                late=list(submission.late),
-                handed_in=submission.handed_in.isoformat() if submission.handed_in else "",
-                upload=submission.upload,
-                only_in_roster=submission.only_in_roster,
-                pending=pending,
-                source=self._source,
-                layout=self._options.layout,
-                files=list(read.hashes),
-                limits=self._options.limits.key(),
-            ),
+    def _plan(self, event: SubmissionPlanned) -> None:
+        """Note what is judged of a submission, and of what was judged before what stays."""
+        before = self._before[event.key] = self._entries[event.key]
+        judged = self._store.verdicts(event.key)
+        self._answered[event.key] = {n for n, one in judged.items() if not one.nothing_done}
+        due = self._due or tuple(self._catalogue)
+        left = [name for name in due if name in judged and name not in event.exercises]
+        notes = list(event.notes)
+        if left and self._options.add:
+            notes.append(f"kept from what was handed in before: {', '.join(left)}")
+        elif left:
+            notes.append(f"judged before, and not in these files: {', '.join(left)}")
+        kept = {n: before.kept.get(n, before.source) for n in left if self._options.add}
+        self._note(
+            event.key,
+            exercises=[name for name in self._catalogue if name in {*event.exercises, *kept}],
+            found=notes,
+            prints={n: prints for n, prints in before.prints.items() if n in kept} | event.prints,
+            sources=list(event.files),
+            kept=kept,
+            pending=True,
         )
+
+    def _save(self, event: ExerciseJudged) -> None:
+        """Keep a verdict; where work is added, an empty answer takes the place of none."""
+        name, entry = event.verdict.name, self._entries[event.key]
+        if self._options.add and event.verdict.nothing_done and name in self._answered[event.key]:
+            before = self._before[event.key]
+            kept = entry.kept | {name: before.kept.get(name, before.source)}
+            found = [*entry.found, f"kept from what was handed in before: {name}"]
+            self._note(event.key, entry, kept=kept, found=found, pending=True)
+            return
+        self._store.save(event.key, event.fingerprint, event.verdict, self._options.limits.sandbox)
+
+    def _note(self, key: str, judged: StoredSubmission | None = None, **changes: Any) -> None:
+        """Write how a submission has arrived, with what is known of its judging."""
+        submission, read = self._submissions[key], self._read[key]
+        entry = structs.replace(
+            judged or StoredSubmission(key, "", "", []),
+            student=submission.student,
+            digest=read.digest,
+            problems=[*submission.problems, *read.problems],
+            email=submission.email,
+            number=submission.number,
+            course=self._course,
+            platform=submission.platform,
+            identities=list(submission.identities),
+            upload=submission.upload,
+            only_in_roster=submission.only_in_roster,
+            source=self._source,
+            layout=self._options.layout,
+            files=list(read.hashes),
+            limits=self._options.limits.key(),
+            **{"fault": "", "pending": False, **changes},
+        )
+        times, late = [submission.time_of(entry.sources)], list(submission.late)
+        if entry.kept:  # with what counts of it, also its time
+            before = self._entries[key]
+            late = list(dict.fromkeys((*before.late, *late)))
+            times += [datetime.fromisoformat(before.handed_in)] if before.handed_in else []
+        aware = self._store.assignment.aware
+        at = max(filter(None, times), key=lambda at: aware(at).timestamp(), default=None)
+        handed_in = at.isoformat() if at else ""
+        self._write(structs.replace(entry, handed_in=handed_in, late=late))
 
     def _write(self, entry: StoredSubmission) -> None:
         """Write a row in its place; a new one goes to the end until the class is arranged."""
@@ -384,9 +404,7 @@ class _Session:
     def _lose(self, event: SubmissionLost) -> None:
         """Note that the grader failed at a submission, and keep what it had found."""
         entry = self._entries[event.key]
-        self._note(
-            event.key, tuple(entry.exercises), tuple(entry.found), entry.prints, event.reason
-        )
+        self._note(event.key, entry, fault=event.reason)
         self._progress.lost += 1
 
 
@@ -451,6 +469,7 @@ def grade(
             exercises = catalogue()
             signals.let_go()
             with Store(out) as store:
+                before = class_results(store)
                 rows, remarks = _submissions_to_grade(source, arrivals, assignment, store, options)
                 store.assignment = assignment
                 _log.info("%s into %s: %s", source, out, _arrived(arrivals))
@@ -458,6 +477,7 @@ def grade(
                 for remark in (
                     *arrivals.problems,
                     *remarks,
+                    *(options.stated.remarks if options.stated else ()),
                     *_times_of_nobody(assignment, store, rows),
                 ):
                     _log.info("note: %s", remark)
@@ -471,7 +491,7 @@ def grade(
                 finally:
                     # if the grading was stopped, of what has been found so far
                     report(store, out)
-                summary = _Summary(store, step, arrivals)
+                summary = _Summary(store, step, arrivals, before)
     except Stop as stop:
         console.print("grader: stopped; every verdict so far is stored: the same command goes on")
         return 128 + stop.number
@@ -610,11 +630,6 @@ def lateness_of_arrivals(assignment: Assignment, out: Path) -> LatenessOf | None
     if (out / "grades.sqlite").is_file():
         with Store(out, readonly=True) as store:
             assignment = extended(assignment, store.decisions.all(), store.entries())
-    return _lateness_of(assignment)
-
-
-def _lateness_of(assignment: Assignment) -> LatenessOf | None:
-    """Return the function that tells how late attempts are, if that makes a difference."""
     if assignment.due is None or assignment.attempts == "newest":
         return None
 
@@ -769,10 +784,25 @@ class _Bar:
         )
 
 
+def fallen(before: ClassResults, now: ClassResults) -> Iterator[str]:
+    """Yield a sentence for each student with fewer points or verdicts than before."""
+    rows = {row.key: row for row in before.rows}
+    for row in now.rows:
+        was = rows.get(row.key, row)
+        gone = [name for name in was.by_name if name not in {*row.by_name, *row.waiting}]
+        parts = [f"{was.score:g} → {row.score:g} points"]
+        parts *= row.score < was.score and not now.ungraded(row)
+        parts += [f"no verdict any more on {', '.join(gone)}"] * bool(gone)
+        if parts:
+            yield f"{row.student}: {'; '.join(parts)}"
+
+
 class _Summary:
     """The result of a grading in numbers, with the grader's own failures."""
 
-    def __init__(self, store: Store, step: GradingProgress, arrivals: Arrivals) -> None:
+    def __init__(
+        self, store: Store, step: GradingProgress, arrivals: Arrivals, before: ClassResults
+    ) -> None:
         self.step = step
         self.layouts = arrivals.layouts
         self.notes = arrivals.problems
@@ -782,6 +812,7 @@ class _Summary:
         results = class_results(store)
         self.results = results
         self.guesses = doubts(results)
+        self.fallen = list(fallen(before, results))
         self.late = {row.student: row.lateness.words for row in results.rows if row.lateness}
         for entry in store.entries():
             found = store.verdicts(entry.key)
@@ -806,6 +837,7 @@ class _Summary:
             "max_score": self.results.points,
             "guessed_to_be_due": self.guesses,
             "late": self.late,
+            "fallen": self.fallen,
             "nothing_handed_in": self.nothing,
             "errors": self.errors,
             "layouts": self.layouts,
@@ -843,6 +875,8 @@ class _Summary:
             console.print(Text(f"guessed to be due: {_plain(guess)}", style="yellow"))
         for student, words in self.late.items():
             console.print(Text(f"{_plain(student)}: {words}"))
+        for line in self.fallen:
+            console.print(Text(f"less than before: {_plain(line)}", style="yellow"))
         for student in self.nothing:
             console.print(Text(f"handed in no exercise: {_plain(student)}"))
         for error in self.errors:

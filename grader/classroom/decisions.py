@@ -26,20 +26,6 @@ from grader.classroom.assignment import Assignment
 from grader.classroom.names import few, first_last, folded, is_key
 from headcount.core.errors import RequestError
 
-__all__ = [
-    "Decision",
-    "DecisionKind",
-    "DecisionTable",
-    "Student",
-    "StudentDecisions",
-    "by_student",
-    "extended",
-    "find_student",
-    "login_name",
-    "nobody",
-    "now",
-]
-
 
 class DecisionKind(enum.Enum):
     """The kinds of decisions, by the words that the table keeps."""

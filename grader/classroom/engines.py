@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-__all__ = ["DaskEngine", "Engine", "LocalEngine", "connect", "cores", "slurm", "warning_of"]
-
 
 class Engine(Protocol):
     """A way to judge submissions side by side."""
@@ -334,9 +332,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _serve_in_fork(
-    pipe: Connection[Any, Any],
-    parents: Sequence[Connection[Any, Any]],
-    pool: SandboxPool | None,
+    pipe: Connection[Any, Any], parents: Sequence[Connection[Any, Any]], pool: SandboxPool | None
 ) -> None:
     """Serve in a fork, which has its parent's ends of pipes as well."""
     from grader.classroom.grading import serve

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from grader.classroom.gradebooks import FilledGradebook
     from grader.classroom.results import ClassResults
 
-__all__ = ["FORMATS", "ExportFormat", "ExportRequest", "ExportedFiles", "export"]
-
 
 @dataclass(frozen=True)
 class ExportedFiles:
@@ -208,7 +206,8 @@ def export(
             target cannot be written.
     """
     from grader.classroom.results import class_results, doubts
-    from grader.classroom.store import Store, make_private_folder
+    from grader.classroom.store import Store
+    from grader.files import make_private_folder
     from headcount.report import visible
 
     form = FORMATS[name]
@@ -236,7 +235,7 @@ def export(
 
 def _write(path: Path, data: bytes) -> None:
     """Write a file as a whole; only its owner may read a new one, and an old one keeps its mode."""
-    from grader.classroom.pages import replace_file
+    from grader.files import replace_file
 
     if path.exists() and not path.is_file():
         path.write_bytes(data)  # a pipe, or a terminal: nothing that could be lost

@@ -16,23 +16,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 
 from grader.classroom.names import folded
 from grader.classroom.results import ClassResults, GradingState, SubmissionRow, number, table
 from headcount.core.errors import RequestError
-
-__all__ = [
-    "FilledGradebook",
-    "Finder",
-    "LeftOut",
-    "Table",
-    "as_number",
-    "finder",
-    "match",
-    "points",
-    "ungraded",
-]
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -80,7 +69,9 @@ class Table:
             lines = list(csv.reader(stream, delimiter=self._delimiter, strict=True))
         except csv.Error as error:
             raise RequestError(f"{path} is no CSV file: {error}") from None
-        self.rows = [row for row in lines if row] or [[]]
+        rows = [row for row in lines if row]
+        # people leave lines empty above the header
+        self.rows = list(dropwhile(lambda row: not any(map(str.strip, row)), rows)) or [[]]
         for row in self.rows:
             row += [""] * (len(self.head) - len(row))
 
@@ -144,10 +135,10 @@ class Table:
 def as_number(cell: str) -> float | None:
     """Return the number in a cell, or None.
 
-    The decimal mark may be a comma, and there may be marks between thousands; as in Canvas, the
-    last mark is the decimal one.  ``1,000`` is a thousand, since nobody writes three decimals.
+    The decimal mark may be a comma, and there may be marks or spaces between thousands; the last
+    mark is the decimal one, as in Canvas.  ``1,000`` is a thousand: nobody writes three decimals.
     """
-    plain = cell.strip()
+    plain = re.sub(r"(?<=\d)[\s'’](?=\d{3}(?!\d))", "", cell.strip())
     if _THOUSANDS.fullmatch(plain):
         plain = re.sub("[.,]", "", plain)
     *whole, last = re.split("[.,]", plain)

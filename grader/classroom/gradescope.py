@@ -28,17 +28,6 @@ from grader.report.text import exercise_report
 from headcount.core.errors import RequestError, UnreadableFile
 from headcount.report import plain, visible
 
-__all__ = [
-    "LARGEST_METADATA",
-    "Submitter",
-    "VISIBILITIES",
-    "autograder",
-    "gradescope",
-    "submitters",
-    "to_json",
-]
-
-
 # The metadata file of Gradescope's export. ----------------------------------------
 #
 # "Export Submissions" gives a zip with ``submission_metadata.yml`` beside one
@@ -218,8 +207,7 @@ class _EventReader:
 def _moment(text: str | None) -> datetime | None:
     """Return a time as Ruby writes it, such as ``2024-05-01 12:00:00.000000000 Z``, or None."""
     found = re.fullmatch(
-        r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d*)? ?(?:Z|UTC|([-+]\d\d):?(\d\d))",
-        text or "",
+        r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d*)? ?(?:Z|UTC|([-+]\d\d):?(\d\d))", text or ""
     )
     if found is None:
         return None

@@ -53,19 +53,6 @@ from headcount.launch.frame_channel import FrameChannel, messages
 from headcount.launch.launchers import ForkServer, Launcher, ProcessGroupHandle
 from headcount.rank.process_limits import die_with_parent
 
-__all__ = [
-    "GradingPlan",
-    "ResourceWatchdog",
-    "chapter_of",
-    "grade",
-    "importable",
-    "parse",
-    "plan",
-    "serve",
-    "serve_request",
-]
-
-
 # On which exercises a submission is judged, and from which of its files. ----------
 #
 # Students hand in some chapters, in one file or in many, and twice.  A file that
@@ -459,7 +446,8 @@ def grade(
             for name, submission in due.sources.items()
             if name in submission.prints
         }
-        report(SubmissionPlanned(request.key, tuple(due.sources), tuple(due.notes), prints))
+        names, notes = tuple(due.sources), tuple(due.notes)
+        report(SubmissionPlanned(request.key, names, notes, prints, _files_of(request, due)))
         for name, submission in due.sources.items():
             exercise = catalogue[name]
             mark = fingerprint(exercise, request.digest, request.seed, request.limits.key())
@@ -470,6 +458,17 @@ def grade(
                     request.key, mark, _judge_exercise(box, request, exercise, submission)
                 )
             )
+
+
+def _files_of(request: GradingRequest, due: GradingPlan) -> tuple[str, ...]:
+    """Return the files that answers are taken from, and those of them that these import."""
+    chosen = {source.label: source for source in due.sources.values()}
+    found = set(chosen)
+    for source in chosen.values():
+        beside = importable(source.label, request.files)
+        imported = [beside[path] for path in source.sources if path in beside]
+        found |= {label for label, data in request.files if any(data is one for one in imported)}
+    return tuple(label for label, _ in request.files if label in found)
 
 
 def _give_up(

@@ -40,17 +40,6 @@ from grader.classroom.untrusted_files import (
 )
 from headcount.core.errors import RequestError, UnreadableFile
 
-__all__ = [
-    "LAYOUTS",
-    "ClassLayout",
-    "LayoutQuestion",
-    "Reading",
-    "StudentFiles",
-    "SubmittedNode",
-    "refuse_class_inside",
-    "sort_out",
-]
-
 
 @dataclass(frozen=True)
 class SubmittedNode:
@@ -582,34 +571,37 @@ _NBGRADER = frozenset(
 def _nbgrader(children: list[Node]) -> Reading:
     reading = _folders(children)
     for student in reading.students:
-        for number, one in enumerate(student.sources):
-            student.sources[number] = replace(one, at=_timestamp(one.node, student.problems))
+        (whole,) = student.sources
+        student.sources = [
+            SubmittedNode(node, (node.name,), 0, node.name, _timestamp(node, student.problems))
+            for node in (_listed(whole.node) if _is_folder(whole.node) else [])
+        ] or [whole]
     return reading
 
 
-def _timestamp(student: Node, problems: list[str]) -> datetime | None:
-    """Return the newest time of a student's folder, from ``<assignment>/timestamp.txt``.
+def _timestamp(assignment: Node, problems: list[str]) -> datetime | None:
+    """Return the time of an assignment's folder, from its ``timestamp.txt``.
 
     It reads ``2015-02-02 15:58:23.948203 America/Los_Angeles``, as nbgrader's ``parse_utc``
     expects it; without a zone it is in UTC.
     """
-    found = []
-    for folder in filter(_is_folder, _listed(student) if _is_folder(student) else []):
-        for node in _listed(folder):
-            if node.name == b"timestamp.txt":
-                words = _beginning(node, 100).decode("utf-8", "replace").split()
-                try:
-                    moment = datetime.fromisoformat(" ".join(words[:2]))
-                    zone = ZoneInfo(words[2]) if len(words) > 2 else timezone.utc
-                    found.append(moment if moment.tzinfo else moment.replace(tzinfo=zone))
-                except (ValueError, OSError, ZoneInfoNotFoundError):  # a zone may be a folder
-                    problems.append(f"{shown(folder.name)}/timestamp.txt says no time")
-    return max(found, default=None)
+    below = _listed(assignment) if _is_folder(assignment) else []
+    for node in (node for node in below if node.name == b"timestamp.txt"):
+        words = _beginning(node, 100).decode("utf-8", "replace").split()
+        try:
+            moment = datetime.fromisoformat(" ".join(words[:2]))
+            zone = ZoneInfo(words[2]) if len(words) > 2 else timezone.utc
+            aware = moment if moment.tzinfo else moment.replace(tzinfo=zone)
+            return aware.astimezone(timezone.utc)
+        except (ValueError, OSError, ZoneInfoNotFoundError):  # a zone may be a folder
+            problems.append(f"{shown(assignment.name)}/timestamp.txt says no time")
+    return None
 
 
 # Folders and files that people have named themselves. -----------------------------
 
-_FOREIGN = (b".rar", b".7z")
+#: Archives that are not opened.
+FOREIGN = (b".rar", b".7z")
 _LATE_MARK = b"_LATE"
 
 
@@ -626,7 +618,7 @@ def _files(children: list[Node]) -> Reading:
     files = [
         child
         for child in children
-        if _is_work(child) or (isinstance(child, File) and child.name.lower().endswith(_FOREIGN))
+        if _is_work(child) or (isinstance(child, File) and child.name.lower().endswith(FOREIGN))
     ]
     students = [
         _by_name(file, stem(file.name) if _is_work(file) else file.name.rpartition(b".")[0])

@@ -25,8 +25,6 @@ from grader.errors import UnknownExercise
 from headcount.core.errors import RequestError
 from headcount.report import visible
 
-__all__ = ["MarkRequest", "mark"]
-
 
 @dataclass(frozen=True)
 class MarkRequest:
@@ -107,10 +105,7 @@ def _student_text(decision: Decision, results: ClassResults) -> str:
 
 
 def _decision(
-    results: ClassResults,
-    entries: list[StoredSubmission],
-    request: MarkRequest,
-    by: str,
+    results: ClassResults, entries: list[StoredSubmission], request: MarkRequest, by: str
 ) -> Decision:
     """Return the decision that is asked for.
 
@@ -136,8 +131,13 @@ def _decision(
                 "an extension is for the whole assignment, not for one exercise; leave"
                 f" {request.exercise} out"
             )
-        until = _moment(results, request.extend).isoformat()
-        return replace(decision, kind=DecisionKind.EXTENSION, until=until)
+        until, due = _moment(results, request.extend), results.assignment.due
+        if due is not None and until < due:
+            raise RequestError(
+                f"{until:%Y-%m-%d %H:%M} is before the deadline of the class, {due:%Y-%m-%d %H:%M};"
+                " an extension ends after it"
+            )
+        return replace(decision, kind=DecisionKind.EXTENSION, until=until.isoformat())
     if request.exercise:
         names = [asked.name for asked in results.asked]
         if request.exercise not in names:

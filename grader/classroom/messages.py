@@ -14,22 +14,6 @@ from grader.exercise.verdict import ExerciseVerdict
 from headcount.core.errors import RequestError
 from headcount.core.resource_limits import DEFAULTS
 
-__all__ = [
-    "SubmissionJudged",
-    "ExerciseJudged",
-    "Limits",
-    "SubmissionLost",
-    "GradingRequest",
-    "SubmissionPlanned",
-    "GradingEvent",
-    "WorkerReady",
-    "Workers",
-    "bounded",
-    "in_words",
-    "require_long",
-]
-
-
 #: Remarks from one place on one submission, and characters of each; a student names the files.
 _REMARKS, _REMARK = 20, 300
 
@@ -124,12 +108,14 @@ class SubmissionPlanned:
         exercises: their names.
         notes: remarks on the submission's files.
         prints: fingerprints of the answers, for similarity, by exercise.
+        files: the files that the answers are taken from.
     """
 
     key: str
     exercises: tuple[str, ...]
     notes: tuple[str, ...]
     prints: dict[str, list[int]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -26,18 +26,9 @@ from grader.classroom.gradebooks import (
     ungraded,
 )
 from grader.classroom.names import first_last, folded
-from grader.classroom.results import (
-    ClassResults,
-    SubmissionRow,
-    as_shown,
-    number,
-    table,
-    text,
-)
+from grader.classroom.results import ClassResults, SubmissionRow, as_shown, number, table, text
 from grader.report.summary import look_of
 from headcount.core.errors import RequestError
-
-__all__ = ["moodle"]
 
 COLUMNS = (
     *("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade"),
@@ -45,9 +36,7 @@ COLUMNS = (
     "Feedback comments",
 )
 
-_ID, _NAME, _ADDRESS, _GRADE, _MOST, _MARKED, _COMMENTS = (
-    COLUMNS[position] for position in (0, 1, 2, 4, 5, 8, 9)
-)
+_ID, _NAME, _ADDRESS, _, _GRADE, _MOST, _LOCKED, _, _MARKED, _COMMENTS = COLUMNS
 
 
 def moodle(
@@ -96,6 +85,9 @@ def _fill(results: ClassResults, path: Path, force: bool) -> FilledGradebook:
             " assignment Download grading worksheet (it is there if Offline grading worksheet is"
             " among the feedback types)"
         )
+    if file.column("scale") is not None:
+        mend = "set its grade in Moodle to Point, and download the worksheet again"
+        raise RequestError(f"{path} is of an assignment with a scale, and without points; {mend}")
     lines = file.rows[1:]
     line_of, reasons, by_name = match(
         results.rows, _by_identity(columns, lines), _by_name(columns, lines)
@@ -105,26 +97,35 @@ def _fill(results: ClassResults, path: Path, force: bool) -> FilledGradebook:
     grade = columns[_GRADE]
     possible = as_number(lines[0][columns[_MOST]]) if _MOST in columns and lines else None
     left_out = []
-    replaced = []
+    replaced, comments = [], []
     for row in results.rows:
-        if reason := reasons.get(row.key) or ungraded(results, row):
+        reason = reasons.get(row.key) or ungraded(results, row)
+        line = line_of.get(row.key, [])
+        if not reason and _LOCKED in columns and line[columns[_LOCKED]].strip().casefold() == "no":
+            reason = "the worksheet says that the grade cannot be changed"
+        if reason:
             left_out.append(LeftOut(row, reason))
             continue
-        line = line_of[row.key]
         before = line[grade].strip()
         now = points(results.share(row) * (possible or results.points))
         if before and as_number(before) != as_number(now):
             replaced.append(f"{row.student} {before} → {now}")
         line[grade] = now
         if _COMMENTS in columns:
-            line[columns[_COMMENTS]] = _comment(results, row)
+            # what somebody has written stays; the first line of an earlier export is ours
+            there, ours = line[columns[_COMMENTS]].strip(), _comment(results, row)
+            first, _, rest = there.partition("\n")
+            is_ours = any(first.startswith(f"{text(asked.name)}: ") for asked in results.asked)
+            line[columns[_COMMENTS]] = "\n".join(filter(None, (ours, rest if is_ours else there)))
+            if is_ours and first != ours:
+                comments.append(f"the comment on {row.student}")
     if replaced and not own and not force:
         raise RequestError(
             f"{path} has other grades ({', '.join(replaced[:3])}), and does not say of which"
             " assignment they are; if they are of this one, --force"
         )
     scaled = possible if possible not in (None, results.points) else None
-    return FilledGradebook(file.written(), tuple(left_out), by_name, scaled, tuple(replaced))
+    return FilledGradebook(file.written(), tuple(left_out), by_name, scaled, (*replaced, *comments))
 
 
 def _require_own_worksheet(

@@ -32,21 +32,6 @@ from typing import Any
 
 from grader.errors import code_kind
 
-__all__ = [
-    "age",
-    "few",
-    "first_last",
-    "folded",
-    "is_key",
-    "key",
-    "lookalike",
-    "module_file_name",
-    "oddities",
-    "raw",
-    "shown",
-    "without_marks",
-]
-
 #: Characters of a name that people are shown.
 _LONGEST, _END = 255, 20
 
@@ -69,8 +54,7 @@ _COPY = re.compile(r"(?<=.)(?: ?\(\d{1,9}\)|[-_ ]+copy[-_ ]*\d{0,9})\Z", re.ASCI
 
 #: Small letters that look like Latin ones: Cyrillic, Greek, and the Turkish i without a dot.
 _LATIN = str.maketrans(
-    "авекмнорстухѕіјһӏԁԛԝ" + "αβεζηικμνορτυχ" + "ı",
-    "abekmhopctyxsijhldqw" + "abezhikmnoptyx" + "i",
+    "авекмнорстухѕіјһӏԁԛԝ" + "αβεζηικμνορτυχ" + "ı", "abekmhopctyxsijhldqw" + "abezhikmnoptyx" + "i"
 )
 
 #: What :func:`shown` makes of a character that it escapes.

@@ -33,12 +33,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader import __version__
+from grader.classroom.assignment import RequestedExercise
 from grader.classroom.names import is_key
 from grader.classroom.results import (
     ClassResults,
     GradingState,
     Pair,
-    RequestedExercise,
     SubmissionRow,
     as_shown,
     doubts,
@@ -52,30 +52,6 @@ from grader.report.looks import Look
 from grader.report.summary import hung, in_words, look_of, points
 from headcount.core.verdict import Diagnosis
 from headcount.report import visible
-
-__all__ = [
-    "Bin",
-    "ClassFigures",
-    "ExerciseFigures",
-    "ExerciseOutcome",
-    "GradeChange",
-    "BY_HAND",
-    "MARKS",
-    "MistakeCount",
-    "WORDS",
-    "changes",
-    "class_page",
-    "commands",
-    "feedback",
-    "feedback_names",
-    "feedback_zip",
-    "figures",
-    "page",
-    "replace_file",
-    "similar_page",
-    "write",
-]
-
 
 # Templates. -----------------------------------------------------------------------
 
@@ -603,10 +579,7 @@ def feedback(results: ClassResults, row: SubmissionRow) -> str:
         row=row,
         outcomes=[(kind, counts[kind]) for kind in MARKS if counts[kind]],
         chapters=[
-            (
-                chapter,
-                [(a, shown.get(a.name), before.get(a.name)) for a in group],
-            )
+            (chapter, [(a, shown.get(a.name), before.get(a.name)) for a in group])
             for chapter, group in groupby(asked_of, key=lambda asked: asked.chapter)
         ],
         case_kind=_case_kind,

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from grader.exercise.catalogue import Catalogue
     from grader.exercise.declaration import Exercise
 
-__all__ = ["StoredVerdict", "look_up", "reproduce"]
-
 
 @dataclass(frozen=True)
 class StoredVerdict:
@@ -89,6 +87,11 @@ def look_up(folder: Path, student: str, exercise: str, submissions: Path | None)
         near = str(UnknownExercise(exercise, verdicts))
         mend = near.rpartition("; ")[2] if "did you mean" in near else ", ".join(verdicts)
         raise RequestError(f"{entry.student} has no verdict on {exercise!r}; {mend}")
+    if exercise in entry.kept:
+        raise RequestError(
+            f"{exercise} of {entry.student} is kept from an earlier hand-in, in"
+            f" {entry.kept[exercise]}; grade that into another folder to repeat it"
+        )
     if not entry.limits:
         raise RequestError(
             f"{folder} does not say how it was judged: an older grader has written it; grade again"

@@ -23,26 +23,6 @@ from grader.classroom.store import Store, StoredSubmission
 from grader.exercise.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
 from headcount.report import visible
 
-__all__ = [
-    "COLUMNS",
-    "ClassResults",
-    "GradingState",
-    "NBGRADER_COLUMNS",
-    "Pair",
-    "RequestedExercise",
-    "SubmissionRow",
-    "alike",
-    "class_results",
-    "as_shown",
-    "doubts",
-    "gradebook",
-    "nbgrader_gradebook",
-    "number",
-    "table",
-    "text",
-]
-
-
 #: Bytes of a key: with an ending, and a temporary one, it is still a file name.
 _LONGEST_KEY = 200
 
@@ -399,17 +379,8 @@ def _cell(row: SubmissionRow, name: str) -> str:
 # There, too, a value that is not known is an empty cell.
 
 NBGRADER_COLUMNS = (
-    "assignment",
-    "duedate",
-    "timestamp",
-    "student_id",
-    "last_name",
-    "first_name",
-    "email",
-    "raw_score",
-    "late_submission_penalty",
-    "score",
-    "max_score",
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
 )
 
 

@@ -26,8 +26,6 @@ from grader.classroom.names import first_last, folded, key, raw, shown
 from grader.classroom.store import StoredSubmission
 from headcount.core.errors import RequestError
 
-__all__ = ["complete", "read_roster", "widened"]
-
 #: Columns, in lower case, that hold the whole name, and its two parts.
 _NAMES = ("student", "full name", "name", "student name")
 _FIRST_NAMES, _LAST_NAMES = ("first name", "firstname"), ("last name", "lastname", "surname")
@@ -62,6 +60,11 @@ _SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d+")
 _HANDED_IN = "last modified (submission)"
 _TIMES = ("%A, %d %B %Y, %I:%M %p", "%A, %B %d, %Y, %I:%M %p", "%A, %d %B %Y, %H:%M")
 
+#: Roles of people who hand in nothing, in the exports of platforms.
+_STAFF = re.compile(
+    r"instructor|(?:non-editing )?teacher|ta|teaching assistant|reader|grader|manager|designer"
+)
+
 #: Canvas' own lines below its header, and its student for trying things out.
 _NO_STUDENT = re.compile(r"\s*points possible\s*|student, test", re.IGNORECASE)
 
@@ -77,6 +80,8 @@ def read_roster(path: Path) -> tuple[RosterStudent, ...]:
     whole = table.column(*_NAMES)
     parts = [table.column(*_FIRST_NAMES), table.column(*_LAST_NAMES)]
     names = parts if whole is None else [whole]
+    if None in names:  # Moodle's worksheet where marking is anonymous: "Participant 900"
+        names = [table.column("identifier")]
     if None in names:
         raise RequestError(
             f"{path} is no roster: its first line holds {table.begins}, and should hold Student"
@@ -84,7 +89,7 @@ def read_roster(path: Path) -> tuple[RosterStudent, ...]:
             " besides email and id"
         )
     addresses = [at for at in (table.column(*_ADDRESSES), table.column(_LOGIN)) if at is not None]
-    times = table.column(_HANDED_IN)
+    times, roles = table.column(_HANDED_IN), table.column("role", "roles")
     is_canvas = table.column("section") is not None
     numbers = {
         # a table of somebody's own has numbers of no platform's
@@ -96,7 +101,8 @@ def read_roster(path: Path) -> tuple[RosterStudent, ...]:
     by_number: dict[tuple[int, str], RosterStudent] = {}
     for line in table.rows[1:]:
         name = " ".join(line[at].strip() for at in names if at is not None).strip()
-        if not name or _NO_STUDENT.fullmatch(name):
+        role = "" if roles is None else line[roles].strip().casefold()
+        if not name or _NO_STUDENT.fullmatch(name) or _STAFF.fullmatch(role):
             continue
         known = {at: _number(line[at], kind) for at, kind in numbers.items()}
         student = RosterStudent(

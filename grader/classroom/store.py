@@ -37,17 +37,6 @@ from headcount.core.errors import HeadcountError, RequestError
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise  # torch, which an export does without
 
-__all__ = [
-    "Sources",
-    "Store",
-    "StoreError",
-    "StoredSubmission",
-    "course_mark",
-    "fingerprint",
-    "make_private_folder",
-]
-
-
 # What a verdict depends on, as one short text. ------------------------------------
 #
 # A stored verdict is used again only where grading anew would come to the same
@@ -248,6 +237,9 @@ class StoredSubmission(msgspec.Struct, frozen=True):
         layout: the layout that the instructor said they have, if any.
         files: path within the submission and SHA-256 of each file, oldest first.
         limits: the :meth:`grader.classroom.messages.Limits.key` that it was judged with.
+        sources: those of its files that its answers are taken from.
+        kept: the exercises that an earlier hand-in answers, and this one does not touch, with the
+            path of the submissions that they came from.
     """
 
     key: str
@@ -272,6 +264,8 @@ class StoredSubmission(msgspec.Struct, frozen=True):
     layout: str | None = None
     files: list[tuple[str, str]] = []
     limits: tuple[bool | int | float, ...] = ()
+    sources: list[str] = []
+    kept: dict[str, str] = {}
 
 
 _encode = msgspec.msgpack.encode

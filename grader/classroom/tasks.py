@@ -45,20 +45,6 @@ from headcount.report import visible
 if TYPE_CHECKING:
     from grader.exercise.declaration import Exercise
 
-__all__ = [
-    "AnswerScore",
-    "TaskAnswer",
-    "chapter_until",
-    "pass_at",
-    "read_answers",
-    "score_answers",
-    "score_line",
-    "scores_as_dict",
-    "summary_line",
-    "tasks_as_dict",
-]
-
-
 # Tasks. ---------------------------------------------------------------------------
 
 #: The folder of the student's notebooks, in a checkout and in a bundle for students.

@@ -31,8 +31,6 @@ from headcount.core.errors import RequestError
 from headcount.core.verdict import Diagnosis
 from headcount.report import visible
 
-__all__ = ["FrequentMistake", "Term", "TermStudent", "term", "term_gradebook", "term_page"]
-
 #: Platforms that number a student anew in each assignment.
 _CHANGING_NUMBERS = frozenset({"moodle"})
 

@@ -45,31 +45,6 @@ from grader.errors import code_kind
 from grader.submission.source_files import LARGEST_NOTEBOOK, read_source
 from headcount.core.errors import UnreadableFile
 
-__all__ = [
-    "ARCHIVES",
-    "Bounds",
-    "CLASS",
-    "DiskFolder",
-    "ExtractionDir",
-    "File",
-    "Folder",
-    "METADATA",
-    "MemoryFolder",
-    "ArchiveUsage",
-    "Node",
-    "STUDENT",
-    "UnopenedEntry",
-    "describe",
-    "is_archive",
-    "is_code",
-    "is_junk",
-    "open_file",
-    "read_whole",
-    "stem",
-    "unpack",
-]
-
-
 # Folders and files. ---------------------------------------------------------------
 
 #: Endings of archives that may hold files that can be graded.
@@ -714,7 +689,7 @@ class _Unpacking:
 def _is_wanted(path: bytes) -> bool:
     """Return whether a member's contents are kept: it can be graded, or tells whose work it is."""
     name = path.rpartition(b"/")[2]
-    if is_code(name) or is_archive(name) or name == METADATA:
+    if is_code(name) or is_archive(name) or name in (METADATA, b"timestamp.txt"):
         return True
     return _RECEIPT.search(name) is not None
 

@@ -32,6 +32,7 @@ from grader.judge.settings import Settings, clock_seconds, explain_time_limit, m
 from grader.judge.simulated_checks import grown, grown_cases
 from grader.judge.world_factories import ProcessWorldFactory, WorldFactory
 from grader.judge.worlds import WorldPool
+from grader.submission.definitions import Broken
 from grader.submission.submission import Submission
 from headcount.core.errors import HeadcountError, WorldError, shortage
 from headcount.core.semantics import Semantics
@@ -110,7 +111,16 @@ class Judge:
             check = _Check(
                 self._launcher, self._settings, self._worlds, exercise, submission, plan, count
             )
-            return check.run()
+            found = check.run()
+            broken = submission.broken.get(exercise.name)
+            if broken is None:
+                return found
+            fault = _does_not_parse(broken)
+            if found.nothing_done:  # a stub, and below it an answer
+                return verdict(Status.FAILED, failure=fault)
+            # Jupyter runs no cell that does not parse, so what was defined before stays
+            remark = f"the last definition that parses is judged; {fault.message}"
+            return replace(found, message="; ".join(filter(None, (found.message, remark))))
         except (WorldError, OSError) as error:
             why = shortage(error) if isinstance(error, OSError) else error
             return verdict(Status.ERROR, message=f"the grader failed, not the answer: {why}")
@@ -166,15 +176,18 @@ def _one_thread() -> Iterator[None]:
 def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
     """Return why a submission has nothing to run for an exercise, if it has nothing."""
     name = exercise.name
+    if name in submission.names:
+        return None
     if name in submission.broken:
-        fault = submission.broken[name]
-        site = Site(fault.label, fault.line)
-        return Failure(Diagnosis.SYNTAX_ERROR, f"{site}: {fault.message}", None, site)
-    if name not in submission.names:
-        found = submission.elsewhere.get(name, "")
-        message = f"{submission.label} does not define {name}{': ' if found else ''}{found}"
-        return Failure(Diagnosis.MISSING, message)
-    return None
+        return _does_not_parse(submission.broken[name])
+    found = submission.elsewhere.get(name, "")
+    message = f"{submission.label} does not define {name}{': ' if found else ''}{found}"
+    return Failure(Diagnosis.MISSING, message)
+
+
+def _does_not_parse(fault: Broken) -> Failure:
+    site = Site(fault.label, fault.line)
+    return Failure(Diagnosis.SYNTAX_ERROR, f"{site}: {fault.message}", None, site)
 
 
 #: Bytes, as they come, of what ranks hold that is kept until there is a hint; it may take ten

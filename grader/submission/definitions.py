@@ -74,7 +74,8 @@ class Definitions:
     Attributes:
         program: the kept statements, compiled.
         names: every name defined at top level.
-        broken: by name, the error in a last definition that does not parse.
+        broken: by name, the error in a last definition that does not parse; another one that
+            does may come before it, which then is in ``names``.
         unparsed: every piece that does not parse.
         trees: the pieces that do, parsed.
         elsewhere: by wanted name that is missing, where it is defined instead, or one like it.

@@ -57,7 +57,7 @@ class Submission:
         label: its name in reports: a path, or the name of a function.
         program: the code, for the ranks.
         names: the names that it defines.
-        broken: by name, the error in a definition that does not parse.
+        broken: by name, the error in a last definition that does not parse.
         unparsed: every piece that does not parse.
         sources: the text of each file or cell, from which lines are quoted.
         prints: fingerprints by exercise, where they were asked for.

@@ -97,7 +97,8 @@ def test_a_file_says_what_is_due_its_worth_and_until_when(tmp_path):
         ('reduce"', 'reduc"', "line 2: there is no exercise named 'ring_all_reduc'; did you mean"),
         ("per_day", "perday", "line 11: 'perday' is not known here; did you mean per_day?"),
         ("= 10", '= "x"', "line 11: late.per_day is 'x'; late is a table: per_day = percent"),
-        ("= 10", "= 110", "line 10: per_day and cap are percent"),
+        ("= 10", "= 110", "line 11: per_day is 110, and is percent of all points, 0 or from 1"),
+        ("= 10", "= 0.1", "line 11: per_day is 0.1, and is percent of all points, 0 or from 1"),
         (
             "until = 2026-11-27",
             "until = 2026-11-19",
@@ -116,7 +117,7 @@ def test_a_file_says_what_is_due_its_worth_and_until_when(tmp_path):
         ("title", 'attempts = "best"\ntitle', 'attempts is "newest in time" or "newest"'),
         ("[late]", "late = 3\n[x]", "'x' is not known here; it may hold title, exercises"),
         ("due = 2026-11-20 23:59:00\n", "", "there is no deadline; say it"),
-        ("due = ", "due = = ", "is no TOML: Invalid value (at line 3, column 7)"),
+        ("due = ", "due = = ", "line 3: there is one =; write due = 2026-11-20 23:59:00"),
         ("title", 'roster = "x.csv"\ntitle', "line 1: there is no file"),
         ('["02-05", "ring_all_reduce"]', "[]", "line 2: no exercise is due"),
     ],
@@ -427,6 +428,25 @@ def test_a_worksheet_of_another_moodle_assignment_is_left_alone(tmp_path):
     graded = MOODLE.replace("grading,,", "grading,50.00,").replace("No submission,,", "Draft,7.00,")
     again = moodle(results, written(tmp_path, graded))
     assert again.replaced == ("José Muñoz 50.00 → 33.33", "李 小龙 7.00 → 100")
+    # a teacher's comment stays, and what an export has written before is replaced with a word
+    graded = again.data.decode("utf-8-sig").replace("wrong result", "ours\nTA: see me")
+    graded = graded.replace(
+        '"Yes","-","-","broadcast: 1 of 1, passed; exchange: 2', '"No","-","-","TA'
+    )
+    once_more = moodle(results, written(tmp_path, graded))
+    jose, li = rows_of(once_more.data)
+    assert jose["Feedback comments"].endswith(", wrong result\nTA: see me")
+    assert once_more.replaced == ("the comment on José Muñoz",)
+    assert li["Feedback comments"].startswith("TA")
+    assert [one.reason for one in once_more.left_out] == [
+        "the worksheet says that the grade cannot be changed"
+    ]
+    first = MOODLE.replace("Yes,-,-,\n", "Yes,-,-,TA: page 2\n")
+    after = rows_of(moodle(results, written(tmp_path, first)).data)
+    assert after[1]["Feedback comments"].split("\n")[1:] == ["TA: page 2"]
+    with pytest.raises(RequestError, match="with a scale, and without points"):
+        moodle(results, written(tmp_path, MOODLE.replace("Maximum Grade", "Scale")))
+    graded = MOODLE.replace("grading,,", "grading,50.00,").replace("No submission,,", "Draft,7.00,")
     # one number that agrees is enough: a namesake of another number is no other assignment
     namesake = replace(results.rows[0], key="jose-2", number="77", email="li@example.edu")
     both = replace(results, rows=(results.rows[0], namesake))

@@ -17,12 +17,14 @@ import pytest
 from grader.classroom.assignment import Assignment
 from grader.classroom.command import lateness_of_arrivals
 from grader.classroom.exports import export
+from grader.classroom.marking import MarkRequest, mark
 from grader.classroom.names import key
 from grader.classroom.pages import feedback, write
 from grader.classroom.results import class_results
 from grader.classroom.store import Store, StoredSubmission
 from grader.exercise.verdict import Status
 from grader.sandbox.sandboxes import missing
+from headcount.core.errors import RequestError
 from tests.classes import ASKED, failed, passed
 from tests.classroom.test_grade import FOLDERS, HEAD, RIGHT, WRONG, grade
 
@@ -105,6 +107,13 @@ def test_points_by_hand_are_on_every_page_and_in_every_export(results, tmp_path)
     found = json.loads((tmp_path / "gradescope" / BOB / "results.json").read_text())
     assert found["tests"][0]["score"] == 0.75
     assert why in found["tests"][0]["output"]
+
+
+def test_an_extension_before_the_deadline_of_the_class_is_refused(results):
+    with pytest.raises(RequestError, match="2025-11-22 23:59 is before the deadline of the class"):
+        mark(results, MarkRequest("bob", extend="2025-11-22", why="ill", by="me"))
+    with Store(results, readonly=True) as store:
+        assert store.decisions.all() == []
 
 
 def test_a_decision_outlives_the_verdict_and_says_that_it_has_changed(results):

@@ -52,6 +52,12 @@ def reasons(found):
     return {item.row.key: item.reason for item in found.left_out}
 
 
+def test_points_possible_that_are_no_number_are_not_replaced(exported):
+    text = EXPORTED.replace("10,4,(", "10,four,(")
+    with pytest.raises(RequestError, match="'four' points possible in 'Week 2"):
+        canvas(small_class(), exported(text))
+
+
 def test_a_gradebook_keeps_all_but_the_assignments_column(exported):
     before, after = rows(EXPORTED.encode()), rows(canvas(small_class(), exported()).data)
     assert len(after) == len(before)

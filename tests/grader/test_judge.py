@@ -493,6 +493,23 @@ def test_missing_and_broken_answers():
 
 
 @pytest.mark.parametrize(
+    "first, status, text",
+    [
+        ("return 2 * x", Status.PASSED, "the last definition that parses is judged; "),
+        ("return 3 * x", Status.FAILED, "; the last definition that parses is judged; "),
+        ("raise NotImplementedError", Status.FAILED, ""),
+    ],
+)
+def test_the_last_definition_that_parses_counts(first, status, text):
+    cells = f"# %%\ndef twice(x):\n    {first}\n# %%\ndef twice(x):\n    return (2 * x\n"
+    submission = Submission.from_bytes(cells.encode(), "a.py", ["twice"])
+    verdict = Judge(default_launcher(), Settings(1)).judge(TOY["twice"], submission)
+    assert verdict.status is status
+    assert (verdict.diagnosis is Diagnosis.SYNTAX_ERROR) is (not text)
+    assert verdict.message.endswith(f"{text}line 6: '(' was never closed")
+
+
+@pytest.mark.parametrize(
     "answer, word, text",
     [
         (lambda: 1, "exception", "cannot be called as twice(x: Tensor)"),

@@ -151,11 +151,10 @@ def _program(file: str, names: Sequence[str]) -> bytes:
 
     submission = Submission.from_file(file, names)
     for name in names:
-        if name in submission.broken:
-            fault = submission.broken[name]
-            raise RequestError(f"{file}, line {fault.line}: {fault.message}")
         if name not in submission.names:
-            raise RequestError(f"{file} does not define {name}")
+            fault = submission.broken.get(name)
+            why = f": line {fault.line}: {fault.message}" if fault else ""
+            raise RequestError(f"{file} does not define {name}{why}")
     return submission.program.to_bytes()
 
 
