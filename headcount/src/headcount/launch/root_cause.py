@@ -258,11 +258,10 @@ class RootCause:
         site = sites[rank]
         at = f" at {site}" if site else ""
         message = f"rank {rank} is still running{at}"
+        places = ((r, sites[r]) for r in running[1:])
         detail = tuple(
-            f"rank {r} is at {there}"
-            if (there := sites[r]) and there.line
-            else f"rank {r} is still running"
-            for r in running[1:]
+            f"rank {r} is at {there}" if there and there.line else f"rank {r} is still running"
+            for r, there in places
         )
         detail += tuple(
             f"rank {r} {called}" for r in running if (called := never_joined(self._matcher, r))
