@@ -292,7 +292,7 @@ if dist.get_rank() == 0:
 def test_a_call_in_a_pool_of_threads_has_the_line_that_handed_it_over(tmp_path):
     ran, _ = execute_text(POOL, tmp_path)
     assert ran.failure.diagnosis is Diagnosis.DEADLOCK
-    assert "rank 0 waits in barrier at train.py:8" in ran.failure.message
+    assert re.search("rank 0 waits in its thread .* in barrier at train.py:8", ran.failure.message)
 
 
 PAIRS = """\
@@ -334,6 +334,71 @@ def test_of_different_calls_those_that_the_fewest_have_made_come_first(tmp_path,
     hang = ran.failure.hang
     assert (hang.kind, hang.culprits) == ("entered differently", few)
     assert {*hang.culprits, *hang.held} == {*range(ranks)}
+
+
+THREE = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+if rank == 0:
+    dist.all_reduce(torch.ones(1))
+elif rank == 1:
+    dist.barrier()
+else:
+    dist.broadcast(torch.ones(1), 0)
+"""
+
+
+def test_of_three_different_calls_each_is_shown_with_its_ranks(tmp_path):
+    ran, _ = execute_text(THREE, tmp_path, ranks=4)
+    assert (ran.failure.hang.culprits, ran.failure.hang.held) == ((0, 1), (2, 3))
+    sides = {ranks: site.line for ranks, site in ran.failure.sides}
+    assert sides == {(0,): 6, (1,): 8, (2, 3): 10}
+    assert "\n  ranks 2, 3 train.py:10" in text_report(ran, 100)
+
+
+CIRCLES = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+if rank < 4:
+    dist.recv(torch.ones(1), rank ^ 1)
+elif rank < 7:
+    dist.barrier()
+"""
+
+
+WAYS = ("0 → 1 → 0", "2 → 3 → 2")
+
+
+def test_all_that_holds_up_ranks_is_told_what_holds_up_most_first(tmp_path):
+    ran, _ = execute_text(CIRCLES, tmp_path, ranks=8)
+    # the barrier waits for the circles as well
+    first, second = (f"{way}, each waits for the next, and ranks 4-6 behind them" for way in WAYS)
+    assert str(ran.failure.hang) == first
+    assert ran.failure.detail[:2] == (
+        f"a circle (established): {second}",
+        "never entered (established): rank 7 has already ended, and holds up ranks 4-6",
+    )
+
+
+STEPS = """\
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+for step in range(2 if dist.get_rank() == 0 else 3):
+    dist.all_reduce(torch.ones(1))
+"""
+
+
+def test_ranks_that_are_equally_far_ahead_are_told_together(tmp_path):
+    ran, _ = execute_text(STEPS, tmp_path, ranks=4)
+    first, *_ = ran.why()
+    assert first.startswith(
+        "ranks 1, 2 and 3 are at their 3rd all_reduce at train.py:5, and rank 0"
+    )
 
 
 AROUND = """\
@@ -939,15 +1004,15 @@ def test_both_lines_of_calls_that_do_not_match_are_quoted_the_odd_one_first(tmp_
     ran, printed = execute_text(text, tmp_path, 3)
     assert ran.failure is not None, printed
     (odd, line), (_, other) = ran.failure.sides
-    assert (odd, line.line, other.line) == (2, 5, 6)
+    assert (odd, line.line, other.line) == ((2,), 5, 6)
     monkeypatch.chdir(tmp_path)  # names of files are relative
     shown = text_report(ran, 100)
     quoted = [one.strip() for one in shown.splitlines() if one.startswith("  rank")]
     assert quoted[0].startswith("rank 2  train.py:5: dist.all_reduce(")
-    assert quoted[1] == "rank 0  train.py:6: dist.all_reduce(torch.ones(1))  # everybody"
+    assert quoted[1] == "ranks 0, 1 train.py:6: dist.all_reduce(torch.ones(1))  # everybody"
     assert json.loads(json_report(ran))["failure"]["sides"] == [
-        {"rank": 2, "file": "train.py", "line": 5},
-        {"rank": 0, "file": "train.py", "line": 6},
+        {"ranks": [2], "file": "train.py", "line": 5},
+        {"ranks": [0, 1], "file": "train.py", "line": 6},
     ]
 
 

@@ -391,9 +391,10 @@ def wait_of(state: WaitState, rank: int) -> Wait:
     texts = [wait_text(state, awaited) for _, awaited in held]
     first, (thread, awaited) = texts[0], held[0]
     if thread != 0:
-        first = first.replace("waits", f"waits{_in_thread(state, rank, thread)}", 1)
+        inside = _in_thread(state, rank, thread)
         if 0 in idle and idle[0].line:
-            first += f", for which its main thread waits at {idle[0]}"
+            inside += f", for which its main thread waits at {idle[0]},"
+        first = first.replace("waits", f"waits{inside}", 1)
     if len(texts) > 1:
         first += f", and {texts[1]}{_in_thread(state, rank, held[1][0])}"
     if len(texts) > 2:
