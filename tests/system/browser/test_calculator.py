@@ -13,6 +13,10 @@ from tests.system.browser.test_accessibility import findings
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 
+#: Numbers of the calculator that have a slider.
+SLIDERS = 3
+
+
 def memory(plan: TrainingPlan) -> str:
     return f"need {plan.memory.total / 1e9:,.1f} GB"
 
@@ -25,6 +29,8 @@ def test_turning_knobs_changes_the_numbers(server: Server, page: Page) -> None:
     cell.run()
     status = cell.output.get_by_role("status")
     expect(status).to_contain_text(memory(TrainingPlan(zero=0)))
+    # each slider appears on its own, and gets its name then
+    expect(cell.output.locator(".noUi-handle[aria-label]")).to_have_count(SLIDERS)
     cell.output.first.evaluate("output => output.id = 'looked-at'")
     assert findings(page, "#looked-at") == []
     # with the arrow keys
