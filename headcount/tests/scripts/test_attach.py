@@ -119,7 +119,7 @@ def test_the_rank_that_holds_up_the_job_is_named_with_its_line(path, tmp_path):
     culprits = list(map(int, about["culprits"].split()))
     assert (first["kind"], sorted(first["culprits"])) == (about["verdict"], culprits), text
     assert {*first["culprits"], *first["held"]} == {0, 1, 2}
-    assert text.startswith(f"✗ {about['verdict']}: ")
+    assert text.startswith(f"✗ {about['verdict']} ({first['grade']}): ")
     if path.stem != "killed":  # it stands nowhere any more
         lines = {one["line"] for one in report["ranks"] if one["rank"] in culprits}
         (line, *_) = lines & marked(path, "culprit")
