@@ -147,6 +147,10 @@ def disagreement(
     return None
 
 
+#: Different calls with which one more is compared.
+_KINDS = 16
+
+
 def _entered_differently(
     failure: Failure, calls: Mapping[int, Operation], members: Sequence[int]
 ) -> Failure:
@@ -156,7 +160,8 @@ def _entered_differently(
     """
     kinds: list[list[Operation]] = []
     for _, call in sorted(calls.items()):
-        alike = (kind for kind in kinds if disagreement(kind[0], call, members) is None)
+        # a thousand ranks may all give different sizes
+        alike = (one for one in kinds[:_KINDS] if disagreement(one[0], call, members) is None)
         kind = next(alike, None)
         if kind is None:
             kinds.append(kind := [])
