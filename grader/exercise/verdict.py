@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 from headcount.core.verdict import (
     ArrivalOrders,
     Diagnosis,
+    Grade,
     Gravity,
     Site,
     SourceLine,
@@ -29,6 +30,7 @@ __all__ = [
     "Comparison",
     "ExerciseVerdict",
     "Grade",
+    "HINT_LABELS",
     "Hint",
     "RankRow",
     "Status",
@@ -52,20 +54,13 @@ class Status(str, Enum):
     __str__ = str.__str__
 
 
-class Grade(str, Enum):
-    """How well what a hint says is known; its value is what other programs read."""
-
-    #: It follows from what the answer has done, or from its source.
-    ESTABLISHED = "established"
-    #: The same comes of a program with this mistake.
-    SUPPORTED = "supported"
-    #: It is asked of everybody whose answer fails so.
-    OPEN = "open"
-
-    @property
-    def label(self) -> str:
-        """What stands before the hint."""
-        return {"established": "hint", "supported": "likely", "open": "in general"}[self.value]
+#: What stands before a hint: it follows from what the answer has done or from its source; a program
+#: with this mistake does the same; it is asked of everybody whose answer fails so.
+HINT_LABELS = {
+    Grade.ESTABLISHED: "hint",
+    Grade.SUPPORTED: "likely",
+    Grade.OPEN: "in general",
+}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from grader.exercise.help import Help
-from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status
+from grader.exercise.verdict import HINT_LABELS, CaseVerdict, ExerciseVerdict, Status
 from grader.report.elements import Markup, block, element, escape, join
 from grader.report.graph import graph_of
 from grader.report.looks import Look
@@ -224,7 +224,7 @@ def _failure(verdict: ExerciseVerdict, strip: str) -> Iterator[Markup]:
         yield element("details", words, "\n", picture, open=True)
     if verdict.hint:
         hint = join(map(_inline, verdict.hint.splitlines()), "<br>")
-        label = f"{verdict.hint_grade.label.capitalize()}:"
+        label = f"{HINT_LABELS[verdict.hint_grade].capitalize()}:"
         yield element("div", element("strong", label), " ", hint)
     if found.others:
         yield element("div", _lines(found.others))

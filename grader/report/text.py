@@ -12,7 +12,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.exercise.verdict import CaseVerdict, ExerciseVerdict, Status, SubmissionVerdict
+from grader.exercise.verdict import (
+    HINT_LABELS,
+    CaseVerdict,
+    ExerciseVerdict,
+    Status,
+    SubmissionVerdict,
+)
 from grader.report.looks import Look
 from grader.report.summary import (
     COSTS,
@@ -140,7 +146,7 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if case is not None:
         yield from _evidence(case)
     if verdict.hint:
-        label = f"{verdict.hint_grade.label}: "
+        label = f"{HINT_LABELS[verdict.hint_grade]}: "
         yield Text.assemble((label, "bold cyan"), visible(verdict.hint))
     if found.others:
         yield Text(visible(found.others))

@@ -678,11 +678,11 @@ class HangKind(str, Enum):
 
 
 class Grade(str, Enum):
-    """How much of what is said of a hang is known."""
+    """How much is known of what is said of a hang, or in a hint."""
 
-    #: it follows from what the ranks have done
+    #: it follows from what the ranks have done, or from the source
     ESTABLISHED = "established"
-    #: all that was seen speaks for it, but a rank that is only slow would look the same
+    #: all that was seen speaks for it, but something else, as a rank that is slow, looks the same
     SUPPORTED = "supported"
     #: nobody can tell from what was seen
     OPEN = "open"
