@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -966,16 +967,17 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 def launch(script, **environment):
     """Run a script on four ranks that torchrun starts, and show the lines that they print, sorted."""
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "script.py")
-        with open(path, "w") as file:
-            file.write(script)
-        done = subprocess.run(
-            [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=4", path],
+        path = Path(folder, "script.py")
+        path.write_text(script)
+        # each rank prints into a file of its own, or their lines could mix
+        torchrun = ["torch.distributed.run", "--standalone", "--redirects=1", f"--log-dir={folder}"]
+        subprocess.run(
+            [sys.executable, "-m", *torchrun, "--nproc_per_node=4", path],
             capture_output=True,
-            text=True,
             env={**os.environ, **environment},
         )
-    print(*sorted(done.stdout.splitlines()), sep="\n")
+        printed = [line for file in Path(folder).rglob("stdout.log") for line in file.open()]
+    print(*sorted(printed), sep="", end="")
 
 
 ONE_IS_MISSING = """

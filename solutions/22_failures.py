@@ -23,6 +23,7 @@ import sys
 import tempfile
 import zlib
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -380,16 +381,18 @@ def launch(script, ranks, folder, *options, **environment):
     path = os.path.join(folder, "script.py")
     with open(path, "w") as file:
         file.write(script)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    done = subprocess.run(
-        [*command, f"--nproc_per_node={ranks}", *options, path],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "FOLDER": folder, **environment},
-        timeout=200,
-    )
-    for line in sorted(done.stdout.splitlines()):
-        print(line)
+    with tempfile.TemporaryDirectory() as logs:
+        # each rank prints into a file of its own, or their lines could mix
+        torchrun = ["torch.distributed.run", "--standalone", "--redirects=1", f"--log-dir={logs}"]
+        done = subprocess.run(
+            [sys.executable, "-m", *torchrun, f"--nproc_per_node={ranks}", *options, path],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "FOLDER": folder, **environment},
+            timeout=200,
+        )
+        printed = [line for file in Path(logs).rglob("stdout.log") for line in file.open()]
+    print(*sorted(printed), sep="", end="")
     if done.returncode != 0:
         print(done.stderr[-2000:])
 
@@ -418,8 +421,7 @@ else:
     did = "reads"
 own = state["weight"].to_local()
 right = torch.equal(state["weight"].full_tensor(), whole)
-line = f"rank {rank} of {n} {did} {len(own)} rows, step {state['step']}, all right: {right}"
-os.write(1, f"{line}{os.linesep}".encode())  # in one piece: the ranks share their output
+print(f"rank {rank} of {n} {did} {len(own)} rows, step {state['step']}, all right: {right}")
 dist.destroy_process_group()
 """
 
