@@ -469,6 +469,69 @@ def test_of_two_dumps_it_is_said_which_ranks_have_gone_on(tmp_path, name):
             explain(before, after)
 
 
+#: Nanoseconds of an hour.
+HOUR = 3600 * 10**9
+
+
+def timed(folder, rank, times, world=(0, 1)):
+    """Write a dump of all_reduces, of each of which it is known when it began and when it ended."""
+    calls = [(-1, "all_reduce", "0", n, bool(ended)) for n, (_, ended) in enumerate(times, 1)]
+    dumped(folder, rank, calls, {"0": ("default_pg", list(world))})
+    path = folder / f"trace_{rank}.json"
+    dump = json.loads(path.read_text())
+    for entry, (began, ended) in zip(dump["entries"], times, strict=True):
+        entry |= {"time_created_ns": began, "time_discovered_completed_ns": ended}
+    path.write_text(json.dumps(dump))
+
+
+def test_a_dump_of_an_earlier_run_leaves_the_verdict_open(tmp_path):
+    """Rank 1 was killed; what lies there of it is from before the job was started anew."""
+    timed(tmp_path, 0, [(5 * HOUR, 5 * HOUR + 1), (5 * HOUR + 2, None)])
+    timed(tmp_path, 1, [(HOUR, HOUR + 1)])
+    found = explain(read_dumps([tmp_path]))
+    assert found.hang.grade == "open"
+    assert found.gaps[0] == (
+        "all_reduce, call 1 of the default group, had ended on rank 1 240 min before rank 0 called"
+        " it: is the dump of rank 1 of an earlier run?"
+    )
+    # what has only been called long before another rank calls it is waited for
+    timed(tmp_path, 1, [(HOUR, 5 * HOUR + 1)])
+    assert explain(read_dumps([tmp_path])).hang.grade == "supported"
+
+
+def test_dumps_of_two_jobs_are_refused(tmp_path):
+    timed(tmp_path, 0, [(1, 2), (3, None)])
+    timed(tmp_path, 1, [(1, 2)], world=(0, 1, 2))
+    with pytest.raises(RequestError, match="default_pg has 3 members in"):
+        read_dumps([tmp_path])
+    (tmp_path / "before").mkdir()
+    timed(tmp_path, 1, [(1, 2)])
+    for began, is_same in ((1, True), (2, False)):
+        timed(tmp_path / "before", 0, [(began, 9)])
+        before = read_dumps([tmp_path / "before"])
+        if is_same:
+            assert explain(read_dumps([tmp_path]), before).since
+        else:
+            with pytest.raises(RequestError, match="the dumps of --before are of another job"):
+                explain(read_dumps([tmp_path]), before)
+
+
+def test_the_cause_that_holds_up_most_ranks_is_the_headline(tmp_path):
+    """Rank 6 has ended, and one rank waits for it; for the circle of 0 and 1 four others wait."""
+    groups = {
+        "0": ("default_pg", list(range(8))), "1": ("a", [0, 1]), "2": ("b", [0, 1]),
+        "3": ("c", [0, 2, 3, 4, 5]), "4": ("d", [6, 7]),
+    }  # fmt: skip
+    waits = {0: "1", 1: "2", 2: "3", 3: "3", 4: "3", 5: "3", 7: "4"}
+    for rank in range(8):
+        calls = [(-1, "all_reduce", waits[rank], 1, "started")] if rank in waits else []
+        dumped(tmp_path, rank, calls, groups)
+    found = explain(read_dumps([tmp_path]))
+    assert (found.hang.kind, found.hang.culprits) == ("a circle", (0, 1))
+    assert found.hang.held == (2, 3, 4, 5)
+    assert any("group 4" in fault.text for fault in found.faults[: found.causes])
+
+
 def test_dumps_are_given_as_files_and_patterns_and_folders(tmp_path):
     recorded(right, 3, tmp_path)
     (tmp_path / "notes.txt").write_text("no dump, and of no rank")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from headcount.core.errors import RequestError
 from headcount.core.verdict import Grade, Hang, HangKind, Wait, folded
@@ -29,6 +29,15 @@ __all__ = [
 
 #: Collectives of which the members give tensors of different sizes, each its own.
 _UNEVEN = frozenset({"scatter", "gather", "all_to_all", "all_to_all_single", "reduce_scatter_v"})
+
+#: Collectives that end on no member before all have called them.
+_TOGETHER = frozenset({"all_reduce", "all_reduce_barrier", "barrier", "_all_gather_base"})
+
+#: Nanoseconds by which the clocks of two machines may differ.
+_SKEW = 60 * 10**9
+
+#: Causes of which the one that holds up most is looked for: each may hold up all ranks.
+_WEIGHED = 64
 
 #: Lines of ranks that wait, and groups that wait behind others, which are shown.
 _SHOWN = 8
@@ -110,21 +119,26 @@ def explain(dumps: Dumps, before: Dumps | None = None) -> Explanation:
     for fault in found:
         parts[is_cause(fault)].append(fault)
     effects, causes = parts if parts[1] else parts[::-1]
-    # what is known of both sides comes before what is concluded from a dump that is not there, and
-    # a group that waits for culprits alone before one that waits for others as well
-    causes.sort(
-        key=lambda fault: (
-            not dumps.calls.keys() >= {*fault.awaited},
-            not waits.keys().isdisjoint(fault.awaited),
-        )
-    )
+    behind = waiters(waits)
+
+    def weight(fault: Divergence) -> tuple[bool, int, bool]:
+        # what is known of both sides comes before what is concluded from a dump that is not there,
+        # then who holds up more, and who waits for culprits alone before who waits for others too
+        free = [rank for rank in fault.awaited if rank not in waits]
+        held = held_up(behind, free or fault.awaited) if len(causes) <= _WEIGHED else ()
+        mixed = not waits.keys().isdisjoint(fault.awaited)
+        return not dumps.calls.keys() >= {*fault.awaited}, -len(held), mixed
+
+    causes.sort(key=weight)
+    older = _older(dumps)
+    hang = _hang(dumps, causes, waits, cycle, moved) if causes else None
     return Explanation(
         (*causes, *effects),
         len(causes),
-        _hang(dumps, causes, waits, cycle, moved) if causes else None,
+        replace(hang, grade=Grade.OPEN) if hang and older else hang,
         tuple(waits.values()),
         tuple(cycle),
-        tuple(_gaps(dumps, held, {rank for fault in found for rank in fault.awaited})),
+        (*older, *_gaps(dumps, held, {rank for fault in found for rank in fault.awaited})),
         _since(dumps, before, moved) if before is not None else "",
     )
 
@@ -160,6 +174,33 @@ def _hang(
     return Hang(kind, grade, tuple(culprits), tuple(sorted(held)), fate)
 
 
+# Dumps of several runs. -----------------------------------------------------------------
+
+
+def _older(dumps: Dumps) -> list[str]:
+    """Return which dumps seem to be of an earlier run than the others.
+
+    What ends on no rank before all have called it is called by none after it has ended on one.
+    """
+    last: dict[tuple[str, int, str], DumpedCall] = {}
+    for made in dumps.calls.values():
+        for call in made:
+            if call.name in _TOGETHER:
+                key = call.group, call.number, call.name
+                last[key] = max(last.get(key, call), call, key=lambda one: one.created)
+    found = {}
+    for rank, made in dumps.calls.items():
+        for call in made:
+            later = last.get((call.group, call.number, call.name), call)
+            if call.ended and later.created > call.ended + _SKEW:
+                found[rank] = (
+                    f"{call.name}, call {call.number} of {_named(call.group)}, had ended on rank"
+                    f" {rank} {(later.created - call.ended) / 60e9:,.0f} min before rank"
+                    f" {later.rank} called it: is the dump of rank {rank} of an earlier run?"
+                )
+    return [*found.values()]
+
+
 # Two dumps of one job. --------------------------------------------------------------
 
 #: By group, and apart for messages: the number of the last call, and whether it has ended.  Torch
@@ -179,16 +220,23 @@ def _moved(before: Dumps, dumps: Dumps) -> dict[int, int]:
     """Return the ranks that have gone on since earlier dumps, and how many calls they have begun.
 
     Raises:
-        RequestError: some rank was further on in the earlier dumps.
+        RequestError: some rank was further on in the earlier dumps, or they are of another job.
     """
     found = {}
     for rank in sorted(before.calls.keys() & dumps.calls.keys()):
+        times = {(call.group, call.number, call.name): call.created for call in before.calls[rank]}
+        for call in dumps.calls[rank]:
+            if times.get((call.group, call.number, call.name), call.created) != call.created:
+                raise RequestError(
+                    f"the dumps of --before are of another job: there rank {rank} called"
+                    f" {call.name}, call {call.number} of {_named(call.group)}, at another time"
+                )
         old, new = _progress(before.calls[rank]), _progress(dumps.calls[rank])
         # a buffer may have lost all calls of a group since then
         if any(new[kind] < old[kind] for kind in old.keys() & new.keys()):
             raise RequestError(
                 f"rank {rank} was further on in the dumps of --before than in the others: are they"
-                " the later ones, or of another job?"
+                " the later ones?"
             )
         if new != old:
             steps = (new[kind][0] - old.get(kind, (0, False))[0] for kind in new)

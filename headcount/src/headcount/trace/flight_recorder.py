@@ -85,6 +85,8 @@ class DumpedCall:
         site: the line of the program, or None where the dump has none.
         messages: of a message or a batch of them, ``send`` or ``recv`` and the rank at the other
             end, by its place in the group.
+        created: when it was called, in nanoseconds by its machine's clock; 0 if that is not known.
+        ended: when it was seen to have ended, likewise; gloo's recorder does not note that.
     """
 
     rank: int
@@ -97,6 +99,8 @@ class DumpedCall:
     is_started: bool
     site: Site | None
     messages: tuple[tuple[str, int], ...] = ()
+    created: int = 0
+    ended: int = 0
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,7 @@ class DumpEntry(msgspec.Struct):
     state: str | None = None
     retired: bool = False
     time_created_ns: Annotated[int, Meta(ge=0, le=1 << 62)] = 0
+    time_discovered_completed_ns: Annotated[int, Meta(ge=0, le=1 << 62)] | None = None
     frames: list[_Frame] | None = None
 
 
@@ -184,7 +189,7 @@ def read_dumps(places: Sequence[str | Path]) -> Dumps:
         places: folders, files and patterns of files.
 
     Raises:
-        RequestError: none is there, none can be read, or two are of one rank.
+        RequestError: none is there, none can be read, or they are of several jobs.
     """
     dumps: dict[int, _Dump] = {}
     groups: dict[str, Sequence[int]] = {}
@@ -202,8 +207,13 @@ def read_dumps(places: Sequence[str | Path]) -> Dumps:
         dumps[rank] = dump
         calls[rank] = _calls(rank, dump.entries, described)
         known |= {rank, *(member for _, members in described.values() for member in members)}
-        # gloo's recorder describes one group, and does not say which
-        groups |= {name: members for key, (name, members) in described.items() if key and members}
+        for key, (name, members) in described.items():
+            # gloo's recorder describes one group, and does not say which
+            if key and members and groups.setdefault(name, members) != members:
+                raise RequestError(
+                    f"{name} has {len(members)} members in {path}, and {len(groups[name])} in an"
+                    " earlier file; give the dumps of one job"
+                )
     if not dumps:
         raise RequestError(
             unread[0]
@@ -383,6 +393,8 @@ def _call(rank: int, entry: DumpEntry, groups: Mapping[str, tuple[str, list[int]
         entry.state == "started",
         _site(entry.frames or []),
         ((message[1], int(message[3])),) if message else (),
+        entry.time_created_ns,
+        entry.time_discovered_completed_ns or 0,
     )
 
 
