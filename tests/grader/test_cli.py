@@ -286,7 +286,11 @@ def wrong_files(folder):
             "a number of seconds above 0 is needed, not '0'",
         ),
         (["check", "nothing.py", "--seconds", "nan"], "not 'nan'"),
-        (["check", "nothing.py", "--sedd", "1"], "unrecognized arguments: --sedd"),
+        (
+            ["check", "nothing.py", "--sedd", "1"],
+            "--sedd 1 is not known here: did you mean --seed",
+        ),
+        (["check", "nothing.py", "--zzz"], "--zzz is not known here (see"),
         (["hint", "brodcast"], "did you mean broadcast"),
         (["hint"], "EXERCISE"),
     ],

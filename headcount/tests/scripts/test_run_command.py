@@ -8,12 +8,15 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from headcount.cli import main
 from headcount.core.events import Blocked, Completed, Posted
 from headcount.script.tally import CallTally
 from headcount.trace.message_matcher import MessageMatcher
+from support.reports import told
 
 COMMAND = [sys.executable, "-m", "headcount", "run"]
 
@@ -145,6 +148,28 @@ def test_a_deadlock_is_reported_in_words_and_as_json(project):
         "kind": "never entered", "grade": "established", "culprits": [1], "held": [0],
         "fate": "ended",
     }  # fmt: skip
+    assert told(report)
+    assert told(failure)
+
+
+def test_explain_writes_its_report_as_json_too(tmp_path, capsys):
+    dumps = Path(__file__).parents[1] / "support" / "dumps" / "torch-2.11" / "uneven"
+    path = tmp_path / "report.json"
+    assert main(["explain", str(dumps), "--json", str(path)]) == 3
+    said = capsys.readouterr().out
+    assert main(["explain", str(dumps), "--json", "-"]) == 3
+    data, text = capsys.readouterr()
+    report = json.loads(data)
+    assert (said, report) == (text, json.loads(path.read_text()))
+    assert told(report)
+    assert report["hang"]["culprits"] == [2]
+
+
+def test_an_option_that_is_not_there_names_the_nearest_of_its_command(capsys):
+    assert main(["run", "--rnks", "2", "train.py"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--rnks is not known here: did you mean --ranks? (see" in line
+    assert line.endswith(" run --help)")
 
 
 @pytest.mark.parametrize(

@@ -265,6 +265,24 @@ def test_at_the_time_limit_ranks_that_wait_are_named_beside_those_that_do_not(tm
     assert f"rank {waiting} waits in barrier at train.py:6" in " ".join(ran.failure.detail)
 
 
+POLLED = """\
+import time
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+if dist.get_rank() == 1:
+    request = dist.irecv(torch.zeros(1), 0)
+    while not request.is_completed():
+        time.sleep(0.01)
+"""
+
+
+def test_at_the_time_limit_it_is_said_what_is_asked_about_in_vain(tmp_path):
+    ran, _ = execute_text(POLLED, tmp_path, seconds=1.0)
+    polls = "rank 1 polls, and so waits to receive from rank 0 at train.py:6; rank 0 has ended"
+    assert polls in ran.failure.detail
+
+
 def test_where_ranks_are_is_shown_when_nothing_happens_for_long(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(supervisor, "QUIET", 0.3)
     execute_text(LOCKED, tmp_path, seconds=2.5)

@@ -29,6 +29,7 @@ from headcount.script.attach.verdicts import verdicts_of
 from headcount.script.attach.waits import waits_of
 from headcount.trace.flight_recorder import DumpEntry
 from support.growth import LIMIT, growth, steps_growth
+from support.reports import told
 
 TORCH = "/env/site-packages/torch/distributed/distributed_c10d.py"
 NOW = 1_000_000.0
@@ -85,7 +86,7 @@ def judged(readings):
     verdicts = verdicts_of(readings, found)
     text = attach_text(readings, found, verdicts, 80)
     assert max(map(len, text.splitlines())) <= 80
-    msgspec.json.decode(attach_json(readings, found, verdicts))
+    assert told(msgspec.json.decode(attach_json(readings, found, verdicts)))
     return verdicts, text
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import math
-from collections.abc import Sequence
-from typing import NoReturn
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from headcount.core.errors import RequestError
 
-__all__ = ["Parser", "add_cluster_options", "algorithms", "seconds", "whole_number"]
+__all__ = ["Parser", "add_cluster_options", "add_json", "algorithms", "seconds", "whole_number"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -18,6 +20,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong, with where the options are described."""
         raise RequestError(f"{message} (see {self.prog} --help)")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse arguments of which none may be unknown; of a command they are the command's."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            names = re.findall(r"--[\w-]+", self.format_help())
+            near = difflib.get_close_matches(rest[0].partition("=")[0], names, 1)
+            mend = f": did you mean {near[0]}?" if near else ""
+            self.error(f"{' '.join(rest)} is not known here{mend}")
+        return found, rest
 
 
 def whole_number(text: str, least: int = 1) -> int:
@@ -52,6 +64,11 @@ def seconds(text: str) -> float:
 
 def _eager(text: str) -> int:
     return whole_number(text, least=-1)
+
+
+def add_json(add: Callable[..., object]) -> None:
+    """Add the option that writes a report as data, too."""
+    add("--json", metavar="FILE", help="write the report as JSON, too; - is standard output")
 
 
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:

@@ -31,6 +31,7 @@ from headcount.trace.deadlock import (
     given_up,
     held_up,
     never_joined,
+    polled_text,
     stuck,
     told_together,
     wait_of,
@@ -264,7 +265,9 @@ class RootCause:
             for r, there in places
         )
         detail += tuple(
-            f"rank {r} {called}" for r in running if (called := never_joined(self._matcher, r))
+            f"rank {r} {said}"
+            for r in running
+            if (said := never_joined(self._matcher, r) or polled_text(self._matcher, r))
         )
         # they may wait for what the others are about, or hold what these want
         others = set(range(self._matcher.size)) - {*running} - self._matcher.ended

@@ -26,7 +26,7 @@ import psutil
 
 from headcount.core.commands import say, settle_press
 from headcount.core.errors import RequestError
-from headcount.core.options import seconds, whole_number
+from headcount.core.options import add_json, seconds, whole_number
 from headcount.core.resource_limits import DEFAULTS
 from headcount.core.semantics import Semantics, add_semantics
 from headcount.core.source_locations import following_script
@@ -80,7 +80,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="map: what the script does on a GPU is done on the CPU, and nccl is gloo; available:"
         " torch.cuda.is_available() is true besides; off: torch's own errors (default: map)",
     )
-    add("--json", metavar="FILE", help="write the report as JSON, too; - is standard output")
+    add_json(add)
     add("--trace", metavar="FILE", help="write a trace that Perfetto opens: ui.perfetto.dev")
     add("--flight-recorder", metavar="DIR", help="write dumps as PyTorch's flight recorder does")
     add_semantics(parser)
@@ -103,7 +103,7 @@ def add_explain_options(parser: argparse.ArgumentParser) -> None:
         "dumps of the same job, minutes earlier: which ranks have gone on since, and which stand?"
     )
     parser.add_argument("--before", metavar="DUMPS", nargs="+", help=text)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser.add_argument)
 
 
 def run_script_command(
@@ -149,7 +149,7 @@ def run_script_command(
 
     fork_server_here()
     from headcount.rank.script import Script
-    from headcount.script.report import json_report, text_report
+    from headcount.script.report import json_report, text_report, write_file
 
     script = Script(
         request.script,
@@ -179,37 +179,22 @@ def run_script_command(
         if request.trace:
             from headcount.script.chrome_trace import chrome_trace
 
-            _write("--trace", request.trace, json.dumps(chrome_trace(trace, ran.failure)))
+            write_file("--trace", request.trace, json.dumps(chrome_trace(trace, ran.failure)))
     if dumps:
         from headcount.trace.flight_recorder import write_dumps
 
         try:
             write_dumps(trace, Path(dumps))
         except OSError as error:
-            raise RequestError(_not_written("--flight-recorder", dumps, error)) from None
+            text = f"--flight-recorder {dumps} cannot be written: {error.strerror}"
+            raise RequestError(text) from None
     if request.json:
         text = json_report(ran) + "\n"
         if request.json == "-":
             sys.stdout.write(text)
         else:
-            _write("--json", request.json, text)
+            write_file("--json", request.json, text)
     return ran.status()
-
-
-def _write(option: str, path: str, text: str) -> None:
-    """Write a file that an option names; what is not UTF-8 becomes an escape of JSON.
-
-    Raises:
-        RequestError: it cannot be written.
-    """
-    try:
-        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise RequestError(_not_written(option, path, error)) from None
-
-
-def _not_written(option: str, path: str, error: OSError) -> str:
-    return f"{option} {path} cannot be written: {error.strerror}"
 
 
 def explain_command(request: argparse.Namespace) -> int:
@@ -219,15 +204,13 @@ def explain_command(request: argparse.Namespace) -> int:
         RequestError: there are no dumps, or the earlier ones are none of this job's.
     """
     from headcount.script.explain import explain, explanation_json, explanation_text
-    from headcount.script.report import ExitStatus
+    from headcount.script.report import ExitStatus, show
     from headcount.trace.flight_recorder import read_dumps
 
     dumps = read_dumps(request.dumps)
     found = explain(dumps, read_dumps(request.before) if request.before else None)
-    if request.json:
-        print(explanation_json(found))
-    else:
-        print(explanation_text(found, dumps, shutil.get_terminal_size().columns))
+    text = explanation_text(found, dumps, shutil.get_terminal_size().columns)
+    show(text, explanation_json(found), request.json)
     return ExitStatus.COMMUNICATION_FAULT if found.faults else ExitStatus.OK
 
 

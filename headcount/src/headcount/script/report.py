@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
-from headcount.core.errors import signal_name
+from headcount.core.errors import RequestError, signal_name
 from headcount.core.events import ANY
 from headcount.core.source_locations import live_line, with_source
 from headcount.core.verdict import Failure, Hang, Site, Wait, amount, folded, ordinal, ranks_text
@@ -21,10 +23,12 @@ __all__ = [
     "ScriptRun",
     "exit_status",
     "json_report",
+    "show",
     "text_report",
     "wait_lines",
     "wait_object",
     "wrapped",
+    "write_file",
 ]
 
 #: The version of the JSON object.
@@ -338,6 +342,31 @@ def json_report(run: ScriptRun) -> str:
         },
     }
     return json.dumps(found, ensure_ascii=False)
+
+
+def write_file(option: str, path: str, text: str) -> None:
+    """Write a file that an option names; what is not UTF-8 becomes an escape of JSON.
+
+    Raises:
+        RequestError: it cannot be written.
+    """
+    try:
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise RequestError(f"{option} {path} cannot be written: {error.strerror}") from None
+
+
+def show(text: str, data: str, path: str | None) -> None:
+    """Print a report, and write it as data to the file of ``--json``, if one is named.
+
+    Raises:
+        RequestError: the file cannot be written.
+    """
+    print(text, file=sys.stderr if path == "-" else sys.stdout)
+    if path == "-":
+        print(data)
+    elif path:
+        write_file("--json", path, data + "\n")
 
 
 def wait_object(wait: Wait) -> dict[str, Any]:

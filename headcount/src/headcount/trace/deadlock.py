@@ -48,6 +48,7 @@ __all__ = [
     "given_up",
     "held_up",
     "never_joined",
+    "polled_text",
     "quiescent",
     "stuck",
     "told",
@@ -467,6 +468,16 @@ def wait_text(state: WaitState, awaited: Awaited) -> str:
     else:
         text = f"waits in {op.kind}{at} for {ranks_text(peers)}"
     return text + _elsewhere_text(state, op)
+
+
+def polled_text(state: WaitState, rank: int) -> str:
+    """Return what a rank asks about in vain, or an empty string."""
+    if not _polls_in_vain(state, rank):
+        return ""
+    op = state.operations[rank][min(state.polling[rank])]
+    over = sorted(state.ended & {*_peers(state, op)})
+    ended = f"; {ranks_text(over)} {'have' if len(over) > 1 else 'has'} ended" if over else ""
+    return f"polls, and so {wait_text(state, Awaited(op, op.site, 0))}{ended}"
 
 
 def _misplaced_counterpart(state: WaitState, op: Operation) -> Operation | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headcount.core.errors import RequestError
-from headcount.core.options import seconds, whole_number
+from headcount.core.options import add_json, seconds, whole_number
 
 if TYPE_CHECKING:
     from headcount.script.attach.verdicts import Verdict
@@ -40,7 +40,7 @@ def add_attach_options(parser: argparse.ArgumentParser) -> None:
     add("--write", type=Path, metavar="DIR",
         help="leave what was read in a folder as well, on each machine of a job")  # fmt: skip
     add("--job", type=Path, metavar="DIR", help="judge what --write has left on all machines")
-    add("--json", type=Path, metavar="FILE", help="write the report as data, too")
+    add_json(add)
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -89,14 +89,10 @@ def attach_command(request: argparse.Namespace) -> int:
         path = write_readings(readings, request.write)
         print(f"headcount: what was read is in {path}", file=sys.stderr)
     from headcount.script.attach.attach_report import attach_json, attach_text
-    from headcount.script.report import ExitStatus
+    from headcount.script.report import ExitStatus, show
 
-    if request.json is not None:
-        try:
-            request.json.write_text(attach_json(readings, found, verdicts) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise RequestError(f"{request.json} cannot be written: {error.strerror}") from None
-    print(attach_text(readings, found, verdicts, shutil.get_terminal_size().columns))
+    text = attach_text(readings, found, verdicts, shutil.get_terminal_size().columns)
+    show(text, attach_json(readings, found, verdicts), request.json)
     is_fault = any(one.is_fault for one in verdicts)
     return ExitStatus.COMMUNICATION_FAULT if is_fault else ExitStatus.OK
 
