@@ -126,6 +126,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Define the names above in a notebook, but for those that it has: ``%load_ext grader``."""
+    shell.push({name: __getattr__(name) for name in _HOMES if name not in shell.user_ns})
+
+
 def _in_kernel() -> bool:
     """Return whether this is the kernel of a notebook, in which people wait for every cell."""
     ipython = sys.modules.get("IPython")
@@ -134,8 +139,8 @@ def _in_kernel() -> bool:
 
 
 if _in_kernel():
-    from grader.api.missing_names import explain_missing_names
+    from grader.api.cell_errors import explain_errors
     from headcount.launch.launchers import warm_up
 
-    explain_missing_names()
+    explain_errors()
     warm_up()

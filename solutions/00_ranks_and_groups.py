@@ -23,7 +23,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, predict, progress, replay, run, torchrun
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline, torchrun
 
 # %% [markdown]
 # ## One program, many processes

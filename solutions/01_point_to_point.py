@@ -19,7 +19,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, replay, run, torchrun
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline, torchrun
 
 # %% [markdown]
 # ## The first message

@@ -19,7 +19,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, replay, run
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 
 # %% [markdown]
 # ## What it does

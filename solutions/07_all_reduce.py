@@ -18,7 +18,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 
 # %% [markdown]
 # ## What it does

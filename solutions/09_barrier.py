@@ -19,7 +19,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run, simulate, timeline
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 
 # %% [markdown]
 # ## What it promises

@@ -27,7 +27,7 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, replay, run, simulate
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 
 # %% [markdown]
 # ## What is wrong with a root

@@ -27,7 +27,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run, timeline
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 
 # %% [markdown]
 # The patients in this clinic are short programs that go wrong. For each of them we do three things: run it,

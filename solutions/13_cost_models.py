@@ -24,7 +24,7 @@ from fractions import Fraction
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run, simulate
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 from headcount.simulation.clusters import Nodes
 
 # %% [markdown]

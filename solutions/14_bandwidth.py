@@ -23,7 +23,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 
 # %% [markdown]
 # ## Bytes, seconds, and what people call them

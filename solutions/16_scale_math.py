@@ -27,7 +27,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import check, hint, simulate
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 from grader.api.calculator import calculator
 
 # %% [markdown]

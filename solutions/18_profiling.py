@@ -37,7 +37,7 @@ import torch
 import torch.distributed as dist
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-from grader import check, hint, run
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 
 torch.set_num_threads(1)  # so that times depend less on what else the machine does
 on_gpu = torch.cuda.is_available()

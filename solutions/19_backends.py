@@ -34,7 +34,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import backends, check, hint, mark, run, timeline
+from grader import (
+    backends, check, hint, mark, predict, progress, replay, reset, run, simulate, timeline,
+)
 from grader.submission.submission import Submission
 
 # %% [markdown]

@@ -28,7 +28,7 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, replay, run, simulate, timeline
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 from headcount.simulation.clusters import Flat, Nodes
 
 # %% [markdown]

@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from msgspec.structs import replace
 
-from grader import check, hint, replay, run, simulate, timeline
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 from headcount.simulation.clusters import PRESETS
 
 # %% [markdown]

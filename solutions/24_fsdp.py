@@ -26,7 +26,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, mark, run, simulate
+from grader import check, hint, mark, predict, progress, replay, reset, run, simulate, timeline
 
 # %% [markdown]
 # ## One layer at a time

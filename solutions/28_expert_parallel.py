@@ -30,7 +30,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import check, hint, mark, run, simulate, timeline
+from grader import check, hint, mark, predict, progress, replay, reset, run, simulate, timeline
 
 # %% [markdown]
 # ## More parameters, the same work

@@ -27,7 +27,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, run, simulate
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 from headcount.simulation.clusters import Nodes
 
 # %% [markdown]

@@ -36,7 +36,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
 
-from grader import check, hint, run, simulate, timeline
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 from headcount.simulation.clusters import Nodes
 from grader.submission.submission import Submission
 

@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, run
+from grader import check, hint, predict, progress, replay, reset, run, simulate, timeline
 
 # %% [markdown]
 # ## How to read a hang in production

@@ -9,6 +9,7 @@ from typing import Any
 from grader.api.guidance import how_to_get_more
 from grader.api.replay import films_beside_solution
 from grader.api.session import catalogue, fresh_seed, stoppable
+from grader.api.written import written
 from grader.course.progress import note, origin_of, working_folder
 from grader.course.progress_report import place_in_course
 from grader.exercise.declaration import Exercise
@@ -91,6 +92,7 @@ class Check(_Output):
 last_judged: dict[str, tuple[Program, ExerciseVerdict]] = {}
 
 
+@written("check(broadcast)")
 def check(
     answer: Callable[..., Any] | None = None,
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from grader.api.written import written
 from grader.course.course_map import map_html
 from grader.course.help import help_of
 from grader.course.index import IndexEntry, course_index
@@ -63,6 +64,7 @@ class Hints:
         return hints_html(self.name, self.hints, self._next_hint_text)
 
 
+@written('hint("broadcast")', takes_function=False)
 def hint(name: str | Callable[..., Any]) -> Hints:
     """Return the next hint on an exercise, from gentle to plain.
 
@@ -109,6 +111,7 @@ class Reset:
         )
 
 
+@written('reset("broadcast")', takes_function=False)
 def reset(name: str | Callable[..., Any]) -> Reset:
     """Begin an exercise again: put its stub into a new cell below this one.
 
@@ -146,6 +149,7 @@ class Progress:
         return map_html(self.overview)
 
 
+@written("progress()", takes_function=False)
 def progress() -> Progress:
     """Return which exercises of the course are passed, tried or untouched.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.api.written import written
 from grader.report.html import prediction_html
 from headcount.core.errors import RequestError, is_ours
 from headcount.core.notebook import display_in_notebook, ipython_shell, shows_results
@@ -46,6 +47,7 @@ class Prediction:
 _predictions: list[Prediction] = []
 
 
+@written('predict("everyone has 7")', takes_function=False)
 def predict(text: str) -> Prediction:
     """Keep what you expect to see, and show it above the output of the next run.
 

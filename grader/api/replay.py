@@ -11,6 +11,7 @@ from typing import Any
 
 from grader.api.runs import Run, run_failed
 from grader.api.session import catalogue, stoppable
+from grader.api.written import written
 from grader.exercise.cases import Case, demo, tags
 from grader.exercise.declaration import Exercise
 from grader.report.replay import description, player, replay_page, unpacked
@@ -81,6 +82,7 @@ class Replay:
         publish({"text/html": still(*films), "text/plain": f"{words} as a picture"})
 
 
+@written("replay(broadcast, 4)")
 def replay(
     what: Callable[..., Any] | Run | Trace,
     world_size: int | None = None,

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from grader.api.predictions import recall_prediction
+from grader.api.written import written
 from grader.report.changes import (
     ChangedArgument,
     changed_arguments,
@@ -87,6 +88,7 @@ class Run(runs.Run):
         return run_html(*self._parts) if self._is_empty and self._parts[1] else None
 
 
+@written("run(broadcast, 4)")
 def run(
     function: Callable[..., Any],
     world_size: int,

@@ -10,6 +10,7 @@ from typing import Any
 from grader.api.predictions import recall_prediction
 from grader.api.runs import Run
 from grader.api.session import fresh_seed, stoppable
+from grader.api.written import written
 from grader.exercise.declaration import Exercise
 from grader.judge.simulated_checks import SimulatedOutcome, run_grown
 from grader.submission.submission import Submission, live_program
@@ -29,6 +30,7 @@ class SimulatedRun(simulations.SimulatedRun, Run):
     """The value of :func:`simulate`: the results in rank order, and the virtual costs."""
 
 
+@written("simulate(broadcast, 1024)")
 def simulate(
     function: Callable[..., Any],
     ranks: int,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.api.runs import Run
+from grader.api.written import written
 from grader.report.elements import Markup, block, element, join, page
 from grader.report.looks import themed_image
 from grader.report.timeline import timeline_png, timeline_svg, unit_of
@@ -119,6 +120,7 @@ def _time(nanoseconds: float) -> str:
     return f"{nanoseconds / size:.3g} {name}" if nanoseconds else "0"
 
 
+@written("timeline(run(broadcast, 4))")
 def timeline(what: Run | Trace, *, since: str | None = None, until: str | None = None) -> Timeline:
     """Show where the time of a run went: in a rank's own code, or waiting.
 
@@ -138,10 +140,8 @@ def timeline(what: Run | Trace, *, since: str | None = None, until: str | None =
     elif isinstance(what, Trace):
         found = lanes(what)
     else:
-        raise RequestError(
-            "timeline takes what run returns, as in timeline(run(function, 4)), not a"
-            f" {type(what).__name__}"
-        )
+        name = getattr(what, "__name__", "function")
+        raise RequestError(f"timeline takes what run returns: write timeline(run({name}, 4))")
     shown = Timeline(found if since is None and until is None else found.between(since, until))
     if not shows_results():
         print(shown)

@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import io
+import json
 import os
 import pickle
 import pkgutil
@@ -561,6 +562,21 @@ def test_the_readmes_commands_are_those_of_the_command_line(readme):
     known = make_parser().format_help()
     for command in set(re.findall(r"python -m grader ([a-z]+)", readme)):
         assert f"    {command} " in known, command
+
+
+def test_the_readmes_functions_are_there_in_every_chapter(readme):
+    """What a kernel does not know by name IPython takes for its own, as ``reset`` and ``run``."""
+    block = readme.partition("## In a notebook")[2].partition("```python\n")[2].partition("```")[0]
+    first, *lines = block.strip().splitlines()
+    names = first.removeprefix("from grader import ").split(", ")
+    assert len(names) == 9
+    assert {line.partition("(")[0] for line in lines if "(" in line} <= {*names}
+    for chapter in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(chapter.read_bytes())["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        first = next(one for one in code if "from grader import" in one)
+        imports = first.partition("from grader import ")[2].partition("\n\n")[0]
+        assert {*names} <= {*re.findall(r"\w+", imports)}, chapter.name
 
 
 def test_requirements_and_metadata_name_the_same_packages():

@@ -15,7 +15,7 @@ from tests.kernels import start_kernel
 ROOT = Path(__file__).resolve().parents[2]
 
 #: One worker has the kernel.
-pytestmark = pytest.mark.xdist_group("missing_names")
+pytestmark = pytest.mark.xdist_group("cell_errors")
 
 STUB = "def broadcast(x: torch.Tensor, src: int) -> None:\n    raise NotImplementedError"
 USE = "print(works)"
@@ -63,6 +63,54 @@ def test_the_cell_that_defines_a_missing_name_is_named_in_one_line(kernel, code,
     found = kernel.execute(code)
     assert found["error"]["traceback"] == [said]
     assert found["stream"] == ""
+
+
+DEFINED = """
+import torch
+import torch.distributed as dist
+def who_am_i():
+    return dist.get_rank(), dist.get_world_size()
+def swap(x, peer):
+    dist.send(x, peer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("who_am_i()", "The notebook is not a rank: try `run(who_am_i, 4)`."),
+        ("swap(torch.ones(1), 0)", "The notebook is not a rank: try `run(swap, 4, x, peer)`."),
+        (
+            "dist.get_rank()",
+            "The notebook is not a rank: put this into a function, and try `run(function, 4)`.",
+        ),
+        ("run(4, who_am_i)", "RequestError: the function comes first: write run(who_am_i, 4)"),
+        (
+            "run(who_am_i)",
+            "RequestError: run: missing a required argument: 'world_size'; write run(who_am_i, 4)",
+        ),
+        (
+            "check('who_am_i')",
+            "RequestError: check takes the function itself, not its name: write check(who_am_i)",
+        ),
+        ("progress(0)", "RequestError: progress: too many positional arguments; write progress()"),
+    ],
+)
+def test_a_first_call_that_cannot_be_is_answered_with_one_that_can(kernel, code, said):
+    names = "check, progress, run"
+    found = kernel.execute(f"from grader import {names}\n{DEFINED}\n{code}")
+    assert found["error"]["traceback"] == [said]
+
+
+def test_names_of_ours_are_there_once_the_extension_is_loaded(kernel):
+    kernel.execute("del check, progress, run")
+    (said,) = kernel.execute("replay")["error"]["traceback"]
+    assert said.endswith("Run `from grader import replay`; then run this cell again.")
+    line = "reset = 3\n%load_ext grader\n"
+    names = "check, hint, predict, progress, replay, run, simulate, timeline"
+    found = kernel.execute(f"{line}print(reset, *(one.__name__ for one in ({names})), sep=', ')")
+    assert found["stream"].strip() == f"3, {names}"
+    kernel.execute("%reset -f")
 
 
 @pytest.mark.parametrize(
