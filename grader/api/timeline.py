@@ -140,8 +140,10 @@ def timeline(what: Run | Trace, *, since: str | None = None, until: str | None =
     elif isinstance(what, Trace):
         found = lanes(what)
     else:
-        name = getattr(what, "__name__", "function")
-        raise RequestError(f"timeline takes what run returns: write timeline(run({name}, 4))")
+        raise RequestError(
+            "timeline takes what run returns: write"
+            f" timeline(run({getattr(what, '__name__', 'function')}, 4))"
+        )
     shown = Timeline(found if since is None and until is None else found.between(since, until))
     if not shows_results():
         print(shown)

@@ -36,8 +36,13 @@ def make_parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     )
     for name in names:
         module = importlib.import_module(f"grader.cli.commands.{name}")
-        summary = (module.__doc__ or "").removesuffix(".")
-        command = found.add_parser(name, help=summary[:1].lower() + summary[1:])
+        text = module.__doc__ or ""
+        command = found.add_parser(
+            name,
+            help=(text[:1].lower() + text[1:]).removesuffix("."),
+            description=text,
+            epilog=f"For example: {parser.prog} {name} {COMMANDS[name]}",
+        )
         command.set_defaults(serve=module.run)
         module.add_arguments(command)
     return parser
@@ -48,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
 
     def request() -> int:
+        if not words:
+            make_parser().print_help()
+            return 2
         named = [name for name in words[:1] if name in COMMANDS]
         options = make_parser(named or COMMANDS).parse_args(words)
         status: int = options.serve(options)

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -389,9 +390,10 @@ def test_doctor():
     assert missing() or "two ranks ran in it" in done.stdout
 
 
-def test_help():
-    done = grader("--help")
-    assert done.returncode == 0
+@pytest.mark.parametrize(("words", "status"), [(["--help"], 0), ([], 2)])
+def test_help_lists_the_commands_and_so_does_no_command(words, status):
+    done = grader(*words)
+    assert (done.returncode, done.stderr) == (status, "")
     assert "judge a .py file or a notebook" in done.stdout
 
 
@@ -401,7 +403,7 @@ PARSERS = next(action.choices for action in make_parser()._actions if action.cho
 def test_every_command_has_its_module_and_every_module_is_a_command():
     files = {path.stem for path in (ROOT / "grader" / "cli" / "commands").glob("*.py")}
     assert files == {*COMMANDS, "__init__"}
-    assert (*PARSERS,) == COMMANDS
+    assert (*PARSERS,) == (*COMMANDS,)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -414,6 +416,9 @@ def test_help_fits_80_columns_and_explains_every_option(command, monkeypatch, ca
     assert said.startswith(f"usage: python -m grader {command} ")
     unexplained = [one.dest for one in PARSERS[command]._actions if not one.help]
     assert unexplained == []
+    assert "For example:" in said
+    words = shlex.split(f"{command} {COMMANDS[command]}")
+    assert make_parser([command]).parse_args(words).command == command
 
 
 def test_help_of_a_command_imports_its_module_alone_and_not_torch():

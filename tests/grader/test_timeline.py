@@ -326,7 +326,7 @@ def test_a_record_alone_and_a_rank_alone_are_shown():
 
 
 def test_what_has_no_time_line_is_said():
-    with pytest.raises(RequestError, match=r"timeline takes what run returns.*not a function"):
+    with pytest.raises(RequestError, match=r"timeline takes what run returns: write timeline"):
         timeline(pass_on)
 
 

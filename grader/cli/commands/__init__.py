@@ -8,9 +8,26 @@ what is wrong with the request.
 
 __all__ = ["COMMANDS"]
 
-#: The commands, in the order of ``--help``.
-COMMANDS = (
-    *("list", "tasks", "score", "check", "hint", "progress", "reset"),
-    *("grade", "mark", "reproduce", "export", "term", "release", "new"),
-    *("run", "explain", "bench", "simulate", "doctor"),
-)
+#: The commands in the order of ``--help``, each with what follows it in an example: for learners,
+#: for scripts and measurements, for a class, and for programs that answer.
+COMMANDS = {
+    "list": "",
+    "check": "notebooks/02_broadcast.ipynb broadcast",
+    "hint": "broadcast",
+    "progress": "",
+    "reset": "notebooks/02_broadcast.ipynb broadcast",
+    "doctor": "",
+    "run": "--ranks 4 train.py --lr 1e-3",
+    "explain": "/tmp/nccl_trace_*",
+    "simulate": "ring.py ring_all_reduce --ranks 1024",
+    "bench": "all_reduce --ranks 4",
+    "grade": "submissions.zip --out results --assignment assignment.toml",
+    "mark": "results ada broadcast --points 1 --why 'an honest misreading'",
+    "reproduce": "results ada broadcast",
+    "export": "results --format csv --to grades.csv",
+    "term": "results1 results2 --to term",
+    "release": "handout --without-answers",
+    "new": "exercise --chapter 02_broadcast my_broadcast",
+    "tasks": "broadcast --json",
+    "score": "answers.jsonl --json",
+}

@@ -133,7 +133,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the command line, and return the exit status."""
 
     def command() -> int:
-        request = _parser().parse_args(arguments)
+        words, parser = sys.argv[1:] if arguments is None else arguments, _parser()
+        if not words:
+            parser.print_help()
+            return 2
+        request = parser.parse_args(words)
         status: int = request.serve(request)
         return status
 

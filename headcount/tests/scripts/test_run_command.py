@@ -165,6 +165,11 @@ def test_explain_writes_its_report_as_json_too(tmp_path, capsys):
     assert report["hang"]["culprits"] == [2]
 
 
+def test_without_a_command_all_are_listed(capsys):
+    assert main([]) == 2
+    assert "run a script of torch.distributed, and say why it hangs" in capsys.readouterr().out
+
+
 def test_an_option_that_is_not_there_names_the_nearest_of_its_command(capsys):
     assert main(["run", "--rnks", "2", "train.py"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
