@@ -7,16 +7,19 @@
 
 There are thousands of known answers.  ``make test`` judges one wrong answer for each exercise and
 for each diagnosis, and runs the solved notebooks of the chapters that have changed and of a few
-others.  CI judges a few more for each exercise, and runs besides what is marked ``exhaustive``,
-all solved notebooks, and the students' edition of those chapters.  What is marked ``nightly``, all
-other answers among it, is left to ``make test-all``, and so are the other students' notebooks.
+others.  CI judges a few more wrong ones for each exercise, and runs besides what is marked
+``exhaustive``, all solved notebooks, which check a right answer to each exercise, and the students'
+edition of those chapters.  What is marked ``nightly``, all other answers among it, is left to
+``make test-all``, and so are the other students' notebooks.
+
+A run that its time limit ends has shown what failed until then: a test that fails is printed at
+once, and a notebook when it is done.
 
 ``make test`` also records which functions each test runs, for ``make quick``, and fails where those
 of a room are fewer than its floor (:mod:`tools.coverage.floors`).
 
-The notebooks run beside the tests of the code, one edition after the other, since they wait more
-than they compute: for kernels that start, and for ranks that hang.  What they print follows at the
-end.
+The notebooks run beside the tests of the code, since they wait more than they compute: for kernels
+that start, and for ranks that hang.  Once the tests of the code are done, two run at a time.
 """
 
 from __future__ import annotations
@@ -24,13 +27,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+
+import pytest
 
 from tools.coverage import floors
 from tools.quick import TREES, changed, chapters
@@ -38,7 +41,10 @@ from tools.quick import TREES, changed, chapters
 ROOT = Path(__file__).resolve().parent.parent
 
 #: pytest's options for the tests of the code.  Groups of tests share what takes long to make.
-CODE = ("-n", str(max(os.cpu_count() or 1, 2)), "--dist", "loadgroup", "--durations", "10", *TREES)
+CODE = (
+    *("-n", str(max(os.cpu_count() or 1, 2)), "--dist", "loadgroup", "--durations", "10"),
+    *("-p", "tools.tests", *TREES),
+)
 
 #: pytest's options for each edition of the notebooks.  In the solved one stored outputs are
 #: compared; the students' has only to run.
@@ -79,15 +85,28 @@ LEVELS = {
     "--ci": Level("not nightly", [*NOTEBOOKS], minutes=30),
     "--all": Level("", [*NOTEBOOKS]),
 }
-_NBVAL = ("--nbval-cell-timeout", "300", "--timeout", "900", "-p", "no:cacheprovider")
+_NBVAL = ("-q", "--nbval-cell-timeout", "300", "--timeout", "900", "-p", "no:cacheprovider")
 
 
-def start(options: Sequence[str], output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
-    """Start pytest, which writes to ``output`` if one is given."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", *options],
-        cwd=ROOT, stdout=output, stderr=None if output is None else subprocess.STDOUT,
-    )  # fmt: skip
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Print what has failed, as pytest's plugin: its own summary comes at the end."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed: {report.nodeid}\n{report.longreprtext}", flush=True)
+
+
+def start(options: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start pytest."""
+    return subprocess.Popen([sys.executable, "-m", "pytest", *options], cwd=ROOT)
+
+
+def run_notebook(edition: str, path: str) -> int:
+    """Run a notebook and print what pytest says of it; return pytest's exit status."""
+    command = [sys.executable, "-m", "pytest", *_NBVAL, *NOTEBOOKS[edition], path]
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    print(f"\n{path}\n{done.stdout.decode(errors='replace')}", flush=True)
+    return done.returncode
 
 
 def notebooks(
@@ -95,8 +114,10 @@ def notebooks(
 ) -> list[str]:
     """Return the notebooks of a sample of chapters, and of those that have changed.
 
-    Without a history nothing is known to be unchanged: it is the folder of all.
+    Without a history nothing is known to be unchanged: it is all of them.  Those with the most
+    cells come first, so that no long one is left to run alone at the end.
     """
+    found = root.glob(f"{edition}/*.ipynb")
     for base in bases:
         asked = ["git", "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}"]
         if subprocess.run(asked, cwd=root, stdout=subprocess.DEVNULL, check=False).returncode == 0:
@@ -106,9 +127,11 @@ def notebooks(
             else:  # what hints say shows in solved cells only
                 own = [Path(path) for path in differ if path.startswith(f"{edition}/")]
                 numbers = {*SAMPLE, *(path.name[:2] for path in own)}
-            paths = (path for one in numbers for path in root.glob(f"{edition}/{one}_*.ipynb"))
-            return sorted(path.relative_to(root).as_posix() for path in paths)
-    return [edition]
+            found = (path for one in numbers for path in root.glob(f"{edition}/{one}_*.ipynb"))
+            break
+    cells = {path: path.read_text("utf-8").count('"cell_type": "code"') for path in found}
+    longest = sorted(cells, key=lambda path: (-cells[path], path))
+    return [path.relative_to(root).as_posix() for path in longest]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -117,24 +140,21 @@ def main(arguments: Sequence[str]) -> int:
     if level is None:
         return start([*CODE, *arguments]).wait()
     started = time.monotonic()
-    paths = {edition: [edition] for edition in level.editions}
+    bases: dict[str, Sequence[str]] = {}  # by edition that is not run as a whole
     if not arguments:
-        paths["solutions"] = notebooks()
+        bases["solutions"] = BASES
     elif level.minutes:
-        paths["notebooks"] = notebooks(ROOT, "notebooks", BASES_OF_CI)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as beside:
-        outputs = {edition: Path(folder) / edition for edition in level.editions}
-
-        def run(edition: str) -> int:
-            with outputs[edition].open("wb") as output:
-                return start([*_NBVAL, *NOTEBOOKS[edition], *paths[edition]], output).wait()
-
-        runs = {edition: beside.submit(run, edition) for edition in level.editions}
-        record = () if arguments else ("-p", "tools.coverage.plugin")
-        statuses = [start([*record, *CODE, "-m", level.marks]).wait()]
-        for edition, done in runs.items():
-            statuses.append(done.result())
-            print(f"\n{edition}/\n{outputs[edition].read_text(errors='replace')}", flush=True)
+        bases["notebooks"] = BASES_OF_CI
+    record = () if arguments else ("-p", "tools.coverage.plugin")
+    with ThreadPoolExecutor(2) as pool:
+        # the thread that is done with the code helps with what is left of the notebooks
+        runs = [pool.submit(lambda: start([*record, *CODE, "-m", level.marks]).wait())]
+        runs += [
+            pool.submit(run_notebook, edition, path)
+            for edition in level.editions
+            for path in notebooks(ROOT, edition, bases.get(edition, ()))
+        ]
+        statuses = [run.result() for run in runs]
     if not arguments:
         print("What the tests run of each room:")
         statuses.append(floors.main([]))

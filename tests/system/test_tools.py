@@ -410,15 +410,37 @@ def test_a_failure_of_the_code_or_of_a_notebook_fails_all(tmp_path, monkeypatch,
     for name in ("code", "notebooks"):
         text = f"def test_{name}():\n    assert {name != failing}\n"
         (tmp_path / f"test_{name}.py").write_text(text)
+    paths = [str(tmp_path / "test_notebooks.py")]
     quiet = ("-q", "-p", "no:cacheprovider")
     monkeypatch.setattr(tests, "CODE", (*quiet, str(tmp_path / "test_code.py")))
     monkeypatch.setattr(tests, "NOTEBOOKS", {"solutions": ()})
-    monkeypatch.setattr(tests, "notebooks", lambda: [str(tmp_path / "test_notebooks.py")])
+    monkeypatch.setattr(tests, "notebooks", lambda *_: paths)
     assert tests.main([]) == 1
     said = capfd.readouterr().out
     assert "1 failed" in said
     assert "1 passed" in said
-    assert "solutions/" in said
+    assert f"\n{paths[0]}\n" in said
+
+
+@pytest.mark.exhaustive
+def test_what_has_failed_is_printed_before_the_next_test_ends(tmp_path):
+    """On two workers, the second of which waits until the failure can be read."""
+    log = tmp_path / "log"
+    (tmp_path / "test_two.py").write_text(
+        "import time\nfrom pathlib import Path\n"
+        "def test_first():\n    assert 'what came' == 'what should'\n"
+        "def test_second():\n"
+        f"    while 'test_first\\n' not in (said := Path({str(log)!r}).read_text()):\n"
+        "        time.sleep(0.01)\n"
+        "    assert 'what came' in said and 'FAILURES' not in said\n"
+    )
+    options = ["-n", "2", "--timeout", "60", "-p", "no:cacheprovider", "-p", "tools.tests"]
+    with log.open("wb") as output:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, str(tmp_path)], cwd=ROOT, stdout=output
+        )
+    assert done.returncode == 1
+    assert "1 failed, 1 passed" in log.read_text()
 
 
 def test_notebooks_that_have_changed_run_and_a_few_others(tmp_path):
@@ -427,7 +449,12 @@ def test_notebooks_that_have_changed_run_and_a_few_others(tmp_path):
     for name in ("00_ranks", "05_all_gather", "06_reduce_scatter"):
         (folder / f"{name}.py").touch()
         (folder / f"{name}.ipynb").touch()
-    assert tests.notebooks(tmp_path) == ["solutions"]
+    (folder / "06_reduce_scatter.ipynb").write_text('{"cell_type": "code"}')
+    assert tests.notebooks(tmp_path) == [
+        "solutions/06_reduce_scatter.ipynb",  # the longest
+        "solutions/00_ranks.ipynb",
+        "solutions/05_all_gather.ipynb",
+    ]
     for words in (["init", "-b", "main"], ["add", "."], ["commit", "-m", "first"]):
         name = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
         subprocess.run(["git", *name, *words], cwd=tmp_path, check=True, capture_output=True)
