@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from headcount import run
 from headcount.core.verdict import Diagnosis
 from support.worlds import line_in, play
 
@@ -305,3 +306,21 @@ def test_requests_may_be_waited_for_in_any_order_and_again():
     outcome = play(answer, 2)
     assert outcome.failure is None
     assert [r.value for r in outcome.results] == [([0.0, 0.0], [10.0, 10.0])] * 2
+
+
+def _given_twice():
+    x, y = torch.ones(4), torch.ones(4)
+    groups = [dist.new_group() for _ in range(2)]
+    both = (x, x) if dist.get_rank() == 0 else (x, y)
+    work = [dist.broadcast(t, 0, g, async_op=True) for t, g in zip(both, groups, strict=True)]
+    if dist.get_rank() == 0:
+        work.append(dist.isend(x, 1))
+    else:
+        work.append(dist.irecv(torch.empty(4), 0))
+    for one in work:
+        one.wait()
+    return x.tolist()
+
+
+def test_what_the_source_of_a_broadcast_gives_others_may_read_meanwhile():
+    assert list(run(_given_twice, 2)) == [[1.0] * 4] * 2

@@ -163,6 +163,13 @@ def test_a_right_run_shows_no_fault(tmp_path):
     assert json.loads(explanation_json(found))["ok"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="attach reads what Linux shows")
+def test_the_recorder_of_this_torch_is_read_rightly():
+    """Else ``attach`` would go by stacks alone."""
+    code = "from headcount.script.attach.recorder_memory import check_layout; check_layout()"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.exhaustive
 def test_torch_reads_what_is_written(tmp_path):
     recorded(steps, 2, tmp_path)

@@ -199,7 +199,7 @@ def test_a_receive_behind_a_wildcard_is_posted_behind_it():
 def test_a_write_at_the_moment_at_which_a_collective_ends_is_seen():
     """Between the last look at the buffer and what is remembered of it, contents tell nothing."""
     x = torch.ones(2)
-    private = PrivateBuffers((x,))
+    private = PrivateBuffers((x,), [x])
     assert not private.changed()
     private.deliver()
     private.remember()

@@ -347,7 +347,7 @@ def collective(emit, inner):
     """A request of a collective that works on a copy of ``x``."""
     recorder, x = Recorder(0, emit), torch.ones(1)
     op = recorder.post("all_reduce", WORLD, reads=[x], writes=[x])
-    private = PrivateBuffers(([x],))
+    private = PrivateBuffers(([x],), [x])
 
     def verify():
         if private.changed():

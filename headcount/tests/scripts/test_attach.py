@@ -129,7 +129,8 @@ def test_the_rank_that_holds_up_the_job_is_named_with_its_line(path, tmp_path):
         assert re.search(rf"2 processes of its own at \S+:{line}", " ".join(text.split()))
     # a path is not broken
     assert max(len(line) for line in text.splitlines() if "/" not in line) <= 80
-    assert "missing" not in text
+    # what mp.spawn starts may meet in a file, whose name nothing tells
+    assert ("missing" in text) == (path.stem == "spawned")
 
 
 @pytest.mark.timeout(600)

@@ -245,16 +245,40 @@ def test_a_new_group_waits_for_its_members_alone():
 
 
 def test_stacks_alone_still_speak():
-    ahead = RankReading(1, NOW, "sleeping", "futex_wait", frames=frames(9, ("all_reduce", {})))
+    stack = frames(9, ("all_reduce", {"group": "None"}))
+    ahead = RankReading(1, NOW, "sleeping", "futex_wait", frames=stack)
     behind = RankReading(1, NOW, "sleeping", "hrtimer_nanosleep", frames=frames(5))
     (one,), text = judged(job(ahead, behind, ahead))
     assert (one.culprits, one.held, one.grade) == ((1,), (0, 2), "open")
     assert "as its stack says" in " ".join(text.split())
 
 
+@pytest.mark.parametrize("names", [["all_reduce"] * 2, ["all_reduce", "broadcast"]])
+def test_of_calls_in_groups_that_no_stack_names_nothing_is_concluded(names):
+    ranks = [
+        RankReading(1, NOW, "sleeping", "futex_wait", frames=frames(9, (name, {"group": "<G>"})))
+        for name in names
+    ]
+    verdicts, text = judged(job(*ranks, away(None)))
+    assert not verdicts
+    assert text.startswith("? ranks wait, and whom they wait for is not known")
+    assert f"waits in {names[1]} of some group, as its stack says" in " ".join(text.split())
+    # where the store knows of one group alone, it is that
+    verdicts, _ = judged(job(*ranks, away(None), members={"0": {0: 0, 1: 1, 2: 2}}))
+    assert verdicts[0].culprits == (2,)
+
+
+def test_a_job_that_moves_is_seen_to_by_its_calls():
+    made = calls("all_reduce", open_last=False)
+    for known, mark in ((made, "✓ the job moves"), (None, "? no rank is seen to wait")):
+        later = away(known, switches=9)
+        _, text = judged(job(later, before={0: away(known, switches=3)}.items()))
+        assert text.startswith(mark)
+
+
 def test_a_barrier_that_no_recorder_notes_is_seen_by_stacks():
     made = calls("all_reduce", open_last=False)
-    stack = frames(9, ("monitored_barrier", {}))
+    stack = frames(9, ("monitored_barrier", {"group": "None"}))
     ahead = RankReading(1, NOW, "sleeping", "futex_wait", calls=made, frames=stack)
     (one,), text = judged(job(ahead, away(made), ahead))
     assert (one.kind, one.culprits, one.held) == ("never entered", (1,), (0, 2))
@@ -312,7 +336,8 @@ def test_the_verdict_is_linear_in_the_ranks_of_which_one_is_late(kind):
     if kind in ("records", "different"):
         made = calls("all_reduce", "all_reduce")
     name = "init_process_group" if kind == "init_process_group" else "all_reduce"
-    ahead = RankReading(1, NOW, "sleeping", "futex_wait", calls=made, frames=frames(9, (name, {})))
+    stack = frames(9, (name, {"group": "None"}))
+    ahead = RankReading(1, NOW, "sleeping", "futex_wait", calls=made, frames=stack)
     late = away(made and made[:1])
     if kind == "different":
         late = waiting(calls("all_reduce", "barrier"))

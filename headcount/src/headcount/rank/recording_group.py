@@ -392,6 +392,9 @@ class RecordingGroup(TorchGroup):
         # gloo adds up sparse tensors; their elements lie elsewhere afterwards, so none are watched
         sparse = method == "allreduce" and not recorder.limited and _is_sparse(written)
         root, detail = self._agreement(args, kwargs)
+        # the source of a broadcast only reads what it gives, which others may read meanwhile
+        is_source = kind == "broadcast" and root == self._members[self.rank()]
+        changed = [] if is_source else written
         vectors = self.for_nccl and method in _ONE_TENSOR
         uneven = self._may_be_nccl and method == "allgather" and len({t.shape for t in written}) > 1
         taken = (*map(_as_vectors, args[:2]), *args[2:]) if vectors else args
@@ -404,13 +407,13 @@ class RecordingGroup(TorchGroup):
         if shared:
             recorder.violated(Diagnosis.BUFFER_RACE, shared)
         takes = len(written) == 1 and found and found[0].takes
-        watched = bool(takes) and recorder.writes_to(written[0])
+        watched = bool(takes and changed) and recorder.writes_to(written[0])
         finish, given, private = None, args, None
         in_flight = _in_flight(args, kwargs)
         # the transport's threads would keep a watched tensor for longer than the call
         apart = in_flight or watched
         if recorder.strict and apart and PrivateBuffers.possible(args):
-            private = PrivateBuffers(args)
+            private = PrivateBuffers(args, changed)
             finish, given = private.deliver, private.args
         if vectors:
             given = (*map(_as_vectors, given[:2]), *given[2:])
@@ -429,8 +432,8 @@ class RecordingGroup(TorchGroup):
             deferred=gate,
             measure=written[0] if kind in SAME_SIZE and written and not sparse else None,
             signatures=found,
-            reads=read,
-            writes=() if sparse else written,
+            reads=written if is_source else read,
+            writes=() if sparse else changed,
             shapes=[] if uneven else [one.shape for one in own_tensors(kind, written, read)],
             limit=self._limit,
             at_once=not in_flight and self._coalesced is None,

@@ -97,13 +97,14 @@ class PrivateBuffers:
     """Copies of the tensors that a collective is called with.
 
     Args:
-        args: the method's arguments: first what it writes, then what it reads, then others.
+        args: the method's arguments, of which the first two have tensors.
+        written: those of them that it writes to.
     """
 
-    def __init__(self, args: tuple[Any, ...]) -> None:
+    def __init__(self, args: tuple[Any, ...], written: Sequence[torch.Tensor]) -> None:
         self._mine: dict[int, torch.Tensor] = {}
         self._given = tensors_in(args[:2])
-        self._written = tensors_in(args[:1])
+        self._written = written
         self._before = [_sum(tensor) for tensor in self._given]
         self._writes, self._raced = self._count_writes(), False
         #: the arguments with the copies in their place

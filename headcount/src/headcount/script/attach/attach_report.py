@@ -57,11 +57,11 @@ def _headline(readings: JobReadings, found: JobWaits, verdicts: Sequence[Verdict
         return f"{mark} {_verdict_text(verdicts[0])}"
     if all(one.calls is None and one.frames is None for one in readings.last.values()):
         return "? nothing could be read of what the ranks do"
-    if readings.has_moved and not found.waits:
-        return "✓ the job moves: no rank waits"
     if found.waits:
         return "? ranks wait, and whom they wait for is not known"
-    return "? no rank waits for another, as far as can be read"
+    if readings.has_moved and all(one.calls is not None for one in readings.last.values()):
+        return "✓ the job moves: no rank waits"
+    return "? no rank is seen to wait; messages, and what could not be read, may hold some up"
 
 
 def _verdict_text(one: Verdict) -> str:
@@ -135,7 +135,7 @@ def _guesses(verdicts: Sequence[Verdict]) -> Iterator[str]:
                 f"nobody can tell yet a slow rank from one that never comes: ask again when they"
                 f" have waited for {_seconds(one.patience)}"
             )
-        elif one.patience:
+        elif one.patience and one.kind is not HangKind.ENTERED_DIFFERENTLY:
             yield "that it will not come is concluded from the time alone: it may only be slow"
         if one.kind is HangKind.ENTERED_DIFFERENTLY:
             yield "which of them is wrong nobody can tell; the fewest are named first"

@@ -171,7 +171,7 @@ def _by_spawn(pid: int, tree: Sequence[int]) -> LiveJob:
     job = LiveJob(f"mp.spawn in process {pid}", dict(sorted(ranks.items())), world, store, world)
     if store is None:
         job.notes.append(
-            "the job's store was not asked who is in each group: the ranks have set MASTER_ADDR and"
-            " MASTER_PORT themselves; give them as --store HOST:PORT"
+            "the job's store was not asked who is in each group: no environment names it; give it"
+            " as --store HOST:PORT if it has an address"
         )
     return job

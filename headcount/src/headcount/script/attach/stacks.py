@@ -161,6 +161,14 @@ def torch_call(frames: Sequence[StackFrame] | None) -> StackFrame | None:
     return found
 
 
+def in_default_group(frames: Sequence[StackFrame] | None, function: str) -> bool:
+    """Return whether one of torch's functions on a stack was called without a group of its own."""
+    return any(
+        frame.name == function and "/torch/" in frame.file and frame.values.get("group") == "None"
+        for frame in frames or ()
+    )
+
+
 def value_of(frames: Sequence[StackFrame] | None, function: str, name: str) -> Any:
     """Return a local variable of one of torch's functions on a stack: a number, a list or a text.
 

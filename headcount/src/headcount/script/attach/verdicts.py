@@ -82,7 +82,7 @@ def _verdict(
 ) -> Verdict:
     others = sorted({*held} - {*culprits})
     seconds = max((waited(readings, found, rank) for rank in (*others, *culprits)), default=0.0)
-    may_come = may_come or not found.by_stack.isdisjoint((*culprits, *held))
+    may_come = may_come or not found.by_stack.keys().isdisjoint((*culprits, *held))
     patience = patience_with(readings, culprits) if may_come and not is_open else 0.0
     grade = Grade.SUPPORTED if patience else Grade.ESTABLISHED
     if is_open or seconds < patience:
@@ -131,14 +131,14 @@ def _differences(readings: JobReadings, found: JobWaits, ranks: Sequence[int]) -
             kinds.setdefault(call_kind(call), []).append(rank)
         sides.append(kinds)
     stacks: dict[object, list[int]] = {}
-    for rank in found.by_stack.intersection(ranks):
-        stacks.setdefault(found.waits[rank].call, []).append(rank)
-    behind_of = waiters(found.waits)
+    for rank in found.by_stack.keys() & {*ranks}:
+        if found.by_stack[rank]:
+            stacks.setdefault(found.waits[rank].call, []).append(rank)
     for kinds in (*sides, stacks):
         if len(kinds) > 1:
             least = min(map(len, kinds.values()))
             few = sorted(rank for one in kinds.values() if len(one) == least for rank in one)
-            held = {rank for one in kinds.values() for rank in one} | held_up(behind_of, few)
+            held = {rank for one in kinds.values() for rank in one}
             yield _verdict(readings, found, HangKind.ENTERED_DIFFERENTLY, few, held, False)
 
 
@@ -147,9 +147,10 @@ def _all_entered(readings: JobReadings, found: JobWaits, ranks: Sequence[int]) -
     rows: dict[object, list[int]] = defaultdict(list)
     for rank in ranks:
         call = found.calls.get(rank)
-        rows[(call.group, call.number) if call else None].append(rank)
+        if call or found.by_stack.get(rank):  # else it is in a group that nobody knows
+            rows[(call.group, call.number) if call else None].append(rank)
     for row, waiting in rows.items():
-        members = found.dumps.groups[row[0]] if isinstance(row, tuple) else ()
+        members = found.dumps.groups[row[0]] if isinstance(row, tuple) else range(readings.world)
         whole = sorted(members) == waiting
         kind = HangKind.NONE_LEFT
         yield _verdict(readings, found, kind, waiting, (), True, is_open=not whole)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from headcount.core.verdict import Wait, folded
 from headcount.script.attach.readings import JobReadings, RankReading, StackFrame
-from headcount.script.attach.stacks import own_frame, torch_call, value_of
+from headcount.script.attach.stacks import in_default_group, own_frame, torch_call, value_of
 from headcount.script.explain import explain
 from headcount.trace.flight_recorder import (
     DEFAULT_GROUP,
@@ -34,7 +34,8 @@ class JobWaits:
         waits: by rank, what it waits in, and for whom.
         calls: of ranks that wait in a collective that is recorded, the call.
         rows: by group and number, the calls of all ranks.
-        by_stack: the ranks of which a stack alone says that they wait, and no record.
+        by_stack: the ranks of which a stack alone says that they wait, and no record; whether it
+            is in the default group, where that is known.
         stopped: the ranks that are stopped.
         stands_in: by torch's call, the ranks whose stacks stand in it; by None, those in no call.
         may_make: the ranks that made a group at one of the readings, as far as it is known.
@@ -46,7 +47,7 @@ class JobWaits:
     waits: dict[int, Wait] = field(default_factory=dict)
     calls: dict[int, DumpedCall] = field(default_factory=dict)
     rows: dict[tuple[str, int], dict[int, DumpedCall]] = field(default_factory=dict)
-    by_stack: set[int] = field(default_factory=set)
+    by_stack: dict[int, bool] = field(default_factory=dict)
     stopped: list[int] = field(default_factory=list)
     stands_in: dict[str | None, list[int]] = field(default_factory=dict)
     may_make: set[int] = field(default_factory=set)
@@ -215,7 +216,10 @@ def _by_stack(readings: JobReadings, found: JobWaits, rank: int) -> Wait | None:
         return None
     if after.calls is not None and call.name not in _UNRECORDED:
         return None
-    found.by_stack.add(rank)
+    is_only = [*readings.members] == ["0"]
+    found.by_stack[rank] = is_default = is_only or in_default_group(after.frames, call.name)
+    if not is_default:  # which group it is no stack says
+        return _wait(rank, [], f"{call.name} of some group, as its stack says", call.name)
     peers = {one for name, ranks in found.stands_in.items() if name != call.name for one in ranks}
     return _wait(
         rank, sorted(peers.union(found.stopped)), f"{call.name}, as its stack says,", call.name
