@@ -23,7 +23,7 @@ from grader.exercise.declaration import Evidence, Exercise, JudgedCase
 from grader.exercise.verdict import Grade, Hint
 from headcount.core.verdict import Diagnosis, counted
 
-__all__ = ["agree", "choose_hint"]
+__all__ = ["agree", "choose_hint", "listed"]
 
 
 def choose_hint(
@@ -136,7 +136,7 @@ def _what_is_wrong(exercise: Exercise, evidence: Evidence, n: int) -> str:
         if all(sides) and not {*sides[0]} & {*sides[1]}:
             is_number = not isinstance(there[0].case.columns[name], PerRank) and name != "op"
             what = f"{name} = " * is_number
-            words = [what + _listed([*side]) for side in sides]
+            words = [what + listed([*side]) for side in sides]
             told.insert(0 if is_number else len(told), (name, words))
     if not told:
         return ""
@@ -172,8 +172,9 @@ def _words_of(name: str, one: JudgedCase) -> set[str]:
     return {str(value)} if isinstance(value, (int, str)) else set()
 
 
-def _listed(words: Sequence[str]) -> str:
-    *most, last = words
+def listed(items: Iterable[object]) -> str:
+    """Return items as in ``1, 2 and 3``."""
+    *most, last = map(str, items)
     return f"{', '.join(most)} and {last}" if most else last
 
 
@@ -382,7 +383,7 @@ def shut_in(exercise: Exercise, evidence: Evidence) -> str:
         for op in evidence.trace.operations[wait.rank]
         if op.is_message and not op.matched
     ]
-    ranks = _listed([str(wait.rank) for wait in circle]) if circle else ""
+    ranks = listed(wait.rank for wait in circle) if circle else ""
     kinds = {wait.call for wait in circle}, {op.kind for op in pending}
     # where all ranks do the same, the exercise's own advice says more
     some = len(failure.cycle) < evidence.case.n
