@@ -13,7 +13,7 @@ from grader.api.runs import Run, run_failed
 from grader.api.session import catalogue, stoppable
 from grader.exercise.cases import Case, demo, tags
 from grader.exercise.declaration import Exercise
-from grader.exercise.hints import listed
+from grader.exercise.verdict import listed
 from grader.report.replay import description, player, replay_page, unpacked
 from grader.report.rounds import FrameSequence, film
 from grader.report.strip import still, strip

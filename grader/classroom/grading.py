@@ -36,8 +36,7 @@ from grader.classroom.store import fingerprint
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
-from grader.exercise.hints import listed
-from grader.exercise.verdict import ExerciseVerdict, Status
+from grader.exercise.verdict import ExerciseVerdict, Status, listed
 from grader.judge.judge import Judge, Settings
 from grader.sandbox.sandboxes import Sandbox, new_sandbox
 from grader.submission.definitions import Broken

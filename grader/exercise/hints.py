@@ -20,10 +20,10 @@ import torch.distributed as dist
 from grader.exercise.cases import Case, PerRank, op_name
 from grader.exercise.compare import compare
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
-from grader.exercise.verdict import Grade, Hint
+from grader.exercise.verdict import Grade, Hint, listed
 from headcount.core.verdict import Diagnosis, counted
 
-__all__ = ["agree", "choose_hint", "listed"]
+__all__ = ["agree", "choose_hint"]
 
 
 def choose_hint(
@@ -170,12 +170,6 @@ def _words_of(name: str, one: JudgedCase) -> set[str]:
     if name == "op":
         return {op_name(value)}
     return {str(value)} if isinstance(value, (int, str)) else set()
-
-
-def listed(items: Iterable[object]) -> str:
-    """Return items as in ``1, 2 and 3``."""
-    *most, last = map(str, items)
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _hint_of_condition(exercise: Exercise, evidence: Evidence) -> Hint:

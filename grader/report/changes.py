@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from grader.exercise.compare import side_by_side, wrong_elements
-from grader.exercise.hints import listed
+from grader.exercise.verdict import listed
 from grader.report.summary import ROWS, RowParts
 from headcount.core.values import tensors_in
 from headcount.launch.world import ArgumentChange, RankResult

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.exercise.hints import listed
+from grader.exercise.verdict import listed
 from grader.report.elements import Markup, escape
 from grader.report.looks import STANDING_DARK, Standing, dark_style, themed_image
 from headcount.core.verdict import Wait

@@ -22,7 +22,7 @@ from itertools import groupby
 from math import nan
 from typing import Any
 
-from grader.exercise.hints import listed
+from grader.exercise.verdict import listed
 from grader.report.looks import Standing
 from headcount.core.events import Held, Seen
 from headcount.core.values import Tag, show, tag_of

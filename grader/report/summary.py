@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.exercise.hints import listed
-from grader.exercise.verdict import Bound, CaseVerdict, ExerciseVerdict, Status, Way
+from grader.exercise.verdict import Bound, CaseVerdict, ExerciseVerdict, Status, Way, listed
 from grader.report.looks import Look
 from headcount.core.verdict import Diagnosis
 from headcount.report import visible
