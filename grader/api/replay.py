@@ -14,10 +14,10 @@ from grader.api.session import catalogue, stoppable
 from grader.api.written import written
 from grader.exercise.cases import Case, demo, tags
 from grader.exercise.declaration import Exercise
+from grader.exercise.verdict import listed
 from grader.report.replay import description, player, replay_page, unpacked
 from grader.report.rounds import FrameSequence, film
 from grader.report.strip import still, strip
-from grader.report.summary import listed
 from grader.submission.submission import live_program
 from headcount.core.errors import RequestError, RunFailed, is_ours
 from headcount.core.notebook import shows_results

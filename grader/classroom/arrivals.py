@@ -58,6 +58,12 @@ from headcount.core.files import LARGEST_FILE
 #: Files of one submission that are kept, and entries that are visited to find them.
 MOST_FILES, MOST_ENTRIES = 500, 20_000
 
+#: Files in which an answer may have been handed in that nothing can run.
+_TEXTS = (
+    *(b".pdf", b".html", b".htm", b".doc", b".docx", b".odt", b".rtf", b".tex", b".pages"),
+    *(b".md", b".txt", b".c", b".cc", b".cpp", b".cu"),
+)
+
 #: Bytes that a student's files may have together when they are judged.
 _SOURCES = 2 * LARGEST_FILE
 
@@ -232,8 +238,12 @@ def _submission(
         walk.problems.append(f"{'' if isinstance(error, LayoutQuestion) else fault}{error}")
     problems = [*student.problems, *notes, *walk.problems]
     kept = list(_within_bounds(files, bounds, problems))
+    names = ((path, path[-1].lower()) for path in walk.others)
+    texts = [path for path, name in names if name.endswith(_TEXTS) and name[:6] != b"readme"]
     if not kept:
         problems.append(_why_no_file(walk, bool(student.sources)))
+    elif texts:
+        problems.append(f"no .py or .ipynb file, and not graded: {few(list(map(_named, texts)))}")
     return StudentSubmission(
         key(student.identity, student.student),
         student.student,

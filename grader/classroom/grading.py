@@ -36,9 +36,8 @@ from grader.classroom.store import fingerprint
 from grader.course.chapters import discover
 from grader.exercise.catalogue import Catalogue
 from grader.exercise.declaration import Exercise
-from grader.exercise.verdict import ExerciseVerdict, Status
+from grader.exercise.verdict import ExerciseVerdict, Status, listed
 from grader.judge.judge import Judge, Settings
-from grader.report.summary import listed
 from grader.sandbox.sandboxes import Sandbox, new_sandbox
 from grader.submission.definitions import Broken
 from grader.submission.parsing import MEMORY, TASK, FileDefinitions, FileRequest
@@ -105,7 +104,9 @@ def plan(
     chapters = [chapter_of(file.label, catalogue) for file in files]
     for file, chapter in zip(files, chapters, strict=True):
         for name in catalogue:
-            if name in file.names or name in file.broken or catalogue[name].chapter == chapter:
+            given = name in file.names or name in file.broken or catalogue[name].chapter == chapter
+            # what stands where nothing runs is handed in, too, if badly
+            if given or (name in stated and name in file.elsewhere and chapter is None):
                 due.setdefault(name, []).append(file)
     found = GradingPlan()
     if stated:
@@ -520,14 +521,18 @@ def _read(
         for fault in file.unparsed
     )
     due = plan(files, catalogue, request.due)
+    chapters = {catalogue[name].chapter for name in due.sources}
+    seen = (  # names that stand elsewhere than at module level
+        f"{file.label}: {name}: {found}"
+        for file in files
+        for name, found in sorted(file.elsewhere.items())
+        if due.sources.get(name, file) is file
+        and (not chapters or catalogue[name].chapter in chapters)
+    )
     if not due.sources:
-        seen = (  # names that stand elsewhere than at module level
-            f"{file.label}: {name}: {found}"
-            for file in files
-            for name, found in sorted(file.elsewhere.items())
-        )
         what = "the assignment" if request.due else "the course"
-        due.notes += [f"no exercise of {what} was handed in", *islice(seen, 3)]
+        due.notes.append(f"no exercise of {what} was handed in")
+    due.notes += islice(seen, 3)
     due.notes = list(bounded(chain(notes, faults, due.notes)))
     return due
 

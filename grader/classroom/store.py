@@ -8,19 +8,19 @@ finished is kept, and SQLite itself repairs a file that was being written.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import errno
 import hashlib
 import os
 import platform
+import re
 import secrets
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,17 +39,18 @@ if TYPE_CHECKING:
 
 # What a verdict depends on, as one short text. ------------------------------------
 #
-# A stored verdict is used again only where grading anew would come to the same
-# one.  Nearly every module of the grader can change a verdict: the judge, the
-# matcher, the launcher, the hints.  So all of them count, and no list of those that
-# do has to be kept.  The exception is ``grader.course.chapters``: of that package, an
-# exercise depends on its own chapter and on what the chapter imports, so that a
-# course can grow without being graded anew.
+# A stored verdict is used again only where grading anew would come to the same one.  That depends
+# on the modules that judging reaches, by imports or by names in strings, and on the packages that
+# these import.  Nothing else counts: no page, no style, no command.  Of the course, an exercise
+# depends on its own chapter alone: its module with what that imports, its help, its known answers.
 
 #: Bytes of a hash, and of a seed.
 _SIZE = 16
 
 _EXERCISES = "grader.course.chapters"
+
+#: The module that has a submission judged.
+_JUDGING = "grader.classroom.grading"
 
 
 def fingerprint(exercise: Exercise, digest: str, seed: int, limits: tuple[float, ...]) -> str:
@@ -93,22 +94,26 @@ def course_mark(exercises: Mapping[str, Exercise], due: Iterable[str] = ()) -> s
 
 
 class Sources:
-    """The source files of a grader, and the versions of Python and torch that it runs on.
+    """The source files of a grader, and the versions of Python and the packages that it runs on.
 
     Args:
         files: the contents of all files, by path: ``grader/judge/judge.py`` and so on.
     """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        self._modules: dict[str, bytes] = {}
-        others: list[tuple[str, str]] = []
-        for path, data in sorted(files.items()):
-            name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-            if path.endswith(".py") and name.startswith(f"{_EXERCISES}."):
-                self._modules[name] = data
-            else:
-                others.append((path, _digest(data)))
-        self.engine = _hash(others, version("torch"), platform.python_version())
+        self._files = files
+        modules = {path: path.removesuffix(".py") for path in files if path.endswith(".py")}
+        self._paths = {
+            module.removesuffix("/__init__").replace("/", "."): path
+            for path, module in modules.items()
+        }
+        self._judging: set[str] = set()
+        reached = self._closure({_JUDGING})
+        self._judging = {name for name in reached if not name.startswith(f"{_EXERCISES}.")}
+        used = {top for name in self._judging for top in self._names(name) if "." not in top}
+        packages = {one for top, all_of in _packages().items() if top in used for one in all_of}
+        versions = [(package, version(package)) for package in sorted(packages)]
+        self.engine = _hash(self._digests(self._judging), versions, platform.python_version())
         self._declarations: dict[frozenset[str], str] = {}
 
     @classmethod
@@ -124,26 +129,41 @@ class Sources:
         )
 
     def declaration(self, exercise: Exercise) -> str:
-        """Return a hash of the modules of chapters that an exercise uses."""
+        """Return a hash of what an exercise's chapter consists of."""
         used = frozenset({f"{_EXERCISES}.ch{exercise.chapter}", exercise.inputs.__module__})
         if used not in self._declarations:
-            found = sorted(self._closure(used))
-            self._declarations[used] = _hash(
-                [(name, _digest(self._modules[name])) for name in found]
+            beside = (
+                f"grader/course/help/{exercise.chapter}.md",
+                f"grader/course/answers/{exercise.chapter}/",
             )
+            told = [(p, _digest(data)) for p, data in self._files.items() if p.startswith(beside)]
+            self._declarations[used] = _hash(self._digests(self._closure(used)), sorted(told))
         return self._declarations[used]
 
-    def _closure(self, modules: frozenset[str]) -> set[str]:
-        """Return some modules of chapters, and all that these import among themselves."""
+    def _digests(self, modules: Iterable[str]) -> list[tuple[str, str]]:
+        return [(name, _digest(self._files[self._paths[name]])) for name in sorted(modules)]
+
+    def _closure(self, modules: Iterable[str]) -> set[str]:
+        """Return some modules, and all that these reach, without those that all judging does."""
         found: set[str] = set()
         coming = list(modules)
         while coming:
             name = coming.pop()
-            if name in self._modules and name not in found:
+            if name in self._paths and name not in found | self._judging:
                 found.add(name)
                 # importing a module imports the package around it
-                coming += [name.rpartition(".")[0], *_imports(self._modules[name])]
+                coming += [name.rpartition(".")[0], *self._names(name)]
         return found
+
+    def _names(self, module: str) -> list[str]:
+        """Return the names by which a module may reach others."""
+        return _names_in(self._files[self._paths[module]], is_door="." not in module)
+
+
+@cache
+def _packages() -> Mapping[str, Sequence[str]]:
+    """Return the packages that are installed here by the modules that they consist of."""
+    return packages_distributions()
 
 
 @cache
@@ -178,15 +198,27 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_SIZE).hexdigest()
 
 
+#: An import, with its indent; what is imported for types only; the name of a module in a string.
+_IMPORT = re.compile(rb"^( *)(?:from ([\w.]+) )?import (\([^)]*\)|.*)", re.MULTILINE)
+_FOR_TYPES = re.compile(rb"^( *)if TYPE_CHECKING:\n(?:(?:\1 +.*)?\n)*", re.MULTILINE)
+_IN_STRING = re.compile(rb"\"((?:grader|headcount)(?:\.\w+)+)\"")
+
+
 @cache
-def _imports(source: bytes) -> list[str]:
-    names: list[str] = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return names
+def _names_in(source: bytes, is_door: bool) -> list[str]:
+    """Return the names by which source may reach modules, and their packages.
+
+    Args:
+        source: the text of a module.
+        is_door: whether its functions import whatever people ask for, which does not count.
+    """
+    source = _FOR_TYPES.sub(b"", source)
+    names = [] if is_door else _IN_STRING.findall(source)
+    for indent, module, what in _IMPORT.findall(source):
+        if not (indent and is_door):
+            words = re.findall(rb"\w[\w.]*", what)
+            names += [module, *(b"%b.%b" % (module, word) for word in words)] if module else words
+    return [text for name in names for text in {name.decode(), name.partition(b".")[0].decode()}]
 
 
 # The database. --------------------------------------------------------------------

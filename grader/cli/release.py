@@ -62,6 +62,7 @@ _JUNK = shutil.ignore_patterns(
     "*.sqlite",
     "*.old*.*",
     "*.egg-info",
+    "teaching.md",  # it has questions for a class, with their answers
 )
 
 #: Longest solution, in characters, that may occur in a text by chance.
@@ -132,6 +133,8 @@ def _copy(course: Path, bundle: Path) -> None:
         elif source.is_file():
             (bundle / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, bundle / name)
+    # what an assistant may do for a student, where the course's own page is for those who change it
+    (bundle / "grader" / "cli" / "students.md").rename(bundle / "AGENTS.md")
     for folder in (bundle / "grader" / "course" / "answers").glob(f"*/{RIGHT}"):
         shutil.rmtree(folder)
 

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from grader.exercise.cases import Case, PerRank, op_name
 from grader.exercise.compare import compare
 from grader.exercise.declaration import Evidence, Exercise, JudgedCase
-from grader.exercise.verdict import Grade, Hint
+from grader.exercise.verdict import Grade, Hint, listed
 from headcount.core.verdict import Diagnosis, counted
 
 __all__ = ["agree", "choose_hint"]
@@ -136,7 +136,7 @@ def _what_is_wrong(exercise: Exercise, evidence: Evidence, n: int) -> str:
         if all(sides) and not {*sides[0]} & {*sides[1]}:
             is_number = not isinstance(there[0].case.columns[name], PerRank) and name != "op"
             what = f"{name} = " * is_number
-            words = [what + _listed([*side]) for side in sides]
+            words = [what + listed([*side]) for side in sides]
             told.insert(0 if is_number else len(told), (name, words))
     if not told:
         return ""
@@ -170,11 +170,6 @@ def _words_of(name: str, one: JudgedCase) -> set[str]:
     if name == "op":
         return {op_name(value)}
     return {str(value)} if isinstance(value, (int, str)) else set()
-
-
-def _listed(words: Sequence[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _hint_of_condition(exercise: Exercise, evidence: Evidence) -> Hint:
@@ -382,7 +377,7 @@ def shut_in(exercise: Exercise, evidence: Evidence) -> str:
         for op in evidence.trace.operations[wait.rank]
         if op.is_message and not op.matched
     ]
-    ranks = _listed([str(wait.rank) for wait in circle]) if circle else ""
+    ranks = listed(wait.rank for wait in circle) if circle else ""
     kinds = {wait.call for wait in circle}, {op.kind for op in pending}
     # where all ranks do the same, the exercise's own advice says more
     some = len(failure.cycle) < evidence.case.n

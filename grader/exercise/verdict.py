@@ -37,6 +37,7 @@ __all__ = [
     "SubmissionVerdict",
     "Way",
     "gravest",
+    "listed",
     "total",
 ]
 
@@ -370,6 +371,12 @@ class SubmissionVerdict:
     def passed(self) -> bool:
         """Whether nothing failed; skipped exercises do not fail."""
         return all(e.status in (Status.PASSED, Status.SKIPPED) for e in self.exercises)
+
+
+def listed(items: Iterable[object]) -> str:
+    """Return items as in ``1, 2 and 3``."""
+    *most, last = map(str, items)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def total(points: Iterable[float]) -> float:

@@ -94,9 +94,8 @@ class Judge:
     def _judge(self, exercise: Exercise, submission: Submission, count: Count) -> ExerciseVerdict:
         exercise = _with_semantics(self._settings.semantics, exercise)
         verdict = partial(_verdict, exercise, self._settings.seed)
-        absent = _absent(exercise, submission)
-        if absent is not None:
-            return verdict(Status.FAILED, failure=absent)
+        if exercise.name not in submission.names:
+            return verdict(Status.FAILED, failure=_absence(exercise, submission))
         least, most = min(exercise.world_sizes), self._worlds.largest(self._launcher)
         sizes = [n for n in self._settings.world_sizes or exercise.world_sizes if n >= least]
         possible = [n for n in sizes if most is None or n <= most]
@@ -113,13 +112,12 @@ class Judge:
             )
             found = check.run()
             broken = submission.broken.get(exercise.name)
-            if broken is None:
-                return found
-            fault = _does_not_parse(broken)
-            if found.nothing_done:  # a stub, and below it an answer
-                return verdict(Status.FAILED, failure=fault)
-            # Jupyter runs no cell that does not parse, so what was defined before stays
-            remark = f"the last definition that parses is judged; {fault.message}"
+            remark = submission.elsewhere.get(exercise.name)
+            if found.nothing_done and (broken or remark):  # a stub, and beside it an answer
+                return verdict(Status.FAILED, failure=_absence(exercise, submission))
+            if broken:  # Jupyter runs no cell that does not parse: what was defined before stays
+                place = _does_not_parse(broken).message
+                remark = f"the last definition that parses is judged; {place}"
             return replace(found, message="; ".join(filter(None, (found.message, remark))))
         except (WorldError, OSError) as error:
             why = shortage(error) if isinstance(error, OSError) else error
@@ -173,15 +171,14 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
-    """Return why a submission has nothing to run for an exercise, if it has nothing."""
+def _absence(exercise: Exercise, submission: Submission) -> Failure:
+    """Return why a submission has nothing to run for an exercise, or nothing but its stub."""
     name = exercise.name
-    if name in submission.names:
-        return None
     if name in submission.broken:
         return _does_not_parse(submission.broken[name])
+    has = "has only a stub of" if name in submission.names else "does not define"
     found = submission.elsewhere.get(name, "")
-    message = f"{submission.label} does not define {name}{': ' if found else ''}{found}"
+    message = f"{submission.label} {has} {name}{': ' if found else ''}{found}"
     return Failure(Diagnosis.MISSING, message)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from grader.exercise.compare import side_by_side, wrong_elements
-from grader.report.summary import ROWS, RowParts, listed
+from grader.exercise.verdict import listed
+from grader.report.summary import ROWS, RowParts
 from headcount.core.values import tensors_in
 from headcount.launch.world import ArgumentChange, RankResult
 from headcount.report import visible

@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.exercise.verdict import listed
 from grader.report.elements import Markup, escape
 from grader.report.looks import STANDING_DARK, Standing, dark_style, themed_image
-from grader.report.summary import listed
 from headcount.core.verdict import Wait
 from headcount.report import visible
 

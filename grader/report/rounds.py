@@ -22,8 +22,8 @@ from itertools import groupby
 from math import nan
 from typing import Any
 
+from grader.exercise.verdict import listed
 from grader.report.looks import Standing
-from grader.report.summary import listed
 from headcount.core.events import Held, Seen
 from headcount.core.values import Tag, show, tag_of
 from headcount.core.verdict import Diagnosis, Failure

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.exercise.verdict import Bound, CaseVerdict, ExerciseVerdict, Status, Way
+from grader.exercise.verdict import Bound, CaseVerdict, ExerciseVerdict, Status, Way, listed
 from grader.report.looks import Look
 from headcount.core.verdict import Diagnosis
 from headcount.report import visible
@@ -32,7 +32,6 @@ __all__ = [
     "in_words",
     "key_traffic",
     "ladder",
-    "listed",
     "look_of",
     "orders_tried",
     "outcomes",
@@ -68,12 +67,6 @@ def praise_of(verdict: ExerciseVerdict, place: CoursePlace) -> str:
     if all(place.chapter):
         return f"{'A big one, and the' if large else 'The'} chapter is complete."
     return "That was a big one. Well done!" if large else ""
-
-
-def listed(items: Iterable[object]) -> str:
-    """Return items as in ``1, 2 and 3``."""
-    words = [str(item) for item in items]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def headline(verdict: ExerciseVerdict) -> str:

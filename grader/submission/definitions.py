@@ -17,15 +17,18 @@ import difflib
 import dis
 import functools
 import importlib.machinery
+import inspect
 import marshal
 import re
 import sys
+import textwrap
 import types
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
-from headcount.core.program import MODULE, Program, Unit
+from headcount.core.program import MODULE, Program, Unit, is_stub
 from headcount.core.set_orders import rewrite
 from headcount.core.source_locations import is_students
 from headcount.core.verdict import Site
@@ -52,10 +55,17 @@ _DEFINES = re.compile(r"^[^\S\n]*(?:async\s+)?(?:def|class)\s+(\w+)|^(\w+)\s*=(?
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of source that is parsed on its own: a file, or a cell."""
+    """A piece of source that is parsed on its own: a file, or a cell.
+
+    Attributes:
+        label: its name.
+        source: its text.
+        mend: of text that defines nothing, such as a cell of prose, what would make it code.
+    """
 
     label: str
     source: str
+    mend: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,8 @@ class Definitions:
             does may come before it, which then is in ``names``.
         unparsed: every piece that does not parse.
         trees: the pieces that do, parsed.
-        elsewhere: by wanted name that is missing, where it is defined instead, or one like it.
+        elsewhere: by wanted name, where an answer stands that defines nothing, or a stub that
+            stands below one; of a name that is missing, what is called nearly so.
     """
 
     program: Program
@@ -100,14 +111,19 @@ class _Statement:
     calls_on: set[str] = field(default_factory=set)
     uses: set[str] = field(default_factory=set)
     optional: bool = False
+    is_stub: bool = False
 
 
-def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
+def select(
+    chunks: Sequence[Chunk], wanted: Iterable[str] = (), imported: Collection[str] = ()
+) -> Definitions:
     """Keep the definitions of a submission.
 
     Args:
-        chunks: its pieces, in order; a later definition of a name wins.
+        chunks: its pieces, in order; a later definition of a name wins, but an untouched stub
+            never takes the place of an answer.
         wanted: names that are kept however they are defined: the exercises.
+        imported: names that star imports bind.
     """
     broken: dict[str, Broken] = {}
     unparsed: list[Broken] = []
@@ -116,6 +132,8 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
     flags, wanted = 0, set(wanted)
     graders = _GRADERS
     for chunk in chunks:
+        if chunk.mend:
+            continue
         try:
             tree = ast.parse(chunk.source, chunk.label)
             # a student's own function called run is not the grader's
@@ -133,8 +151,13 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
             for statement in found:
                 for name in statement.defines:
                     broken.pop(name, None)
+    last = {n: i for i, s in enumerate(statements) if not s.is_stub for n in s.declares | s.assigns}
+    answered = {*imported, *last}
+    idle = {i: s for i, s in enumerate(statements) if s.is_stub and s.defines <= answered & wanted}
+    statements = [s for i, s in enumerate(statements) if i not in idle]
     kept = _needed(_without_experiments(statements), wanted)
-    units = [
+    units = [_text_unit(chunk) for chunk in chunks if _READS_TEXT.search(chunk.source)]
+    units += [
         Unit(
             s.chunk.label,
             s.node.lineno,
@@ -147,10 +170,25 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
         for s in kept
     ]
     names = frozenset(name for s in kept for name in s.defines)
-    absent = [name for name in wanted if name not in names and name not in broken]
     trees = [tree for _, tree in pieces]
-    elsewhere = _seen_elsewhere(pieces, absent, names.difference(wanted)) if absent else {}
+    elsewhere = _seen_elsewhere(chunks, pieces, wanted - answered - broken.keys(), names - wanted)
+    for place, stub in idle.items():
+        for name in stub.defines:
+            if place > max(last.get(name, 0), last.get("*", 0) if name in imported else 0):
+                site = Site(stub.chunk.label, stub.node.lineno)
+                elsewhere[name] = f"the untouched stub, {site}, does not count; delete it"
     return Definitions(Program(units=units), names, broken, unparsed, trees, elsewhere)
+
+
+#: Text that may read itself, as ``torch.jit.script`` and ``inspect.getsource`` do.
+_READS_TEXT = re.compile(r"\b(?:jit|inspect)\b")
+
+
+def _text_unit(chunk: Chunk) -> Unit:
+    """Return a statement that gives Python the text of a piece, which no rank has as a file."""
+    entry = len(chunk.source), None, chunk.source.splitlines(keepends=True), chunk.label
+    text = f"__import__('linecache').cache[{chunk.label!r}] = {entry!r}"
+    return Unit(chunk.label, 1, [], marshal.dumps(compile(text, chunk.label, "exec")), always=True)
 
 
 def without_experiments(tree: ast.Module) -> ast.Module:
@@ -197,18 +235,23 @@ def _without_experiments(statements: list[_Statement]) -> list[_Statement]:
 #: The fields of a statement that hold other statements.
 _BLOCKS = ("body", "orelse", "finalbody")
 
-#: How much two names have to be alike for the one to be taken for the other, misspelt.
-_ALIKE = 0.85
+#: How much two names have to be alike for the one to be taken for the other, misspelt; the second
+#: where the right one has a stub, since there are helpers with names like it.
+_ALIKE, _NEARLY_EQUAL = 0.85, 0.93
 
 
 def _seen_elsewhere(
-    pieces: Sequence[tuple[str, ast.Module]], absent: Iterable[str], defined: Iterable[str]
+    chunks: Iterable[Chunk],
+    pieces: Sequence[tuple[str, ast.Module]],
+    absent: Collection[str],
+    defined: Iterable[str],
 ) -> dict[str, str]:
     """Return a sentence on each absent name that is defined where no rank looks, or misspelt.
 
     Args:
-        pieces: label and syntax tree of each piece of the submission.
-        absent: the names that are wanted and missing at module level.
+        chunks: the submission.
+        pieces: label and syntax tree of each piece that parses.
+        absent: the names that are wanted, and missing or stubs at module level.
         defined: the names that are not wanted and are there.
     """
     top: dict[str, Site] = {}
@@ -222,26 +265,76 @@ def _seen_elsewhere(
                 elif name not in inner:
                     inner[name] = inside, site
     candidates = {name: site for name, site in top.items() if name in set(defined)}
-    found = {}
-    for name in absent:
+    found: dict[str, str] = {}
+    for chunk in chunks:
+        label, mend, text = chunk.label, chunk.mend, chunk.source
+        if not mend:
+            label, mend, text = f"a comment of {label}", "take the # signs away", _comments(text)
+        for name, line in _written(text):
+            if name in absent:
+                found[name] = f"an answer stands in {label}, line {line}; {mend}"
+    for name in absent - found.keys():
         if name in inner:
             inside, site = inner[name]
             found[name] = f"it is defined inside {inside}, {site}, and must be at module level"
-        elif near := _nearest_name(name, candidates):
+        elif near := _nearest_name(name, candidates, _NEARLY_EQUAL if name in top else _ALIKE):
             odd = [unicodedata.name(c, "") for c in near if not c.isascii()]
             told = f" (in which one letter is {odd[0]})" if odd and odd[0] else ""
             found[name] = f"did you mean it by {near}{told}, {candidates[near]}? Call it {name}"
     return found
 
 
-def _nearest_name(name: str, candidates: Iterable[str]) -> str:
+#: The first line of a function, a class, or a text in another language.
+_BEGINS = re.compile(
+    r"^[^\S\n]*(?:(?:async +)?(?:def|class) +(\w+) *[(:]|(\w+) *= *[rR]?(\"\"\"|'''))", re.MULTILINE
+)
+
+_COMMENT = re.compile(r"([^\S\n]*)# ?(.*)")
+
+
+def _comments(text: str) -> str:
+    """Return what would be code without the # before it, each line in its place."""
+    lines = map(_COMMENT.fullmatch, text.splitlines())
+    return "\n".join(line[1] + line[2] if line else "" for line in lines)
+
+
+def _written(text: str) -> Iterator[tuple[str, int]]:
+    """Yield name and line of what text would define as code, but for stubs and mere headings."""
+    for match in _BEGINS.finditer(text):
+        first, *lines = text[match.start() :].splitlines()
+        if match[2]:
+            is_answer = not is_stub(text[match.end() :].partition(match[3])[0])
+        else:
+            depth = len(first) - len(first.lstrip())
+            deeper = re.compile(rf"\s{{{depth + 1}}}|\s*\)|\s*\Z")
+            body = list(takewhile(deeper.match, lines))
+            try:
+                code = compile(textwrap.dedent("\n".join([first, *body])), "", "exec")
+                is_answer = not _is_stub(code)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                is_answer = any(map(str.strip, body))
+        if is_answer:
+            yield match[1] or match[2], text.count("\n", 0, match.start()) + 1
+
+
+def _is_stub(code: types.CodeType) -> bool:
+    """Return whether all that a statement or a class defines are stubs, see ``is_stub``."""
+    if code.co_flags & inspect.CO_OPTIMIZED:
+        cells = tuple(types.CellType() for _ in code.co_freevars)
+        return is_stub(types.FunctionType(code, {}, code.co_name, None, cells))
+    found = [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    texts = [one for one in code.co_consts if isinstance(one, str) and "raise NotImpl" in one]
+    return bool(found or texts) and all(map(_is_stub, found)) and all(map(is_stub, texts))
+
+
+def _nearest_name(name: str, candidates: Iterable[str], alike: float) -> str:
     """Return the name that is most like another one, or an empty string."""
 
     def plain(text: str) -> str:
         return text.replace("_", "").lower()
 
     by_letters = {plain(other): other for other in candidates}
-    close = difflib.get_close_matches(plain(name), by_letters, 1, _ALIKE)
+    close = difflib.get_close_matches(plain(name), by_letters, 1, alike)
     return by_letters[close[0]] if close else ""
 
 
@@ -314,7 +407,8 @@ def _kept(
         )
         return
     uses = set(_globals_used(code))
-    yield _Statement(chunk, slim, defines, code, declares, assigns, calls_on, uses, optional)
+    stub = _is_stub(code)
+    yield _Statement(chunk, slim, defines, code, declares, assigns, calls_on, uses, optional, stub)
 
 
 def _kept_parts(node: ast.stmt, graders: frozenset[str]) -> ast.stmt | None:

@@ -65,25 +65,29 @@ class ReceivedFiles:
 
     Attributes:
         files: their contents, by the path from the answer's folder.
+        others: what is beside these files, and gives way to them.
     """
 
     files: Mapping[str, bytes]
+    others: Beside | None = None
 
     def read(self, path: str) -> bytes | None:
         """Return the contents of a file, or None."""
-        return self.files.get(path)
+        others = self.others.read if self.others else self.files.get
+        return self.files[path] if path in self.files else others(path)
 
     def holds(self, folder: str) -> bool:
         """Return whether a file is in this folder, or in one inside it."""
-        return any(path.startswith(f"{folder}/") for path in self.files)
+        own = any(path.startswith(f"{folder}/") for path in self.files)
+        return own or bool(self.others and self.others.holds(folder))
 
     def paths(self) -> Iterable[str]:
         """Return the paths of all files."""
-        return self.files
+        return dict.fromkeys([*self.files, *(self.others.paths() if self.others else ())])
 
     def place(self, path: str) -> str:
-        """Return an empty string: they are on no disk."""
-        return ""
+        """Return the path of one of the others; these files are on no disk."""
+        return self.others.place(path) if self.others and path not in self.files else ""
 
 
 @dataclass(frozen=True)

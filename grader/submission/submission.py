@@ -43,6 +43,9 @@ _PYTHON_MAGICS = frozenset({"time", "capture", "prun"})
 #: The first line of a notebook's cell that says how to run it.
 _CELL_MAGIC = re.compile(r"^%%[^\n]*", re.MULTILINE)
 
+#: The same where it writes the cell into a module, or with -a at the end of one.
+_WRITES = re.compile(r"\s*%%(?:writefile|file) +(-a +)?[\"']?(?:\./)?([\w/.]+\.py)[\"']?[^\S\n]*\n")
+
 #: Characters from which lines are quoted: millions of lines would take gigabytes.
 _QUOTABLE = 1 << 20
 
@@ -62,8 +65,8 @@ class Submission:
         sources: the text of each file or cell, from which lines are quoted.
         prints: fingerprints by exercise, where they were asked for.
         outlines: outlines of each exercise's functions, for hints.
-        elsewhere: by name of an exercise that is not defined, where it is defined instead of at
-            module level, or what is called nearly so.
+        elsewhere: by name of an exercise, where an answer or a stub stands that does not count, or
+            what is called nearly so.
     """
 
     label: str
@@ -126,6 +129,7 @@ class Submission:
         wanted, (_, kind) = list(wanted), code_kind(label)
         if kind == ".ipynb":
             chunks = _cells(text, label)
+            beside = ReceivedFiles(_written_files(chunks), beside)
         elif kind == ".py":
             chunks = [Chunk(Path(label).name, text)]
         else:
@@ -142,6 +146,9 @@ class Submission:
             imported = follow_imports(found.trees, beside or ReceivedFiles({}))
         except UnreadableFile as error:
             raise UnreadableFile(f"{label} cannot be read: {error}") from None
+        if starred := imported.starred.intersection(wanted):
+            found = select(chunks, wanted, starred)
+        chunks = [chunk for chunk in chunks if not chunk.mend]
         program = Program(
             units=found.program.units,
             label=Path(label).name,
@@ -151,7 +158,7 @@ class Submission:
         return cls(
             label,
             program,
-            found.names | imported.starred.intersection(wanted),
+            found.names | starred,
             found.broken,
             tuple(found.unparsed),
             imported.sources | {chunk.label: chunk.source for chunk in chunks},
@@ -200,7 +207,7 @@ def _percent_cells(whole: Chunk) -> list[Chunk]:
 
 
 def _cells(text: str, label: str) -> list[Chunk]:
-    """Return the code cells of a notebook."""
+    """Return the cells of a notebook."""
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError):
@@ -215,11 +222,31 @@ def _cells(text: str, label: str) -> list[Chunk]:
     cells = notebook.get("cells")
     if not isinstance(cells, list):
         raise UnreadableFile(f"{label} is no notebook: it has no list of cells")
-    code = [c for c in cells if isinstance(c, dict) and c.get("cell_type") == "code"]
-    return [
-        Chunk(f"cell {number}", _without_magics(_source(cell)))
-        for number, cell in enumerate(code, 1)
-    ]
+    chunks, number = [], 0
+    for cell in (one for one in cells if isinstance(one, dict)):
+        source, kind = _source(cell), cell.get("cell_type")
+        if kind != "code":
+            place = f"after cell {number}" if number else "at the start"
+            chunks.append(Chunk(f"a {kind} cell {place}", source, "make that a code cell"))
+            continue
+        number += 1
+        code, mend = _without_magics(source), ""
+        if not code and source.strip():
+            file = _WRITES.match(source)
+            mend = "it needs a cell without the magic at its start"
+            code, mend = source, f"it needs `from {Path(file[2]).stem} import *`" if file else mend
+        chunks.append(Chunk(f"cell {number}", code, mend))
+    return chunks
+
+
+def _written_files(chunks: Iterable[Chunk]) -> dict[str, bytes]:
+    """Return the modules that cells of a notebook write beside it."""
+    written: dict[str, bytes] = {}
+    for cell in (_WRITES.match(chunk.source) for chunk in chunks):
+        if cell:
+            text = cell.string[cell.end() :].encode("utf-8", "replace")
+            written[cell[2]] = written.get(cell[2], b"") * bool(cell[1]) + text
+    return written
 
 
 def _source(cell: dict[str, Any]) -> str:

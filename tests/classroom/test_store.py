@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom import store as store_module
 from grader.classroom.store import (
     Sources,
     Store,
@@ -325,21 +326,82 @@ def marks(sources):
     }
 
 
-def test_a_change_in_any_module_of_the_grader_judges_again(package):
-    """Judge, matcher, launcher and hints count for everybody; an exercise's modules for it."""
+def after_a_change_of(package, path):
+    """The exercises whose verdicts a change of a file does not keep."""
     before = marks(Sources(package))
-    assert before == marks(Sources.read(ROOT / "grader", ROOT / "headcount" / "src" / "headcount"))
-    # of the thousands of known answers one of each chapter, since each time all files are read
-    of_chapter = {path.rpartition("/")[0]: path for path in package if "/answers/" in path}
-    asked = [path for path in package if "/answers/" not in path] + list(of_chapter.values())
-    without_effect = []
-    for path in asked:
-        data = package[path]
-        changed = Sources({**package, path: data + b"\n# changed\n"})
-        whole = changed.engine != before["broadcast"][0]
-        if not whole and not any(one != before[name] for name, one in marks(changed).items()):
-            without_effect.append(path)
-    assert without_effect == []
+    after = marks(Sources({**package, path: package[path] + b"\n# changed\n"}))
+    return {name for name in before if before[name] != after[name]}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "grader/classroom/assets/page.css",
+        "grader/classroom/pages.py",
+        "grader/classroom/canvas.py",
+        "grader/report/player.css",
+        "grader/report/looks.py",
+        "grader/report/html.py",
+        "grader/cli/skeleton.py",
+        "grader/course/recorded/broadcast.json",
+        "grader/__main__.py",
+        "headcount/script/command.py",
+    ],
+)
+def test_what_judging_does_not_reach_judges_nobody_again(package, path):
+    assert after_a_change_of(package, path) == set()
+
+
+@pytest.mark.parametrize(
+    "path", ["grader/course/help/02_broadcast.md", "grader/course/chapters/ch02_broadcast.py"]
+)
+def test_help_and_module_of_a_chapter_judge_its_exercises_again(package, path):
+    own = {name for name, one in discover().items() if one.chapter == "02_broadcast"}
+    assert own
+    assert own <= after_a_change_of(package, path)
+    assert "scatter" not in after_a_change_of(package, path)
+
+
+def test_a_known_answer_judges_its_chapter_again(package):
+    path = next(path for path in package if path.startswith("grader/course/answers/02_"))
+    own = {name for name, one in discover().items() if one.chapter == "02_broadcast"}
+    assert after_a_change_of(package, path) == own
+
+
+def test_every_module_that_a_grading_loads_counts(package, tmp_path):
+    """The modules that are found by their text are held against those that Python has loaded."""
+    (tmp_path / "02_broadcast.py").write_text("def broadcast(x, src):\n    return x\n")
+    script = textwrap.dedent("""
+        import sys
+        import grader.classroom.grading
+        from grader.course.chapters import discover
+        from grader.judge.judge import Judge, Settings
+        from grader.submission.submission import Submission
+        from headcount.launch.launchers import default_launcher
+
+        answer = Submission.from_file("02_broadcast.py")
+        verdict = Judge(default_launcher(), Settings(1)).judge(discover()["broadcast"], answer)
+        assert verdict.diagnosis == "wrong_type", verdict
+        print(*(name for name in sys.modules if name.split(".")[0] in ("grader", "headcount")))
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.split())
+    of_chapters = {name for name in loaded if name.startswith("grader.course.chapters.")}
+    assert len(loaded - of_chapters) > 80
+    paths = {
+        path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path
+        for path in package
+    }
+    before = Sources(package).engine
+    changed = (paths[name] for name in sorted(loaded - of_chapters))
+    engines = {one: Sources({**package, one: package[one] + b"\n#\n"}).engine for one in changed}
+    # what only some chapters import counts for the exercises of these
+    left = [one for one, engine in engines.items() if engine == before]
+    assert [one for one in left if not after_a_change_of(package, one)] == []
+    assert len(left) < 10
 
 
 @pytest.mark.parametrize(
@@ -362,15 +424,34 @@ def test_a_chapter_that_is_new_judges_no_other_again(package):
     assert marks(Sources({**package, **new})) == marks(Sources(package))
 
 
-def test_another_torch_or_python_judges_again(package, monkeypatch):
-    from grader.classroom import store as module
+@pytest.mark.parametrize("package_name", ["torch", "numpy", "msgspec", "cloudpickle", "greenlet"])
+def test_another_version_of_a_package_that_judging_uses_judges_again(
+    package, package_name, monkeypatch
+):
+    before = Sources(package).engine
+    known = store_module.version
+    monkeypatch.setattr(
+        store_module, "version", lambda name: "9.9" if name == package_name else known(name)
+    )
+    assert Sources(package).engine != before
 
-    found = {Sources(package).engine}
-    monkeypatch.setattr(module, "version", lambda name: f"9.9 of {name}")
-    found.add(Sources(package).engine)
-    monkeypatch.setattr(module.platform, "python_version", lambda: "3.99.0")
-    found.add(Sources(package).engine)
-    assert len(found) == 3
+
+@pytest.mark.parametrize("package_name", ["rich", "Jinja2", "jupyterlab", "matplotlib"])
+def test_another_version_of_what_judging_does_not_use_judges_nobody_again(
+    package, package_name, monkeypatch
+):
+    before = Sources(package).engine
+    known = store_module.version
+    monkeypatch.setattr(
+        store_module, "version", lambda name: "9.9" if name == package_name else known(name)
+    )
+    assert Sources(package).engine == before
+
+
+def test_another_python_judges_again(package, monkeypatch):
+    before = Sources(package).engine
+    monkeypatch.setattr(store_module.platform, "python_version", lambda: "3.99.0")
+    assert Sources(package).engine != before
 
 
 def test_a_course_has_another_mark_when_it_grows_or_a_chapter_moves():

@@ -44,6 +44,11 @@ def test_the_bundle_is_the_course_without_solutions(tmp_path):
     assert "files, without solutions" in done.stdout
     bundle = tmp_path / "bundle"
     assert not {"solutions", "tests", ".git"} & {path.name for path in bundle.iterdir()}
+    # the instructor's questions have answers; an assistant finds rules for a student's work
+    assert not list(bundle.rglob("teaching.md"))
+    assert "Write, complete or correct the body" in (bundle / "AGENTS.md").read_text()
+    assert not list(bundle.rglob("students.md"))
+    assert "what a class is given has no solutions" in (bundle / "README.md").read_text()
     assert not list(bundle.rglob("__pycache__"))
     # mistakes are where hints come from; right answers are for nobody
     answers = bundle / "grader" / "course" / "answers"
@@ -124,9 +129,9 @@ def test_a_whole_answer_between_fences_is_left_out_as_a_whole(course, tmp_path):
 
 def test_a_whole_answer_that_is_told_elsewhere_is_a_leak(course, tmp_path):
     answer = discover()["tree_broadcast"].help.hints[-1]
-    with (course / "docs" / "teaching.md").open("a") as page:
+    with (course / "docs" / "verdicts.md").open("a") as page:
         page.write(f"\nFor example:\n\n{answer}\n")
-    with pytest.raises(Leak, match=r"docs/teaching\.md has the whole answer to tree_broadcast"):
+    with pytest.raises(Leak, match=r"docs/verdicts\.md has the whole answer to tree_broadcast"):
         release(course, tmp_path / "bundle", discover(), answers=False)
 
 
@@ -171,12 +176,12 @@ def run_before(course):
 def told_in_a_page(course):
     source = (course / "solutions" / "02_broadcast.py").read_text()
     block = source.partition("### BEGIN SOLUTION\n")[2].partition("### END SOLUTION")[0]
-    with (course / "docs" / "teaching.md").open("a") as page:
+    with (course / "docs" / "verdicts.md").open("a") as page:
         page.write("\nOne way:\n\n" + block.replace("    ", "  "))
 
 
 def marked(course):
-    with (course / "docs" / "teaching.md").open("a") as page:
+    with (course / "docs" / "verdicts.md").open("a") as page:
         page.write("\n### BEGIN SOLUTION\n")
 
 

@@ -10,9 +10,11 @@ import sys
 import tracemalloc
 import types
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from grader.course.index import course_index
 from grader.submission.source_files import OutputFilter
 from grader.submission.submission import Submission, live_program
 from headcount.core.errors import RequestError, UnreadableFile
@@ -20,6 +22,8 @@ from headcount.core.files import LARGEST_FILE
 from headcount.core.program import load
 from headcount.core.verdict import Site
 from support.growth import LIMIT, growth
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -458,6 +462,144 @@ def test_another_exercise_is_no_misspelling_and_words_in_texts_are_no_names():
 def test_a_cell_is_part_of_the_place():
     submission = read(notebook("x = 1", "class A:\n    def f(self): pass"))
     assert "cell 2, line 2" in submission.elsewhere["f"]
+
+
+# Where an answer stands that nothing defines, and stubs beside an answer. ------------
+
+
+RIGHT = "def f():\n    return 1\n"
+STUB = 'def f():\n    """Write it."""\n    raise NotImplementedError\n'
+CLASS_STUB = "class f:\n    def __init__(self):\n        raise NotImplementedError\n"
+TEXT_STUB = "f = r'''\n// write it\nraise NotImplementedError\n'''\n"
+
+
+def cell(kind, source):
+    return {"cell_type": kind, "source": source, "metadata": {}}
+
+
+def in_comments(source):
+    return "".join(f"# {line}" for line in source.splitlines(keepends=True))
+
+
+@pytest.mark.parametrize("stub", [None, STUB])
+@pytest.mark.parametrize(
+    ("aside", "where"),
+    [
+        (
+            cell("markdown", RIGHT),
+            "in a markdown cell after cell 1, line 1; make that a code cell",
+        ),
+        (
+            cell("markdown", f"Mine:\n```python\n{RIGHT}```"),
+            "a markdown cell after cell 1, line 3",
+        ),
+        (cell("raw", RIGHT), "in a raw cell after cell 1, line 1; make that a code cell"),
+        (cell("raw", "class f:\n    x = 1"), "in a raw cell after cell 1, line 1"),
+        (cell("raw", "f = r'''\nint f() { return 1; }\n'''"), "in a raw cell after cell 1"),
+        (cell("raw", "def f(x,\n      y\n):\n    return"), "in a raw cell after cell 1, line 1"),
+        (f"%%bash\n{RIGHT}", "in cell 2, line 2; it needs a cell without the magic"),
+        (f"%%writefile g.py\n{RIGHT}", "in cell 2, line 2; it needs `from g import *`"),
+        (f"x = 1\n{in_comments(RIGHT)}", "in a comment of cell 2, line 2; take the # signs away"),
+        (f"if __name__ == '__main__':\n    {RIGHT.replace(chr(10), chr(10) + '    ')}", "cell 2"),
+    ],
+)
+def test_an_answer_that_nothing_defines_is_named_with_its_place(stub, aside, where):
+    assert where in read(notebook(stub or "x = 1", aside)).elsewhere["f"]
+
+
+@pytest.mark.parametrize("stub", [STUB, CLASS_STUB, TEXT_STUB])
+@pytest.mark.parametrize("aside", ["Write `def f():` here", "def f():", "f = 1", "```\ndef f(): x"])
+def test_words_and_stubs_in_a_text_are_no_answer(stub, aside):
+    assert read(notebook(stub, cell("markdown", aside.partition("x")[0]))).elsewhere == {}
+    assert read(notebook(stub, cell("markdown", stub), in_comments(stub))).elsewhere == {}
+
+
+def test_an_answer_by_nearly_the_same_name_beside_the_stub():
+    stub = STUB.replace("f()", "ring_all_reduce()")
+    near = notebook(stub, "def ring_all_reduc(): return 1")
+    assert (
+        "by ring_all_reduc, cell 2"
+        in read(near, wanted=["ring_all_reduce"]).elsewhere["ring_all_reduce"]
+    )
+    helper = notebook(stub, "def ring_then_all_reduce(): return 1")
+    assert read(helper, wanted=["ring_all_reduce"]).elsewhere == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "stub"),
+    [
+        (RIGHT, STUB),
+        ("f = lambda: 1", STUB),
+        (f"if True:\n    {RIGHT.replace(chr(10), chr(10) + '    ')}", STUB),
+        ("class f:\n    def __new__(cls):\n        return 1", CLASS_STUB),
+    ],
+)
+def test_a_stub_takes_the_place_of_no_answer_and_is_named_if_it_comes_later(answer, stub):
+    below = read(notebook(answer, stub))
+    assert value(below) == 1
+    assert "the untouched stub, cell 2, line 1, does not count" in below.elsewhere["f"]
+    above = read(notebook(stub, answer))
+    assert value(above) == 1
+    assert above.elsewhere == {}
+
+
+def test_a_text_takes_the_place_of_its_stub():
+    found = read(notebook("f = '''int f() { return 1; }'''", TEXT_STUB))
+    assert load(found.program).entry("f") == "int f() { return 1; }"
+
+
+@pytest.mark.parametrize("start", ["", "    print()\n    raise NotImplementedError\n"])
+def test_what_is_no_stub_takes_the_place_of_an_earlier_answer(start):
+    assert read(notebook(RIGHT, f"def f():\n{start}    return 2")).elsewhere == {}
+    assert value(read(notebook(RIGHT, "def f():\n    return 2"))) == 2
+
+
+@pytest.mark.parametrize("how", ["from g import *", "from g import f", "import g\nf = g.f"])
+@pytest.mark.parametrize("magic", ["%%writefile g.py", "%%file ./g.py", '%%writefile "g.py"'])
+def test_a_cell_writes_a_module(how, magic):
+    found = read(notebook(f"{magic}\n{RIGHT}", how))
+    assert "f" in found.names
+    assert value(found) == 1
+    assert found.elsewhere == {}
+
+
+def test_cells_write_a_module_in_two_parts_and_a_stub_comes_after_its_import():
+    cells = (
+        f"%%writefile g.py\n{RIGHT}",
+        "%%writefile -a g.py\ndef h(): return 2",
+        "from g import *",
+    )
+    assert value(read(notebook(*cells), wanted=["h"]), "h") == 2
+    stubbed = read(notebook(*cells, STUB))
+    assert value(stubbed) == 1
+    assert "cell 4, line 1" in stubbed.elsewhere["f"]
+    assert read(notebook(STUB, *cells)).elsewhere == {}
+
+
+def test_a_written_module_stands_before_one_that_was_handed_in_beside(tmp_path):
+    (tmp_path / "g.py").write_text("def f(): return 2\n")
+    (tmp_path / "h.py").write_text("def h(): return 3\n")
+    text = notebook(f"%%writefile g.py\n{RIGHT}", "from g import *\nfrom h import *")
+    (tmp_path / "a.ipynb").write_text(text)
+    found = Submission.from_file(tmp_path / "a.ipynb", ["f", "h"])
+    assert (value(found), value(found, "h")) == (1, 3)
+
+
+def test_code_that_reads_its_own_text_finds_it():
+    source = (
+        "import inspect\n\n\ndef g():\n    return 1\n\nS = inspect.getsource(g)\ndef f(): return S"
+    )
+    assert value(read(source, "a.py")) == "def g():\n    return 1\n"
+    assert value(read(notebook("x = 1", source))) == "def g():\n    return 1\n"
+
+
+def test_no_chapter_has_an_answer_or_a_name_like_one_beside_its_stubs():
+    """What is given with an exercise is never taken for its answer."""
+    names = course_index()
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        own = [name for name in names if names[name].chapter == path.stem]
+        found = Submission.from_file(path, own)
+        assert found.elsewhere == {}, path.name
 
 
 # Modules that were handed in beside the file. ---------------------------------------
