@@ -162,8 +162,10 @@ def _of_arrivals(trace: Trace, rank: int, calls: Sequence[Operation]) -> Iterato
             yield Question("before", text, str(len(came)))
             part = [came if other == rank else ops for other, ops in enumerate(trace.operations)]
             heard = heard_from(replace(trace, operations=tuple(part)))[rank] - {rank}
-            text = f"When {begins}, data of which other ranks can have come to it, also passed on?"
-            yield Question("holds", text, _ranks(heard))
+            text = (
+                f"When {begins}, which other ranks' data can have reached it, directly or through"
+            )
+            yield Question("reach", f"{text} others?", _ranks(heard))
 
 
 def _of_changes(trace: Trace) -> Iterator[Question]:
