@@ -65,7 +65,9 @@ class Solutions:
         if key not in self._known:
             exercise = self._exercises[verdict.name]
             drawn = exercise.cases(verdict.seed, run.ranks)
-            case = next(one for one in drawn if one.name == run.case)
+            case = next((one for one in drawn if one.name == run.case), None)
+            if case is None:  # one that was run again with more time
+                return None
             program = Submission.from_file(path, {exercise.name}).program
             with ProcessWorld(default_launcher(), run.ranks, program) as world:
                 outcome = world.run(make_job(exercise, case, Settings(verdict.seed)))
@@ -88,8 +90,8 @@ def draw(
         verdict = row.by_name.get(name)
         run = None if verdict is None else verdict.questioned
         if verdict is None:
-            judged = name not in row.waiting and not row.fault
-            silent[name] = "not handed in" if judged else "not judged yet"
+            unknown = name in row.waiting or row.fault
+            silent[name] = "not judged yet" if unknown else "not handed in"
         elif run is None or not run.questions:
             nothing = "no question about it has one answer"
             silent[name] = verdict.diagnosis.words if verdict.diagnosis else nothing

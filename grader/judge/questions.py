@@ -23,8 +23,6 @@ from headcount.core.values import show
 from headcount.core.verdict import Failure, ordinal
 from headcount.trace.trace import Operation, Step, Trace, heard_from, programs, replay
 
-__all__ = ["questioned", "questions_on"]
-
 #: Calls of the longest run that is asked about, and the number of ranks that is asked about best.
 _MOST_CALLS, _BEST_SIZE = 128, 4
 
@@ -155,17 +153,15 @@ def _of_order(rank: int, calls: Sequence[Operation]) -> Iterator[Question]:
 def _of_arrivals(trace: Trace, rank: int, calls: Sequence[Operation]) -> Iterator[Question]:
     """Yield what has come when a rank begins a send, except if that is the first that it does."""
     for place, op in enumerate((op for op in calls if op.kind == "send"), 1):
-        begins = f"rank {rank} begins its {ordinal(place)} send"
         came = [one for one in calls if one.kind == "recv" and (one.done or op.posted) < op.posted]
+        part = [came if other == rank else ops for other, ops in enumerate(trace.operations)]
+        heard = heard_from(replace(trace, operations=tuple(part)))[rank] - {rank}
+        when = f"When rank {rank} begins its {ordinal(place)} send,"
         if op is not calls[0]:
-            text = f"When {begins}, how many messages has it finished receiving?"
+            text = f"{when} how many messages has it finished receiving?"
             yield Question("before", text, str(len(came)))
-            part = [came if other == rank else ops for other, ops in enumerate(trace.operations)]
-            heard = heard_from(replace(trace, operations=tuple(part)))[rank] - {rank}
-            text = (
-                f"When {begins}, which other ranks' data can have reached it, directly or through"
-            )
-            yield Question("reach", f"{text} others?", _ranks(heard))
+            text = f"{when} which other ranks' data can have reached it, directly or not?"
+            yield Question("reach", text, _ranks(heard))
 
 
 def _of_changes(trace: Trace) -> Iterator[Question]:

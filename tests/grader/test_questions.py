@@ -69,7 +69,7 @@ def test_who_sends_what_to_whom_and_what_has_come_by_then():
     assert found["How many times does rank 3 send a message in all?"] == "0"
     begins = "When rank 2 begins its 1st send"
     assert found[f"{begins}, how many messages has it finished receiving?"] == "1"
-    came = f"{begins}, which other ranks' data can have reached it, directly or through others?"
+    came = f"{begins}, which other ranks' data can have reached it, directly or not?"
     assert found[came] == "ranks 0, 1"
     assert answers(star)["To which rank does rank 0 send its 2nd message?"] == "rank 2"
 
