@@ -99,6 +99,7 @@ class Options:
         only: the students to grade, by name, number, address or key; everybody, if empty.
         drop: the students whose rows are to be deleted, named in the same way.
         command_limits: limits of the command line, which count before the assignment's.
+        viva: the number of questions to draw for each student, and what to draw them from.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -112,6 +113,7 @@ class Options:
     only: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     command_limits: LimitsTable = field(default_factory=LimitsTable)
+    viva: tuple[int, int] = (0, 0)
 
     def for_assignment(self, assignment: Assignment) -> Options:
         """Return the options with the limits and the seed that hold for an assignment.
@@ -491,6 +493,8 @@ def grade(
                 finally:
                     # if the grading was stopped, of what has been found so far
                     report(store, out)
+                if options.viva[0] or (out / "viva.html").is_file():
+                    console.print(Text(_report_viva(store, out, exercises, *options.viva)))
                 summary = _Summary(store, step, arrivals, before)
     except Stop as stop:
         console.print("grader: stopped; every verdict so far is stored: the same command goes on")
@@ -716,13 +720,33 @@ def report(store: Store, out: Path) -> None:
     if not entries:
         return
     pairs = alike({entry.key: entry.prints for entry in entries})
-    try:
+    with _writing(out):
         write(class_results(store), out, pairs)
+
+
+@contextlib.contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    """Raise what keeps a page from being written as :class:`StoreError`."""
+    try:
+        yield
     except OSError as error:
         raise StoreError(
             f"the reports cannot be written to {error.filename or out}: {error.strerror};"
             " every verdict is stored: mend that and grade again"
         ) from None
+
+
+def _report_viva(
+    store: Store, out: Path, exercises: Catalogue[Exercise], count: int, seed: int
+) -> str:
+    """Draw everybody's questions, write the pages, and return where they are."""
+    from grader.classroom.viva import write_viva  # it runs solutions, which needs torch
+
+    if not count:
+        return f"note: {out}/viva.html is of an earlier grading; --viva N draws questions anew"
+    with _writing(out):
+        write_viva(class_results(store), out, exercises, count, seed)
+    return f"questions with answers, for you: {out}/viva.html; for each student: {out}/viva/"
 
 
 def _arrived(arrivals: Arrivals) -> str:

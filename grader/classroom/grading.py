@@ -564,6 +564,7 @@ def _judge_exercise(
         patience=min(request.limits.exercise, box.left + 1),
         until=box.deadline,
         answer=_ANSWER,
+        questions=True,
     )
     verdict = _skipped_verdict(exercise, settings.seed)
     for _ in range(2):

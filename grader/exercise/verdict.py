@@ -294,6 +294,35 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Question:
+    """A question to the author of an answer, with its one answer."""
+
+    kind: str
+    text: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class QuestionedRun:
+    """A run of an answer, and what can be asked about it.
+
+    Attributes:
+        case, ranks: the name of its case, and the number of its ranks.
+        inputs: the arguments that take few words: ``src: 3``.
+        ending: how it ended, if not well.
+        code: its functions: the file or cell, the number of the first line, the text.
+        questions: what the run answers.
+    """
+
+    case: str
+    ranks: int
+    inputs: tuple[str, ...]
+    ending: str
+    code: tuple[tuple[str, int, str], ...]
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True)
 class ExerciseVerdict:
     """What happened to one exercise: its cases, its score, the gravest failure.
 
@@ -315,6 +344,8 @@ class ExerciseVerdict:
     cases: tuple[CaseVerdict, ...] = ()
     others: Comparison | None = None
     hint_grade: Grade = Grade.OPEN
+    #: where that was asked for, a run to question the author about
+    questioned: QuestionedRun | None = None
 
     @property
     def passed(self) -> bool:

@@ -27,6 +27,7 @@ from grader.judge.cpp_answers import Preparation, compiled
 from grader.judge.explanation import explain
 from grader.judge.findings import Findings, SizeFindings
 from grader.judge.mistakes import recognised
+from grader.judge.questions import questioned
 from grader.judge.scoring import earns_points, score
 from grader.judge.settings import Settings, clock_seconds, explain_time_limit, make_job
 from grader.judge.simulated_checks import grown, grown_cases
@@ -262,7 +263,11 @@ class _Check:
                 worlds.close()  # whose ranks have loaded the text
             findings = self._judge_sizes(worlds)
         verdicts = [*findings.verdicts, *(self._grow(findings) if self._grows else ())]
-        return self._conclude(findings, [self._explained(verdict) for verdict in verdicts])
+        found = self._conclude(findings, [self._explained(verdict) for verdict in verdicts])
+        if not self._settings.questions or found.nothing_done:
+            return found
+        run = questioned(self._exercise, self._submission, findings.evidence)
+        return replace(found, questioned=run)
 
     def _count_judged(self, cases: int) -> None:
         """Count cases that have been judged, or given up."""

@@ -47,6 +47,7 @@ class Settings:
         answer: bytes of tensors that a rank may send back.
         backend: what carries the messages, see :mod:`headcount.launch.backends`.
         semantics: by whose rules a run is judged that ends well.
+        questions: whether verdicts hold questions to the author, see :mod:`grader.judge.questions`.
     """
 
     seed: int
@@ -60,6 +61,7 @@ class Settings:
     answer: int = DEFAULTS.answer
     backend: str = "gloo"
     semantics: Semantics = Semantics.GLOO
+    questions: bool = False
 
 
 #: Elements of the largest tensor whose contents are recorded, where messages are compared.

@@ -80,6 +80,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="MB",
         help=f"of all ranks of a submission (default {DEFAULTS.submission_memory >> 20})",
     )
+    add(
+        "--viva",
+        type=whole_number,
+        metavar="N",
+        default=0,
+        help="draw N questions to each student about a run of their own code",
+    )
+    add("--viva-seed", type=int, metavar="N", default=0, help="draw other questions")
     add("--force", action="store_true", help="judge again what has not changed")
     add("--log", metavar="FILE", help="add to this file what happens, with its time")
     add_json(parser)
@@ -121,6 +129,7 @@ def run(options: Namespace) -> int:
         tuple(options.only),
         tuple(options.drop),
         LimitsTable(options.timeout, options.seconds, options.memory),
+        (options.viva, options.viva_seed),
     )
     source, out = Path(options.submissions), Path(options.out)
 

@@ -27,6 +27,7 @@ __all__ = [
     "Step",
     "Trace",
     "heard_from",
+    "programs",
     "replay",
 ]
 
@@ -598,7 +599,7 @@ class Trace:
         def takes(message: Key) -> float:
             return ALPHA + BETA * sizes[message]
 
-        start = replay(_programs(self), takes)
+        start = replay(programs(self), takes)
         return max((at + takes(message) for message, at in start.items()), default=0.0)
 
     def start(self, op: Operation) -> int | None:
@@ -692,11 +693,12 @@ class RoundSchedule:
     @classmethod
     def of_trace(cls, trace: Trace) -> RoundSchedule:
         """Replay a trace by the rules at the head of this module."""
-        start = {message: int(at) for message, at in replay(_programs(trace)).items()}
+        start = {message: int(at) for message, at in replay(programs(trace)).items()}
         return cls(start, max(start.values(), default=-1) + 1)
 
 
-def _programs(trace: Trace) -> list[list[Step]]:
+def programs(trace: Trace) -> list[list[Step]]:
+    """Return the posts and waits of each rank, of its messages that were matched."""
     return [list(_steps(operations)) for operations in trace.operations]
 
 
