@@ -25,16 +25,18 @@ the :class:`Assignment` itself, so that an export needs no file.
 
 from __future__ import annotations
 
+import bisect
 import codecs
 import contextlib
 import difflib
+import itertools
 import math
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone, tzinfo
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 from zoneinfo import ZoneInfo, available_timezones
@@ -499,12 +501,16 @@ class _File:
         except ImportError:
             raise MissingPackage("an assignment.toml", "tomli") from None
         except msgspec.DecodeError as error:
-            line, what = _slip(self._lines, str(error))
+            line, what = _slip(self._lines, *self._entries, str(error))
             raise RequestError(f"{self._path}, line {line}: {what}") from None
+
+    @cached_property  # many entries may need a word
+    def _entries(self) -> tuple[dict[tuple[str, ...], int], int]:
+        return _lines_of_entries(self._lines)
 
     def line(self, *names: str) -> int:
         """Return the line of the entry that some keys lead to, or of an item in its list."""
-        found, _ = _lines_of_entries(self._lines)
+        found, _ = self._entries
         known = max((names[:n] for n in range(len(names) + 1) if names[:n] in found), key=len)
         ahead = range(found[known], len(self._lines) + 1) if known != names else ()
         return next((n for n in ahead if names[-1] in self._lines[n - 1]), found[known])
@@ -617,23 +623,44 @@ def _decoded(lines: Iterable[str]) -> dict[str, Any]:
     return dict(msgspec.toml.decode("\n".join(lines)))
 
 
-@lru_cache(maxsize=1)  # many entries may need a word
-def _lines_of_entries(lines: tuple[str, ...]) -> tuple[dict[tuple[str, ...], int], int]:
-    """Return the line in which each entry begins, and that of the first that is no TOML.
+#: What of a TOML file tells where a statement ends: texts, remarks, brackets, ends of lines.
+_TOKENS = re.compile(
+    r"""\"{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*|[][{}\n]""",
+    re.DOTALL,
+)
 
-    Of the file's beginnings, the shortest that is TOML and has an entry ends with it.
-    """
-    found: dict[tuple[str, ...], int] = {}
-    begins = 1
-    for number in range(1, len(lines) + 1):
+
+def _lines_of_entries(lines: Sequence[str]) -> tuple[dict[tuple[str, ...], int], int]:
+    """Return the line in which each entry begins, and that of the first that is no TOML."""
+    begins, number, depth = [1], 1, 0
+    for token in _TOKENS.findall("\n".join(lines)):
+        number += token.count("\n")
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token, 0)
+        if token == "\n" and depth <= 0:
+            begins.append(number)
+            depth = 0
+    begins.append(len(lines) + 1)
+
+    def is_wrong(count: int) -> bool:
         with contextlib.suppress(msgspec.DecodeError):
-            ahead: list[tuple[tuple[str, ...], object]] = [((), _decoded(lines[:number]))]
-            for names, value in ahead:
-                found.setdefault(names, begins)
-                if isinstance(value, dict):
-                    ahead += [((*names, name), inner) for name, inner in value.items()]
-            begins = number + 1
-    return found, begins
+            _decoded(lines[: begins[count] - 1])
+            return False
+        return True
+
+    # whatever follows on statements that are wrong together, they stay wrong
+    right = bisect.bisect_left(range(len(begins)), True, key=is_wrong) - 1
+    found: dict[tuple[str, ...], int] = {}
+    table: Sequence[str] = ()
+    for first, after in itertools.pairwise(begins[: right + 1]):
+        statement = lines[first - 1 : after - 1]
+        if statement[0].lstrip().startswith("["):  # of a table, whose entries follow
+            table, statement = statement, ()
+        ahead: list[tuple[tuple[str, ...], object]] = [((), _decoded([*table, *statement]))]
+        for names, value in ahead:
+            found.setdefault(names, first)
+            if isinstance(value, dict):
+                ahead += [((*names, name), inner) for name, inner in value.items()]
+    return found, begins[right]
 
 
 #: What people write in a line that is no TOML: what is right, how theirs looks, and what to put.
@@ -669,14 +696,16 @@ _SLIPS = (
 )
 
 
-def _slip(lines: tuple[str, ...], error: str) -> tuple[int, str]:
+def _slip(
+    lines: Sequence[str], entries: Mapping[tuple[str, ...], int], begins: int, error: str
+) -> tuple[int, str]:
     """Return the line in which a file is no TOML, and what to write there.
 
     Args:
         lines: the file.
+        entries, begins: what :func:`_lines_of_entries` says of it.
         error: what the parser says, where nothing better is known.
     """
-    entries, begins = _lines_of_entries(lines)
     for number in range(begins, min(begins + 20, len(lines)) + 1):
         before, line, after = lines[: number - 1], lines[number - 1], lines[number:]
         # alone first: the whole file is right then; else it has another fault further down
