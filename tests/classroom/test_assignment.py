@@ -29,6 +29,7 @@ from grader.classroom.grading import plan
 from grader.classroom.messages import GradingRequest, Limits
 from grader.classroom.moodle import moodle
 from grader.classroom.pages import feedback_names
+from grader.classroom.people import complete
 from grader.classroom.results import (
     ClassResults,
     GradingState,
@@ -36,7 +37,7 @@ from grader.classroom.results import (
     class_results,
     doubts,
 )
-from grader.classroom.roster import complete, read_roster
+from grader.classroom.roster import read_roster
 from grader.classroom.store import Store, StoredSubmission
 from grader.sandbox.sandboxes import missing
 from grader.submission.submission import Submission
@@ -336,13 +337,13 @@ def test_a_row_stays_the_same_row_when_its_student_hands_in(tmp_path):
     *_, ann = complete(roster, [], [])[0]
     stored = [
         StoredSubmission(
-            ann.key, ann.student, "", [], identities=list(ann.identities), only_in_roster=True
+            ann.key, ann.student, "", [], numbers=list(ann.numbers), only_in_roster=True
         )
     ]
     *_, row = complete(roster, [submission("new", "absentann", "1003", "canvas")], stored)[0][:1]
     assert row.key == ann.key
     # and once there is work in it, a roster alone never takes its place
-    worked = [StoredSubmission(ann.key, ann.student, "d", [], identities=list(ann.identities))]
+    worked = [StoredSubmission(ann.key, ann.student, "d", [], numbers=list(ann.numbers))]
     assert ann.key not in {row.key for row in complete(roster, [], worked)[0]}
 
 

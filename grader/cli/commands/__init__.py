@@ -11,6 +11,6 @@ __all__ = ["COMMANDS"]
 #: The commands, in the order of ``--help``.
 COMMANDS = (
     *("list", "tasks", "score", "check", "hint", "progress", "reset"),
-    *("grade", "mark", "reproduce", "export", "term", "release", "new"),
+    *("people", "grade", "mark", "reproduce", "export", "term", "release", "new"),
     *("run", "explain", "bench", "simulate", "doctor"),
 )
