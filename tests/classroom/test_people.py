@@ -168,14 +168,14 @@ def test_putting_people_together_compares_in_proportion_to_their_number(monkeypa
     from grader.classroom import people
 
     calls = 0
-    marks = people._marks
+    folded = people.folded
 
     def counted(one):
         nonlocal calls
         calls += 1
-        return marks(one)
+        return folded(one)
 
-    monkeypatch.setattr(people, "_marks", counted)
+    monkeypatch.setattr(people, "folded", counted)
 
     def work(count):
         nonlocal calls
