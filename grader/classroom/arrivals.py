@@ -136,7 +136,7 @@ class StudentSubmission:
         late: names of the files and folders that the platform marks as late.
         handed_in: when it was handed in, where that is known; without a time zone if the platform
             writes none.
-        identities: what else tells who the student is, from a roster.
+        numbers: what else tells who the student is, with its kind, see :class:`RosterStudent`.
         only_in_roster: whether nothing has arrived, and only a roster says that there is a student.
     """
 
@@ -149,7 +149,7 @@ class StudentSubmission:
     platform: str = ""
     late: tuple[str, ...] = ()
     handed_in: datetime | None = None
-    identities: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
     only_in_roster: bool = False
 
     @property

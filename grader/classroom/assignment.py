@@ -25,16 +25,18 @@ the :class:`Assignment` itself, so that an export needs no file.
 
 from __future__ import annotations
 
+import bisect
 import codecs
 import contextlib
 import difflib
+import itertools
 import math
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone, tzinfo
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 from zoneinfo import ZoneInfo, available_timezones
@@ -164,14 +166,18 @@ class RosterStudent:
         name: the name as the roster has it.
         email: the address, if there is one.
         numbers: numbers and logins, each with the platform that names its downloads by it, or an
-            empty string.
+            empty string; further addresses with ``email``.
         handed_in: when the roster says that the student has handed in.
+        section, groups: the part of the class and the groups that the student is in.
     """
 
     name: str
     email: str | None
     numbers: tuple[tuple[str, str], ...]
     handed_in: datetime | None = None
+    # who is in two parts of a class is in two lines of a list
+    section: str = field(default="", compare=False)
+    groups: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def identities(self) -> tuple[str, ...]:
@@ -363,6 +369,7 @@ class AssignmentFile(msgspec.Struct, frozen=True):
     due: datetime | None = None
     time_zone: str = ""
     roster: str = ""
+    people: str = ""
     attempts: Attempts = "newest in time"
     students_see: Shown = "hints"
     seed: int | None = None
@@ -380,11 +387,13 @@ class StatedAssignment:
     Attributes:
         assignment: what the store keeps.
         roster: the path of the list of students, if there is one.
+        people: the path of the table of people, if there is one.
         remarks: sentences on what has no effect.
     """
 
     assignment: Assignment
     roster: Path | None = None
+    people: Path | None = None
     remarks: tuple[str, ...] = ()
 
 
@@ -398,7 +407,7 @@ def read_assignment(path: Path) -> StatedAssignment:
         RequestError: it cannot be read, or says something that cannot be; the message names the
             line and the mend.
     """
-    file = _File(path)
+    file = TomlFile(path)
     stated = file.table(file.decoded(), AssignmentFile)
     zone = file.zone(stated.time_zone)
     with file.at("title"):
@@ -421,10 +430,14 @@ def read_assignment(path: Path) -> StatedAssignment:
         with file.at("limits", name):
             if limit is not None and not 0 < limit < math.inf:
                 raise RequestError(f"{name} is {limit}, and should be above 0")
-    roster = path.parent / stated.roster if stated.roster else None
-    with file.at("roster"):
-        if roster is not None and not roster.is_file():
-            raise RequestError(f"there is no file {roster}; its path is relative to {path.name}")
+    lists = {}
+    for name, named in (("roster", stated.roster), ("people", stated.people)):
+        lists[name] = path.parent / named if named else None
+        with file.at(name):
+            if named and not (path.parent / named).is_file():
+                raise RequestError(
+                    f"there is no file {lists[name]}; its path is relative to {path.name}"
+                )
     due = None if stated.due is None else file.moment(("due",), stated.due, zone)
     if due is None and (stated.extensions or stated.late != LatePolicy()):
         with file.at("extensions" if stated.extensions else "late"):
@@ -456,7 +469,8 @@ def read_assignment(path: Path) -> StatedAssignment:
             seed=stated.seed,
             limits=stated.limits,
         ),
-        roster,
+        lists["roster"],
+        lists["people"],
         tuple(
             f"{path.name}, line {file.line('extensions', who)}: the extension of {who!r} is before"
             " the deadline, which is later and counts"
@@ -469,7 +483,7 @@ def read_assignment(path: Path) -> StatedAssignment:
 _Table = TypeVar("_Table", bound=msgspec.Struct)
 
 
-class _File:
+class TomlFile:
     """The text of the file, to say in which line something is wrong.
 
     Raises:
@@ -486,7 +500,7 @@ class _File:
             raise RequestError(f"{path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise RequestError(f"{path} is no text in UTF-8; save it so in your editor") from None
-        self._lines = tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+        self.lines = tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
     def decoded(self) -> dict[str, Any]:
         """Return what the file holds.
@@ -495,19 +509,23 @@ class _File:
             RequestError: it is no TOML.
         """
         try:
-            return _decoded(self._lines)
+            return _decoded(self.lines)
         except ImportError:
             raise MissingPackage("an assignment.toml", "tomli") from None
         except msgspec.DecodeError as error:
-            line, what = _slip(self._lines, str(error))
+            line, what = _slip(self.lines, *self._entries, str(error))
             raise RequestError(f"{self._path}, line {line}: {what}") from None
+
+    @cached_property  # many entries may need a word
+    def _entries(self) -> tuple[dict[tuple[str, ...], int], int]:
+        return _lines_of_entries(self.lines)
 
     def line(self, *names: str) -> int:
         """Return the line of the entry that some keys lead to, or of an item in its list."""
-        found, _ = _lines_of_entries(self._lines)
+        found, _ = self._entries
         known = max((names[:n] for n in range(len(names) + 1) if names[:n] in found), key=len)
-        ahead = range(found[known], len(self._lines) + 1) if known != names else ()
-        return next((n for n in ahead if names[-1] in self._lines[n - 1]), found[known])
+        ahead = range(found[known], len(self.lines) + 1) if known != names else ()
+        return next((n for n in ahead if names[-1] in self.lines[n - 1]), found[known])
 
     @contextlib.contextmanager
     def at(self, *names: str) -> Iterator[None]:
@@ -617,23 +635,44 @@ def _decoded(lines: Iterable[str]) -> dict[str, Any]:
     return dict(msgspec.toml.decode("\n".join(lines)))
 
 
-@lru_cache(maxsize=1)  # many entries may need a word
-def _lines_of_entries(lines: tuple[str, ...]) -> tuple[dict[tuple[str, ...], int], int]:
-    """Return the line in which each entry begins, and that of the first that is no TOML.
+#: What of a TOML file tells where a statement ends: texts, remarks, brackets, ends of lines.
+_TOKENS = re.compile(
+    r"""\"{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*|[][{}\n]""",
+    re.DOTALL,
+)
 
-    Of the file's beginnings, the shortest that is TOML and has an entry ends with it.
-    """
-    found: dict[tuple[str, ...], int] = {}
-    begins = 1
-    for number in range(1, len(lines) + 1):
+
+def _lines_of_entries(lines: Sequence[str]) -> tuple[dict[tuple[str, ...], int], int]:
+    """Return the line in which each entry begins, and that of the first that is no TOML."""
+    begins, number, depth = [1], 1, 0
+    for token in _TOKENS.findall("\n".join(lines)):
+        number += token.count("\n")
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token, 0)
+        if token == "\n" and depth <= 0:
+            begins.append(number)
+            depth = 0
+    begins.append(len(lines) + 1)
+
+    def is_wrong(count: int) -> bool:
         with contextlib.suppress(msgspec.DecodeError):
-            ahead: list[tuple[tuple[str, ...], object]] = [((), _decoded(lines[:number]))]
-            for names, value in ahead:
-                found.setdefault(names, begins)
-                if isinstance(value, dict):
-                    ahead += [((*names, name), inner) for name, inner in value.items()]
-            begins = number + 1
-    return found, begins
+            _decoded(lines[: begins[count] - 1])
+            return False
+        return True
+
+    # whatever follows on statements that are wrong together, they stay wrong
+    right = bisect.bisect_left(range(len(begins)), True, key=is_wrong) - 1
+    found: dict[tuple[str, ...], int] = {}
+    table: Sequence[str] = ()
+    for first, after in itertools.pairwise(begins[: right + 1]):
+        statement = lines[first - 1 : after - 1]
+        if statement[0].lstrip().startswith("["):  # of a table, whose entries follow
+            table, statement = statement, ()
+        ahead: list[tuple[tuple[str, ...], object]] = [((), _decoded([*table, *statement]))]
+        for names, value in ahead:
+            found.setdefault(names, first)
+            if isinstance(value, dict):
+                ahead += [((*names, name), inner) for name, inner in value.items()]
+    return found, begins[right]
 
 
 #: What people write in a line that is no TOML: what is right, how theirs looks, and what to put.
@@ -669,14 +708,16 @@ _SLIPS = (
 )
 
 
-def _slip(lines: tuple[str, ...], error: str) -> tuple[int, str]:
+def _slip(
+    lines: Sequence[str], entries: Mapping[tuple[str, ...], int], begins: int, error: str
+) -> tuple[int, str]:
     """Return the line in which a file is no TOML, and what to write there.
 
     Args:
         lines: the file.
+        entries, begins: what :func:`_lines_of_entries` says of it.
         error: what the parser says, where nothing better is known.
     """
-    entries, begins = _lines_of_entries(lines)
     for number in range(begins, min(begins + 20, len(lines)) + 1):
         before, line, after = lines[: number - 1], lines[number - 1], lines[number:]
         # alone first: the whole file is right then; else it has another fault further down
@@ -704,6 +745,7 @@ _KINDS = {
     "due": "a date and a time, such as 2026-11-20 23:59:00, without quotes",
     "time_zone": 'a text, such as "Europe/Berlin"',
     "roster": "the path of a CSV file, as a text",
+    "people": "the path of a table of people, as a text",
     "attempts": " or ".join(f'"{word}"' for word in get_args(Attempts)),
     "students_see": " or ".join(f'"{word}"' for word in get_args(Shown)),
     "seed": "a whole number",

@@ -22,17 +22,14 @@ from pathlib import Path
 
 from grader.classroom.gradebooks import (
     FilledGradebook,
-    Finder,
     LeftOut,
     Table,
     as_number,
-    finder,
-    match,
     points,
     ungraded,
 )
-from grader.classroom.names import first_last
-from grader.classroom.results import ClassResults, GradingState, SubmissionRow, number, table, text
+from grader.classroom.people import OWN_NUMBERS, lines_of
+from grader.classroom.results import ClassResults, GradingState, number, table, text
 from headcount.core.errors import RequestError
 
 COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
@@ -48,9 +45,6 @@ _KEPT = frozenset({"ex", "n/a"})
 
 #: What Canvas reads as excused.
 _EXCUSED = "EX"
-
-#: Platforms whose numbers of students mean nothing elsewhere: Canvas' users, Moodle's participants.
-_OWN_NUMBERS = frozenset({"canvas", "moodle"})
 
 
 def canvas(
@@ -98,7 +92,7 @@ def _fresh(results: ClassResults, title: str) -> FilledGradebook:
             left_out.append(LeftOut(row, reason))
         # each number in its own column alone: elsewhere it could be another student's
         own = row.number if row.platform == "canvas" else None
-        sis = row.number if row.platform not in _OWN_NUMBERS else None
+        sis = row.number if row.platform not in OWN_NUMBERS else None
         identity = [text(row.student), text(own), text(sis), text(row.email), ""]
         excused = _EXCUSED if row.state == GradingState.EXCUSED else ""
         rows.append([*identity, excused if reason else points(results.share(row) * possible)])
@@ -138,7 +132,7 @@ class _Gradebook:
             )
         full = _full_score(results)
         possible = self._points_possible(column, full)
-        lines, reasons, by_name = match(results.rows, self._by_identity(), self._by_name())
+        lines, reasons, by_name = lines_of(results.rows, self.file, list(self._students()))
         left_out: list[LeftOut] = []
         replaced: list[str] = []
         for row in results.rows:
@@ -204,31 +198,7 @@ class _Gradebook:
             if "Points Possible" not in line[0] and (ours or line[0].strip()):
                 yield line
 
-    def _by_identity(self) -> Iterator[Finder]:
-        """Yield ways to find a submission's student by identity, the surest first."""
-        lines = list(self._students())
-        for name in _IDENTITY:
-            if name in self.at:
-                kind = "canvas" if name == "ID" else ""
-                yield finder(lines, self.at[name], lambda row, kind=kind: _number_of(row, kind))  # type: ignore[misc]
-        if "SIS Login ID" in self.at:
-            login = self.at["SIS Login ID"]
-            yield finder(lines, login, lambda row: row.email)
-            yield finder(lines, login, lambda row: (row.email or "").partition("@")[0])
-
-    def _by_name(self) -> Iterator[Finder]:
-        """Yield a way to find the student by name, which a submission can forge."""
-        if self.head[0] == "Student":
-            named = [(first_last(line[0]), line) for line in self._students()]
-            yield lambda row: [line for name, line in named if name == first_last(row.student)]
-
 
 def _owner_text(results: ClassResults) -> str:
     title = results.assignment.title
     return f"of {title!r}" if title else "of an assignment whose title nobody has said"
-
-
-def _number_of(row: SubmissionRow, platform: str) -> str | None:
-    """Return a submission's number if it is the platform's own; without one, if it is nobody's."""
-    own = row.platform if row.platform in _OWN_NUMBERS else ""
-    return row.number if own == platform else None

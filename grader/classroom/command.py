@@ -39,7 +39,7 @@ from grader.classroom.assignment import (
     RequestedExercise,
     StatedAssignment,
 )
-from grader.classroom.decisions import extended, find_student, nobody
+from grader.classroom.decisions import extended, find_student, names_of, nobody
 from grader.classroom.engines import Engine
 from grader.classroom.layouts import LAYOUTS, StudentFiles
 from grader.classroom.messages import (
@@ -53,11 +53,11 @@ from grader.classroom.messages import (
     in_words,
     require_long,
 )
-from grader.classroom.names import few
+from grader.classroom.names import few, first_last, folded
 from grader.classroom.names import key as key_of
 from grader.classroom.pages import write
+from grader.classroom.people import class_of, complete, widened
 from grader.classroom.results import ClassResults, alike, class_results, doubts
-from grader.classroom.roster import complete, read_roster, widened
 from grader.classroom.store import (
     Store,
     StoredSubmission,
@@ -379,7 +379,7 @@ class _Session:
             number=submission.number,
             course=self._course,
             platform=submission.platform,
-            identities=list(submission.identities),
+            numbers=list(submission.numbers),
             upload=submission.upload,
             only_in_roster=submission.only_in_roster,
             source=self._source,
@@ -451,8 +451,9 @@ def grade(
             _refuse_out_inside(source, out)
             assignment = options.assignment(out, _stored_assignment(out))
             options = options.for_assignment(assignment)
-            if options.stated is not None and options.stated.roster is not None:
-                assignment = replace(assignment, roster=read_roster(options.stated.roster))
+            if options.stated is not None:
+                stated = options.stated
+                assignment = replace(assignment, roster=class_of(stated.people, stated.roster))
             assignment = widened(assignment)
             arrivals = place.enter_context(
                 collect(
@@ -693,16 +694,12 @@ def _named(reference: str, students: Sequence[_Row], where: str) -> _Row:
     return found
 
 
-def _names(one: StoredSubmission | StudentSubmission) -> tuple[str | None, ...]:
-    """Return whatever tells who a student is."""
-    return one.student, one.number, one.email, *one.identities
-
-
 def _times_of_nobody(
     assignment: Assignment, store: Store, rows: Sequence[StudentSubmission]
 ) -> list[str]:
     """Return a sentence for each time in the assignment that is of no student here."""
-    people = [*map(_names, rows), *map(_names, store.entries())]
+    known = [*map(names_of, rows), *map(names_of, store.entries())]
+    forms = {form(one) for of in known for one in of if one for form in (folded, first_last)}
     return [
         f"[{table}] has a time for {who!r}, and there is no such student here"
         for table, times in (
@@ -710,7 +707,7 @@ def _times_of_nobody(
             ("handed_in", assignment.handed_in),
         )
         for who in times
-        if not any(assignment.names(who, *person) for person in people)
+        if not {folded(who), first_last(who)} & forms
     ]
 
 

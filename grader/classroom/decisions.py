@@ -238,8 +238,13 @@ class Student(Protocol):
         """The student's number or login."""
 
     @property
-    def identities(self) -> Sequence[str]:
-        """Whatever else tells who it is."""
+    def numbers(self) -> Sequence[tuple[str, str]]:
+        """Whatever else tells who it is, each with its kind."""
+
+
+def names_of(one: Student) -> tuple[str | None, ...]:
+    """Return whatever a student may be called by."""
+    return one.key, one.student, one.number, one.email, *(number for number, _ in one.numbers)
 
 
 _Somebody = TypeVar("_Somebody", bound=Student)
@@ -258,7 +263,7 @@ def find_student(reference: str, students: Sequence[_Somebody]) -> _Somebody | N
     ways: tuple[Callable[[_Somebody], bool], ...] = (
         lambda one: one.key == reference,
         lambda one: folded(one.number or "") == wanted,
-        lambda one: wanted in {folded(one.email or ""), *map(folded, one.identities)},
+        lambda one: wanted in {folded(one.email or ""), *(folded(own) for own, _ in one.numbers)},
         lambda one: wanted in (folded(one.student), first_last(one.student)),
         lambda one: words <= set(first_last(one.student).split()),
     )
@@ -341,11 +346,7 @@ def _key_of(reference: str, students: Sequence[Student]) -> str | None:
     """Return the key of the one student whose number, address or name a reference is."""
     if is_key(reference):
         return None  # of a submission that is gone
-    found = [
-        one.key
-        for one in students
-        if Assignment.names(reference, one.student, one.number, one.email, *one.identities)
-    ]
+    found = [one.key for one in students if Assignment.names(reference, *names_of(one))]
     return found[0] if len(found) == 1 else None
 
 

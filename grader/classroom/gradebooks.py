@@ -13,13 +13,11 @@ import csv
 import io
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import Path
 
-from grader.classroom.names import folded
 from grader.classroom.results import ClassResults, GradingState, SubmissionRow, number, table
 from headcount.core.errors import RequestError
 
@@ -149,7 +147,7 @@ def as_number(cell: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-# Which line is whose, and what was filled in. -------------------------------------
+# What was filled in. --------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -181,46 +179,6 @@ class FilledGradebook:
     replaced: tuple[str, ...] = ()
 
 
-#: A function from a submission to the lines of a gradebook that may be its student's.
-Finder = Callable[[SubmissionRow], list[list[str]]]
-
-
-def match(
-    rows: Sequence[SubmissionRow], sure: Iterable[Finder], by_name: Iterable[Finder]
-) -> tuple[dict[str, list[str]], dict[str, str], tuple[SubmissionRow, ...]]:
-    """Find the line of each submission.
-
-    Args:
-        rows: the submissions.
-        sure: ways to find a line by identity, the surest first.
-        by_name: ways to find it by the name, which a submission may have chosen.
-
-    Returns:
-        The line of each submission, by its key; the reason why another has none, by its key; and
-        the submissions whose line was found by the name.
-    """
-    sure, by_name = list(sure), list(by_name)
-    lines: dict[str, list[str]] = {}
-    reasons: dict[str, str] = {}
-    unsure = set()
-    for row in rows:
-        found = next(filter(None, (find(row) for find in sure)), [])
-        if not found:
-            found = next(filter(None, (find(row) for find in by_name)), [])
-            unsure.add(row.key)
-        if len(found) == 1:
-            lines[row.key] = found[0]
-        else:
-            fit = f"{len(found)} students of the gradebook fit"
-            reasons[row.key] = fit if found else "no student of the gradebook fits"
-    claimed = Counter(map(id, lines.values()))
-    for key, line in list(lines.items()):
-        if claimed[id(line)] > 1:
-            reasons[key] = f"{claimed[id(line)]} submissions fit one student of the gradebook"
-            del lines[key]
-    return lines, reasons, tuple(row for row in rows if row.key in lines and row.key in unsure)
-
-
 def ungraded(results: ClassResults, row: SubmissionRow) -> str:
     """Return why a submission has no grade to export, or an empty string."""
     if row.state == GradingState.NOTHING:
@@ -231,13 +189,3 @@ def ungraded(results: ClassResults, row: SubmissionRow) -> str:
 def points(score: float) -> str:
     """Return a score as platforms show and compare it, with two decimals."""
     return number(round(score, 2))
-
-
-def finder(
-    lines: Iterable[list[str]], column: int, wanted: Callable[[SubmissionRow], str | None]
-) -> Finder:
-    """Return a way to find lines whose cell of a column is what is wanted of a submission."""
-    index: dict[str, list[list[str]]] = {}
-    for line in lines:
-        index.setdefault(folded(line[column]), []).append(line)
-    return lambda row: index.get(folded(wanted(row) or ""), []) if wanted(row) else []

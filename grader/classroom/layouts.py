@@ -423,6 +423,10 @@ def _moodle(children: list[Node]) -> Reading:
             reading.known.add(child.name)
             if found["what"] == b"assignsubmission":
                 reading.students.append(_numbered(child, found))
+    names = {one.student for one in reading.students}
+    if len(names) == 1 and len({one.sid for one in reading.students}) > 1:
+        for one in reading.students:  # marking is anonymous
+            one.student += f" {one.sid}"
     return reading
 
 

@@ -11,21 +11,17 @@ columns' names are in the site's language.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from grader.classroom.gradebooks import (
     FilledGradebook,
-    Finder,
     LeftOut,
     Table,
     as_number,
-    finder,
-    match,
     points,
     ungraded,
 )
-from grader.classroom.names import first_last, folded
+from grader.classroom.people import lines_of
 from grader.classroom.results import ClassResults, SubmissionRow, as_shown, number, table, text
 from grader.report.summary import look_of
 from headcount.core.errors import RequestError
@@ -36,7 +32,7 @@ COLUMNS = (
     "Feedback comments",
 )
 
-_ID, _NAME, _ADDRESS, _, _GRADE, _MOST, _LOCKED, _, _MARKED, _COMMENTS = COLUMNS
+_ID, _, _, _, _GRADE, _MOST, _LOCKED, _, _MARKED, _COMMENTS = COLUMNS
 
 
 def moodle(
@@ -89,9 +85,7 @@ def _fill(results: ClassResults, path: Path, force: bool) -> FilledGradebook:
         mend = "set its grade in Moodle to Point, and download the worksheet again"
         raise RequestError(f"{path} is of an assignment with a scale, and without points; {mend}")
     lines = file.rows[1:]
-    line_of, reasons, by_name = match(
-        results.rows, _by_identity(columns, lines), _by_name(columns, lines)
-    )
+    line_of, reasons, by_name = lines_of(results.rows, file, lines)
     matched = [(line_of[row.key], row) for row in results.rows if row.key in line_of]
     own = _require_own_worksheet(path, columns[_ID], matched, force)
     grade = columns[_GRADE]
@@ -159,25 +153,6 @@ def _participant(identifier: str) -> str:
     """Return the number at the end of an identifier, or an empty string."""
     found = re.search(r"\d+\Z", identifier.strip())
     return found[0] if found else ""
-
-
-def _by_identity(columns: dict[str, int], lines: list[list[str]]) -> Iterator[Finder]:
-    """Yield ways to find a student's line by identity, the surest first."""
-    own: dict[str, list[list[str]]] = {}
-    for line in lines:
-        if participant := _participant(line[columns[_ID]]):
-            own.setdefault(participant, []).append(line)
-    yield lambda row: own.get(row.number or "", []) if row.platform == "moodle" else []
-    if _ADDRESS in columns:
-        yield finder(lines, columns[_ADDRESS], lambda row: row.email)
-
-
-def _by_name(columns: dict[str, int], lines: list[list[str]]) -> Iterator[Finder]:
-    if _NAME in columns:
-        column = columns[_NAME]
-        yield lambda row: [
-            line for line in lines if folded(line[column]) == first_last(row.student)
-        ]
 
 
 def _comment(results: ClassResults, row: SubmissionRow) -> str:

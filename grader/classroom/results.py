@@ -18,7 +18,13 @@ from functools import cached_property
 from itertools import combinations
 
 from grader.classroom.assignment import UNTITLED, Assignment, Lateness, RequestedExercise, Shown
-from grader.classroom.decisions import Decision, StudentDecisions, by_student, extended
+from grader.classroom.decisions import (
+    Decision,
+    StudentDecisions,
+    by_student,
+    extended,
+    names_of,
+)
 from grader.classroom.store import Store, StoredSubmission
 from grader.exercise.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
 from headcount.report import visible
@@ -54,7 +60,7 @@ class SubmissionRow:
         fault: the grader's own failure on the whole submission, or an empty string.
         unsafe: whether it was graded without a sandbox.
         platform: name of the layout that ``number`` comes from; empty if it is not known.
-        identities: what else tells who the student is, from a roster.
+        numbers: what else tells who the student is, with its kind, from a roster.
         upload: the platform's number of the newest upload, or 0.
         handed_in: when it was handed in, where that is known.
         due: the student's deadline, if there is one.
@@ -76,7 +82,7 @@ class SubmissionRow:
     fault: str = ""
     unsafe: bool = False
     platform: str = ""
-    identities: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
     upload: int = 0
     handed_in: datetime | None = None
     due: datetime | None = None
@@ -482,7 +488,7 @@ def _row(
     if absent and entry.exercises and found_here.excuse is None:
         notes.append(f"not handed in, 0 points: {', '.join(absent)}")
     handed_in = datetime.fromisoformat(entry.handed_in) if entry.handed_in else None
-    who = (entry.key, entry.student, entry.number, entry.email, *entry.identities)
+    who = names_of(entry)
     handed_in = assignment.handed_in_by(*who) or handed_in
     return SubmissionRow(
         key=entry.key,
@@ -499,7 +505,7 @@ def _row(
         fault=entry.fault,
         unsafe=store.is_unsafe(entry.key),
         platform=entry.platform,
-        identities=tuple(entry.identities),
+        numbers=tuple(entry.numbers),
         upload=entry.upload,
         handed_in=None if handed_in is None else assignment.aware(handed_in),
         due=assignment.due_for(*who),

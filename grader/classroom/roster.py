@@ -1,34 +1,29 @@
 """The roster of a class: who should have handed something in.
 
-:func:`read_roster` reads a list of students as a CSV file: Canvas' exported gradebook, Moodle's
-grading worksheet or list of participants, or any table with a column for names. :func:`complete`
-finds the roster's students among the submissions, and gives a row to those who handed in nothing.
-
-A student is found by number, then by address, then by name.  A number is compared with those of
-its own kind alone: Canvas' download has Canvas' own user number, and Moodle's that of the
-participant, which mean somebody else in any other column.
+It is a CSV file: Canvas' exported gradebook or list of groups, Moodle's grading worksheet or list
+of participants, or any table with a column for names.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from grader.classroom.arrivals import StudentSubmission
-from grader.classroom.assignment import Assignment, RosterStudent
+from grader.classroom.assignment import RosterStudent
 from grader.classroom.gradebooks import Table
-from grader.classroom.names import first_last, folded, key, raw, shown
-from grader.classroom.store import StoredSubmission
+from grader.classroom.names import folded, raw, shown
 from headcount.core.errors import RequestError
 
 #: Columns, in lower case, that hold the whole name, and its two parts.
 _NAMES = ("student", "full name", "name", "student name")
 _FIRST_NAMES, _LAST_NAMES = ("first name", "firstname"), ("last name", "lastname", "surname")
+
+#: Columns of parts of the class, and of groups.
+_SECTIONS, _GROUPS = ("section", "sections"), ("group", "groups", "group name", "group_name")
 
 #: Columns of addresses.
 _ADDRESSES = ("email address", "e-mail address", "email", "e-mail")
@@ -39,6 +34,7 @@ _LOGIN = "sis login id"
 #: Columns of numbers and logins, and the platform that names its downloads by them, if one does.
 _NUMBERS = {
     "id": "canvas",
+    "canvas_user_id": "canvas",
     "identifier": "moodle",
     "sis user id": "",
     _LOGIN: "",
@@ -51,6 +47,8 @@ _NUMBERS = {
     "student id": "",
     "sid": "",
     "orgdefinedid": "",
+    "user_id": "",
+    "login_id": "",
 }
 
 #: What Excel makes of a number with many digits, most of which are lost.
@@ -69,6 +67,56 @@ _STAFF = re.compile(
 _NO_STUDENT = re.compile(r"\s*points possible\s*|student, test", re.IGNORECASE)
 
 
+class Roster:
+    """The columns of a table that say who the person of a line is.
+
+    Raises:
+        RequestError: the table has no column of names, or two for one thing.
+    """
+
+    def __init__(self, table: Table) -> None:
+        whole = table.column(*_NAMES)
+        parts = [table.column(*_FIRST_NAMES), table.column(*_LAST_NAMES)]
+        self._names = parts if whole is None else [whole]
+        if None in self._names:  # Moodle's worksheet where marking is anonymous: "Participant 900"
+            self._names = [table.column("identifier")]
+        if None in self._names:
+            raise RequestError(
+                f"{table.path} is no roster: its first line holds {table.begins}, and should hold"
+                " Student (Canvas' exported gradebook), Full name (Moodle's grading worksheet), or"
+                " name, besides email and id"
+            )
+        addresses = (table.column(*_ADDRESSES), table.column(_LOGIN))
+        self._addresses = [at for at in addresses if at is not None]
+        self._times, self._roles = table.column(_HANDED_IN), table.column("role", "roles")
+        self._section, self._groups = table.column(*_SECTIONS), table.column(*_GROUPS)
+        own = table.column("id") if table.column("section") is None else None
+        #: the kind of the numbers in each column; a table of somebody's own has no platform's
+        self.numbers = {
+            at: "" if at == own else platform
+            for name, platform in _NUMBERS.items()
+            if (at := table.column(name)) is not None
+        }
+
+    def student(self, line: Sequence[str]) -> RosterStudent | None:
+        """Return the student of a line; None if it is of nobody who hands in."""
+        name = " ".join(line[at].strip() for at in self._names if at is not None).strip()
+        role = "" if self._roles is None else line[self._roles].strip().casefold()
+        if not name or _NO_STUDENT.fullmatch(name) or _STAFF.fullmatch(role):
+            return None
+        addresses = (line[at].strip() for at in self._addresses if "@" in line[at])
+        numbers = ((_number(line[at], kind), kind) for at, kind in self.numbers.items())
+        groups = "" if self._groups is None else line[self._groups]
+        return RosterStudent(
+            shown(raw(name)),
+            next((shown(raw(address)) for address in addresses), None),
+            tuple(dict.fromkeys(number for number in numbers if number[0])),
+            None if self._times is None else _time(line[self._times]),
+            "" if self._section is None else shown(raw(line[self._section].strip())),
+            tuple(shown(raw(group.strip())) for group in groups.split(",") if group.strip()),
+        )
+
+
 def read_roster(path: Path) -> tuple[RosterStudent, ...]:
     """Return the students of a roster.
 
@@ -77,42 +125,20 @@ def read_roster(path: Path) -> tuple[RosterStudent, ...]:
             number.
     """
     table = Table(path, "a roster")
-    whole = table.column(*_NAMES)
-    parts = [table.column(*_FIRST_NAMES), table.column(*_LAST_NAMES)]
-    names = parts if whole is None else [whole]
-    if None in names:  # Moodle's worksheet where marking is anonymous: "Participant 900"
-        names = [table.column("identifier")]
-    if None in names:
-        raise RequestError(
-            f"{path} is no roster: its first line holds {table.begins}, and should hold Student"
-            " (Canvas' exported gradebook), Full name (Moodle's grading worksheet), or name,"
-            " besides email and id"
-        )
-    addresses = [at for at in (table.column(*_ADDRESSES), table.column(_LOGIN)) if at is not None]
-    times, roles = table.column(_HANDED_IN), table.column("role", "roles")
-    is_canvas = table.column("section") is not None
-    numbers = {
-        # a table of somebody's own has numbers of no platform's
-        at: "" if platform == "canvas" and not is_canvas else platform
-        for name, platform in _NUMBERS.items()
-        if (at := table.column(name)) is not None
-    }
-    students: dict[RosterStudent, None] = {}  # lists that were pasted together repeat lines
+    roster = Roster(table)
+    students: dict[
+        RosterStudent, RosterStudent
+    ] = {}  # lists that were pasted together repeat lines
     by_number: dict[tuple[int, str], RosterStudent] = {}
     for line in table.rows[1:]:
-        name = " ".join(line[at].strip() for at in names if at is not None).strip()
-        role = "" if roles is None else line[roles].strip().casefold()
-        if not name or _NO_STUDENT.fullmatch(name) or _STAFF.fullmatch(role):
+        student = roster.student(line)
+        if student is None:
             continue
-        known = {at: _number(line[at], kind) for at, kind in numbers.items()}
-        student = RosterStudent(
-            shown(raw(name)),
-            next((shown(raw(line[at].strip())) for at in addresses if "@" in line[at]), None),
-            tuple((number, numbers[at]) for at, number in known.items() if number),
-            None if times is None else _time(line[times]),
-        )
-        students[student] = None
-        for at, number in known.items():
+        same = students.get(student, student)
+        groups = tuple(dict.fromkeys((*same.groups, *student.groups)))
+        students[student] = replace(same, groups=groups)
+        for at, kind in roster.numbers.items():
+            number = _number(line[at], kind)
             other = by_number.setdefault((at, folded(number)), student) if number else student
             what = f"{path} has {number} in the column {table.head[at].strip()!r}"
             if _SHORTENED.fullmatch(number):
@@ -125,7 +151,7 @@ def read_roster(path: Path) -> tuple[RosterStudent, ...]:
                     f"{what} for two students, {other.name} and {student.name}, or with two"
                     " addresses for one; delete the line that is not right"
                 )
-    return tuple(students)
+    return tuple(students.values())
 
 
 def _number(cell: str, platform: str) -> str:
@@ -143,168 +169,3 @@ def _time(cell: str) -> datetime | None:
         with contextlib.suppress(ValueError):
             return datetime.strptime(cell.replace("\u202f", " ").strip(), form)
     return None
-
-
-#: A way to find the students of a submission: what to compare of each.
-_Forms = tuple[
-    Callable[[StudentSubmission], Iterable[str]], Callable[[RosterStudent], Iterable[str]]
-]
-
-
-def complete(
-    roster: Sequence[RosterStudent],
-    submissions: Sequence[StudentSubmission],
-    stored: Sequence[StoredSubmission],
-) -> tuple[list[StudentSubmission], list[str]]:
-    """Return the submissions with what the roster knows, and a row for everybody else in it.
-
-    Args:
-        roster: the students of the class.
-        submissions: what has arrived.
-        stored: the rows that stay; a student whose work is among them needs no other.
-
-    Returns:
-        All rows, and sentences on students who were not found.
-    """
-    found, fitting = _match(roster, submissions)
-    contested = set().union(*fitting.values()) - found.keys()
-    keys = {entry.key for entry in stored}
-    rows: list[StudentSubmission] = []
-    remarks: dict[str, list[str]] = defaultdict(list)
-    for one in submissions:
-        student = found.get(one.key)
-        if student is None:
-            why = "contested in the roster" if one.key in contested else "not in the roster"
-            rows.append(replace(one, problems=(*one.problems, why)))
-            remarks[why].append(one.student)
-        else:
-            rows.append(_known(one, student, keys))
-    here = {id(student) for student in found.values()}
-    handed_in = [{entry.key, *entry.identities} for entry in stored if not entry.only_in_roster]
-    for student in roster:
-        own = {_key(student), *student.identities}
-        if id(student) not in here and not any(own & names for names in handed_in):
-            rows.append(_absent(student, bool(fitting[id(student)] & contested)))
-    return rows, [f"{what}: {', '.join(names)}" for what, names in remarks.items()]
-
-
-def widened(assignment: Assignment) -> Assignment:
-    """Return an assignment whose times of single students name them in every way.
-
-    A download may know a student by a login alone, where the instructor has written an address.
-    """
-
-    def all_names(times: Mapping[str, datetime]) -> dict[str, datetime]:
-        found = dict(times)
-        for who, at in times.items():
-            for student in assignment.roster:
-                every = (student.name, student.email, *student.identities)
-                if assignment.names(who, *every):
-                    found |= {name: at for name in every if name and name not in found}
-        return found
-
-    return replace(
-        assignment,
-        extensions=all_names(assignment.extensions),
-        handed_in=all_names(assignment.handed_in),
-    )
-
-
-def _match(
-    roster: Sequence[RosterStudent], submissions: Sequence[StudentSubmission]
-) -> tuple[dict[str, RosterStudent], dict[int, set[str]]]:
-    """Return who has handed in what, by its key, and what may be whose, by the student's ``id``."""
-    found: dict[str, RosterStudent] = {}
-    may_be: dict[int, set[str]] = defaultdict(set)
-    for of_submission, of_student in _ways_to_find():
-        index: dict[str, list[RosterStudent]] = defaultdict(list)
-        for student in roster:
-            for form in set(of_student(student)):
-                index[form].append(student)
-        taken = {id(student) for student in found.values()}
-        claims: dict[int, list[tuple[str, RosterStudent]]] = defaultdict(list)
-        for one in submissions:
-            if one.key in found:
-                continue
-            fitting = {id(s): s for form in of_submission(one) for s in index.get(form, ())}
-            for mark in fitting:
-                may_be[mark].add(one.key)
-            if len(fitting) == 1 and not taken & fitting.keys():
-                ((mark, student),) = fitting.items()
-                claims[mark].append((one.key, student))
-        for claim in claims.values():
-            if len(claim) == 1:
-                found.update(claim)
-    return found, may_be
-
-
-def _ways_to_find() -> Iterator[_Forms]:
-    """Yield the ways to find a student, the surest first."""
-    yield (
-        lambda one: [f"{_column_kind(one.platform)}\0{folded(one.number)}"] if one.number else [],
-        lambda student: [f"{kind}\0{folded(number)}" for number, kind in student.numbers],
-    )
-    yield (
-        lambda one: [folded(one.email)] if one.email else [],
-        lambda student: [folded(student.email)] if student.email else [],
-    )
-    yield (
-        lambda one: [first_last(one.student), folded(one.student)],
-        lambda student: [first_last(student.name)],
-    )
-    # Canvas writes a name in lower case without spaces; people name folders by logins
-    yield (
-        lambda one: [_letters(one.student), folded(one.student)],
-        lambda student: [
-            _letters(student.name),
-            _letters(first_last(student.name)),
-            *(folded(number) for number, kind in student.numbers if not kind),
-            *([folded(student.email.partition("@")[0])] if student.email else []),
-        ],
-    )
-
-
-def _key(student: RosterStudent) -> str:
-    """Return the key of the row if nothing was handed in."""
-    mark = student.numbers[0][0] if student.numbers else student.email or student.name
-    return key(b"roster\0" + raw(mark), student.name)
-
-
-def _column_kind(platform: str) -> str:
-    return platform if platform in _NUMBERS.values() else ""
-
-
-def _letters(name: str) -> str:
-    return "".join(c for c in folded(name) if c.isalnum())
-
-
-def _known(
-    one: StudentSubmission, student: RosterStudent, keys: Collection[str]
-) -> StudentSubmission:
-    """Return a submission with what the roster knows of its student."""
-    return replace(
-        one,
-        # a row that the student had before handing anything in stays the same row
-        key=_key(student) if _key(student) in keys else one.key,
-        student=student.name,
-        email=one.email or student.email,
-        identities=student.identities,
-        handed_in=one.handed_in or student.handed_in,
-    )
-
-
-def _absent(student: RosterStudent, contested: bool) -> StudentSubmission:
-    """Return the row of a student who handed in nothing, or whose work cannot be told."""
-    number, platform = next(iter(student.numbers), (None, ""))
-    what = "it is contested what was handed in" if contested else "handed in nothing"
-    return StudentSubmission(
-        _key(student),
-        student.name,
-        student.email,
-        number,
-        (),
-        (f"in the roster, and {what}",),
-        platform,
-        identities=student.identities,
-        only_in_roster=True,
-    )

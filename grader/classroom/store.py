@@ -259,7 +259,7 @@ class StoredSubmission(msgspec.Struct, frozen=True):
         course: the :func:`course_mark` that ``exercises`` belong to; empty before they
             are known.
         platform: name of the layout that ``number`` comes from.
-        identities: what else tells who the student is, from the roster.
+        numbers: what else tells who the student is, with its kind, from the roster.
         late: names of the files or folders that the platform has marked as late.
         handed_in: when it was handed in, as ISO 8601 text, or an empty string.
         upload: the platform's number of the newest upload, or 0.
@@ -286,7 +286,7 @@ class StoredSubmission(msgspec.Struct, frozen=True):
     prints: dict[str, list[int]] = {}
     course: str = ""
     platform: str = ""
-    identities: list[str] = []
+    numbers: list[tuple[str, str]] = []
     late: list[str] = []
     handed_in: str = ""
     upload: int = 0

@@ -1,20 +1,18 @@
 """``python -m grader term``: several assignments in one gradebook, and a page about the term.
 
-A student is the same in two assignments if the platform's number is, or what a roster says of
-both, or the key.  Moodle numbers participants anew in each assignment, and some layouts have no
-numbers; there, a name that only one student has in each assignment counts, and the remarks say
-so.  Whatever is not that clear stays apart, with a remark.
+:mod:`grader.classroom.people` says who is who; whatever is not clear stays apart, with a remark.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from grader.classroom.names import first_last, folded
+from grader.classroom.assignment import RosterStudent
 from grader.classroom.pages import ExerciseFigures, figures, page
+from grader.classroom.people import person, read_people, united
 from grader.classroom.results import (
     ClassResults,
     GradingState,
@@ -31,9 +29,6 @@ from headcount.core.errors import RequestError
 from headcount.core.verdict import Diagnosis
 from headcount.report import visible
 
-#: Platforms that number a student anew in each assignment.
-_CHANGING_NUMBERS = frozenset({"moodle"})
-
 #: Mistakes and exercises that the page lists.
 _MOST_MISTAKES, _HARDEST = 25, 15
 
@@ -44,11 +39,16 @@ class TermStudent:
 
     Attributes:
         rows: the submissions, by position of the assignment.
+        name: the student's name; that of the last row, if no table of people says it.
         remarks: what is not sure about them.
     """
 
-    rows: dict[int, SubmissionRow] = field(default_factory=dict)
+    rows: dict[int, SubmissionRow]
+    name: str = ""
     remarks: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.name = self.name or (self.last.student if self.rows else "")
 
     @property
     def last(self) -> SubmissionRow:
@@ -115,95 +115,73 @@ class Term:
 # Who is who. ----------------------------------------------------------------------
 
 
-def _numbers(row: SubmissionRow) -> set[str]:
-    known = {row.number} if row.platform not in _CHANGING_NUMBERS else set()
-    return {folded(one) for one in (*known, *row.identities) if one}
+def joined(
+    assignments: Sequence[ClassResults],
+    titles: Sequence[str],
+    people: Sequence[RosterStudent] = (),
+) -> Term:
+    """Return assignments with the rows of each student together.
 
+    Args:
+        assignments: their results.
+        titles: what each is called.
+        people: the table of people, if there is one.
+    """
+    rows = [(at, row) for at, results in enumerate(assignments) for row in results.rows]
+    own = [person(row) for _, row in rows]
+    # folders have no numbers, and a key is of equal folders
+    own = [
+        replace(one, numbers=(*one.numbers, (row.key, "key")))
+        for one, (_, row) in zip(own, rows, strict=True)
+    ]
+    before = len(people)
+    found = united([*people, *own], [-1] * before + [at for at, _ in rows])
 
-def joined(assignments: Sequence[ClassResults], titles: Sequence[str]) -> Term:
-    """Return assignments with the rows of each student together."""
+    def called(at: int) -> str:
+        title, row = titles[rows[at - before][0]], rows[at - before][1]
+        return f"{title}: {row.student} ({row.key})"
+
     students: list[TermStudent] = []
     remarks: list[str] = []
-    for position, (results, title) in enumerate(zip(assignments, titles, strict=True)):
-        names = Counter(first_last(row.student) for row in results.rows)
-        claims: dict[int, list[tuple[SubmissionRow, str]]] = defaultdict(list)
-        fresh: list[SubmissionRow] = []
-        for row in results.rows:
-            found, doubt = _student_of_row(row, students, names)
-            if found is None:
-                fresh.append(row)
-                if doubt:
-                    remarks.append(f"{title}: {row.student} ({row.key}) {doubt}")
-            else:
-                claims[found].append((row, doubt))
-        for index, rows in claims.items():
-            if len(rows) > 1:
-                listed = ", ".join(f"{row.student} ({row.key})" for row, _ in rows)
-                remarks.append(
-                    f"{title}: {len(rows)} submissions fit {students[index].last.student}, and are"
-                    f" kept apart: {listed}"
-                )
-                fresh += [row for row, _ in rows]
-                continue
-            ((row, doubt),) = rows
-            if doubt:
-                remarks.append(f"{title}: {row.student} ({row.key}) {doubt}")
-                students[index].remarks.append(f"{title}: {doubt}")
-            students[index].rows[position] = row
-        if position:
-            remarks += [
-                f"{title}: {row.student} ({row.key}) is in no assignment before" for row in fresh
-            ]
-        students += [TermStudent({position: row}) for row in fresh]
-    for student in students:
-        missing = [titles[i] for i in range(len(assignments)) if i not in student.rows]
-        if missing:
-            words = f"nothing of {student.last.student} in {', '.join(missing)}: 0 points"
-            remarks.append(words)
+    for group in found.groups:
+        own_rows = {rows[at - before][0]: rows[at - before][1] for at in group if at >= before}
+        name = people[group[0]].name if group[0] < before else ""
+        student = TermStudent(own_rows, name=name)
+        missing = [titles[i] for i in range(len(assignments)) if i not in own_rows]
+        if own_rows and people and not name:
+            remarks.append(f"{called(group[0])} is not in the table of people")
+        elif own_rows and 0 not in own_rows:
+            remarks.append(
+                f"{called(next(a for a in group if a >= before))} is in no assignment before"
+            )
+        if found.by_name & {*group}:
+            last = called(group[-1])
+            remarks.append(f"{last} is found by the name alone")
+            student.remarks.append(f"{last.partition(': ')[0]}: is found by the name alone")
+        if missing and own_rows:
+            remarks.append(f"nothing of {student.name} in {', '.join(missing)}: 0 points")
             student.remarks.append(f"nothing in {', '.join(missing)}")
-    students.sort(key=lambda one: (one.last.student.casefold(), one.last.key))
+        students += [student] * bool(own_rows)
+    for one, other in found.doubts:
+        first = called(one) if one >= before else f"{people[one].name} of the table of people"
+        remarks.append(
+            f"{called(other)} may be {first}: not merged; a table of people says who is who, see"
+            " `python -m grader people`"
+        )
+    students.sort(key=lambda one: (one.name.casefold(), one.last.key))
     return Term(tuple(assignments), tuple(titles), tuple(students), tuple(remarks))
-
-
-def _student_of_row(
-    row: SubmissionRow, students: Sequence[TermStudent], names: Counter[str]
-) -> tuple[int | None, str]:
-    """Return the index of the student whose row it is, and what is doubtful about that."""
-
-    def fitting(fits: Callable[[SubmissionRow], bool]) -> list[int]:
-        return [i for i, one in enumerate(students) if any(map(fits, one.rows.values()))]
-
-    name, own = first_last(row.student), _numbers(row)
-    by_number = fitting(lambda other: bool(own & _numbers(other)))
-    if len(by_number) == 1:
-        before = students[by_number[0]].last
-        other = first_last(before.student) != name
-        return by_number[0], f"has the number of {before.student}: same row" if other else ""
-    if by_number:
-        return None, f"has the number of {len(by_number)} students: not merged with any"
-    by_key = fitting(lambda other: other.key == row.key)
-    if by_key:
-        return by_key[0], ""
-    by_name = fitting(lambda other: first_last(other.student) == name)
-    if not by_name:
-        return None, ""
-    alone = len(by_name) == 1 and names[name] == 1
-    numbered = own and any(map(_numbers, students[by_name[0]].rows.values()))
-    if alone and not numbered:
-        return by_name[0], "is found by the name alone"
-    listed = ", ".join(students[i].last.key for i in by_name)
-    return None, f"has the name of {listed} and not the number: not merged"
 
 
 # The files. -----------------------------------------------------------------------
 
 
-def term(folders: Sequence[Path], to: Path) -> list[str]:
+def term(folders: Sequence[Path], to: Path, people: Path | None = None) -> list[str]:
     """Write ``term.csv`` and ``term.html``, and return the remarks to print.
 
     Args:
         folders: the folders of results, in the order of the term.
         to: the folder to write them to.
+        people: the table of people, if there is one.
 
     Raises:
         RequestError: one of them has no results, or one is named twice.
@@ -220,7 +198,7 @@ def term(folders: Sequence[Path], to: Path) -> list[str]:
         title if counts[title] == 1 else f"{title} ({folder})"
         for title, folder in zip(titles, folders, strict=True)
     ]
-    found = joined(assignments, titles)
+    found = joined(assignments, titles, read_people(people) if people is not None else ())
     try:
         replace_file(to / "term.csv", term_gradebook(found), 0o600)
         replace_file(to / "term.html", term_page(found).encode(), 0o600)
@@ -240,7 +218,7 @@ def term_gradebook(found: Term) -> bytes:
         total = found.total(student)
         rows.append(
             [
-                text(student.last.student),
+                text(student.name),
                 text(student.any("number")),
                 text(student.any("email")),
                 *(found.cell(student, i) for i in range(len(found.assignments))),

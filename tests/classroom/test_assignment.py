@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from grader.api import catalogue
+from grader.classroom import assignment as assignment_file
 from grader.classroom.arrivals import StudentSubmission, collect
 from grader.classroom.assignment import (
     Assignment,
@@ -28,6 +29,7 @@ from grader.classroom.grading import plan
 from grader.classroom.messages import GradingRequest, Limits
 from grader.classroom.moodle import moodle
 from grader.classroom.pages import feedback_names
+from grader.classroom.people import complete
 from grader.classroom.results import (
     ClassResults,
     GradingState,
@@ -35,7 +37,7 @@ from grader.classroom.results import (
     class_results,
     doubts,
 )
-from grader.classroom.roster import complete, read_roster
+from grader.classroom.roster import read_roster
 from grader.classroom.store import Store, StoredSubmission
 from grader.sandbox.sandboxes import missing
 from grader.submission.submission import Submission
@@ -128,6 +130,34 @@ def test_a_file_that_is_wrong_is_refused_with_the_line_and_the_mend(tmp_path, ol
         stated(tmp_path, GOOD.replace(old, new, 1))
     assert says in str(refused.value)
     assert "assignment.toml" in str(refused.value)
+
+
+@pytest.mark.parametrize("end", ["", "u = 2026-11-20 23:59\n"], ids=["extensions", "slip"])
+def test_finding_lines_of_entries_reads_in_proportion_to_the_file(tmp_path, monkeypatch, end):
+    read = 0
+    decode = assignment_file.msgspec.toml.decode
+
+    def counted(text):
+        nonlocal read
+        read += len(text)
+        return decode(text)
+
+    monkeypatch.setattr(assignment_file.msgspec.toml, "decode", counted)
+
+    def work(entries):
+        nonlocal read
+        read = 0
+        # each is before the deadline, of which there is a word with its line
+        early = (f'"u{number}@x" = 2026-11-19 23:59:00\n' for number in range(entries))
+        text = f"{GOOD}{''.join(early)}{end}"
+        if end:
+            with pytest.raises(RequestError, match=f"line {17 + entries + 1}: a time has seconds"):
+                stated(tmp_path, text)
+        else:
+            assert f"line {17 + entries}: " in stated(tmp_path, text).remarks[-1]
+        return read
+
+    assert work(240) / work(60) < 6
 
 
 def test_lateness_costs_by_the_day_from_the_deadline_after_a_grace_period_up_to_a_cap():
@@ -307,13 +337,13 @@ def test_a_row_stays_the_same_row_when_its_student_hands_in(tmp_path):
     *_, ann = complete(roster, [], [])[0]
     stored = [
         StoredSubmission(
-            ann.key, ann.student, "", [], identities=list(ann.identities), only_in_roster=True
+            ann.key, ann.student, "", [], numbers=list(ann.numbers), only_in_roster=True
         )
     ]
     *_, row = complete(roster, [submission("new", "absentann", "1003", "canvas")], stored)[0][:1]
     assert row.key == ann.key
     # and once there is work in it, a roster alone never takes its place
-    worked = [StoredSubmission(ann.key, ann.student, "d", [], identities=list(ann.identities))]
+    worked = [StoredSubmission(ann.key, ann.student, "d", [], numbers=list(ann.numbers))]
     assert ann.key not in {row.key for row in complete(roster, [], worked)[0]}
 
 

@@ -15,7 +15,8 @@ import pytest
 
 from grader.classroom.arrivals import collect
 from grader.classroom.assignment import read_assignment
-from grader.classroom.roster import complete, read_roster
+from grader.classroom.people import complete
+from grader.classroom.roster import read_roster
 from headcount.core.errors import RequestError
 
 FILES = json.loads(Path(__file__).with_name("typed_files.json").read_text("utf-8"))

@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "/tmp/nccl_trace_*",
     "simulate": "ring.py ring_all_reduce --ranks 1024",
     "bench": "all_reduce --ranks 4",
+    "people": "canvas.csv moodle.csv --to people.toml",
     "grade": "submissions.zip --out results --assignment assignment.toml",
     "mark": "results ada broadcast --points 1 --why 'an honest misreading'",
     "reproduce": "results ada broadcast",
