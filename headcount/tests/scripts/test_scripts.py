@@ -265,6 +265,34 @@ def test_at_the_time_limit_ranks_that_wait_are_named_beside_those_that_do_not(tm
     assert f"rank {waiting} waits in barrier at train.py:6" in " ".join(ran.failure.detail)
 
 
+LOADED = """\
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, IterableDataset
+
+class Shard(IterableDataset):
+    def __iter__(self):
+        assert dist.is_initialized()
+        for i in range(dist.get_rank(), 8, dist.get_world_size()):
+            yield torch.tensor(i)
+        {}
+
+dist.init_process_group("gloo")
+print([batch.tolist() for batch in DataLoader(Shard(), 2, num_workers=1)])
+"""
+
+
+@pytest.mark.parametrize("communicates", [False, True])
+def test_a_loaders_worker_may_ask_for_its_rank_and_not_communicate(tmp_path, communicates):
+    end = "dist.barrier()" if communicates else ""
+    ran, printed = execute_text(LOADED.format(end), tmp_path)
+    if communicates:
+        assert "forked by a rank and is none itself (a DataLoader's worker" in ran.failure.message
+    else:
+        assert ran.failure is None
+        assert "[1] [[1, 3], [5, 7]]" in printed
+
+
 POLLED = """\
 import time
 import torch

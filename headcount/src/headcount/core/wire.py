@@ -646,8 +646,8 @@ class FrameWriter:
         """
         if self._owner != _process:
             raise RuntimeError(
-                "this process was forked by a rank and is none itself: it cannot communicate,"
-                " nor return for it"
+                "this process was forked by a rank and is none itself (a DataLoader's worker is"
+                " such a one): it cannot communicate, nor return for it"
             )
         body = _encode(message)
         with self._lock:

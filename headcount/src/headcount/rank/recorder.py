@@ -488,6 +488,10 @@ class Recorder:
         self._mortal[id(reference)] = reference
         return True
 
+    def forked(self) -> None:
+        """Take note that this is a copy in another process, in which no thread holds the lock."""
+        self._lock = threading.RLock()
+
     def report_remarks(self) -> None:
         """Make the remarks that could not be made when they were due."""
         while self._unsaid:

@@ -23,13 +23,16 @@ import torch.multiprocessing
 
 from headcount.core.source_locations import is_students, line_here
 from headcount.core.verdict import counted
-from headcount.rank.guard import other_count, remark
+from headcount.rank.guard import current_recorder, other_count, remark
 
 __all__ = ["close_in_children", "spawn_in_place"]
 
 
 def close_in_children() -> None:
-    """Refuse the process group in processes that the script forks: it is connected once."""
+    """Let processes that the script forks ask for their rank's place, and communicate in no way.
+
+    A ``Dataset`` often asks in a loader's worker.  The process group is connected once.
+    """
 
     def close() -> None:
         def refuse(*_: Any, **__: Any) -> NoReturn:
@@ -40,7 +43,9 @@ def close_in_children() -> None:
 
         dist.init_process_group = refuse
         dist.distributed_c10d.init_process_group = refuse
-        dist.distributed_c10d._update_default_pg(None)
+        recorder = current_recorder()
+        if recorder is not None:
+            recorder.forked()
 
     os.register_at_fork(after_in_child=close)
 
