@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 
 from headcount import run
+from headcount.cli import main
 from headcount.core.errors import RequestError
 from headcount.script.explain import explain, explanation_json, explanation_text
 from headcount.trace.flight_recorder import read_dumps, write_dumps
@@ -501,6 +502,11 @@ def test_a_dump_of_an_earlier_run_leaves_the_verdict_open(tmp_path):
         "all_reduce, call 1 of the default group, had ended on rank 1 240 min before rank 0 called"
         " it: is the dump of rank 1 of an earlier run?"
     )
+    # gloo's recorder notes no time at which a call has ended
+    timed(tmp_path, 1, [(HOUR, None), (HOUR + 2, None)])
+    path = tmp_path / "trace_1.json"
+    path.write_text(path.read_text().replace("started", "completed", 1))
+    assert "had ended on rank 1 240 min before rank 0" in explain(read_dumps([tmp_path])).gaps[0]
     # what has only been called long before another rank calls it is waited for
     timed(tmp_path, 1, [(HOUR, 5 * HOUR + 1)])
     assert explain(read_dumps([tmp_path])).hang.grade == "supported"
@@ -576,3 +582,21 @@ def test_what_is_no_dump_is_refused(tmp_path, name, data, said):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(RequestError, match=said):
         read_dumps([tmp_path])
+
+
+def test_who_stands_in_a_call_that_all_have_made_may_go_on_in_a_moment(tmp_path):
+    """Of a job that moves, one rank is a call further on than what the others have noted."""
+    groups = {"0": ("default_pg", [0, 1, 2])}
+    for rank in range(3):
+        calls = [(-1, "all_reduce", "0", n, n == 1 or (n, rank) == (2, 0)) for n in (1, 2, 3)]
+        dumped(tmp_path, rank, calls[: 3 - bool(rank)], groups)
+    dumps = read_dumps([tmp_path])
+    found = explain(dumps)
+    assert (found.hang.kind, found.hang.grade, found.is_fault) == ("never entered", "open", False)
+    assert explanation_text(found, dumps, 80).startswith("? never entered (open): ranks 1, 2 hold")
+
+
+def test_dumps_are_not_compared_with_themselves(tmp_path, capsys):
+    recorded(right, 2, tmp_path)
+    assert main(["explain", str(tmp_path), "--before", str(tmp_path)]) == 2
+    assert "--before names the same dumps" in capsys.readouterr().err

@@ -307,8 +307,16 @@ if dist.get_rank() == 1:
 
 def test_at_the_time_limit_it_is_said_what_is_asked_about_in_vain(tmp_path):
     ran, _ = execute_text(POLLED, tmp_path, seconds=1.0)
-    polls = "rank 1 polls, and so waits to receive from rank 0 at train.py:6; rank 0 has ended"
+    polls = "rank 1 waits to receive from rank 0 at train.py:6 (polling); rank 0 has ended"
     assert polls in ran.failure.detail
+    found = ran.failure.hang
+    assert (found.kind, found.culprits, found.held) == ("never entered", (0,), (1,))
+
+
+def test_at_the_time_limit_ranks_that_poll_are_in_a_circle(tmp_path):
+    ran, _ = execute_text(POLLED + "dist.barrier()\n", tmp_path, seconds=1.0)
+    found = ran.failure.hang
+    assert (found.kind, found.grade, {*found.culprits}) == ("a circle", "supported", {0, 1})
 
 
 def test_where_ranks_are_is_shown_when_nothing_happens_for_long(tmp_path, monkeypatch, capsys):

@@ -28,10 +28,11 @@ from headcount.core.verdict import (
 )
 from headcount.core.wire import Raised
 from headcount.trace.deadlock import (
+    cycle_of,
     given_up,
     held_up,
     never_joined,
-    polled_text,
+    polled_wait,
     stuck,
     told_together,
     wait_of,
@@ -265,16 +266,22 @@ class RootCause:
             for r, there in places
         )
         detail += tuple(
-            f"rank {r} {said}"
-            for r in running
-            if (said := never_joined(self._matcher, r) or polled_text(self._matcher, r))
+            f"rank {r} {called}" for r in running if (called := never_joined(self._matcher, r))
         )
         # they may wait for what the others are about, or hold what these want
         others = set(range(self._matcher.size)) - {*running} - self._matcher.ended
         waits = {r: wait_of(self._matcher, r) for r in sorted(others)}
+        waits |= {r: wait for r in running if (wait := polled_wait(self._matcher, r))}
         detail += tuple(told_together(waits.values()))
-        held = held_up(waiters(waits), running)
-        hang = Hang(HangKind.NEVER_ENTERED, Grade.SUPPORTED, tuple(running), tuple(sorted(held)))
+        awaited = {peer for wait in waits.values() for peer in wait.peers}
+        kind, culprits, fate = HangKind.NEVER_ENTERED, [r for r in running if r not in waits], ""
+        if not culprits and (cycle := cycle_of(waits)):
+            kind, culprits = HangKind.CIRCLE, cycle
+        elif not culprits:
+            culprits, fate = sorted(awaited & self._matcher.ended), "ended"
+        held = held_up(waiters(waits), culprits) - {*culprits}
+        hang = Hang(kind, Grade.SUPPORTED, tuple(culprits), tuple(sorted(held)), fate)
+        held |= {*culprits} if kind is HangKind.CIRCLE else set()
         return Failure(Diagnosis.TIMEOUT, message, rank, site, detail, hang=hang if held else None)
 
     def _all_wait(self) -> Failure | None:

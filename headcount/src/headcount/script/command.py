@@ -207,11 +207,13 @@ def explain_command(request: argparse.Namespace) -> int:
     from headcount.script.report import ExitStatus, show
     from headcount.trace.flight_recorder import read_dumps
 
+    if request.before and {*request.before} == {*request.dumps}:
+        raise RequestError("--before names the same dumps; it takes those of an earlier moment")
     dumps = read_dumps(request.dumps)
     found = explain(dumps, read_dumps(request.before) if request.before else None)
     text = explanation_text(found, dumps, shutil.get_terminal_size().columns)
     show(text, explanation_json(found), request.json)
-    return ExitStatus.COMMUNICATION_FAULT if found.faults else ExitStatus.OK
+    return ExitStatus.COMMUNICATION_FAULT if found.is_fault else ExitStatus.OK
 
 
 def run_on_ranks(

@@ -86,6 +86,11 @@ class Explanation:
     gaps: tuple[str, ...]
     since: str = ""
 
+    @property
+    def is_fault(self) -> bool:
+        """Whether there is a fault, and not perhaps a rank that is slow."""
+        return bool(self.faults) and (self.hang is None or self.hang.grade is not Grade.OPEN)
+
 
 def explain(dumps: Dumps, before: Dumps | None = None) -> Explanation:
     """Find where the members of each group part, who waits for whom, and who for nobody.
@@ -169,6 +174,8 @@ def _hang(
             grade = Grade.ESTABLISHED
     elif dumps.calls.keys().isdisjoint(culprits):
         fate = "silent"
+    elif all(rank in waits and not waits[rank].peers for rank in culprits):
+        grade = Grade.OPEN  # what they stand in has all its members, and may be over in a moment
     held = held_up(waiters(waits), culprits) | {*(first.waiting if first.differs else ())}
     held -= {*culprits}
     return Hang(kind, grade, tuple(culprits), tuple(sorted(held)), fate)
@@ -190,12 +197,15 @@ def _older(dumps: Dumps) -> list[str]:
                 last[key] = max(last.get(key, call), call, key=lambda one: one.created)
     found = {}
     for rank, made in dumps.calls.items():
+        newest = max((call.created for call in made), default=0)
         for call in made:
             later = last.get((call.group, call.number, call.name), call)
-            if call.ended and later.created > call.ended + _SKEW:
+            # where it is not noted, most programs have seen one call end before they begin another
+            ended = call.ended or (newest if call.is_complete and call.created < newest else 0)
+            if ended and later.created > ended + _SKEW:
                 found[rank] = (
                     f"{call.name}, call {call.number} of {_named(call.group)}, had ended on rank"
-                    f" {rank} {(later.created - call.ended) / 60e9:,.0f} min before rank"
+                    f" {rank} {(later.created - ended) / 60e9:,.0f} min before rank"
                     f" {later.rank} called it: is the dump of rank {rank} of an earlier run?"
                 )
     return [*found.values()]
@@ -509,7 +519,10 @@ def _gaps(dumps: Dumps, held: Mapping[str, _Collectives], awaited: Set[int]) -> 
         yield "gloo's recorder notes no messages, so that a hang in send or recv is not seen here"
     calls = [call for made in dumps.calls.values() for call in made]
     if not calls:
-        yield "the dumps hold no calls: set TORCH_FR_BUFFER_SIZE=2000 before the job starts"
+        yield (
+            "the dumps hold no calls: nothing was called before they were written, or the recorder"
+            " is off (TORCH_FR_BUFFER_SIZE=2000, set before the job starts, turns it on)"
+        )
     elif not any(call.site for call in calls):
         yield "the dumps name no lines of the program"
     unknown = [group for group in dumps.groups if group not in dumps.described]
@@ -559,7 +572,9 @@ def explanation_text(found: Explanation, dumps: Dumps, width: int) -> str:
         lines = [("", f"✓ {of}: the ranks agree")]
     else:
         causes, others = found.faults[: found.causes], found.faults[found.causes :]
-        lines = [("", f"✗ {found.hang.label}: {found.hang} ({of})"), ("  where", causes[0].text)]
+        mark = "✗" if found.is_fault else "?"
+        lines = [("", f"{mark} {found.hang.label}: {found.hang} ({of})")]
+        lines.append(("  where", causes[0].text))
         lines += [("  also", fault.text) for fault in causes[1:_SHOWN]]
         if len(causes) > _SHOWN:
             lines.append(("  also", f"… and {len(causes) - _SHOWN} more, as --json lists"))
@@ -584,7 +599,7 @@ def explanation_json(found: Explanation) -> str:
     return json.dumps(
         {
             "version": 1,
-            "ok": not found.faults,
+            "ok": not found.is_fault,
             "faults": [fault.text for fault in found.faults],
             "causes": found.causes,
             "hang": found.hang and asdict(found.hang),

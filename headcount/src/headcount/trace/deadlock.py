@@ -48,7 +48,7 @@ __all__ = [
     "given_up",
     "held_up",
     "never_joined",
-    "polled_text",
+    "polled_wait",
     "quiescent",
     "stuck",
     "told",
@@ -470,14 +470,15 @@ def wait_text(state: WaitState, awaited: Awaited) -> str:
     return text + _elsewhere_text(state, op)
 
 
-def polled_text(state: WaitState, rank: int) -> str:
-    """Return what a rank asks about in vain, or an empty string."""
+def polled_wait(state: WaitState, rank: int) -> Wait | None:
+    """Return what a rank asks about in vain, as a wait for it; None if there is no such thing."""
     if not _polls_in_vain(state, rank):
-        return ""
+        return None
     op = state.operations[rank][min(state.polling[rank])]
     over = sorted(state.ended & {*_peers(state, op)})
     ended = f"; {ranks_text(over)} {'have' if len(over) > 1 else 'has'} ended" if over else ""
-    return f"polls, and so {wait_text(state, Awaited(op, op.site, 0))}{ended}"
+    text = f"{wait_text(state, Awaited(op, op.site, 0))} (polling){ended}"
+    return Wait(rank, tuple(_peers(state, op)), text, op.site, op.kind, op.wildcard)
 
 
 def _misplaced_counterpart(state: WaitState, op: Operation) -> Operation | None:

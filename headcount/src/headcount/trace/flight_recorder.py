@@ -216,7 +216,7 @@ def read_dumps(places: Sequence[str | Path]) -> Dumps:
                 )
     if not dumps:
         raise RequestError(
-            unread[0]
+            unread[0] + f" (and {len(unread) - 1} more like it)" * (len(unread) > 1)
             if unread
             else f"{', '.join(map(str, places))}: no dumps are there; their names end in the number"
             " of a rank, as in nccl_trace_0"

@@ -22,7 +22,8 @@ def write_readings(readings: JobReadings, folder: Path) -> Path:
     Raises:
         RequestError: it cannot be written.
     """
-    path = folder / f"attach_{socket.gethostname()}.json"
+    # containers may have one name, and no two machines of a job have the same ranks
+    path = folder / f"attach_{socket.gethostname()}_{min(readings.last, default=0)}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".part{os.getpid()}")
