@@ -61,7 +61,7 @@ MOST_FILES, MOST_ENTRIES = 500, 20_000
 #: Files in which an answer may have been handed in that nothing can run.
 _TEXTS = (
     *(b".pdf", b".html", b".htm", b".doc", b".docx", b".odt", b".rtf", b".tex", b".pages"),
-    *(b".md", b".txt", b".c", b".cc", b".cpp", b".cu"),
+    *(b".c", b".cc", b".cpp", b".cu"),
 )
 
 #: Bytes that a student's files may have together when they are judged.
@@ -239,7 +239,7 @@ def _submission(
     problems = [*student.problems, *notes, *walk.problems]
     kept = list(_within_bounds(files, bounds, problems))
     names = ((path, path[-1].lower()) for path in walk.others)
-    texts = [path for path, name in names if name.endswith(_TEXTS) and name[:6] != b"readme"]
+    texts = [path for path, name in names if name.endswith(_TEXTS)]
     if not kept:
         problems.append(_why_no_file(walk, bool(student.sources)))
     elif texts:

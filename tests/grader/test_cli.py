@@ -265,7 +265,6 @@ def wrong_files(folder):
 @pytest.mark.parametrize(
     "arguments, text",
     [
-        ([], "required"),
         (["chec"], "invalid choice: 'chec'"),
         (["check"], "FILE"),
         (["check", "none.py"], "none.py does not exist"),

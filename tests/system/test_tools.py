@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -435,10 +436,11 @@ def test_what_has_failed_is_printed_before_the_next_test_ends(tmp_path):
         "    assert 'what came' in said and 'FAILURES' not in said\n"
     )
     options = ["-n", "2", "--timeout", "60", "-p", "no:cacheprovider", "-p", "tools.tests"]
+    # this test may run in a worker itself, which prints nothing
+    variables = {name: it for name, it in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
+    command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
     with log.open("wb") as output:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, str(tmp_path)], cwd=ROOT, stdout=output
-        )
+        done = subprocess.run(command, cwd=ROOT, stdout=output, env=variables)
     assert done.returncode == 1
     assert "1 failed, 1 passed" in log.read_text()
 

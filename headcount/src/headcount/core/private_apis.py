@@ -177,11 +177,6 @@ PRIVATE_APIS: tuple[PrivateApi, ...] = (
         "take SyncBatchNorm on the CPU",
         ("rank/sync_batch_norm.py",),
     ),
-    PrivateApi(
-        f"{_C10D}._update_default_pg",
-        "take the default group from a process that a rank has forked",
-        ("rank/spawning.py",),
-    ),
     *_each(
         "{atexit._clear,atexit._run_exitfuncs,multiprocessing.util._exit_function,"
         "threading._shutdown,weakref.finalize._registered_with_atexit,weakref.finalize._registry}",
