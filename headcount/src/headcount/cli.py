@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="headcount", description="Which rank did not show up, and why.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    run = commands.add_parser("run", help="run a script of torch.distributed, and say why it hangs")
+    run = commands.add_parser("run", help="run a torch.distributed script, and say why it hangs")
     add_run_options(run)
     run.set_defaults(serve=_run)
     explain = commands.add_parser(

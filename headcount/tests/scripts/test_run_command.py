@@ -167,7 +167,7 @@ def test_explain_writes_its_report_as_json_too(tmp_path, capsys):
 
 def test_without_a_command_all_are_listed(capsys):
     assert main([]) == 2
-    assert "run a script of torch.distributed, and say why it hangs" in capsys.readouterr().out
+    assert "run a torch.distributed script, and say why it hangs" in capsys.readouterr().out
 
 
 def test_an_option_that_is_not_there_names_the_nearest_of_its_command(capsys):

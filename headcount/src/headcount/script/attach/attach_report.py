@@ -136,9 +136,9 @@ def _guesses(verdicts: Sequence[Verdict]) -> Iterator[str]:
                 f" have waited for {_seconds(one.patience)}"
             )
         elif one.patience and one.kind is not HangKind.ENTERED_DIFFERENTLY:
-            yield "that it will not come is concluded from the time alone: it may only be slow"
+            yield "only the time says that it will not come: it may just be slow"
         if one.kind is HangKind.ENTERED_DIFFERENTLY:
-            yield "which of them is wrong nobody can tell; the fewest are named first"
+            yield "there is no telling which of them is wrong; the fewest are named first"
 
 
 def _missing(readings: JobReadings) -> Iterator[str]:
