@@ -24,9 +24,10 @@ import sys
 import textwrap
 import types
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from headcount.core.program import MODULE, Program, Unit, is_stub
 from headcount.core.set_orders import rewrite
@@ -270,9 +271,8 @@ def _seen_elsewhere(
         label, mend, text = chunk.label, chunk.mend, chunk.source
         if not mend:
             label, mend, text = f"a comment of {label}", "take the # signs away", _comments(text)
-        for name, line in _written(text):
-            if name in absent:
-                found[name] = f"an answer stands in {label}, line {line}; {mend}"
+        for name, line in _written(text, absent):
+            found[name] = f"an answer stands in {label}, line {line}; {mend}"
     for name in absent - found.keys():
         if name in inner:
             inside, site = inner[name]
@@ -286,8 +286,11 @@ def _seen_elsewhere(
 
 #: The first line of a function, a class, or a text in another language.
 _BEGINS = re.compile(
-    r"^[^\S\n]*(?:(?:async +)?(?:def|class) +(\w+) *[(:]|(\w+) *= *[rR]?(\"\"\"|'''))", re.MULTILINE
+    r"[^\S\n]*(?:(?:async +)?(?:def|class) +(\w+) *[(:]|(\w+) *= *[rR]?(\"\"\"|'''))"
 )
+
+#: How often a name is looked at in one text, each time with what follows it.
+_MOST_SEEN = 20
 
 _COMMENT = re.compile(r"([^\S\n]*)# ?(.*)")
 
@@ -298,23 +301,30 @@ def _comments(text: str) -> str:
     return "\n".join(line[1] + line[2] if line else "" for line in lines)
 
 
-def _written(text: str) -> Iterator[tuple[str, int]]:
+def _written(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int]]:
     """Yield name and line of what text would define as code, but for stubs and mere headings."""
-    for match in _BEGINS.finditer(text):
-        first, *lines = text[match.start() :].splitlines()
+    lines = text.splitlines()
+    seen = Counter[str]()
+    for place, first in enumerate(lines):
+        match = _BEGINS.match(first)
+        name = str(match[1] or match[2]) if match else ""
+        if not match or name not in wanted or seen[name] == _MOST_SEEN:
+            continue
+        seen[name] += 1
         if match[2]:
-            is_answer = not is_stub(text[match.end() :].partition(match[3])[0])
+            rest = "\n".join([first[match.end() :], *lines[place + 1 :]])
+            is_answer = not is_stub(rest.partition(match[3])[0])
         else:
             depth = len(first) - len(first.lstrip())
             deeper = re.compile(rf"\s{{{depth + 1}}}|\s*\)|\s*\Z")
-            body = list(takewhile(deeper.match, lines))
+            body = list(takewhile(deeper.match, islice(lines, place + 1, None)))
             try:
                 code = compile(textwrap.dedent("\n".join([first, *body])), "", "exec")
                 is_answer = not _is_stub(code)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 is_answer = any(map(str.strip, body))
         if is_answer:
-            yield match[1] or match[2], text.count("\n", 0, match.start()) + 1
+            yield name, place + 1
 
 
 def _is_stub(code: types.CodeType) -> bool:

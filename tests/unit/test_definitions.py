@@ -6,6 +6,7 @@ import pytest
 
 from grader.submission.definitions import Chunk, select
 from headcount.core.program import NotDefined, load, reached
+from support.growth import LIMIT, growth
 
 
 def names(source, wanted=()):
@@ -259,3 +260,12 @@ def test_a_name_that_is_not_reached_cannot_fail_the_answer():
     assert loaded.entry("f")() == 1
     with pytest.raises(NotDefined):
         loaded.entry("g")
+
+
+def test_answers_in_prose_are_looked_for_in_time_that_is_proportional_to_it():
+    def work(n):
+        text = "def other(x):\n    return x\n" * n + "def broadcast(x):\n" * n
+        chunks = [Chunk("a markdown cell", text, "make that a code cell")]
+        return lambda: select(chunks, {"broadcast"})
+
+    assert growth(work, 1000) < LIMIT
