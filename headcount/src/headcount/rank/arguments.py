@@ -351,11 +351,11 @@ def default_group_stays(name: str) -> str:
     """Return the message for a call of ``init_process_group`` or ``destroy_process_group``."""
     if name == "init_process_group":
         return (
-            "init_process_group is not for the exercise to call: the process group is already"
+            "init_process_group is not for the function to call: the process group is already"
             " set up when your function starts; leave the call out"
         )
     return (
-        f"{name}() is not for the exercise to call: it would end the default group, which is"
+        f"{name}() is not for the function to call: it would end the default group, which is"
         " used again after your function; leave the call out, or name a group of your own,"
         f" as in {name}(group)"
     )
