@@ -81,13 +81,23 @@ def _in_words(value: Any) -> str:
     return repr(value) if isinstance(value, (bool, int, float, str)) else ""
 
 
+def _is_data(value: Any) -> bool:
+    """Return whether a value is shown by what it holds, and not by where it lies."""
+    if isinstance(value, dict):
+        return all(map(_is_data, (*value, *value.values())))
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_data, value))
+    return value is None or isinstance(value, (bool, int, float, complex, str, torch.Tensor))
+
+
 def _of_values(name: str, judged: Iterable[JudgedCase]) -> Iterator[Question]:
     """Yield what an answer returns that communicates nothing, where call and value are short."""
     for one in (one for one in judged if one.actual):
         rank = one.case.n - 1
         call = f"{name}({', '.join(map(repr, one.case.arguments(rank)))})"
         value = show(one.actual[rank], _SHORT)
-        if len(call) <= _SHORT and "tensor" not in call and "…" not in value:
+        told = "…" not in value and _is_data(one.actual[rank])
+        if told and len(call) <= _SHORT and "tensor" not in call:
             where = f" on rank {rank} of {one.case.n}" * (one.case.n > 1)
             kind = "value" if one.passed else "wrong value"
             yield Question(kind, f"What does {call} return{where}?", value)
