@@ -45,7 +45,7 @@ def test_arguments_are_values_of_python_or_else_texts(tmp_path):
     assert said == "100 simulated ranks: 1.1 µs, 100 messages, 10 kB"
 
 
-@pytest.mark.parametrize("words", [[], ["foo"], ["run", "--ranks", "0", "a.py"], ["simulate"]])
+@pytest.mark.parametrize("words", [["foo"], ["run", "--ranks", "0", "a.py"], ["simulate"]])
 def test_a_wrong_request_is_refused_in_one_line_that_says_where_to_look(words, capsys):
     assert main(words) == 2
     (line,) = capsys.readouterr().err.splitlines()
