@@ -57,6 +57,9 @@ NOTEBOOKS = {
 #: ranks, checks with their pictures, measured times, simulated ranks, training, deadlocks.
 SAMPLE = ("00", "02", "08", "14", "16", "31")
 
+#: About how many of the students' notebooks that have changed CI runs, spread over the course.
+MOST_STUDENTS = 6
+
 #: Commits to compare with, the first that exists: what others have of this work.
 BASES = ("origin/main", "main", "HEAD")
 
@@ -125,8 +128,9 @@ def notebooks(
             if edition == "solutions":
                 numbers = {*SAMPLE, *chapters(differ)}
             else:  # what hints say shows in solved cells only
-                own = [Path(path) for path in differ if path.startswith(f"{edition}/")]
-                numbers = {*SAMPLE, *(path.name[:2] for path in own)}
+                own = {Path(path).name[:2] for path in differ if path.startswith(f"{edition}/")}
+                # a line that all chapters share is the same in a part of them
+                numbers = {*SAMPLE, *sorted(own)[:: len(own) // MOST_STUDENTS + 1]}
             found = (path for one in numbers for path in root.glob(f"{edition}/{one}_*.ipynb"))
             break
     cells = {path: path.read_text("utf-8").count('"cell_type": "code"') for path in found}

@@ -470,3 +470,7 @@ def test_notebooks_that_have_changed_run_and_a_few_others(tmp_path):
     (tmp_path / "notebooks" / "05_all_gather.ipynb").touch()
     own = tests.notebooks(tmp_path, "notebooks", tests.BASES_OF_CI)
     assert own == ["notebooks/05_all_gather.ipynb"]
+    for number in range(20, 32):  # a part of those that have changed, if they are many
+        (tmp_path / "notebooks" / f"{number}_new.ipynb").touch()
+    own = tests.notebooks(tmp_path, "notebooks", tests.BASES_OF_CI)
+    assert 4 <= len(own) <= 7
