@@ -37,7 +37,7 @@ def written(
         def called(*args: _P.args, **named: _P.kwargs) -> _R:
             first = args[0] if args and takes_function else None
             mend = f"write {_with(example, args)}"
-            if isinstance(first, str):
+            if isinstance(first, str) and first.isidentifier():
                 raise RequestError(
                     f"{function.__name__} takes the function itself, not its name: {mend}"
                 )
