@@ -529,6 +529,15 @@ def test_dumps_of_two_jobs_are_refused(tmp_path):
                 explain(read_dumps([tmp_path]), before)
 
 
+def test_parts_of_a_batch_that_is_not_closed_are_of_one_job(tmp_path):
+    """Torch gives them one number, and each its time."""
+    timed(tmp_path, 0, [(1, 2), (3, None)])
+    path = tmp_path / "trace_0.json"
+    path.write_text(path.read_text().replace('"collective_seq_id": 2', '"collective_seq_id": 1'))
+    dumps = read_dumps([tmp_path])
+    assert explain(dumps, dumps).since
+
+
 def test_the_cause_that_holds_up_most_ranks_is_the_headline(tmp_path):
     """Rank 6 has ended, and one rank waits for it; for the circle of 0 and 1 four others wait."""
     groups = {

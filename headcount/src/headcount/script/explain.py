@@ -234,9 +234,12 @@ def _moved(before: Dumps, dumps: Dumps) -> dict[int, int]:
     """
     found = {}
     for rank in sorted(before.calls.keys() & dumps.calls.keys()):
-        times = {(call.group, call.number, call.name): call.created for call in before.calls[rank]}
+        times: dict[tuple[str, int, str], set[int]] = {}  # parts of a batch share a number
+        for call in before.calls[rank]:
+            times.setdefault((call.group, call.number, call.name), set()).add(call.created)
         for call in dumps.calls[rank]:
-            if times.get((call.group, call.number, call.name), call.created) != call.created:
+            key = call.group, call.number, call.name
+            if call.created not in times.get(key, {call.created}):
                 raise RequestError(
                     f"the dumps of --before are of another job: there rank {rank} called"
                     f" {call.name}, call {call.number} of {_named(call.group)}, at another time"
